@@ -1,0 +1,108 @@
+"""
+The errors that Trunkline tells its users about, as one tree.
+
+    TrunklineError              anything we can explain
+      NotFound                  the thing named does not exist
+      Conflict                  the state does not allow it
+        AlreadyExists
+        StaleVersion            If-Match did not match
+        DataInUse               another process owns the data folder
+      Invalid                   the input is wrong; `findings` say where
+      NotAllowed                the caller or the configuration does not allow it
+      Unavailable               a dependency is away; nothing is lost, try again
+      ConfigurationError        a setting is missing or makes no sense
+
+Each edge (REST, CLI) turns them into its own codes by one table. A failed call of an agent is not an exception
+but a value: `messages.StepError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is wrong with an input, and where."""
+
+    path: str
+    message: str
+    line: int | None = None
+    column: int | None = None
+
+
+class TrunklineError(Exception):
+    """Something went wrong."""
+
+    # What the user can do about it, unless the place that raises knows better.
+    fix: str = "See the server's log for the correlation id of this request."
+
+    def __init__(self, message: str | None = None, *, fix: str | None = None) -> None:
+        super().__init__(message or type(self).__doc__ or "")
+        if fix is not None:
+            self.fix = fix
+
+    @property
+    def message(self) -> str:
+        return str(self.args[0])
+
+
+class NotFound(TrunklineError):
+    """There is no such thing."""
+
+    fix = "Check the name or id; list what exists first."
+
+
+class Conflict(TrunklineError):
+    """The present state does not allow this."""
+
+    fix = "Read the present state, then decide again."
+
+
+class AlreadyExists(Conflict):
+    """The name is taken."""
+
+    fix = "Choose another name, or update the one that exists."
+
+
+class StaleVersion(Conflict):
+    """It was changed by someone else in the meantime."""
+
+    fix = "Read it again, apply your change to what you get, and send its ETag in If-Match."
+
+
+class DataInUse(Conflict):
+    """Another process uses this data folder."""
+
+    fix = "Stop the other process, or choose another folder with --data."
+
+
+class Invalid(TrunklineError):
+    """The input is not valid."""
+
+    fix = "Correct what the message names and send it again."
+
+    def __init__(
+        self, message: str | None = None, *, findings: Sequence[Finding] = (), fix: str | None = None
+    ) -> None:
+        super().__init__(message, fix=fix)
+        self.findings = tuple(findings)
+
+
+class NotAllowed(TrunklineError):
+    """This is not allowed."""
+
+    fix = "Ask the operator for access."
+
+
+class Unavailable(TrunklineError):
+    """Something that Trunkline depends on is away."""
+
+    fix = "Nothing is lost; see /readyz for what is missing, then try again."
+
+
+class ConfigurationError(TrunklineError):
+    """A setting is missing or makes no sense."""
+
+    fix = "Correct the setting and start again."

@@ -1,0 +1,36 @@
+"""Identifiers: how they are made, and types that keep them apart."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from typing import NewType
+
+RunId = NewType("RunId", str)
+TaskId = NewType("TaskId", str)
+
+
+def new_id() -> str:
+    """
+    A UUID of version 7: it begins with the time, so ids sort by creation and lists page by id.
+
+    CPython has `uuid.uuid7` from 3.14 on only.
+    """
+    milliseconds = time.time_ns() // 1_000_000
+    value = milliseconds << 80 | int.from_bytes(os.urandom(10), "big")
+    value = value & ~(0xF000 << 64) | 0x7000 << 64
+    value = value & ~(0xC000 << 48) | 0x8000 << 48
+    return str(uuid.UUID(int=value))
+
+
+def new_run_id() -> RunId:
+    return RunId(new_id())
+
+
+def task_id(run: RunId, step: str, answered_failures: int, replies: int = 0) -> TaskId:
+    # Derived, not drawn: after a crash or a timeout the same task gets the same id, so an agent can see the
+    # repetition and a late answer still finds its step. Only an answered failure, or a person's reply to
+    # the agent's question, makes a new one.
+    suffix = f".{replies}" if replies else ""
+    return TaskId(f"{run}/{step}/{answered_failures}{suffix}")

@@ -1,0 +1,72 @@
+"""The published list of codes that `error.code` of a step or run can have, with what to do about each."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class ErrorCode(NamedTuple):
+    # False: the request may have been received, but no answer came; the same message may be sent again.
+    answered: bool
+    # False: the request certainly never reached the agent.
+    sent: bool
+    fix: str
+
+
+_NOT_SENT = {"answered": False, "sent": False}
+_NO_ANSWER = {"answered": False, "sent": True}
+_ANSWERED = {"answered": True, "sent": True}
+
+ERROR_CODES: dict[str, ErrorCode] = {
+    "agent_unknown": ErrorCode(**_NOT_SENT, fix="Register the agent: trunkline agents add NAME URL."),
+    "agent_dns_failed": ErrorCode(**_NOT_SENT, fix="Check the host name in the agent's url."),
+    "agent_unreachable": ErrorCode(**_NOT_SENT, fix="Start the agent, or correct its url."),
+    "agent_tls_failed": ErrorCode(
+        **_NOT_SENT, fix="Check the agent's certificate: its name, its dates and who signed it."
+    ),
+    "agent_address_forbidden": ErrorCode(
+        **_NOT_SENT, fix="Add the network or host name to TRUNKLINE_ALLOWED_NETWORKS if it is meant."
+    ),
+    "agent_url_invalid": ErrorCode(**_NOT_SENT, fix="Correct the agent's url."),
+    "agent_secret_unreadable": ErrorCode(
+        **_NOT_SENT, fix="Set the agent's auth_config again; the key that encrypted it is not the present one."
+    ),
+    "agent_timeout": ErrorCode(
+        **_NO_ANSWER, fix="Raise the step's timeout or the agent's timeout_ms, or make the agent faster."
+    ),
+    "agent_connection_lost": ErrorCode(**_NO_ANSWER, fix="Look at the agent's log: it closed the connection."),
+    "agent_redirected": ErrorCode(**_ANSWERED, fix="Register the address that the agent redirects to."),
+    "agent_http_error": ErrorCode(**_ANSWERED, fix="Look at the wire: trunkline runs wire RUN STEP."),
+    "agent_answer_too_large": ErrorCode(
+        **_ANSWERED, fix="Let the agent answer with less, or raise TRUNKLINE_MAX_ANSWER_BYTES."
+    ),
+    "agent_answer_compressed": ErrorCode(
+        **_ANSWERED, fix="Switch compression off in the agent: Trunkline asks for identity."
+    ),
+    "agent_answer_malformed": ErrorCode(
+        **_ANSWERED, fix="Compare the agent's answer with the format: trunkline runs wire RUN STEP."
+    ),
+    "agent_response_id_mismatch": ErrorCode(**_ANSWERED, fix="The agent must echo the request's id unchanged."),
+    "agent_jsonrpc_error": ErrorCode(**_ANSWERED, fix="The agent refused; its message says why."),
+    "agent_reported_error": ErrorCode(**_ANSWERED, fix="The agent failed; its message says why."),
+    "agent_task_failed": ErrorCode(**_ANSWERED, fix="The agent's task ended without success; see its words."),
+    "agent_task_unfinished": ErrorCode(
+        **_ANSWERED, fix="Raise the step's timeout: the agent was still working when it passed."
+    ),
+    "agent_protocol_unclear": ErrorCode(
+        **_NOT_SENT, fix="Pin the agent's protocol, or make its agent card reachable."
+    ),
+    "request_not_encodable": ErrorCode(**_NOT_SENT, fix="Correct the step's input."),
+    "expression_failed": ErrorCode(**_NOT_SENT, fix="Correct the expression in the workflow and save it again."),
+    "output_failed": ErrorCode(**_NOT_SENT, fix="Correct the workflow's output expression and save it again."),
+    "outcome_unknown": ErrorCode(
+        **_NO_ANSWER, fix="Find out whether the agent did the work, then: trunkline runs resolve RUN STEP."
+    ),
+    "deadline_exceeded": ErrorCode(**_NO_ANSWER, fix="Raise the workflow's deadline, or make its steps faster."),
+    "cancelled": ErrorCode(**_NO_ANSWER, fix="Start it again: trunkline runs retry RUN."),
+    "internal_error": ErrorCode(**_NOT_SENT, fix="Report this with the server's log: it is a bug in Trunkline."),
+}
+
+
+def fix_for(code: str) -> str:
+    return ERROR_CODES[code].fix

@@ -1,0 +1,102 @@
+"""
+What travels between executor and bridge.
+
+    AgentTask    executor -> bridge   call this agent with this input
+    CancelTask   executor -> bridge   stop that call
+    AgentResult  bridge -> executor   what became of it
+
+No secret is ever in a message: the bridge resolves the agent by its name.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from trunkline.clock import Instant
+from trunkline.jsontypes import Json, JsonObject
+
+
+class AgentTask(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One call of one agent for one step."""
+
+    task_id: str
+    input_data: Json = None
+    correlation_id: str = ""
+    run_id: str = ""
+    step: str = ""
+    # Counts the calls of a step, from 1. Two attempts share a task_id when the first one got no answer.
+    attempt: int = 1
+    agent: str = ""
+    timeout_ms: int | None = None
+    at_most_once: bool = False
+    # The conversation that this call belongs to, where the dialect has one.
+    context_id: str | None = None
+    # Set when this call answers a question of the agent: the agent's own task goes on.
+    remote_task_id: str | None = None
+
+
+class CancelTask(msgspec.Struct, kw_only=True):
+    task_id: str
+    attempt: int
+    run_id: str
+
+
+class StepError(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Why a call, a step or a run failed. `code` is one of `messages.ERROR_CODES`."""
+
+    code: str
+    message: str
+    fix: str = ""
+    step: str | None = None
+    attempt: int | None = None
+    jsonrpc_code: int | None = None
+    http_status: int | None = None
+    # What could be extracted from the agent's answer all the same.
+    detail: Json = None
+    # How long the agent asks us to wait (Retry-After).
+    retry_after_ms: int | None = None
+
+
+class Question(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What an agent wants to know before it goes on."""
+
+    kind: Literal["input", "auth"]
+    text: str
+    data: Json = None
+
+
+ResultStatus = Literal["success", "error", "working", "interrupted", "cancelled", "unknown"]
+
+
+class AgentResult(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """
+    What became of a call.
+
+    `working` is news, not an end: the agent has taken the task and will be asked again. `unknown` ends an
+    `at_most_once` call whose answer was lost.
+    """
+
+    task_id: str
+    run_id: str
+    step: str
+    attempt: int
+    status: ResultStatus
+    at: Instant
+    # JSON as it was encoded once by the dialect; nobody between here and the reader decodes it.
+    output: msgspec.Raw | None = None
+    error: StepError | None = None
+    question: Question | None = None
+    protocol: str | None = None
+    context_id: str | None = None
+    remote_task_id: str | None = None
+    warnings: list[str] = []
+
+
+class ReplyMessage(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A person's answer to an agent's question."""
+
+    text: str | None = None
+    data: Json = None
+    parts: list[JsonObject] | None = None
