@@ -1,0 +1,62 @@
+"""
+The history of the database's schema, as SQL for the store's own driver.
+
+Alembic only renders here, in its offline mode: it never opens a connection. It costs a third of a second to
+import, so nothing of it is imported before a database is found that is not at `HEAD`.
+"""
+
+from __future__ import annotations
+
+import io
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+SqlDialect = Literal["sqlite", "postgresql"]
+
+# Oldest first. Known without Alembic, so that a start on a database of today costs one SELECT.
+REVISIONS = ("0001", "0002")
+HEAD = REVISIONS[-1]
+# Before the first revision: no table at all.
+BASE = "base"
+
+
+@lru_cache(maxsize=8)
+def render_upgrade(dialect: SqlDialect, start: str | None, to: str = HEAD) -> str:
+    """The statements from `start` (None: an empty database) up to `to`, without BEGIN and COMMIT."""
+    from alembic import command  # noqa: PLC0415 - see above: only when there is something to render
+
+    config = _config(dialect)
+    command.upgrade(config, f"{start}:{to}" if start else to, sql=True)
+    return _rendered(config)
+
+
+@lru_cache(maxsize=8)
+def render_downgrade(dialect: SqlDialect, start: str, to: str = BASE) -> str:
+    """The statements from `start` down to `to`, without BEGIN and COMMIT."""
+    from alembic import command  # noqa: PLC0415 - see above: only when there is something to render
+
+    config = _config(dialect)
+    command.downgrade(config, f"{start}:{to}", sql=True)
+    # Alembic empties its table and leaves it, and then wants to create it on the way up.
+    last = "DROP TABLE alembic_version;\n" if to == BASE else ""
+    return _rendered(config) + last
+
+
+def _config(dialect: SqlDialect) -> Config:
+    from alembic.config import Config  # noqa: PLC0415 - see above: only when there is something to render
+
+    config = Config(output_buffer=io.StringIO())
+    config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    config.attributes["dialect"] = dialect
+    return config
+
+
+def _rendered(config: Config) -> str:
+    buffer = config.output_buffer
+    assert isinstance(buffer, io.StringIO)  # noqa: S101 - given by _config
+    return buffer.getvalue()

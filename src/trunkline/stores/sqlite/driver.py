@@ -1,0 +1,37 @@
+"""
+Running statements through apsw, typed.
+
+On Python 3.11 the driver's own annotations name a type that is not there (`collections.abc.Buffer`); this is
+the one place that works around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias, cast
+
+import apsw
+
+Value: TypeAlias = str | bytes | int | float | None
+# The statement decides what a column holds; no checker can know.
+Row: TypeAlias = tuple[Any, ...]
+
+
+def rows(db: apsw.Connection, sql: str, values: Sequence[Value] = ()) -> Iterator[Row]:
+    """Runs `sql`; the rows must be read to the end, or a writing statement is not finished."""
+    cursor = db.execute(sql, values)  # pyright: ignore[reportUnknownMemberType] - see the module
+    return cast("Iterator[Row]", cursor)
+
+
+def first(db: apsw.Connection, sql: str, values: Sequence[Value] = ()) -> Row | None:
+    """The only row of a query, or None."""
+    for row in rows(db, sql, values):
+        return row
+    return None
+
+
+def execute(db: apsw.Connection, sql: str, values: Sequence[Value] = ()) -> int:
+    """Runs statements to their end; the number of rows that the last one changed."""
+    for _ in rows(db, sql, values):
+        pass
+    return db.changes()
