@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
-JsonObject: TypeAlias = "dict[str, Json]"
+if TYPE_CHECKING:
+    Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
+    JsonObject: TypeAlias = "dict[str, Json]"
+else:
+    # msgspec reads annotations at run time and cannot follow an alias that names itself.
+    Json = Any
+    JsonObject = dict[str, Any]
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder()
