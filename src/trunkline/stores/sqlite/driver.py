@@ -24,10 +24,9 @@ def rows(db: apsw.Connection, sql: str, values: Sequence[Value] = ()) -> Iterato
 
 
 def first(db: apsw.Connection, sql: str, values: Sequence[Value] = ()) -> Row | None:
-    """The only row of a query, or None."""
-    for row in rows(db, sql, values):
-        return row
-    return None
+    """The first row of a query, or None."""
+    found = list(rows(db, sql, values))
+    return found[0] if found else None
 
 
 def execute(db: apsw.Connection, sql: str, values: Sequence[Value] = ()) -> int:
@@ -35,3 +34,10 @@ def execute(db: apsw.Connection, sql: str, values: Sequence[Value] = ()) -> int:
     for _ in rows(db, sql, values):
         pass
     return db.changes()
+
+
+def is_duplicate(exc: apsw.ConstraintError) -> bool:
+    """True when a row with the same key was there already; False for a broken statement of ours."""
+    # Set on every error that SQLite reports, and missing from the driver's annotations.
+    code: object = getattr(exc, "extendedresult", None)
+    return code in {apsw.SQLITE_CONSTRAINT_UNIQUE, apsw.SQLITE_CONSTRAINT_PRIMARYKEY}
