@@ -1,0 +1,53 @@
+"""
+Agents by name, at the speed of a dictionary: what the bridge asks before every call.
+
+A change made in this process is seen at once, one made by another process after two seconds at most.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import NamedTuple
+
+from trunkline.agents import Agent
+from trunkline.clock import Clock, Instant, SystemClock, after
+from trunkline.stores.base import Store
+
+# Short enough that an operator does not notice, long enough that a busy agent costs no reads.
+FRESH_FOR = timedelta(seconds=2)
+# Names come from workflows, so they are few; this only bounds what a flood of wrong ones can take.
+_MOST_ENTRIES = 10_000
+
+
+class _Entry(NamedTuple):
+    agent: Agent | None
+    stale_at: Instant
+
+
+class AgentDirectory:
+    def __init__(self, store: Store, clock: Clock | None = None) -> None:
+        self._store = store
+        self._clock = clock or SystemClock()
+        self._entries: dict[str, _Entry] = {}
+        self._changes = 0
+
+    async def get(self, name: str) -> Agent | None:
+        """The agent of that name. That there is none is remembered too."""
+        now = self._clock.now()
+        entry = self._entries.get(name)
+        if entry is not None and now < entry.stale_at:
+            return entry.agent
+        changes = self._changes
+        agent = await self._store.agent(name)
+        # Something was written while we read: what we have may be of before.
+        if changes == self._changes:
+            if len(self._entries) >= _MOST_ENTRIES:
+                self._entries.clear()
+            self._entries[name] = _Entry(agent, after(now, FRESH_FOR))
+        return agent
+
+    def forget(self, *names: str) -> None:
+        """Called after each write, with the names it touched."""
+        self._changes += 1
+        for name in names:
+            self._entries.pop(name, None)

@@ -1,0 +1,219 @@
+"""
+The registry: which agents there are, and how each is called.
+
+Secrets come in and never go out again: the registry gives them to the bridge alone (`secret_of`), and lets
+none be sent to another host than the one it was given for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+from msgspec import UNSET
+
+from trunkline.agents import Agent, Dialect
+from trunkline.agents.urls import UrlError, parse_url
+from trunkline.clock import Instant
+from trunkline.errors import ConfigurationError, Conflict, Finding, NotFound, StaleVersion
+from trunkline.ids import new_id
+from trunkline.jsontypes import Json, JsonObject
+from trunkline.services.agent_specs import AgentSpec, check_spec, document_of, parse_spec, refuse
+from trunkline.services.directory import AgentDirectory
+from trunkline.services.vault import Vault
+from trunkline.stores.base import Store
+
+__all__ = ["AgentSpec", "Registry", "document_of", "parse_spec"]
+
+# Each time someone else was faster; more in a row is no accident.
+_MOST_TRIES = 10
+
+
+class Registry:
+    def __init__(self, store: Store, vault: Vault, directory: AgentDirectory) -> None:
+        self._store = store
+        self._vault = vault
+        self._directory = directory
+
+    async def create(self, spec: AgentSpec) -> Agent:
+        """Raises `Invalid`, or `AlreadyExists` when the name is taken."""
+        check_spec(spec)
+        agent_id = new_id()
+        secret = self._vault.seal(spec.auth_config, owner=agent_id) if spec.auth_config else None
+        async with self._store.transaction() as tx:
+            agent = _described(agent_id, spec, secret, created_at=tx.now, updated_at=tx.now)
+            await tx.insert_agent(agent)
+        self._directory.forget(agent.name)
+        return agent
+
+    async def get(self, name_or_id: str) -> Agent:
+        agent = await self._store.agent(name_or_id)
+        if agent is None:
+            raise NotFound(
+                f"There is no agent {name_or_id!r}.", fix="See which there are: trunkline agents list."
+            )
+        return agent
+
+    async def list(
+        self, *, limit: int, after: str | None = None, protocol: str | None = None
+    ) -> Sequence[Agent]:
+        """In the order of their names; `after` is the last name seen."""
+        return await self._store.agents(limit=limit, after=after, protocol=protocol)
+
+    async def replace(self, name_or_id: str, spec: AgentSpec, if_match: int | None = None) -> Agent:
+        """
+        Everything that `spec` leaves out gets its default, except the secret: without `auth_config` it stays
+        as long as `auth_type` and the url's origin do, because nobody can read it in order to send it again.
+        """
+        return await self._update(name_or_id, lambda _: spec, if_match)
+
+    async def patch(self, name_or_id: str, patch: JsonObject, if_match: int | None = None) -> Agent:
+        """A JSON merge patch, also of the `auth_config`, although it cannot be read."""
+        return await self._update(name_or_id, lambda agent: self._patched(agent, patch), if_match)
+
+    async def delete(self, name_or_id: str, if_match: int | None = None) -> None:
+        agent = await self.get(name_or_id)
+        _compare(agent, if_match)
+        async with self._store.transaction() as tx:
+            # Written as it is: the comparison and the deletion are one transaction.
+            if if_match is not None and not await tx.update_agent(agent, if_match):
+                raise _stale(agent, if_match)
+            if not await tx.delete_agent(agent.id):
+                raise NotFound(f"There is no agent {name_or_id!r} any more.")
+        self._directory.forget(agent.name)
+
+    async def record_dialect(self, agent: Agent, dialect: Dialect | None) -> bool:
+        """
+        Keeps what was found out about `agent`; False when the agent has been changed since it was read.
+
+        The version stays: what the bridge learns does not make a user's ETag stale.
+        """
+        async with self._store.transaction() as tx:
+            written = await tx.update_agent(msgspec.structs.replace(agent, dialect=dialect), agent.version)
+        self._directory.forget(agent.name)
+        return written
+
+    def secret_of(self, agent: Agent) -> JsonObject | None:
+        """The `auth_config`, for the bridge alone; `ConfigurationError` when it cannot be opened."""
+        return None if agent.secret is None else self._vault.open(agent.secret, owner=agent.id)
+
+    async def _update(
+        self, name_or_id: str, change: Callable[[Agent], AgentSpec], if_match: int | None
+    ) -> Agent:
+        for _ in range(_MOST_TRIES):
+            agent = await self.get(name_or_id)
+            _compare(agent, if_match)
+            spec = change(agent)
+            unsaved = self._with(agent, spec)
+            if unsaved == agent:
+                return agent
+            async with self._store.transaction() as tx:
+                changed = msgspec.structs.replace(unsaved, version=agent.version + 1, updated_at=tx.now)
+                written = await tx.update_agent(changed, agent.version)
+            if written:
+                self._directory.forget(agent.name, changed.name)
+                return changed
+        raise Conflict(f"The agent {name_or_id!r} is being changed by others all the time.", fix="Try again.")
+
+    def _with(self, agent: Agent, spec: AgentSpec) -> Agent:
+        """The agent as `spec` describes it, its version as it is."""
+        keeps_secret = (
+            spec.auth_config is UNSET and agent.secret is not None and spec.auth_type == agent.auth_type
+        )
+        check_spec(spec, keeps_secret=keeps_secret)
+        if keeps_secret:
+            _check_origin(agent, spec)
+        changed = _described(
+            agent.id,
+            spec,
+            agent.secret if keeps_secret else self._sealed(agent, spec),
+            created_at=agent.created_at,
+            updated_at=agent.updated_at,
+        )
+        same_partner = (changed.url, changed.protocol, changed.protocol_config) == (
+            agent.url, agent.protocol, agent.protocol_config,
+        )  # fmt: skip
+        return msgspec.structs.replace(
+            changed, version=agent.version, dialect=agent.dialect if same_partner else None
+        )
+
+    def _sealed(self, agent: Agent, spec: AgentSpec) -> bytes | None:
+        if not spec.auth_config:
+            return None
+        if self._readable_secret(agent) == spec.auth_config:
+            return agent.secret
+        return self._vault.seal(spec.auth_config, owner=agent.id)
+
+    def _readable_secret(self, agent: Agent) -> JsonObject:
+        try:
+            return self.secret_of(agent) or {}
+        except ConfigurationError:
+            # Lost with its key; that is why it is given again.
+            return {}
+
+    def _patched(self, agent: Agent, patch: JsonObject) -> AgentSpec:
+        document = document_of(agent)
+        merged = _merged(document, patch)
+        if "auth_config" in patch:
+            kept = merged.get("auth_type") == agent.auth_type and _same_origin(agent.url, merged.get("url"))
+            stored = self._readable_secret(agent) if kept else {}
+            merged["auth_config"] = _merged({"auth_config": stored}, patch).get("auth_config")
+        return parse_spec(merged)
+
+
+def _described(
+    agent_id: str, spec: AgentSpec, secret: bytes | None, *, created_at: Instant, updated_at: Instant
+) -> Agent:
+    return Agent(
+        id=agent_id,
+        name=spec.name,
+        url=spec.url,
+        created_at=created_at,
+        updated_at=updated_at,
+        description=spec.description,
+        protocol=spec.protocol,
+        protocol_config=spec.protocol_config,
+        auth_type=spec.auth_type,
+        secret=secret,
+        timeout_ms=spec.timeout_ms,
+        retry=spec.retry,
+        max_concurrency=spec.max_concurrency,
+        pool=spec.pool,
+    )
+
+
+def _merged(document: JsonObject, patch: JsonObject) -> JsonObject:
+    """RFC 7396."""
+    merged = dict(document)
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        elif isinstance(value, dict):
+            present = merged.get(key)
+            merged[key] = _merged(present if isinstance(present, dict) else {}, value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def _compare(agent: Agent, if_match: int | None) -> None:
+    if if_match is not None and agent.version != if_match:
+        raise _stale(agent, if_match)
+
+
+def _stale(agent: Agent, if_match: int) -> StaleVersion:
+    return StaleVersion(f"The agent {agent.name!r} has been changed since version {if_match}.")
+
+
+def _check_origin(agent: Agent, spec: AgentSpec) -> None:
+    # Whoever may change a url could otherwise have the secret sent to a place of their own and read it there.
+    if not _same_origin(agent.url, spec.url):
+        message = "must be given again: a stored secret is not sent to another host than the one it was for"
+        refuse([Finding(path="auth_config", message=message)])
+
+
+def _same_origin(url: str, other: Json) -> bool:
+    try:
+        return isinstance(other, str) and parse_url(url)[:3] == parse_url(other)[:3]
+    except UrlError:
+        return False

@@ -1,0 +1,128 @@
+"""
+Secrets at rest: AES-256-GCM under one key, and where that key comes from.
+
+A secret is bound to its owner: moved to another agent's row it cannot be opened. Nothing here ever says a
+secret or a key, not in a message and not in a repr.
+"""
+
+from __future__ import annotations
+
+import binascii
+import os
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from pathlib import Path
+from typing import cast
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from trunkline.errors import ConfigurationError
+from trunkline.ids import new_id
+from trunkline.jsontypes import JsonObject, decode, encode
+
+KEY_BYTES = 32
+# Tells one way to seal from the next, should there ever be another.
+_FORMAT = b"\x01"
+_NONCE_BYTES = 12
+_OTHERS = 0o077
+
+
+class Vault:
+    """Seals and opens secrets."""
+
+    def __init__(self, key: bytes) -> None:
+        self._cipher = AESGCM(key)
+
+    def seal(self, secret: JsonObject, *, owner: str) -> bytes:
+        nonce = os.urandom(_NONCE_BYTES)
+        return _FORMAT + nonce + self._cipher.encrypt(nonce, encode(secret), owner.encode())
+
+    def open(self, sealed: bytes, *, owner: str) -> JsonObject:
+        """Raises `ConfigurationError` when it was sealed with another key, or for another owner."""
+        start = len(_FORMAT) + _NONCE_BYTES
+        try:
+            text = self._cipher.decrypt(sealed[len(_FORMAT) : start], sealed[start:], owner.encode())
+        # ValueError: too short to hold a nonce.
+        except (InvalidTag, ValueError) as exc:
+            raise ConfigurationError(
+                "A stored secret cannot be opened with the present key.",
+                fix="Start with the key it was stored with (TRUNKLINE_SECRET_KEY or the key file), or give"
+                " the agent its auth_config again.",
+            ) from exc
+        return cast("JsonObject", decode(text))
+
+
+def load_key(configured: str | None, key_file: Path) -> bytes:
+    """
+    The key from the configuration, or else from the key file, which is made when there is none.
+
+    A key that is made here is on the disk before it is used: a secret sealed with it survives a power cut.
+    """
+    if configured is not None:
+        return _decoded(
+            configured,
+            f"TRUNKLINE_SECRET_KEY is not a key: it must be {KEY_BYTES} bytes in base64.",
+            "Make one: openssl rand -base64 32",
+        )
+    try:
+        if not key_file.exists():
+            _make_key_file(key_file)
+        return _read_key_file(key_file)
+    except OSError as exc:
+        raise ConfigurationError(
+            f"The key file {key_file} cannot be used: {exc.strerror}.",
+            fix="Check the folder and its rights, or set TRUNKLINE_SECRET_KEY.",
+        ) from exc
+
+
+def _read_key_file(key_file: Path) -> bytes:
+    if key_file.stat().st_mode & _OTHERS:
+        raise ConfigurationError(
+            f"The key file {key_file} can be read by other users.", fix=f"chmod 600 {key_file}"
+        )
+    return _decoded(
+        key_file.read_text(encoding="ascii", errors="replace").strip(),
+        f"The key file {key_file} does not hold a key.",
+        "Put the right file there. Without it the stored secrets are lost: move it away, start again, and"
+        " give the agents their auth_config again.",
+    )
+
+
+def _make_key_file(key_file: Path) -> None:
+    key_file.parent.mkdir(parents=True, exist_ok=True)
+    # Written elsewhere, then linked to its name: a crash leaves no half a key, and of two processes that
+    # start together the second takes the key of the first.
+    draft = key_file.with_name(f".{key_file.name}.{new_id()}")
+    try:
+        _write_durably(draft, urlsafe_b64encode(os.urandom(KEY_BYTES)) + b"\n")
+        try:
+            os.link(draft, key_file)
+        except FileExistsError:
+            return
+    finally:
+        draft.unlink(missing_ok=True)
+    folder = os.open(key_file.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _write_durably(path: Path, content: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _decoded(text: str, wrong: str, fix: str) -> bytes:
+    try:
+        # The standard alphabet is taken too: it is what `openssl rand -base64 32` prints.
+        key = urlsafe_b64decode(text.strip().replace("+", "-").replace("/", "_"))
+    except (binascii.Error, ValueError):
+        key = b""
+    if len(key) != KEY_BYTES:
+        # Not chained: the cause's text could repeat a part of the key.
+        raise ConfigurationError(wrong, fix=fix)
+    return key

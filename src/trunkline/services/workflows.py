@@ -1,0 +1,111 @@
+"""
+Workflows: saved as immutable versions, compiled once.
+
+The store keeps the text; what runs is compiled from it and kept here for as long as it is in use.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from trunkline.errors import Finding, NotFound
+from trunkline.ids import new_id
+from trunkline.services.directory import AgentDirectory
+from trunkline.stores.base import Store, WorkflowVersion
+from trunkline.workflow import Loaded, Workflow, compile_workflow, definition_from_canonical, load_workflow
+
+# Versions with unfinished runs at one time; a compiled workflow takes some kilobytes for each step.
+_MOST_COMPILED = 256
+
+
+class Saved(NamedTuple):
+    version: WorkflowVersion
+    # False: the content is that of the version that exists.
+    created: bool
+    warnings: Sequence[Finding]
+
+
+class Workflows:
+    def __init__(self, store: Store, directory: AgentDirectory) -> None:
+        self._store = store
+        self._directory = directory
+        self._compiled: OrderedDict[tuple[str, int], Workflow] = OrderedDict()
+        self._compiling = asyncio.Lock()
+
+    async def save(self, text: bytes, source: str = "workflow") -> Saved:
+        """
+        The next version of the workflow that the text names, or the latest one when nothing has changed.
+
+        Raises `Invalid` with every finding. An agent that is not registered (yet) is only warned of.
+        """
+        loaded = await self._load(text, source)
+        async with self._store.transaction() as tx:
+            latest = await tx.latest_workflow_version(loaded.definition.name)
+            if latest is not None and latest.canonical == loaded.canonical:
+                return Saved(latest, False, loaded.warnings)
+            version = WorkflowVersion(
+                workflow_id=new_id() if latest is None else latest.workflow_id,
+                name=loaded.definition.name,
+                version=1 if latest is None else latest.version + 1,
+                canonical=loaded.canonical,
+                source=text,
+                created_at=tx.now,
+            )
+            await tx.insert_workflow_version(version)
+        return Saved(version, True, loaded.warnings)
+
+    async def get(self, name_or_id: str, version: int | None = None) -> WorkflowVersion:
+        found = await self._store.workflow(name_or_id, version)
+        if found is None:
+            what = "" if version is None else f" with a version {version}"
+            raise NotFound(
+                f"There is no workflow {name_or_id!r}{what}.",
+                fix="See which there are: trunkline workflows list.",
+            )
+        return found
+
+    async def list(self, *, limit: int, after: str | None = None) -> Sequence[WorkflowVersion]:
+        """The latest version of each, in the order of their names; `after` is the last name seen."""
+        return await self._store.workflows(limit=limit, after=after)
+
+    async def versions(
+        self, name_or_id: str, *, limit: int, before: int | None = None
+    ) -> Sequence[WorkflowVersion]:
+        """Newest first; `before` is the last version seen."""
+        latest = await self.get(name_or_id)
+        return await self._store.workflow_versions(latest.workflow_id, limit=limit, before=before)
+
+    async def compiled(self, workflow_id: str, version: int) -> Workflow:
+        """A version, ready to run."""
+        key = (workflow_id, version)
+        workflow = self._compiled.get(key)
+        if workflow is None:
+            # One at a time: of many runs that start together, the first compiles for all.
+            async with self._compiling:
+                workflow = self._compiled.get(key) or await self._compile(workflow_id, version)
+                self._compiled[key] = workflow
+        self._compiled.move_to_end(key)
+        while len(self._compiled) > _MOST_COMPILED:
+            self._compiled.popitem(last=False)
+        return workflow
+
+    async def _compile(self, workflow_id: str, version: int) -> Workflow:
+        saved = await self.get(workflow_id, version)
+        # In a thread: a workflow of thousands of steps takes longer than everyone else should wait.
+        return await asyncio.to_thread(_compile, saved.canonical)
+
+    async def _load(self, text: bytes, source: str) -> Loaded:
+        loaded = await asyncio.to_thread(load_workflow, text, source=source)
+        agents = {step.agent for step in loaded.definition.steps.values()}
+        known = {name for name in agents if await self._directory.get(name) is not None}
+        if known == agents:
+            return loaded
+        # Read once more for the place of each unknown agent in the text.
+        return await asyncio.to_thread(load_workflow, text, source=source, known_agents=known)
+
+
+def _compile(canonical: bytes) -> Workflow:
+    return compile_workflow(definition_from_canonical(canonical))
