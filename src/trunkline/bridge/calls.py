@@ -1,0 +1,141 @@
+"""
+Calls under way, and those that have ended and wait for their commit.
+
+A call runs in a task of its own: a slow agent holds up nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+import structlog
+
+from trunkline.messages import AgentResult, StepError, fix_for
+from trunkline.stores.base import ClaimedTask, ExchangeRecord, TaskAnswer, TaskKey
+from trunkline.telemetry import names
+from trunkline.telemetry.metrics import Metrics
+
+log = structlog.stdlib.get_logger()
+
+
+class Finished(msgspec.Struct, kw_only=True):
+    """A call that has ended. Without `answer` the task had ended before, and only the exchanges are news."""
+
+    claim: ClaimedTask
+    answer: TaskAnswer | None
+    result: AgentResult | None
+    exchanges: list[ExchangeRecord]
+
+
+class Invoker(Protocol):
+    """Talks to agents. Never raises: whatever happens becomes an outcome."""
+
+    async def call(self, claim: ClaimedTask) -> Finished: ...
+
+    async def tell_cancelled(self, claim: ClaimedTask, *, ended: bool) -> Finished:
+        """Tells the agent that its task is no longer wanted. `ended`: so does our record of it."""
+        ...
+
+    def stopped(self, claim: ClaimedTask) -> Finished:
+        """The end of a call that was broken off on request."""
+        ...
+
+    def failed(self, claim: ClaimedTask, error: StepError) -> Finished: ...
+
+
+class Calls:
+    def __init__(self, invoker: Invoker, metrics: Metrics) -> None:
+        self._invoker = invoker
+        self._metrics = metrics
+        self._tasks: dict[TaskKey, asyncio.Task[None]] = {}
+        self._telling: set[asyncio.Task[None]] = set()
+        self._breaking_off: set[TaskKey] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._bell: Callable[[], None] = _no_bell
+        self.finished: list[Finished] = []
+
+    def on_finish(self, ring: Callable[[], None]) -> None:
+        self._bell = ring
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._tasks) + len(self._telling)
+
+    def start(self, claim: ClaimedTask) -> None:
+        self._idle.clear()
+        task = asyncio.get_running_loop().create_task(self._call(claim))
+        self._tasks[claim.key] = task
+        self._metrics.calls_in_flight.inc()
+
+    async def _call(self, claim: ClaimedTask) -> None:
+        try:
+            finished = await self._invoker.call(claim)
+        except asyncio.CancelledError:
+            if claim.key not in self._breaking_off:
+                raise
+            finished = self._invoker.stopped(claim)
+        except Exception as exc:  # noqa: BLE001 - the call's outermost frame: a bug here must fail the step, not lose it
+            log.exception(names.CALL_CRASHED, task_id=claim.key.task_id, run_id=claim.task.run_id)
+            message = f"Trunkline failed while calling the agent: {type(exc).__name__}"
+            error = StepError(code="internal_error", message=message, fix=fix_for("internal_error"))
+            finished = self._invoker.failed(claim, error)
+        finally:
+            del self._tasks[claim.key]
+            self._breaking_off.discard(claim.key)
+            self._metrics.calls_in_flight.dec()
+            self._note_idle()
+        self._end(finished)
+
+    def break_off(self, claim: ClaimedTask) -> None:
+        """Stops a call of ours; where the agent has a task by now, it is told."""
+        task = self._tasks.get(claim.key)
+        if task is None:
+            return
+        self._breaking_off.add(claim.key)
+        task.cancel()
+        if claim.remote_task_id is not None:
+            self.tell(claim, ended=False)
+
+    def tell(self, claim: ClaimedTask, *, ended: bool) -> None:
+        self._idle.clear()
+        task = asyncio.get_running_loop().create_task(self._tell(claim, ended=ended))
+        self._telling.add(task)
+        task.add_done_callback(self._told)
+
+    async def _tell(self, claim: ClaimedTask, *, ended: bool) -> None:
+        self._end(await self._invoker.tell_cancelled(claim, ended=ended))
+
+    def _told(self, task: asyncio.Task[None]) -> None:
+        self._telling.discard(task)
+        self._note_idle()
+        if not task.cancelled() and (exc := task.exception()) is not None:
+            log.error(names.CALL_CRASHED, error=str(exc), exc_info=exc)
+
+    def _end(self, finished: Finished) -> None:
+        self.finished.append(finished)
+        self._bell()
+
+    def _note_idle(self) -> None:
+        if not self._tasks and not self._telling:
+            self._idle.set()
+
+    async def drain(self, seconds: float) -> int:
+        """Lets the calls under way end; how many had to be abandoned when the time was up."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._idle.wait()
+        except TimeoutError:
+            abandoned = [*self._tasks.values(), *self._telling]
+            for task in abandoned:
+                task.cancel()
+            await asyncio.gather(*abandoned, return_exceptions=True)
+            return len(abandoned)
+        return 0
+
+
+def _no_bell() -> None:
+    """Nobody waits yet."""

@@ -1,0 +1,144 @@
+"""
+The bridge's two parts of the commit loop: `Answers` writes what agents have said, `Claims` takes the next tasks.
+
+Calls themselves run elsewhere (`calls.py`); nothing here waits for an agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import structlog
+
+from trunkline.bridge.calls import Calls
+from trunkline.brokers.base import Broker, TaskMessage
+from trunkline.clock import Instant
+from trunkline.jsontypes import encode
+from trunkline.messages import AgentResult, AgentTask, CancelTask
+from trunkline.stores.base import ClaimedTask, QueuedTask, StoppedTask, TaskKey, Transaction
+from trunkline.telemetry import names
+
+log = structlog.stdlib.get_logger()
+
+# Below the transport's limit of connections, with room for cards and cancellations.
+MOST_CALLS = 960
+# Bounds the time for which one transaction holds the writer.
+MOST_CLAIMS_A_TURN = 256
+
+_NOW = Instant(0)
+
+Ending: TypeAlias = Literal["cancelled", "unknown"]
+
+
+class Answers:
+    """A part of the commit loop, before the driver: an answer is applied in the turn that stores it."""
+
+    def __init__(self, broker: Broker[Transaction], calls: Calls, owner: str) -> None:
+        self._broker = broker
+        self._calls = calls
+        self._owner = owner
+        self._carried = 0
+
+    async def work(self, tx: Transaction) -> None:
+        finished = self._calls.finished
+        self._carried = len(finished)
+        if not finished:
+            return
+        answers = [item.answer for item in finished if item.answer is not None]
+        lost = await tx.write_answers(self._owner, answers)
+        for key in lost:
+            log.warning(names.ANSWER_TOO_LATE, task_id=key.task_id, attempt=key.attempt)
+        await tx.put_exchanges([exchange for item in finished for exchange in item.exchanges])
+        results = [
+            item.result for item in finished if item.result is not None and item.claim.key not in lost
+        ]
+        if results:
+            await self._broker.publish_results(tx, results)
+
+    def committed(self) -> None:
+        del self._calls.finished[: self._carried]
+        self._carried = 0
+
+    def rolled_back(self) -> None:
+        self._carried = 0
+
+    def next_wake(self) -> Instant | None:
+        return None
+
+
+class Claims:
+    """A part of the commit loop, after the driver: a task is claimed in the turn that made it."""
+
+    def __init__(self, broker: Broker[Transaction], calls: Calls, owner: str) -> None:
+        self._broker = broker
+        self._calls = calls
+        self._owner = owner
+        self._claimed: list[ClaimedTask] = []
+        self._stopped: list[StoppedTask] = []
+        self._next_poll: Instant | None = None
+        self._more = False
+        self._open = True
+
+    async def take_tasks(self, tx: Transaction, messages: Sequence[TaskMessage]) -> None:
+        """Takes messages from the broker in; a task that is known already is left alone."""
+        tasks = [message for message in messages if isinstance(message, AgentTask)]
+        stops = [message for message in messages if isinstance(message, CancelTask)]
+        if tasks:
+            await tx.put_tasks([QueuedTask(task, encode(task)) for task in tasks])
+        if stops:
+            keys = [TaskKey(message.task_id, message.attempt) for message in stops]
+            self._stopped += await tx.stop_tasks(self._owner, keys)
+
+    async def reclaim(self, tx: Transaction) -> None:
+        """At start: tasks that an earlier process had claimed when it died are called again, or are in doubt."""
+        unknown = await tx.reclaim_tasks(self._owner)
+        if unknown:
+            log.warning(names.TASKS_RECLAIMED, outcome_unknown=len(unknown))
+            await self._broker.publish_results(tx, [_ended(claim, "unknown", tx.now) for claim in unknown])
+
+    def close(self) -> None:
+        """Claims nothing more; what is under way goes on."""
+        self._open = False
+
+    async def work(self, tx: Transaction) -> None:
+        queued = [task.claim for task in self._stopped if task.was == "queued"]
+        if queued:
+            await self._broker.publish_results(tx, [_ended(claim, "cancelled", tx.now) for claim in queued])
+        # Those results wait in the inbox: the driver had its turn already.
+        self._more = bool(queued)
+        room = min(MOST_CLAIMS_A_TURN, MOST_CALLS - self._calls.in_flight)
+        self._claimed = await tx.claim_tasks(self._owner, room) if self._open and room > 0 else []
+        self._more = self._more or len(self._claimed) == MOST_CLAIMS_A_TURN
+        self._next_poll = await tx.next_poll() if self._open else None
+
+    def committed(self) -> None:
+        for claim in self._claimed:
+            self._calls.start(claim)
+        for task in self._stopped:
+            match task.was:
+                case "claimed":
+                    self._calls.break_off(task.claim)
+                case "remote":
+                    self._calls.tell(task.claim, ended=True)
+                case "done":
+                    if task.claim.remote_task_id is not None:
+                        self._calls.tell(task.claim, ended=False)
+                case "queued":
+                    pass
+        self._claimed = []
+        self._stopped = []
+
+    def rolled_back(self) -> None:
+        self._claimed = []
+        self._stopped = []
+
+    def next_wake(self) -> Instant | None:
+        return _NOW if self._more else self._next_poll
+
+
+def _ended(claim: ClaimedTask, status: Ending, at: Instant) -> AgentResult:
+    task = claim.task
+    return AgentResult(
+        task_id=task.task_id, run_id=task.run_id, step=task.step, attempt=task.attempt, status=status, at=at
+    )
