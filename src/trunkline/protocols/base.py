@@ -4,95 +4,69 @@ What every dialect offers, and what the bridge gets from it.
 A dialect turns an `AgentTask` into the bytes of a request and an agent's answer into an `Outcome`. It does no
 I/O: the bridge sends, receives, waits and asks again.
 
-The three methods that the seeds name are enough for a dialect of one's own: `encode` and `decode` are built on them
-here. A dialect whose agents keep tasks also overrides `encode_poll`, `encode_cancel` and `decode`.
+The three methods that the seeds name are enough for a dialect of one's own; `encode` and `decode` are built
+on them:
+
+    to_agent_request     AgentTask -> the request's payload, a JSON object
+    from_agent_response  the answer's payload -> {"task_id", "status": "success"|"error", "output", "error"}
+
+A dialect that does better than that overrides `decode_body`; one whose agents keep tasks also `encode_poll`
+and `encode_cancel`.
 """
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Literal
+from functools import cache
+from typing import Self
 
 import msgspec
 
-from trunkline.jsontypes import Json, JsonObject
-from trunkline.messages import AgentTask, Question, StepError
+from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.messages import AgentTask
+from trunkline.protocols.answer_json import NotJson, json_kind, parse
+from trunkline.protocols.http_answer import failure_before_reading, http_failure, with_http
+from trunkline.protocols.outcomes import (
+    AgentAnswer,
+    AgentRequest,
+    Direction,
+    Failed,
+    Interrupted,
+    Outcome,
+    ProtocolTranslationError,
+    Succeeded,
+    Working,
+    failure_of,
+    from_internal,
+)
 
-Direction = Literal["request", "response"]
+__all__ = [
+    "AgentAnswer",
+    "AgentRequest",
+    "Direction",
+    "Failed",
+    "Interrupted",
+    "Outcome",
+    "ProtocolAdapter",
+    "ProtocolTranslationError",
+    "Succeeded",
+    "Working",
+    "failure_of",
+]
 
-
-class ProtocolTranslationError(Exception):
-    """A request or a response could not be translated."""
-
-    def __init__(
-        self,
-        message: str,
-        protocol: str,
-        direction: Direction,
-        original_data: object = None,
-        *,
-        code: str = "agent_answer_malformed",
-    ) -> None:
-        super().__init__(message)
-        self.protocol = protocol
-        self.direction = direction
-        self.original_data = original_data
-        # One of messages.ERROR_CODES.
-        self.code = code
-
-
-class AgentRequest(msgspec.Struct, frozen=True):
-    """The body of one HTTP POST, and the headers that the dialect itself asks for."""
-
-    body: bytes
-    headers: Mapping[str, str] = {}
-
-
-class AgentAnswer(msgspec.Struct, frozen=True):
-    """What came back: an HTTP status, headers (names in lower case) and the whole body."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
+# What code that walks through an unexpected payload raises.
+_MISREAD = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 
-class Succeeded(msgspec.Struct, frozen=True, kw_only=True):
-    # The step's output as JSON text.
-    output: bytes
-    context_id: str | None = None
-    remote_task_id: str | None = None
-    # What an operator should know though the call succeeded, e.g. empty artifacts.
-    warnings: tuple[str, ...] = ()
-
-
-class Failed(msgspec.Struct, frozen=True, kw_only=True):
-    error: StepError
-    context_id: str | None = None
-    remote_task_id: str | None = None
-    warnings: tuple[str, ...] = ()
-    # True: the answer proves that the agent did not take the work because it speaks another dialect
-    # (-32601, 404, 405, 501, a 4xx about the request's shape).
-    other_dialect: bool = False
-
-
-class Working(msgspec.Struct, frozen=True, kw_only=True):
-    """The agent has taken the task and is not done: ask again with `encode_poll`."""
-
-    remote_task_id: str
-    state: str
-    context_id: str | None = None
-
-
-class Interrupted(msgspec.Struct, frozen=True, kw_only=True):
-    """The agent waits for a person."""
-
-    question: Question
-    remote_task_id: str | None = None
-    context_id: str | None = None
-
-
-Outcome = Succeeded | Failed | Working | Interrupted
+@cache
+def _keywords_of(adapter_class: type) -> frozenset[str] | None:
+    """The names of the constructor's parameters; None when it takes any."""
+    parameters = inspect.signature(adapter_class).parameters
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return None
+    return frozenset(parameters)
 
 
 class ProtocolAdapter(ABC):
@@ -105,7 +79,9 @@ class ProtocolAdapter(ABC):
     @abstractmethod
     def from_agent_response(self, response: JsonObject, task_id: str) -> JsonObject:
         """
-        The agent's payload in the internal format: `{"task_id", "status": "success"|"error", "output", "error"}`.
+        The agent's payload in the internal format.
+
+        That is `{"task_id", "status": "success"|"error", "output", "error"}`.
 
         Raises `ProtocolTranslationError` when the payload is not in the agent's format.
         """
@@ -114,21 +90,65 @@ class ProtocolAdapter(ABC):
     def get_protocol_name(self) -> str:
         """The name under which the registry knows the dialect."""
 
+    @classmethod
+    def from_config(cls, config: Mapping[str, Json]) -> Self:
+        """An adapter for an agent's `protocol_config`; the constructor gets the keys that it knows."""
+        accepted = _keywords_of(cls)
+        return cls(**{key: value for key, value in config.items() if accepted is None or key in accepted})
+
     def encode(self, task: AgentTask) -> AgentRequest:
         """The request as bytes; raises `ProtocolTranslationError` (direction `request`)."""
-        raise NotImplementedError
+        try:
+            return AgentRequest(body=encode(self.to_agent_request(task)))
+        except ProtocolTranslationError:
+            raise
+        except _MISREAD as exc:
+            raise ProtocolTranslationError(
+                f"The input cannot be sent in {self.get_protocol_name()}: {exc}",
+                self.get_protocol_name(),
+                "request",
+                task.input_data,
+                code="request_not_encodable",
+            ) from exc
 
     def decode(self, answer: AgentAnswer, task: AgentTask) -> Outcome:
         """
         What the answer means.
 
         Raises `ProtocolTranslationError` when it is malformed; the bridge makes an error of it that names the
-        symptom, and logs the body.
+        symptom (`failure_of`), and logs the body.
         """
-        raise NotImplementedError
+        unreadable = failure_before_reading(answer)
+        if unreadable is not None:
+            return unreadable
+        try:
+            outcome = self.decode_body(answer.body, task)
+        except (NotJson, ProtocolTranslationError) as exc:
+            if answer.status >= 400:
+                failed = http_failure(answer, request_size=len(self.encode(task).body))
+                proved = isinstance(exc, ProtocolTranslationError) and exc.other_dialect
+                return msgspec.structs.replace(failed, other_dialect=True) if proved else failed
+            raise self._malformed(exc, answer.body) from exc
+        if answer.status < 400 and isinstance(outcome, Succeeded):
+            return outcome
+        return with_http(outcome, answer)
+
+    def decode_body(self, body: bytes, task: AgentTask) -> Outcome:
+        """What the answer's body means; raises `NotJson` or `ProtocolTranslationError`."""
+        response = parse(body)
+        if not isinstance(response, dict):
+            raise NotJson(f"The answer is {json_kind(response)}, not an object")
+        try:
+            return from_internal(self.from_agent_response(response, task.task_id))
+        except ProtocolTranslationError:
+            raise
+        except _MISREAD as exc:
+            raise ProtocolTranslationError(
+                f"{type(exc).__name__}: {exc}", self.get_protocol_name(), "response", response
+            ) from exc
 
     def encode_poll(self, task: AgentTask, remote_task_id: str) -> AgentRequest | None:
-        """A request that asks how the remote task stands; its answer is read by `decode`. None: no way to ask."""
+        """A request that asks how the remote task stands, read by `decode`; None: there is no way to ask."""
         del task, remote_task_id
         return None
 
@@ -137,6 +157,17 @@ class ProtocolAdapter(ABC):
         del task, remote_task_id
         return None
 
+    def _malformed(self, exc: NotJson | ProtocolTranslationError, body: bytes) -> ProtocolTranslationError:
+        """The error as an operator reads it: with the symptom's name in front and the body beside it."""
+        name = self.get_protocol_name()
+        if isinstance(exc, NotJson):
+            return ProtocolTranslationError(f"{self.malformed_symptom()}: {exc}", name, "response", body)
+        message = str(exc)
+        if exc.code == "agent_answer_malformed":
+            message = f"{self.malformed_symptom()}: {message}"
+        return ProtocolTranslationError(
+            message, name, "response", body, code=exc.code, fix=exc.fix, other_dialect=exc.other_dialect
+        )
 
-def is_json_object(value: Json) -> bool:
-    return isinstance(value, dict)
+    def malformed_symptom(self) -> str:
+        return f"malformed {self.get_protocol_name()} response"

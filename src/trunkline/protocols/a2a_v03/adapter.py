@@ -1,0 +1,89 @@
+"""
+The dialect as the bridge uses it: `jsonrpc-2.0`.
+
+    request   {"jsonrpc": "2.0", "id", "method", "params"}   written by request.py
+    answer    {"jsonrpc": "2.0", "id", "result" | "error"}   opened by envelope.py, judged by outcome.py
+
+`protocol_config`: method, version, input_mode, output_mode and params (`message`, or `input` for agents whose
+method takes the input itself).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from trunkline.errors import Finding
+from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.messages import AgentTask
+from trunkline.protocols.a2a_v03.envelope import PROTOCOL, VERSION, RpcError, open_answer
+from trunkline.protocols.a2a_v03.outcome import outcome_of_error, outcome_of_reading
+from trunkline.protocols.a2a_v03.request import InputMode, ParamsMode, call, input_params, message_params
+from trunkline.protocols.base import AgentRequest, Outcome, ProtocolAdapter
+from trunkline.protocols.config import Setting, check_config
+from trunkline.protocols.outcomes import to_internal
+from trunkline.protocols.outputs import OutputMode
+
+SEND = "message/send"
+SETTINGS = {
+    "method": Setting(default=SEND),
+    "version": Setting(default=VERSION, choices=(VERSION,)),
+    "input_mode": Setting(default="text", choices=("text", "json", "data")),
+    "output_mode": Setting(default="full", choices=("full", "data")),
+    "params": Setting(default="message", choices=("message", "input")),
+}
+
+
+class JsonRpc2Adapter(ProtocolAdapter):
+    """JSON-RPC 2.0, as A2A 0.2 and 0.3 use it."""
+
+    def __init__(
+        self,
+        method: str = SEND,
+        version: str = VERSION,
+        *,
+        input_mode: InputMode = "text",
+        output_mode: OutputMode = "full",
+        params: ParamsMode = "message",
+    ) -> None:
+        if version != VERSION:
+            raise ValueError(f"Unsupported JSON-RPC version: {version}")
+        self.method = method
+        self.version = version
+        self.input_mode: InputMode = input_mode
+        self.output_mode: OutputMode = output_mode
+        self.params: ParamsMode = params
+
+    @classmethod
+    def validate_config(cls, config: Mapping[str, Json]) -> list[Finding]:
+        return check_config(SETTINGS, config)
+
+    def get_protocol_name(self) -> str:
+        return PROTOCOL
+
+    def malformed_symptom(self) -> str:
+        return "malformed JSON-RPC response"
+
+    def to_agent_request(self, task: AgentTask) -> JsonObject:
+        params = input_params(task) if self.params == "input" else message_params(task, self.input_mode)
+        return call(self.method, task, params)
+
+    def from_agent_response(self, response: JsonObject, task_id: str) -> JsonObject:
+        return to_internal(self.decode_body(encode(response), AgentTask(task_id=task_id)), task_id)
+
+    def decode_body(self, body: bytes, task: AgentTask) -> Outcome:
+        answer = open_answer(body, task.task_id)
+        if isinstance(answer, RpcError):
+            return outcome_of_error(answer)
+        return outcome_of_reading(answer, body, self.output_mode, any_result=self.params == "input")
+
+    def encode_poll(self, task: AgentTask, remote_task_id: str) -> AgentRequest | None:
+        return self._task_call("tasks/get", task, remote_task_id)
+
+    def encode_cancel(self, task: AgentTask, remote_task_id: str) -> AgentRequest | None:
+        return self._task_call("tasks/cancel", task, remote_task_id)
+
+    def _task_call(self, method: str, task: AgentTask, remote_task_id: str) -> AgentRequest | None:
+        if self.params == "input":
+            # Not A2A: such an agent has no tasks that we could name.
+            return None
+        return AgentRequest(body=encode(call(method, task, {"id": remote_task_id})))

@@ -1,0 +1,187 @@
+"""
+Results that are not in the exact form of A2A 0.3, and how they are understood all the same.
+
+    {"task": {…}}  {"message": {…}}
+    {"statusUpdate": {"taskId", "status"}}  {"artifactUpdate": {"taskId", "artifact"}}
+    {"type": "task", "context_id": …}  {"status": "completed"}  {"status": {"state": "TASK_STATE_COMPLETED"}}
+    {"artifacts": [{"artifactId": "a", "parts": […]}, {"artifactId": "a", "append": true, "parts": […]}]}
+    {"artifacts": [{"artifact": {…}, "append": true}]}  {"error": …} in a result
+
+Where an object does not say what it is, its fields decide. What cannot be used is named in a note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import UNSET, Raw, UnsetType
+
+from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.protocols.a2a_v03.model import Artifact, Message, Part
+from trunkline.protocols.a2a_v03.reading import Form, Reading
+
+_WRAPPERS = ("task", "statusUpdate", "status_update", "artifactUpdate", "artifact_update")
+_FORMS: dict[str, Form] = {"task": "task", "status-update": "task", "message": "message"}
+
+
+def read_tolerantly(result: Json) -> Reading:
+    if not isinstance(result, dict):
+        message = _message_of(result) if isinstance(result, str) else None
+        return Reading(form="other", certain=False, message=message)
+    body = _unwrapped(result)
+    beside = result.get("message")
+    reading = Reading(
+        form=_form(body),
+        certain=isinstance(body.get("status"), dict) or "parts" in body or "artifact" in body,
+        remote_task_id=_remote_id(body),
+        context_id=_string(body, "contextId", "context_id"),
+        metadata=_raw(body.get("metadata")),
+        reported_error=_reported_error(body),
+        notes=[],
+    )
+    _read_status(body, reading)
+    _read_artifacts(body, reading)
+    _read_history(body, reading)
+    if reading.form == "message":
+        reading.message = _message_of(body)
+        reading.remote_task_id = _string(body, "taskId", "task_id")
+    elif isinstance(beside, dict):
+        reading.message = _message_of(beside)
+    return reading
+
+
+def _unwrapped(result: JsonObject) -> JsonObject:
+    for name in _WRAPPERS:
+        inner = result.get(name)
+        if isinstance(inner, dict):
+            return inner
+    message = result.get("message")
+    if isinstance(message, dict) and "parts" in message and "status" not in result:
+        return message
+    return result
+
+
+def _form(body: JsonObject) -> Form:
+    said = _string(body, "kind", "type")
+    if isinstance(body.get("artifact"), dict):
+        return "artifact-update"
+    if said in _FORMS and not (said == "message" and "status" in body):
+        return _FORMS[said]
+    if any(name in body for name in ("status", "state", "artifacts", "history")):
+        return "task"
+    return "message" if "parts" in body else "other"
+
+
+def _remote_id(body: JsonObject) -> str | None:
+    return _string(body, "taskId", "task_id", "id")
+
+
+def _read_status(body: JsonObject, reading: Reading) -> None:
+    status = body.get("status", body.get("state"))
+    if isinstance(status, str):
+        reading.state = status
+        reading.notes.append(f"'status' should be an object with a 'state', not the string '{status}'")
+    elif isinstance(status, dict):
+        state = status.get("state")
+        reading.state = state if isinstance(state, str) else None
+        said = status.get("message")
+        reading.status_message = _message_of(said) if isinstance(said, str | dict) else None
+
+
+def _read_artifacts(body: JsonObject, reading: Reading) -> None:
+    listed = body.get("artifacts", body.get("artifact"))
+    whole = _merged(listed if isinstance(listed, list) else [listed], reading.notes)
+    reading.artifacts_whole = whole
+    reading.artifacts = [Artifact(parts=list(_parts(artifact.get("parts")))) for artifact in whole]
+    if listed is not None and not isinstance(listed, list | dict):
+        reading.notes.append("'artifacts' should be an array")
+
+
+def _merged(artifacts: list[Json], notes: list[str]) -> list[JsonObject]:
+    """The artifacts by id: one with `append` adds its parts to the earlier one, one without replaces it."""
+    merged: dict[str, JsonObject] = {}
+    for index, item in enumerate(artifacts):
+        if not isinstance(item, dict):
+            continue
+        inner = item.get("artifact")
+        artifact = inner if isinstance(inner, dict) else item
+        identity = _string(artifact, "artifactId", "artifact_id")
+        key = f"#{index}" if identity is None else f"id:{identity}"
+        earlier = merged.get(key)
+        if earlier is not None and (item.get("append") is True or artifact.get("append") is True):
+            parts: list[Json] = [*_list(earlier.get("parts")), *_list(artifact.get("parts"))]
+            artifact = dict(earlier)
+            artifact["parts"] = parts
+        elif earlier is not None:
+            notes.append(f"Several artifacts have the artifactId '{identity}': the last one counts")
+        merged[key] = artifact
+    return list(merged.values())
+
+
+def _read_history(body: JsonObject, reading: Reading) -> None:
+    history = body.get("history")
+    if not isinstance(history, list):
+        if history is not None:
+            reading.notes.append("Can't extract output from history: it should be an array of messages")
+        return
+    reading.history_whole = history
+    reading.history = [_message_of(item) if isinstance(item, dict) else Message() for item in history]
+
+
+def _message_of(value: JsonObject | str) -> Message:
+    if isinstance(value, str):
+        return Message(parts=[Part(text=value)])
+    role = value.get("role")
+    parts = value.get("parts")
+    return Message(
+        role=role if isinstance(role, str) else UNSET,
+        parts=list(_parts(parts)) if isinstance(parts, list) else UNSET,
+    )
+
+
+def _parts(parts: Json) -> Iterator[Part]:
+    for part in _list(parts):
+        if isinstance(part, str):
+            yield Part(text=part)
+        elif isinstance(part, dict):
+            text = part.get("text")
+            yield Part(
+                kind=_string(part, "kind", "type") or UNSET,
+                text=text if isinstance(text, str) else UNSET,
+                data=_raw(part["data"]) or UNSET if "data" in part else UNSET,
+                metadata=_thought_marks(part),
+            )
+
+
+def _thought_marks(part: JsonObject) -> Raw | UnsetType:
+    metadata = part.get("metadata")
+    marked = part.get("adk_thought") is True or (
+        isinstance(metadata, dict) and metadata.get("adk_thought") is True
+    )
+    return Raw(b'{"adk_thought":true}') if marked else UNSET
+
+
+def _reported_error(body: JsonObject) -> str | None:
+    error = body.get("error")
+    if error in (None, "", False):
+        return None
+    if isinstance(error, dict):
+        said = error.get("message")
+        return said if isinstance(said, str) else encode(error).decode()
+    return error if isinstance(error, str) else encode(error).decode()
+
+
+def _string(body: JsonObject, *names: str) -> str | None:
+    for name in names:
+        value = body.get(name)
+        if isinstance(value, str) and value:
+            return value
+    return None
+
+
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
+def _raw(value: Json) -> Raw | None:
+    return None if value is None else Raw(encode(value))

@@ -1,0 +1,91 @@
+"""
+Which dialects there are, by the names that the registry uses.
+
+    "simple-a2a"    {"task_id", "input"}
+    "jsonrpc-2.0"   {"jsonrpc", "id", "method", "params"}
+
+`auto` is no dialect but the wish to have one chosen: negotiate.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Protocol, runtime_checkable
+
+from trunkline.agents import AUTO
+from trunkline.errors import Finding, Invalid
+from trunkline.jsontypes import Json
+from trunkline.protocols.a2a_v03 import JsonRpc2Adapter
+from trunkline.protocols.base import ProtocolAdapter
+from trunkline.protocols.simple_a2a import SimpleA2AAdapter
+
+
+class UnsupportedProtocol(Invalid, ValueError):
+    """The protocol is not known."""
+
+    fix = "Choose one of the supported protocols, or auto."
+
+    def __init__(self, protocol: str, supported: Sequence[str]) -> None:
+        message = f"Unsupported protocol: {protocol}. Supported protocols: {', '.join(supported)}"
+        super().__init__(message, findings=[Finding(path="protocol", message=message)])
+
+
+@runtime_checkable
+class ConfigValidator(Protocol):
+    """An adapter class that checks its own `protocol_config`."""
+
+    def validate_config(self, config: Mapping[str, Json], /) -> list[Finding]: ...
+
+
+class ProtocolAdapterFactory:
+    """Makes the adapter for an agent."""
+
+    _adapters: ClassVar[dict[str, type[ProtocolAdapter]]] = {
+        "simple-a2a": SimpleA2AAdapter,
+        "jsonrpc-2.0": JsonRpc2Adapter,
+    }
+
+    @classmethod
+    def adapter_class(cls, protocol: str) -> type[ProtocolAdapter]:
+        try:
+            return cls._adapters[protocol]
+        except KeyError:
+            raise UnsupportedProtocol(protocol, cls.supported_protocols()) from None
+
+    @classmethod
+    def create_adapter(
+        cls, protocol: str, protocol_config: Mapping[str, Json] | None = None
+    ) -> ProtocolAdapter:
+        """
+        The adapter for a protocol and an agent's configuration of it.
+
+        Keys that the adapter does not know are left out: those of an agent with `auto` may be another's.
+        """
+        return cls.adapter_class(protocol).from_config(protocol_config or {})
+
+    @classmethod
+    def register_adapter(cls, protocol: str, adapter_class: type[ProtocolAdapter]) -> None:
+        if protocol == AUTO:
+            raise ValueError(f"'{AUTO}' is the wish to have a protocol chosen; it cannot be the name of one")
+        cls._adapters[protocol] = adapter_class
+
+    @classmethod
+    def supported_protocols(cls) -> list[str]:
+        return list(cls._adapters)
+
+
+def validate_protocol_config(protocol: str, config: Json) -> list[Finding]:
+    """
+    What is wrong with an agent's `protocol_config`; with `auto` it may have the keys of `jsonrpc-2.0`.
+
+    A third party's protocol is checked when its adapter class has a classmethod `validate_config`. Raises
+    `UnsupportedProtocol`.
+    """
+    adapter_class: object = (
+        JsonRpc2Adapter if protocol == AUTO else ProtocolAdapterFactory.adapter_class(protocol)
+    )
+    if config is None:
+        return []
+    if not isinstance(config, dict):
+        return [Finding(path="protocol_config", message="protocol_config must be an object")]
+    return adapter_class.validate_config(config) if isinstance(adapter_class, ConfigValidator) else []

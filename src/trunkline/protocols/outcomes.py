@@ -1,0 +1,157 @@
+"""
+What dialect and bridge say to one another: a request, an answer, and what the answer means.
+
+    AgentRequest   body and headers of one HTTP POST, made by the dialect
+    AgentAnswer    status, headers and body that came back
+    Outcome        Succeeded | Failed | Working | Interrupted, read from the answer by the dialect
+
+The internal format of the seeds, `{"task_id", "status": "success"|"error", "output", "error"}`, is an outcome
+as a dict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, assert_never
+
+import msgspec
+
+from trunkline.jsontypes import Json, JsonObject, decode, encode
+from trunkline.messages import Question, StepError, fix_for
+
+Direction = Literal["request", "response"]
+
+
+# The seeds' adapters raise ValueError where they cannot translate: who catches that catches this.
+class ProtocolTranslationError(ValueError):
+    """A request or a response could not be translated."""
+
+    def __init__(
+        self,
+        message: str,
+        protocol: str,
+        direction: Direction,
+        original_data: object = None,
+        *,
+        code: str = "agent_answer_malformed",
+        fix: str = "",
+        other_dialect: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.protocol = protocol
+        self.direction = direction
+        self.original_data = original_data
+        # One of messages.ERROR_CODES.
+        self.code = code
+        self.fix = fix or fix_for(code)
+        # As in `Failed`.
+        self.other_dialect = other_dialect
+
+
+class AgentRequest(msgspec.Struct, frozen=True):
+    """The body of one HTTP POST, and the headers that the dialect itself asks for."""
+
+    body: bytes
+    headers: Mapping[str, str] = {}
+
+
+class AgentAnswer(msgspec.Struct, frozen=True):
+    """What came back: an HTTP status, headers (names in lower case) and the whole body."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Succeeded(msgspec.Struct, frozen=True, kw_only=True):
+    # The step's output as JSON text.
+    output: bytes
+    context_id: str | None = None
+    remote_task_id: str | None = None
+    # What an operator should know though the call succeeded, e.g. empty artifacts.
+    warnings: tuple[str, ...] = ()
+
+
+class Failed(msgspec.Struct, frozen=True, kw_only=True):
+    error: StepError
+    context_id: str | None = None
+    remote_task_id: str | None = None
+    warnings: tuple[str, ...] = ()
+    # True: the answer proves that the agent did not take the work because it speaks another dialect
+    # (-32601, 404, 405, 501, a 4xx about the request's shape).
+    other_dialect: bool = False
+
+
+class Working(msgspec.Struct, frozen=True, kw_only=True):
+    """The agent has taken the task and is not done: ask again with `encode_poll`."""
+
+    remote_task_id: str
+    state: str
+    context_id: str | None = None
+
+
+class Interrupted(msgspec.Struct, frozen=True, kw_only=True):
+    """The agent waits for a person."""
+
+    question: Question
+    remote_task_id: str | None = None
+    context_id: str | None = None
+
+
+Outcome = Succeeded | Failed | Working | Interrupted
+
+
+def step_error(
+    code: str,
+    message: str,
+    *,
+    fix: str = "",
+    detail: Json = None,
+    jsonrpc_code: int | None = None,
+    http_status: int | None = None,
+    retry_after_ms: int | None = None,
+) -> StepError:
+    """An error with the fix that its code has, unless the caller knows a better one."""
+    return StepError(
+        code=code,
+        message=message,
+        fix=fix or fix_for(code),
+        detail=detail,
+        jsonrpc_code=jsonrpc_code,
+        http_status=http_status,
+        retry_after_ms=retry_after_ms,
+    )
+
+
+def failure_of(exc: ProtocolTranslationError) -> Failed:
+    """What a translation that failed means for the call."""
+    return Failed(error=step_error(exc.code, str(exc), fix=exc.fix), other_dialect=exc.other_dialect)
+
+
+def to_internal(outcome: Outcome, task_id: str) -> JsonObject:
+    """The outcome in the seeds' internal format."""
+    match outcome:
+        case Succeeded():
+            return {"task_id": task_id, "status": "success", "output": decode(outcome.output), "error": None}
+        case Failed():
+            error = outcome.error.message
+        case Working():
+            error = f"Task state: {outcome.state}"
+        case Interrupted():
+            error = f"Task state: {outcome.question.kind}-required: {outcome.question.text}"
+        case _:
+            assert_never(outcome)
+    return {"task_id": task_id, "status": "error", "output": None, "error": error}
+
+
+def from_internal(result: JsonObject) -> Outcome:
+    """What a result in the seeds' internal format means; raises KeyError or ValueError when it is not one."""
+    match result["status"]:
+        case "success":
+            return Succeeded(output=encode(result.get("output")))
+        case "error":
+            said = result.get("error")
+            message = said if isinstance(said, str) else encode(said).decode()
+            return Failed(error=step_error("agent_reported_error", message, detail=result.get("output")))
+        case other:
+            raise ValueError(f"status is {other!r}, not 'success' or 'error'")
