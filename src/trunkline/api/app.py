@@ -1,0 +1,44 @@
+"""The ASGI application: routes on services, errors as problems, one OpenAPI document."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from fastapi import FastAPI
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from trunkline.api.edge import Edge
+from trunkline.api.openapi import build_openapi
+from trunkline.api.operations import JSON
+from trunkline.api.problems import install_problems
+from trunkline.api.routes.agents import add_agent_routes
+from trunkline.api.routes.runs import add_run_routes
+from trunkline.api.routes.system import add_system_routes
+from trunkline.api.routes.workflows import add_workflow_routes
+from trunkline.api.services import HealthReport, Limits, Services
+from trunkline.jsontypes import encode
+
+__all__ = ["HealthReport", "Limits", "Services", "create_app"]
+
+
+def create_app(services: Services) -> ASGIApp:
+    """The REST API over `services`, which stay the caller's to close."""
+    # No documentation pages: they would load scripts from another host.
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+    install_problems(app)
+    # The router tries routes in order: the hottest come first.
+    add_run_routes(app, services)
+    add_workflow_routes(app, services)
+    add_agent_routes(app, services)
+    add_system_routes(app, services)
+
+    @cache
+    def document() -> bytes:
+        return encode(build_openapi(app))
+
+    async def openapi() -> Response:
+        return Response(document(), media_type=JSON)
+
+    app.router.add_api_route("/openapi.json", openapi, methods=["GET"], include_in_schema=False)
+    return Edge(app)

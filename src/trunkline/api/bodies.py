@@ -1,0 +1,105 @@
+"""
+Request bodies: read with a cap, decoded once.
+
+The content type does not matter: what parses as JSON is JSON (curl sends a form's type unless it is told
+otherwise).
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+
+from trunkline.api.problems import BodyTooLarge, BrokenBody, finding_of
+from trunkline.errors import Invalid
+from trunkline.jsontypes import Json, JsonObject, decode
+
+# Deeper than any real input, shallower than what any reader behind us can recurse into.
+MAX_DEPTH = 200
+
+T = TypeVar("T")
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """The whole body; refused as soon as it is known to be longer than `limit` bytes."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > limit:
+        raise _too_large(limit)
+    chunks: list[bytes] = []
+    size = 0
+    while True:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        chunk: bytes = message.get("body", b"")
+        size += len(chunk)
+        if size > limit:
+            raise _too_large(limit)
+        chunks.append(chunk)
+        if not message.get("more_body", False):
+            return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def _too_large(limit: int) -> BodyTooLarge:
+    return BodyTooLarge(
+        f"The body is larger than {limit} bytes.",
+        fix=f"Send at most {limit} bytes, or raise TRUNKLINE_MAX_BODY_BYTES.",
+    )
+
+
+def decode_json(body: bytes) -> Json:
+    """The value of a JSON text; `BrokenBody` says where it is broken."""
+    try:
+        value = decode(body)
+    except RecursionError:
+        raise _too_deep() from None
+    except UnicodeDecodeError as error:
+        raise BrokenBody(f"The body is not valid UTF-8: {error.reason}.") from error
+    except (msgspec.DecodeError, ValueError) as error:
+        # ValueError: an integer with more digits than Python converts.
+        raise BrokenBody(f"The body is not valid JSON: {error}.") from error
+    if body.count(b"[") + body.count(b"{") > MAX_DEPTH:
+        _check_depth(value)
+    return value
+
+
+def decode_object(body: bytes) -> JsonObject:
+    """The JSON object of a body; an empty body is an empty object."""
+    value = decode_json(body) if body.strip() else {}
+    if not isinstance(value, dict):
+        raise Invalid("The body must be a JSON object.", fix="Send an object: {…}.")
+    return value
+
+
+def convert(value: Json, type_: type[T]) -> T:
+    """`value` as a msgspec struct; `Invalid` says which field is wrong."""
+    try:
+        return msgspec.convert(value, type_)
+    except msgspec.ValidationError as error:
+        finding = finding_of(error)
+        where = f"{finding.path}: " if finding.path else ""
+        raise Invalid(f"{where}{finding.message}", findings=[finding]) from error
+
+
+def _too_deep() -> BrokenBody:
+    return BrokenBody(
+        f"The body is nested more than {MAX_DEPTH} levels deep.",
+        fix="Flatten it, or send the inner part as a string.",
+    )
+
+
+def _check_depth(value: Json) -> None:
+    level: list[Json] = [value]
+    depth = 0
+    while level := [child for node in level for child in _children(node)]:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise _too_deep()
+
+
+def _children(node: Json) -> list[Json]:
+    if isinstance(node, dict):
+        return list(node.values())
+    return node if isinstance(node, list) else []

@@ -1,0 +1,98 @@
+"""
+A run's history as a stream of server-sent events.
+
+The stream reads committed event rows; it takes no part in the work. A client that goes away ends its stream
+and nothing else, and comes back with the last `id` it has seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from trunkline.api.services import Services
+from trunkline.api.views import event_json
+from trunkline.ids import RunId
+from trunkline.machine.state import FINAL_RUN_STATUSES
+from trunkline.stores.base import EventRecord
+
+EVENT_STREAM = "text/event-stream"
+# Proxies commonly cut connections that are silent for 30 to 60 seconds.
+PING_AFTER_SECONDS = 15.0
+# The doorbell may be lost or ring in another process; looking once a second is the guarantee.
+_LOOK_AGAIN_SECONDS = 1.0
+_BATCH = 500
+_PING = b": ping\n\n"
+
+
+def encode_event(event: EventRecord) -> bytes:
+    # JSON text has no raw line break, so one data line holds it.
+    return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.seq, event.type.encode(), event_json(event))
+
+
+class EventStream(Response):
+    """The events of `run_id` after `after`, to the final one."""
+
+    media_type = EVENT_STREAM
+
+    def __init__(self, services: Services, run_id: RunId, after: int) -> None:
+        super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        # The length of a stream is not known when it begins.
+        del self.headers["content-length"]
+        self._services = services
+        self._run_id = run_id
+        self._after = after
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        del scope
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        # Headers travel with the first body: a client sees that it is connected before the first event.
+        await send({"type": "http.response.body", "body": b": hello\n\n", "more_body": True})
+        sending = asyncio.ensure_future(self._send_events(send))
+        leaving = [
+            asyncio.ensure_future(_gone(receive)),
+            asyncio.ensure_future(self._services.stopping.wait()),
+        ]
+        try:
+            await asyncio.wait([sending, *leaving], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in leaving:
+                task.cancel()
+            if not sending.done():
+                sending.cancel()
+            with suppress(asyncio.CancelledError):
+                await sending
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _send_events(self, send: Send) -> None:
+        async for chunk in self._chunks():
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        runs, run_id, after = self._services.runs, self._run_id, self._after
+        now = asyncio.get_running_loop().time
+        ping_at = now() + PING_AFTER_SECONDS
+        with runs.watch(run_id) as watch:
+            while True:
+                # Asked before the events are read: if final now, what is read next is all there will be.
+                status, _ = await runs.status(run_id)
+                events = await runs.events(run_id, after=after, limit=_BATCH)
+                if events:
+                    after, ping_at = events[-1].seq, now() + PING_AFTER_SECONDS
+                    yield b"".join(map(encode_event, events))
+                elif status in FINAL_RUN_STATUSES:
+                    return
+                else:
+                    await watch.changed(_LOOK_AGAIN_SECONDS)
+                    if now() >= ping_at:
+                        ping_at = now() + PING_AFTER_SECONDS
+                        yield _PING
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,97 @@
+"""The OpenAPI document: what the framework collects from the operations, and what it does not know."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from trunkline import __version__
+from trunkline.api.correlation import HEADER
+from trunkline.api.schemas import (
+    AgentCreate,
+    AgentPatch,
+    Problem,
+    ReplyRequest,
+    ResolveRequest,
+    RetryRequest,
+)
+from trunkline.jsontypes import JsonObject
+
+DESCRIPTION = """\
+Trunkline runs workflows whose steps are AI agents.
+
+Every error is an `application/problem+json` with a `fix`. Every list is `{items, next_cursor}`. A body that
+parses as JSON is JSON, whatever its content type says.
+"""
+TAGS = [
+    {"name": "agents", "description": "The agents that workflows can call."},
+    {"name": "workflows", "description": "Definitions, saved as immutable versions."},
+    {"name": "runs", "description": "Workflows at work: start, read, watch, steer."},
+    {"name": "system", "description": "The process itself."},
+]
+# Named by reference only: the operations that take them read their bodies by themselves.
+_REFERENCED: tuple[type[BaseModel], ...] = (
+    AgentCreate, AgentPatch, ReplyRequest, ResolveRequest, RetryRequest, Problem,
+)  # fmt: skip
+_CORRELATION_PARAMETER: JsonObject = {
+    "name": HEADER,
+    "in": "header",
+    "required": False,
+    "description": "An id under which logs, agents and answers know this request; left out: one is made.",
+    "schema": {"type": "string", "pattern": "^[!-~]{1,128}$"},
+}
+
+
+def build_openapi(app: FastAPI) -> JsonObject:
+    document = cast(
+        "JsonObject",
+        get_openapi(
+            title="Trunkline", version=__version__, description=DESCRIPTION, routes=app.routes, tags=TAGS
+        ),
+    )
+    components = _object(document.setdefault("components", {}))
+    schemas = _object(components.setdefault("schemas", {}))
+    schemas.update(_referenced_schemas())
+    # The framework's own shape of an invalid request, which is never answered.
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    for path in _object(document["paths"]).values():
+        for operation in _object(path).values():
+            _complete(_object(operation))
+    return document
+
+
+def _complete(operation: JsonObject) -> None:
+    parameters = operation.setdefault("parameters", [])
+    if not isinstance(parameters, list):
+        raise TypeError("an operation's parameters are not a list")
+    for parameter in parameters:
+        parameter_ = _object(parameter)
+        parameter_["schema"] = _without_null(_object(parameter_["schema"]))
+    parameters.append(_CORRELATION_PARAMETER)
+
+
+def _without_null(schema: JsonObject) -> JsonObject:
+    """A query or a header cannot be null, it can only be left out."""
+    match schema:
+        case {"anyOf": [dict(given), {"type": "null"}], **rest}:
+            return {**rest, **given}
+        case _:
+            return schema
+
+
+def _referenced_schemas() -> JsonObject:
+    _, document = models_json_schema(
+        [(model, "validation") for model in _REFERENCED], ref_template="#/components/schemas/{model}"
+    )
+    return _object(cast("JsonObject", document)["$defs"])
+
+
+def _object(value: object) -> JsonObject:
+    if not isinstance(value, dict):
+        raise TypeError(f"expected an object in the OpenAPI document, found {type(value).__name__}")
+    return cast("JsonObject", value)

@@ -1,0 +1,230 @@
+"""
+Every error as `application/problem+json`: one table says which error is which status.
+
+A problem names what is wrong (`detail`), what to do about it (`fix`), where it is wrong (`errors`) and the
+correlation id under which the server's log knows the request.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+import structlog
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from trunkline.api.correlation import correlation_id_of
+from trunkline.errors import (
+    AlreadyExists,
+    Conflict,
+    Finding,
+    Invalid,
+    NotAllowed,
+    NotFound,
+    StaleVersion,
+    TrunklineError,
+    Unavailable,
+)
+from trunkline.jsontypes import encode
+
+PROBLEM_JSON = "application/problem+json"
+REQUEST_FAILED = "request_failed"
+
+log = structlog.stdlib.get_logger(__name__)
+
+
+class BrokenBody(TrunklineError):
+    """The body could not be read."""
+
+    fix = "Send a body that is well-formed JSON in UTF-8."
+
+
+class BodyTooLarge(TrunklineError):
+    """The body is too large."""
+
+    fix = "Send less, or pass large content by reference."
+
+
+class Kind(NamedTuple):
+    status: int
+    name: str
+    title: str
+
+    @property
+    def type(self) -> str:
+        return f"urn:trunkline:problem:{self.name}"
+
+
+_INTERNAL = Kind(500, "internal-error", "Internal error")
+
+# The first class of an error's ancestry that is in here decides.
+KINDS: dict[type[Exception], Kind] = {
+    BrokenBody: Kind(400, "broken-body", "Broken body"),
+    NotAllowed: Kind(403, "not-allowed", "Not allowed"),
+    NotFound: Kind(404, "not-found", "Not found"),
+    AlreadyExists: Kind(409, "already-exists", "Already exists"),
+    Conflict: Kind(409, "conflict", "Conflict"),
+    StaleVersion: Kind(412, "stale-version", "Stale version"),
+    BodyTooLarge: Kind(413, "body-too-large", "Body too large"),
+    Invalid: Kind(422, "invalid", "Invalid"),
+    Unavailable: Kind(503, "unavailable", "Unavailable"),
+    TrunklineError: _INTERNAL,
+}
+_UNKNOWN_ROUTE = Kind(404, "unknown-route", "Unknown route")
+_WRONG_METHOD = Kind(405, "method-not-allowed", "Method not allowed")
+
+
+class Problem(msgspec.Struct, kw_only=True, omit_defaults=True):
+    type: str
+    title: str
+    status: int
+    detail: str
+    fix: str
+    correlation_id: str
+    errors: list[Finding] = []
+
+
+def kind_of(error: Exception) -> Kind:
+    return next((KINDS[cls] for cls in type(error).__mro__ if cls in KINDS), _INTERNAL)
+
+
+def problem(
+    request: Request,
+    kind: Kind,
+    detail: str,
+    fix: str,
+    *,
+    errors: Iterable[Finding] = (),
+    headers: dict[str, str] | None = None,
+) -> Response:
+    content = Problem(
+        type=kind.type,
+        title=kind.title,
+        status=kind.status,
+        detail=detail,
+        fix=fix,
+        correlation_id=correlation_id_of(request.scope),
+        errors=list(errors),
+    )
+    return Response(encode(content), kind.status, headers, media_type=PROBLEM_JSON)
+
+
+def problem_of(request: Request, error: TrunklineError) -> Response:
+    """The answer to an error that we can explain."""
+    kind = kind_of(error)
+    if kind.status >= 500:
+        _log_failure(request, error)
+    findings = error.findings if isinstance(error, Invalid) else ()
+    return problem(request, kind, error.message, error.fix, errors=findings)
+
+
+def unexpected(request: Request, error: Exception) -> Response:
+    """The answer to an error that nobody has foreseen: what it was is for the log, not for the caller."""
+    _log_failure(request, error)
+    return problem(
+        request,
+        _INTERNAL,
+        "The server failed to answer this request.",
+        "Try again; if it stays, report it with this correlation id: the server's log has the cause.",
+    )
+
+
+def _log_failure(request: Request, error: Exception) -> None:
+    log.error(
+        REQUEST_FAILED,
+        method=request.method,
+        path=request.url.path,
+        correlation_id=correlation_id_of(request.scope),
+        error=str(error),
+        exc_info=error,
+    )
+
+
+# --- what the framework raises by itself
+
+
+def _allowed_methods(request: Request) -> str:
+    # A path has one route per method; the framework names only the first one's.
+    app: FastAPI = request.app
+    path = request.scope["path"]
+    allowed: set[str] = set()
+    for route in app.routes:
+        if isinstance(route, Route) and route.path_regex.match(path):
+            allowed |= route.methods or set()
+    return ", ".join(sorted(allowed))
+
+
+async def _answer_http_exception(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    path = request.url.path
+    match status:
+        case 404:
+            fix = "See /openapi.json for what there is."
+            if path.endswith("/") and path != "/":
+                fix = f"Leave the slash at the end out: {path.rstrip('/')}"
+            return problem(request, _UNKNOWN_ROUTE, f"There is nothing at {path}.", fix)
+        case 405:
+            allowed = _allowed_methods(request)
+            return problem(
+                request,
+                _WRONG_METHOD,
+                f"{path} does not answer {request.method}.",
+                f"Use one of: {allowed}.",
+                headers={"Allow": allowed},
+            )
+        case _:
+            return unexpected(request, error)
+
+
+def _finding(location: Sequence[str | int], message: str) -> Finding:
+    return Finding(path=".".join(str(part) for part in location), message=message)
+
+
+async def _answer_invalid_parameters(request: Request, error: Exception) -> Response:
+    if not isinstance(error, RequestValidationError):
+        return unexpected(request, error)
+    findings = [_finding(entry["loc"], entry["msg"]) for entry in error.errors()]
+    detail = "; ".join(f"{finding.path}: {finding.message}" for finding in findings)
+    return problem_of(request, Invalid(detail, findings=findings))
+
+
+async def _answer_known(request: Request, error: Exception) -> Response:
+    return problem_of(request, error) if isinstance(error, TrunklineError) else unexpected(request, error)
+
+
+async def _answer_unexpected(request: Request, error: Exception) -> Response:
+    return unexpected(request, error)
+
+
+async def _answer_nobody(request: Request, error: Exception) -> Response:
+    del request, error
+    return Response(status_code=400)
+
+
+def install_problems(app: FastAPI) -> None:
+    """Lets every error of `app` answer as a problem."""
+    # All of them coroutines: the framework would run plain functions in a thread.
+    app.add_exception_handler(TrunklineError, _answer_known)
+    app.add_exception_handler(RequestValidationError, _answer_invalid_parameters)
+    app.add_exception_handler(HTTPException, _answer_http_exception)
+    app.add_exception_handler(ClientDisconnect, _answer_nobody)
+    app.add_exception_handler(Exception, _answer_unexpected)
+
+
+_AT = re.compile(r" - at `(?:key in )?\$\.?(?P<path>[^`]*)`$")
+
+
+def finding_of(error: msgspec.ValidationError) -> Finding:
+    """Where and what, taken from msgspec's message (``Expected `str`, got `int` - at `$.text` ``)."""
+    text = str(error)
+    found = _AT.search(text)
+    if found is None:
+        return Finding(path="", message=text)
+    return Finding(path=found["path"], message=text[: found.start()])

@@ -1,0 +1,328 @@
+"""Runs: start, read, watch, steer."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import msgspec
+from fastapi import FastAPI, Header, Path, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from trunkline.api.bodies import convert, decode_json, decode_object, read_body
+from trunkline.api.correlation import correlation_id_of
+from trunkline.api.events import EVENT_STREAM, EventStream
+from trunkline.api.execution import IDEMPOTENCY_KEY, MAX_VERSION, MAX_WAIT_SECONDS, read_execution
+from trunkline.api.operations import JSON, LOCATION, Documentation, add_operation, answer, body, problems, ref
+from trunkline.api.paging import DEFAULT_LIMIT, Cursor, Limit, number_cursor, page, text_cursor
+from trunkline.api.schemas import (
+    EventPage,
+    ReplyRequest,
+    ResolveRequest,
+    RetryRequest,
+    Run,
+    RunPage,
+    WirePage,
+)
+from trunkline.api.services import Services
+from trunkline.api.views import events_json, run_json, runs_json, wire_json
+from trunkline.errors import Invalid
+from trunkline.ids import RunId
+from trunkline.jsontypes import Json, JsonObject
+from trunkline.machine.inputs import ResolvedOutcome
+from trunkline.machine.state import FINAL_RUN_STATUSES, RunStatus
+from trunkline.messages import ReplyMessage
+
+RUNS = "/api/v1/runs"
+RunPath = Annotated[str, Path(description="The run's id.")]
+StepPath = Annotated[str, Path(description="The step's name.")]
+# What every store can hold as a number.
+_MAX_SEQ = 10**18 - 1
+
+
+class _Retry(msgspec.Struct, forbid_unknown_fields=True):
+    from_step: str | None = None
+    input: Json | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Reply(msgspec.Struct, forbid_unknown_fields=True):
+    text: str | None = None
+    data: Json = None
+    parts: list[JsonObject] | None = None
+
+
+class _Resolution(msgspec.Struct, forbid_unknown_fields=True):
+    outcome: ResolvedOutcome
+    output: Json = None
+
+
+class RunRoutes:
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._runs = services.runs
+
+    async def execute(self, request: Request) -> Response:
+        """
+        Starts a run. The body is the run's input; an empty one is `{}`.
+
+        With `wait` the answer comes when the run is final, or when the time is up.
+        """
+        asked = read_execution(request)
+        content = await self._body(request)
+        started = await self._runs.execute(
+            request.path_params["workflow"],
+            asked.version,
+            decode_json(content) if content else {},
+            correlation_id=correlation_id_of(request.scope),
+            idempotency_key=asked.idempotency_key,
+        )
+        if asked.wait is not None:
+            await self._wait(started.run_id, asked.wait)
+        view = await self._runs.get(started.run_id)
+        asked_to_wait = asked.wait is not None or not started.created
+        finished = asked_to_wait and view.record.status in FINAL_RUN_STATUSES
+        return _run_response(run_json(view), started.run_id, 200 if finished else 202)
+
+    async def get(self, request: Request) -> Response:
+        """The run with all its steps."""
+        view = await self._runs.get(RunId(request.path_params["run"]))
+        return Response(run_json(view), media_type=JSON)
+
+    async def list(
+        self,
+        limit: Limit = DEFAULT_LIMIT,
+        cursor: Cursor = None,
+        status: Annotated[RunStatus | None, Query(description="Only runs in this state.")] = None,
+        workflow: Annotated[
+            str | None, Query(description="Only runs of this workflow: its name or id.")
+        ] = None,
+    ) -> Response:
+        """Runs without their steps, newest first."""
+        before = text_cursor(cursor)
+        found = await self._runs.list(
+            limit=limit + 1,
+            before=None if before is None else RunId(before),
+            status=status,
+            workflow=workflow,
+        )
+        records, next_cursor = page(found, limit, lambda record: record.id)
+        return Response(runs_json(records, next_cursor), media_type=JSON)
+
+    async def events(
+        self,
+        request: Request,
+        run: RunPath,
+        *,
+        limit: Limit = DEFAULT_LIMIT,
+        cursor: Cursor = None,
+        after: Annotated[
+            int | None,
+            Query(ge=0, le=_MAX_SEQ, description="Only events after this number; instead of `cursor`."),
+        ] = None,
+        last_event_id: Annotated[
+            int | None,
+            Header(
+                alias="Last-Event-ID", ge=0, le=_MAX_SEQ, description="Resumes a stream after this number."
+            ),
+        ] = None,
+    ) -> Response:
+        """
+        The run's history, oldest first: as pages, or while it grows.
+
+        `Accept: text/event-stream` asks for a stream of server-sent events; it ends after the final one.
+        """
+        run_id = RunId(run)
+        begin = after or number_cursor(cursor) or 0
+        if EVENT_STREAM in request.headers.get("accept", ""):
+            # Before the stream begins: an unknown run is a problem, not an empty stream.
+            await self._runs.status(run_id)
+            return EventStream(self._services, run_id, begin if last_event_id is None else last_event_id)
+        found = await self._runs.events(run_id, after=begin, limit=limit + 1)
+        events, next_cursor = page(found, limit, lambda event: event.seq)
+        return Response(events_json(events, next_cursor), media_type=JSON)
+
+    async def wire(
+        self,
+        run: RunPath,
+        limit: Limit = DEFAULT_LIMIT,
+        cursor: Cursor = None,
+        step: Annotated[str | None, Query(description="Only exchanges of this step.")] = None,
+    ) -> Response:
+        """What went over the wire, oldest first: every HTTP exchange with an agent, redacted and cut."""
+        found = await self._runs.exchanges(
+            RunId(run), after=number_cursor(cursor) or 0, limit=limit + 1, step=step
+        )
+        exchanges, next_cursor = page(found, limit, lambda exchange: exchange[0])
+        return Response(wire_json(exchanges, next_cursor), media_type=JSON)
+
+    async def cancel(self, run: RunPath) -> Response:
+        """Cancels a run; agents that can be told are told."""
+        await self._runs.cancel(RunId(run))
+        return await self._accepted(RunId(run))
+
+    async def pause(self, run: RunPath) -> Response:
+        """Pauses a run: calls in flight end, no other starts."""
+        await self._runs.pause(RunId(run))
+        return await self._accepted(RunId(run))
+
+    async def resume(self, run: RunPath) -> Response:
+        """Lets a paused run go on."""
+        await self._runs.resume(RunId(run))
+        return await self._accepted(RunId(run))
+
+    async def retry(self, request: Request, run: RunPath) -> Response:
+        """Starts a new run that keeps the completed outputs of a finished one."""
+        asked = convert(decode_object(await self._body(request)), _Retry)
+        started = await self._runs.retry(
+            RunId(run),
+            from_step=asked.from_step,
+            run_input=asked.input,
+            correlation_id=correlation_id_of(request.scope),
+        )
+        return await self._accepted(started.run_id)
+
+    async def reply(self, request: Request, run: RunPath, step: StepPath) -> Response:
+        """Answers the question that a waiting step has asked."""
+        reply = convert(decode_object(await self._body(request)), _Reply)
+        if reply.text is None and reply.data is None and reply.parts is None:
+            raise Invalid("The reply is empty.", fix="Send at least one of text, data and parts.")
+        await self._runs.reply(
+            RunId(run), step, ReplyMessage(text=reply.text, data=reply.data, parts=reply.parts)
+        )
+        return await self._accepted(RunId(run))
+
+    async def resolve(self, request: Request, run: RunPath, step: StepPath) -> Response:
+        """Says what became of a call whose outcome is not known."""
+        resolution = convert(decode_object(await self._body(request)), _Resolution)
+        await self._runs.resolve(RunId(run), step, resolution.outcome, resolution.output)
+        return await self._accepted(RunId(run))
+
+    async def _body(self, request: Request) -> bytes:
+        return await read_body(request, self._services.limits.max_body_bytes)
+
+    async def _accepted(self, run_id: RunId) -> Response:
+        return _run_response(run_json(await self._runs.get(run_id)), run_id, 202)
+
+    async def _wait(self, run_id: RunId, seconds: float) -> None:
+        """Until the run is final, the time is up or the process is asked to stop."""
+        waits = [
+            asyncio.ensure_future(self._runs.wait(run_id, seconds)),
+            asyncio.ensure_future(self._services.stopping.wait()),
+        ]
+        try:
+            done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for wait in done:
+                wait.result()
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+
+def _run_response(content: bytes, run_id: RunId, status: int) -> Response:
+    return Response(content, status, {"Location": f"{RUNS}/{run_id}"}, media_type=JSON)
+
+
+def _path(name: str, description: str) -> Documentation:
+    return {
+        "name": name,
+        "in": "path",
+        "required": True,
+        "description": description,
+        "schema": {"type": "string"},
+    }
+
+
+_EXECUTE_PARAMETERS: list[Documentation] = [
+    _path("workflow", "The workflow's name or id."),
+    {
+        "name": "version",
+        "in": "query",
+        "description": "The version to run; the latest one if left out.",
+        "schema": {"type": "integer", "minimum": 1, "maximum": MAX_VERSION},
+    },
+    {
+        "name": "wait",
+        "in": "query",
+        "description": f"Seconds to wait for the end, {MAX_WAIT_SECONDS:g} at most.",
+        "schema": {"type": "number", "minimum": 0},
+    },
+    {
+        "name": IDEMPOTENCY_KEY,
+        "in": "header",
+        "description": "The same key and body give the same run; another body is refused.",
+        "schema": {"type": "string", "pattern": "^[ -~]{1,255}$"},
+    },
+]
+
+
+def add_run_routes(app: FastAPI, services: Services) -> None:
+    routes = RunRoutes(services)
+    _add_starting(app, routes)
+    _add_reading(app, routes)
+    _add_steering(app, routes)
+
+
+def _add_starting(app: FastAPI, routes: RunRoutes) -> None:
+    add_operation(
+        app, "POST /api/v1/workflows/{workflow}/execute", routes.execute, name="execute_workflow", tag="runs",
+        ready=True,
+        extra={
+            "parameters": _EXECUTE_PARAMETERS,
+            **body({"description": "The run's input."}, required=False),
+        },
+        responses={
+            200: answer(Run, "The run, finished.", headers=LOCATION),
+            202: answer(Run, "The run, started.", headers=LOCATION),
+            **problems(400, 404, 413, 422),
+        },
+    )  # fmt: skip
+
+
+def _add_reading(app: FastAPI, routes: RunRoutes) -> None:
+    add_operation(
+        app, f"GET {RUNS}/{{run}}", routes.get, name="get_run", tag="runs", ready=True,
+        extra={"parameters": [_path("run", "The run's id.")]},
+        responses={200: answer(Run, "The run."), **problems(404)},
+    )  # fmt: skip
+    add_operation(
+        app, f"GET {RUNS}", routes.list, name="list_runs", tag="runs",
+        responses={200: answer(RunPage, "A page of runs."), **problems(422)},
+    )  # fmt: skip
+    add_operation(
+        app, f"GET {RUNS}/{{run}}/events", routes.events, name="list_run_events", tag="runs",
+        responses={
+            200: answer(
+                EventPage, "A page of events, or the stream.",
+                content={EVENT_STREAM: {"schema": {"type": "string"}}},
+            ),
+            **problems(404, 422),
+        },
+    )  # fmt: skip
+    add_operation(
+        app, f"GET {RUNS}/{{run}}/wire", routes.wire, name="list_run_exchanges", tag="runs",
+        responses={200: answer(WirePage, "A page of exchanges."), **problems(404, 422)},
+    )  # fmt: skip
+
+
+def _add_steering(app: FastAPI, routes: RunRoutes) -> None:
+    accepted = answer(Run, "The run as it is now.", headers=LOCATION)
+    for name, endpoint in (("cancel", routes.cancel), ("pause", routes.pause), ("resume", routes.resume)):
+        add_operation(
+            app, f"POST {RUNS}/{{run}}/{name}", endpoint, name=f"{name}_run", tag="runs",
+            responses={202: accepted, **problems(404, 409)},
+        )  # fmt: skip
+    with_body = problems(400, 404, 409, 413, 422)
+    add_operation(
+        app, f"POST {RUNS}/{{run}}/retry", routes.retry, name="retry_run", tag="runs",
+        extra=body(ref(RetryRequest), required=False),
+        responses={202: answer(Run, "The new run.", headers=LOCATION), **with_body},
+    )  # fmt: skip
+    add_operation(
+        app, f"POST {RUNS}/{{run}}/steps/{{step}}/reply", routes.reply, name="reply_to_step", tag="runs",
+        extra=body(ref(ReplyRequest)), responses={202: accepted, **with_body},
+    )  # fmt: skip
+    add_operation(
+        app, f"POST {RUNS}/{{run}}/steps/{{step}}/resolve", routes.resolve, name="resolve_step", tag="runs",
+        extra=body(ref(ResolveRequest)), responses={202: accepted, **with_body},
+    )  # fmt: skip

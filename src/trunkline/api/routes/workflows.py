@@ -1,0 +1,99 @@
+"""Workflows: save a definition, read its versions."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import FastAPI, Path
+from starlette.requests import Request
+from starlette.responses import Response
+
+from trunkline.api.bodies import decode_json, read_body
+from trunkline.api.execution import MAX_VERSION
+from trunkline.api.operations import JSON, LOCATION, add_operation, answer, body, problems
+from trunkline.api.paging import DEFAULT_LIMIT, Cursor, Limit, number_cursor, page, text_cursor
+from trunkline.api.schemas import SavedWorkflow, Workflow, WorkflowPage
+from trunkline.api.services import Services
+from trunkline.api.views import saved_workflow_json, workflow_json, workflows_json
+
+WORKFLOWS = "/api/v1/workflows"
+YAML_TYPES = ("application/yaml", "text/yaml", "application/x-yaml")
+WorkflowPath = Annotated[str, Path(description="The workflow's name or id.")]
+VersionPath = Annotated[int, Path(ge=1, le=MAX_VERSION, description="The number of the version.")]
+
+
+class WorkflowRoutes:
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._workflows = services.workflows
+
+    async def save(self, request: Request) -> Response:
+        """
+        Saves a definition, written as YAML or JSON.
+
+        Content that has not changed gives the version that exists; everything else is a new version.
+        """
+        content = await read_body(request, self._services.limits.max_body_bytes)
+        if request.headers.get("content-type", "").startswith(JSON):
+            # Whoever says that it is JSON is told where it is broken, not what YAML would make of it.
+            decode_json(content)
+        version, created, warnings = await self._workflows.save(content, "body")
+        return Response(
+            saved_workflow_json(version, warnings),
+            201 if created else 200,
+            {"Location": f"{WORKFLOWS}/{version.name}/versions/{version.version}"},
+            media_type=JSON,
+        )
+
+    async def list(self, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Response:
+        """The latest version of every workflow, by name."""
+        found = await self._workflows.list(limit=limit + 1, after=text_cursor(cursor))
+        versions, next_cursor = page(found, limit, lambda version: version.name)
+        return Response(workflows_json(versions, next_cursor), media_type=JSON)
+
+    async def get(self, workflow: WorkflowPath) -> Response:
+        """The latest version."""
+        return Response(workflow_json(await self._workflows.get(workflow)), media_type=JSON)
+
+    async def versions(
+        self, workflow: WorkflowPath, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
+    ) -> Response:
+        """All versions, newest first."""
+        found = await self._workflows.versions(workflow, limit=limit + 1, before=number_cursor(cursor))
+        versions, next_cursor = page(found, limit, lambda version: version.version)
+        return Response(workflows_json(versions, next_cursor), media_type=JSON)
+
+    async def get_version(self, workflow: WorkflowPath, version: VersionPath) -> Response:
+        """One version."""
+        return Response(workflow_json(await self._workflows.get(workflow, version)), media_type=JSON)
+
+
+def add_workflow_routes(app: FastAPI, services: Services) -> None:
+    routes = WorkflowRoutes(services)
+    definition = {"type": "object", "description": "A definition in the workflow language."}
+    add_operation(
+        app, f"POST {WORKFLOWS}", routes.save, name="save_workflow", tag="workflows",
+        extra=body(definition, media_types=(JSON, *YAML_TYPES)),
+        responses={
+            200: answer(SavedWorkflow, "The version that has this content already.", headers=LOCATION),
+            201: answer(SavedWorkflow, "The new version.", headers=LOCATION),
+            **problems(400, 413, 422),
+        },
+    )  # fmt: skip
+    add_operation(
+        app, f"GET {WORKFLOWS}", routes.list, name="list_workflows", tag="workflows",
+        responses={200: answer(WorkflowPage, "A page of workflows."), **problems(422)},
+    )  # fmt: skip
+    add_operation(
+        app, f"GET {WORKFLOWS}/{{workflow}}", routes.get, name="get_workflow", tag="workflows",
+        responses={200: answer(Workflow, "The latest version."), **problems(404)},
+    )  # fmt: skip
+    add_operation(
+        app, f"GET {WORKFLOWS}/{{workflow}}/versions", routes.versions, name="list_workflow_versions",
+        tag="workflows", responses={200: answer(WorkflowPage, "A page of versions."), **problems(404, 422)},
+    )  # fmt: skip
+    add_operation(
+        app, f"GET {WORKFLOWS}/{{workflow}}/versions/{{version}}", routes.get_version,
+        name="get_workflow_version", tag="workflows",
+        responses={200: answer(Workflow, "The version."), **problems(404, 422)},
+    )  # fmt: skip

@@ -1,0 +1,51 @@
+"""
+The shapes of requests and answers, for OpenAPI and for Python code that talks to the API.
+
+Descriptions only: requests are read by the services, answers are written by `views.py`.
+"""
+
+from trunkline.api.schemas.agents import (
+    AgentCreate,
+    AgentHealth,
+    AgentMetadata,
+    AgentPage,
+    AgentPatch,
+    AgentProtocol,
+    JsonRpcProtocolConfig,
+)
+from trunkline.api.schemas.common import Finding, Liveness, Problem, Readiness, Shape
+from trunkline.api.schemas.runs import (
+    EventPage,
+    ReplyRequest,
+    ResolveRequest,
+    RetryRequest,
+    Run,
+    RunPage,
+    WirePage,
+)
+from trunkline.api.schemas.workflows import SavedWorkflow, Workflow, WorkflowPage
+
+__all__ = [
+    "AgentCreate",
+    "AgentHealth",
+    "AgentMetadata",
+    "AgentPage",
+    "AgentPatch",
+    "AgentProtocol",
+    "EventPage",
+    "Finding",
+    "JsonRpcProtocolConfig",
+    "Liveness",
+    "Problem",
+    "Readiness",
+    "ReplyRequest",
+    "ResolveRequest",
+    "RetryRequest",
+    "Run",
+    "RunPage",
+    "SavedWorkflow",
+    "Shape",
+    "WirePage",
+    "Workflow",
+    "WorkflowPage",
+]

@@ -1,0 +1,153 @@
+"""
+Agents as the API takes and shows them, under the seeds' names.
+
+The registry checks what is registered (it knows dialects that were added, too); these models say the same to
+readers of OpenAPI and to Python code that wants to prepare a registration.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, JsonValue, model_validator
+
+from trunkline.agents import AuthType
+from trunkline.api.schemas.common import Duration, NextCursor, Shape, Time
+
+Name = Annotated[str, Field(min_length=1, max_length=255, description="Unique among the agents.")]
+Url = Annotated[
+    str,
+    Field(
+        max_length=2048,
+        pattern=r"^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\s]",
+        examples=["http://localhost:8080/agent"],
+    ),
+]
+JsonObject = dict[str, JsonValue]
+
+
+class RetryPolicy(Shape):
+    """When and how often a failed call is made again."""
+
+    max_attempts: int = Field(default=3, ge=1, le=1000)
+    backoff: Literal["fixed", "linear", "exponential"] = "exponential"
+    first_delay: Duration = "1s"
+    max_delay: Duration = "1m"
+    jitter: bool = True
+    on: list[str | int] = Field(
+        default=["no_answer", 408, 425, 429, "5xx"],
+        description="`no_answer`, an HTTP status or class (`5xx`), a JSON-RPC code, an error code, or `any`.",
+    )
+
+
+class AgentProtocol(StrEnum):
+    """What an agent speaks; `auto`: find out."""
+
+    AUTO = "auto"
+    SIMPLE_A2A = "simple-a2a"
+    JSONRPC_2_0 = "jsonrpc-2.0"
+
+
+class JsonRpcProtocolConfig(Shape):
+    """`protocol_config` of an agent that speaks JSON-RPC 2.0."""
+
+    method: str = Field(default="message/send", min_length=1, description="JSON-RPC method name")
+    version: Literal["2.0"] = Field(default="2.0", description="JSON-RPC version")
+    input_mode: Literal["text", "json", "data"] = Field(
+        default="text", description="The input as its text, as a text that is JSON, or as a data part."
+    )
+    params: Literal["message", "input"] = Field(
+        default="message", description="A message around the input, or the input object itself."
+    )
+    output_mode: Literal["full", "data"] = Field(
+        default="full", description="The whole output, or only the object that the agent gave."
+    )
+
+
+class AgentCreate(Shape):
+    """An agent as it is registered."""
+
+    name: Name
+    url: Url
+    description: str | None = Field(default=None, max_length=10_000)
+    protocol: AgentProtocol = AgentProtocol.AUTO
+    protocol_config: JsonObject | None = Field(
+        default=None, description="Settings of the dialect, e.g. `method` and `input_mode` for `jsonrpc-2.0`."
+    )
+    auth_type: AuthType = "none"
+    auth_config: JsonObject | None = Field(
+        default=None,
+        description=(
+            "The secret; written, never shown: `{token}` for bearer, `{name, value, in}` for api_key, "
+            "`{username, password}` for basic, `{name: value, …}` for headers."
+        ),
+    )
+    timeout_ms: int = Field(default=30_000, ge=1, le=86_400_000, description="Of one attempt.")
+    retry: RetryPolicy | None = Field(default=None, description="A step's own policy overrides it.")
+    max_concurrency: int = Field(default=100, ge=1, le=10_000, description="Calls at a time.")
+    pool: str | None = None
+
+    @model_validator(mode="after")
+    def _check_protocol_config(self) -> Self:
+        if self.protocol is AgentProtocol.JSONRPC_2_0 and self.protocol_config:
+            JsonRpcProtocolConfig.model_validate(self.protocol_config)
+        return self
+
+
+class AgentPatch(Shape):
+    """A JSON merge patch of an agent: what is left out stays, null goes back to the default."""
+
+    name: Name | None = None
+    url: Url | None = None
+    description: str | None = Field(default=None, max_length=10_000)
+    protocol: AgentProtocol | None = None
+    protocol_config: JsonObject | None = None
+    auth_type: AuthType | None = None
+    auth_config: JsonObject | None = None
+    timeout_ms: int | None = Field(default=None, ge=1, le=86_400_000)
+    retry: JsonObject | None = None
+    max_concurrency: int | None = Field(default=None, ge=1, le=10_000)
+    pool: str | None = None
+
+
+class Dialect(Shape):
+    """What an agent speaks in fact, and how we know."""
+
+    protocol: str
+    url: str
+    evidence: str
+    decided_at: Time
+
+
+class AgentMetadata(Shape):
+    """An agent as it is shown."""
+
+    id: str
+    name: str
+    url: str
+    description: str | None
+    protocol: str
+    protocol_config: JsonObject | None
+    auth_type: AuthType
+    timeout_ms: int
+    retry: RetryPolicy | None
+    max_concurrency: int
+    pool: str | None
+    dialect: Dialect | None = Field(description="What is spoken in fact; null: not known yet.")
+    created_at: Time
+    updated_at: Time
+
+
+class AgentPage(Shape):
+    items: list[AgentMetadata]
+    next_cursor: NextCursor
+
+
+class AgentHealth(Shape):
+    status: Literal["healthy", "unhealthy"]
+    checked_at: Time
+    detail: str
+    protocol: str | None
+    http_status: int | None
+    duration_ms: float

@@ -1,0 +1,55 @@
+"""What every description of a shape is made of."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Time = Annotated[datetime, Field(description="RFC 3339, UTC.", examples=["2026-03-01T12:00:00.123456Z"])]
+NextCursor = Annotated[str | None, Field(description="`cursor` of the next page; null: there is none.")]
+Duration = Annotated[
+    str,
+    Field(
+        description="A number and a unit: `100ms`, `25s`, `5m`, `1h`, `2d`.",
+        pattern=r"^[0-9]{1,12}(\.[0-9]{1,3})?(ms|s|m|h|d)$",
+        examples=["25s"],
+    ),
+]
+
+
+class Shape(BaseModel):
+    """A JSON object with these fields and no others."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Finding(Shape):
+    """One thing that is wrong, and where."""
+
+    path: str = Field(description="Where in the input, as a dotted path.")
+    line: int | None = Field(default=None, description="Where in the text, from 1.")
+    column: int | None = Field(default=None, description="Where in the line, from 1.")
+    message: str
+
+
+class Problem(Shape):
+    """Why a request was not answered as it wished."""
+
+    type: str = Field(examples=["urn:trunkline:problem:not-found"])
+    title: str
+    status: int
+    detail: str = Field(description="What is wrong.")
+    fix: str = Field(description="What to do about it.")
+    errors: list[Finding] = []
+    correlation_id: str = Field(description="The server's log knows the request by it.")
+
+
+class Liveness(Shape):
+    status: str
+
+
+class Readiness(Shape):
+    status: str
+    dependencies: dict[str, str] = Field(description="Each dependency, with `ok`.")

@@ -1,0 +1,141 @@
+"""Runs as the API shows them, and what may be asked of them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from trunkline.api.schemas.common import NextCursor, Shape, Time
+from trunkline.machine.state import RunStatus, StepStatus
+
+
+class WorkflowReference(Shape):
+    name: str
+    version: int
+
+
+class StepFailure(Shape):
+    """Why a step or run failed."""
+
+    code: str = Field(description="One of a published list.")
+    message: str
+    fix: str
+    step: str | None = None
+    attempt: int | None = None
+    jsonrpc_code: int | None = None
+    http_status: int | None = None
+    detail: JsonValue = Field(
+        default=None, description="What could be extracted from the agent's answer all the same."
+    )
+
+
+class WaitingFor(Shape):
+    """What a step that is not done waits for."""
+
+    kind: Literal["input", "auth", "retry", "remote", "outcome"]
+    text: str
+    until: Time | None
+
+
+class Step(Shape):
+    name: str
+    status: StepStatus
+    agent: str
+    protocol: str | None = Field(description="The dialect that was spoken.")
+    attempts: int
+    input: JsonValue
+    output: JsonValue
+    error: StepFailure | None
+    waiting_for: WaitingFor | None
+    started_at: Time | None
+    finished_at: Time | None
+
+
+class RunSummary(Shape):
+    """A run without its steps."""
+
+    id: str
+    workflow: WorkflowReference
+    status: RunStatus
+    input: JsonValue
+    output: JsonValue
+    error: StepFailure | None
+    correlation_id: str
+    created_at: Time
+    started_at: Time | None
+    finished_at: Time | None
+    retry_of: str | None = Field(default=None, description="The run that this one repeats.")
+    cancel_requested_at: Time | None = None
+
+
+class Run(RunSummary):
+    steps: list[Step]
+
+
+class RunPage(Shape):
+    items: list[RunSummary]
+    next_cursor: NextCursor
+
+
+class Event(Shape):
+    seq: int = Field(description="Counts the run's events from 1, without a gap.")
+    type: str
+    at: Time
+    data: JsonValue
+
+
+class EventPage(Shape):
+    items: list[Event]
+    next_cursor: NextCursor
+
+
+class WireRequest(Shape):
+    method: str
+    url: str
+    headers: dict[str, str]
+    body: str
+
+
+class WireResponse(Shape):
+    status: int
+    headers: dict[str, str]
+    body: str
+
+
+class Exchange(Shape):
+    """One HTTP exchange with an agent, redacted and cut."""
+
+    step: str
+    attempt: int
+    started_at: Time
+    duration_ms: float
+    request: WireRequest
+    response: WireResponse | None
+    error: JsonValue
+    notes: list[str]
+
+
+class WirePage(Shape):
+    items: list[Exchange]
+    next_cursor: NextCursor
+
+
+class RetryRequest(Shape):
+    from_step: str | None = Field(default=None, description="Run this step and all after it again.")
+    input: JsonValue = Field(default=None, description="Another input; left out: the same one.")
+
+
+class ReplyRequest(Shape):
+    """At least one of the three."""
+
+    text: str | None = None
+    data: JsonValue = None
+    parts: list[dict[str, JsonValue]] | None = Field(
+        default=None, description="Parts in the agent's own dialect."
+    )
+
+
+class ResolveRequest(Shape):
+    outcome: Literal["succeeded", "failed", "call_again"]
+    output: JsonValue = Field(default=None, description="The step's output, where it succeeded.")

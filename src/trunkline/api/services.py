@@ -1,0 +1,60 @@
+"""What the API needs from the rest of the system, handed over by the composition root."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from trunkline.agents import Agent
+from trunkline.clock import Instant
+from trunkline.services.registry import Registry
+from trunkline.services.runs import Runs
+from trunkline.services.workflows import Workflows
+
+OK = "ok"
+
+
+class HealthReport(Protocol):
+    """What a health check of an agent has found; the bridge makes it."""
+
+    @property
+    def status(self) -> Literal["healthy", "unhealthy"]: ...
+
+    @property
+    def checked_at(self) -> Instant: ...
+
+    @property
+    def detail(self) -> str: ...
+
+    @property
+    def protocol(self) -> str | None:
+        """What the agent speaks, as far as the check could tell."""
+        ...
+
+    @property
+    def http_status(self) -> int | None: ...
+
+    @property
+    def duration_ms(self) -> float: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    max_body_bytes: int = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Services:
+    registry: Registry
+    workflows: Workflows
+    runs: Runs
+    check_health: Callable[[Agent], Awaitable[HealthReport]]
+    # Each dependency with "ok", or the reason why it is not.
+    readiness: Callable[[], Awaitable[Mapping[str, str]]]
+    # The metrics in Prometheus' text format.
+    metrics: Callable[[], bytes]
+    limits: Limits = field(default_factory=Limits)
+    # Set when the process is asked to stop: event streams and waiting calls end, so that the server can.
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)

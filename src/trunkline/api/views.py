@@ -1,0 +1,292 @@
+"""
+What the API shows of agents, workflows and runs, as JSON text.
+
+Payloads were encoded when they were stored; they are spliced in as they are, never decoded here. `schemas`
+describes the same shapes for OpenAPI, and the tests hold the two together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from trunkline.agents import Agent
+from trunkline.clock import Instant, rfc3339
+from trunkline.errors import Finding
+from trunkline.jsontypes import JsonObject, encode
+from trunkline.messages import StepError
+from trunkline.services.retry_forms import retry_to_json
+from trunkline.stores.base import EventRecord, RunRecord, WorkflowVersion
+
+if TYPE_CHECKING:
+    from trunkline.api.services import HealthReport
+    from trunkline.services.runs import RunView, StepView
+
+_NULL = msgspec.Raw(b"null")
+
+
+def _time(instant: Instant | None) -> str | None:
+    return None if instant is None else rfc3339(instant)
+
+
+def _payload(text: bytes | None) -> msgspec.Raw:
+    return _NULL if text is None else msgspec.Raw(text)
+
+
+def page_json(items: Sequence[object], next_cursor: str | None) -> bytes:
+    return encode({"items": items, "next_cursor": next_cursor})
+
+
+# --- runs
+
+
+class _WorkflowRef(msgspec.Struct):
+    name: str
+    version: int
+
+
+class _Waiting(msgspec.Struct):
+    kind: str
+    text: str
+    until: str | None
+
+
+class _Error(msgspec.Struct, omit_defaults=True):
+    code: str
+    message: str
+    fix: str
+    step: str | None = None
+    attempt: int | None = None
+    jsonrpc_code: int | None = None
+    http_status: int | None = None
+    detail: object = None
+
+
+class _Step(msgspec.Struct):
+    name: str
+    status: str
+    agent: str
+    protocol: str | None
+    attempts: int
+    input: msgspec.Raw
+    output: msgspec.Raw
+    error: _Error | None
+    waiting_for: _Waiting | None
+    started_at: str | None
+    finished_at: str | None
+
+
+class _Run(msgspec.Struct):
+    id: str
+    workflow: _WorkflowRef
+    status: str
+    input: msgspec.Raw
+    output: msgspec.Raw
+    error: _Error | None
+    correlation_id: str
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    retry_of: str | msgspec.UnsetType
+    cancel_requested_at: str | msgspec.UnsetType
+    steps: list[_Step] | msgspec.UnsetType
+
+
+def _error(error: StepError | None) -> _Error | None:
+    if error is None:
+        return None
+    return _Error(
+        error.code,
+        error.message,
+        error.fix,
+        error.step,
+        error.attempt,
+        error.jsonrpc_code,
+        error.http_status,
+        error.detail,
+    )
+
+
+def _step(view: StepView) -> _Step:
+    state = view.state
+    waiting = state.waiting_for
+    return _Step(
+        state.name,
+        state.status,
+        view.agent,
+        state.protocol,
+        state.attempts,
+        _payload(state.input),
+        _payload(state.output),
+        _error(state.error),
+        None if waiting is None else _Waiting(waiting.kind, waiting.text, _time(waiting.until)),
+        _time(state.started_at),
+        _time(state.finished_at),
+    )
+
+
+def _run(record: RunRecord, steps: list[_Step] | msgspec.UnsetType) -> _Run:
+    cancel_requested_at = record.cancel_requested_at
+    return _Run(
+        record.id,
+        _WorkflowRef(record.workflow_name, record.workflow_version),
+        record.status,
+        msgspec.Raw(record.input),
+        _payload(record.output),
+        _error(record.error),
+        record.correlation_id,
+        rfc3339(record.created_at),
+        _time(record.started_at),
+        _time(record.finished_at),
+        msgspec.UNSET if record.retry_of is None else record.retry_of,
+        msgspec.UNSET if cancel_requested_at is None else rfc3339(cancel_requested_at),
+        steps,
+    )
+
+
+def run_json(view: RunView) -> bytes:
+    return encode(_run(view.record, [_step(step) for step in view.steps]))
+
+
+def runs_json(records: Sequence[RunRecord], next_cursor: str | None) -> bytes:
+    return page_json([_run(record, msgspec.UNSET) for record in records], next_cursor)
+
+
+class _Event(msgspec.Struct):
+    seq: int
+    type: str
+    at: str
+    data: msgspec.Raw
+
+
+def event_json(event: EventRecord) -> bytes:
+    return encode(_event(event))
+
+
+def events_json(events: Sequence[EventRecord], next_cursor: str | None) -> bytes:
+    return page_json([_event(event) for event in events], next_cursor)
+
+
+def _event(event: EventRecord) -> _Event:
+    return _Event(event.seq, event.type, rfc3339(event.at), msgspec.Raw(event.data))
+
+
+def wire_json(exchanges: Sequence[tuple[int, bytes]], next_cursor: str | None) -> bytes:
+    return page_json([msgspec.Raw(record) for _, record in exchanges], next_cursor)
+
+
+# --- workflows
+
+
+class _WorkflowSummary(msgspec.Struct):
+    id: str
+    name: str
+    version: int
+    created_at: str
+
+
+class _Workflow(_WorkflowSummary):
+    definition: msgspec.Raw
+    source: str
+
+
+class _SavedWorkflow(msgspec.Struct):
+    id: str
+    name: str
+    version: int
+    warnings: Sequence[Finding]
+
+
+def saved_workflow_json(version: WorkflowVersion, warnings: Sequence[Finding]) -> bytes:
+    return encode(_SavedWorkflow(version.workflow_id, version.name, version.version, warnings))
+
+
+def workflow_json(version: WorkflowVersion) -> bytes:
+    return encode(
+        _Workflow(
+            version.workflow_id,
+            version.name,
+            version.version,
+            rfc3339(version.created_at),
+            msgspec.Raw(version.canonical),
+            # A source may be UTF-16; it was read when it was saved, here it is only shown.
+            version.source.decode(errors="replace"),
+        )
+    )
+
+
+def workflows_json(versions: Sequence[WorkflowVersion], next_cursor: str | None) -> bytes:
+    items = [_WorkflowSummary(v.workflow_id, v.name, v.version, rfc3339(v.created_at)) for v in versions]
+    return page_json(items, next_cursor)
+
+
+# --- agents
+
+
+class _Dialect(msgspec.Struct):
+    protocol: str
+    url: str
+    evidence: str
+    decided_at: str
+
+
+class _Agent(msgspec.Struct):
+    id: str
+    name: str
+    url: str
+    description: str | None
+    protocol: str
+    protocol_config: JsonObject | None
+    auth_type: str
+    timeout_ms: int
+    retry: JsonObject | None
+    max_concurrency: int
+    pool: str | None
+    dialect: _Dialect | None
+    created_at: str
+    updated_at: str
+
+
+def _agent(agent: Agent) -> _Agent:
+    dialect = agent.dialect
+    return _Agent(
+        agent.id,
+        agent.name,
+        agent.url,
+        agent.description,
+        agent.protocol,
+        agent.protocol_config,
+        agent.auth_type,
+        agent.timeout_ms,
+        None if agent.retry is None else retry_to_json(agent.retry),
+        agent.max_concurrency,
+        agent.pool,
+        None
+        if dialect is None
+        else _Dialect(dialect.protocol, dialect.url, dialect.evidence, rfc3339(dialect.decided_at)),
+        rfc3339(agent.created_at),
+        rfc3339(agent.updated_at),
+    )
+
+
+def agent_json(agent: Agent) -> bytes:
+    return encode(_agent(agent))
+
+
+def agents_json(agents: Sequence[Agent], next_cursor: str | None) -> bytes:
+    return page_json([_agent(agent) for agent in agents], next_cursor)
+
+
+def health_json(report: HealthReport) -> bytes:
+    return encode(
+        {
+            "status": report.status,
+            "checked_at": rfc3339(report.checked_at),
+            "detail": report.detail,
+            "protocol": report.protocol,
+            "http_status": report.http_status,
+            "duration_ms": report.duration_ms,
+        }
+    )
