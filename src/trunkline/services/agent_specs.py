@@ -127,7 +127,7 @@ def document_of(agent: Agent) -> JsonObject:
 
 def check_spec(spec: AgentSpec, *, keeps_secret: bool = False) -> None:
     """Raises `Invalid` with all that is wrong. `keeps_secret`: the stored one stays, and was checked."""
-    findings = [
+    findings: list[Finding] = [
         *_check_text("name", spec.name, MAX_NAME_CHARACTERS),
         *_check_name(spec.name),
         *_check_url(spec.url),

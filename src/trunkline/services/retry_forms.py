@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import Literal
 
 import msgspec
@@ -32,14 +33,21 @@ def retry_from_json(value: Json) -> RetryPolicy:
     """
     The policy; what is not given has its default.
 
-    Raises `msgspec.ValidationError` for a wrong form and `ValueError` for a text that is no duration.
+    Raises `ValueError` with what is wrong and where, as msgspec words it: `… - at `$.field``.
     """
     form = msgspec.convert(value, _Form)
     given = {name: field for name in _Form.__struct_fields__ if (field := getattr(form, name)) is not UNSET}
     for name in ("first_delay", "max_delay"):
         if name in given:
-            given[name] = parse_duration(given[name])
+            given[name] = _duration(name, given[name])
     return RetryPolicy(**given)
+
+
+def _duration(field: str, text: str) -> timedelta:
+    try:
+        return parse_duration(text)
+    except ValueError as exc:
+        raise ValueError(f"{exc} - at `$.{field}`") from exc
 
 
 def retry_to_json(policy: RetryPolicy) -> JsonObject:
