@@ -1,0 +1,17 @@
+"""
+The command line.
+
+Data goes to stdout, everything else to stderr. Nothing heavy is imported before a command needs it:
+`trunkline runs list` has to answer within 200 ms.
+"""
+
+from __future__ import annotations
+
+
+def main() -> None:
+    """The `trunkline` program."""
+    import sys  # noqa: PLC0415  (this package is imported by every demo agent: keep it empty)
+
+    from trunkline.cli.app import run_command_line  # noqa: PLC0415
+
+    sys.exit(run_command_line(sys.argv[1:]))

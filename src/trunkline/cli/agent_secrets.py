@@ -1,0 +1,85 @@
+"""
+An agent's `auth_config` from places that are not the command line: an environment variable or a file.
+
+    bearer    the token
+    api_key   the key; it travels in the header X-API-Key unless the agent's file says otherwise
+    basic     user:password
+    headers   one `Name: value` per line
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, cast
+
+from trunkline.cli.exit_codes import Exit
+from trunkline.cli.failures import CliError
+from trunkline.cli.inputs import secret_from_env, secret_from_file
+
+if TYPE_CHECKING:
+    from trunkline.jsontypes import Json, JsonObject
+
+AuthType = Literal["none", "bearer", "api_key", "basic", "headers"]
+API_KEY_HEADER = "X-API-Key"
+
+
+def auth_config(auth_type: AuthType, *, env: str | None, file: str | None) -> JsonObject | None:
+    """The agent's credentials; nothing for an agent that wants none."""
+    if auth_type == "none":
+        if env or file:
+            raise _usage(
+                "A secret is given, but --auth-type does not say what it is", "Add --auth-type bearer"
+            )
+        return None
+    if (env is None) == (file is None):
+        raise _usage(
+            f"--auth-type {auth_type} needs its secret from one place",
+            "Add --auth-env VARIABLE or --auth-file PATH",
+        )
+    secret = secret_from_env(env) if env is not None else secret_from_file(file or "")
+    match auth_type:
+        case "bearer":
+            return {"token": secret}
+        case "api_key":
+            return {"name": API_KEY_HEADER, "value": secret, "in": "header"}
+        case "basic":
+            return _basic(secret)
+        case "headers":
+            return _headers(secret)
+
+
+def resolve_references(config: Json) -> Json:
+    """`{env: VARIABLE}` and `{file: PATH}` in a file's `auth_config` stand for the secret they name."""
+    if not isinstance(config, dict):
+        return config
+    return {name: _resolve(value) for name, value in config.items()}
+
+
+def _resolve(value: Json) -> Json:
+    match value:
+        case {"env": str(variable)} if len(value) == 1:
+            return secret_from_env(variable)
+        case {"file": str(path)} if len(value) == 1:
+            return secret_from_file(path)
+        case _:
+            return value
+
+
+def _basic(secret: str) -> JsonObject:
+    username, separator, password = secret.partition(":")
+    if not separator:
+        raise _usage("The secret for basic authentication is not of the form user:password", "Correct it")
+    return {"username": username, "password": password}
+
+
+def _headers(secret: str) -> JsonObject:
+    headers: dict[str, str] = {}
+    for line in secret.splitlines():
+        name, separator, value = line.partition(":")
+        if not separator:
+            raise _usage("The secret headers are not of the form Name: value, one per line", "Correct them")
+        headers[name.strip()] = value.strip()
+    return cast("JsonObject", headers)
+
+
+def _usage(what: str, fix: str) -> CliError:
+    return CliError(what, fix=fix, exit_code=Exit.USAGE)

@@ -1,0 +1,133 @@
+"""
+The shapes of the REST API's answers, as types; `cli.client` hands them out.
+
+They describe dictionaries and cost nothing at run time. What the server says beyond them is kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from trunkline.jsontypes import Json, JsonObject
+
+
+class Problem(TypedDict, total=False):
+    type: str
+    title: str
+    status: int
+    detail: str
+    fix: str
+    errors: list[dict[str, object]]
+    correlation_id: str
+
+
+class Failure(TypedDict):
+    """`error` of a run or a step."""
+
+    code: str
+    message: str
+    fix: str
+
+
+class WaitingFor(TypedDict):
+    kind: str
+    text: str
+    until: str | None
+
+
+class Step(TypedDict):
+    name: str
+    status: str
+    agent: str
+    protocol: str | None
+    attempts: int
+    input: Json
+    output: Json
+    error: Failure | None
+    waiting_for: WaitingFor | None
+    started_at: str | None
+    finished_at: str | None
+
+
+class WorkflowReference(TypedDict):
+    name: str
+    version: int
+
+
+class RunSummary(TypedDict):
+    id: str
+    workflow: WorkflowReference
+    status: str
+    error: Failure | None
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+
+
+class _Run(RunSummary):
+    input: Json
+    output: Json
+    correlation_id: str
+    steps: list[Step]
+
+
+class Run(_Run, total=False):
+    retry_of: str
+    cancel_requested_at: str
+
+
+class Event(TypedDict):
+    seq: int
+    type: str
+    at: str
+    data: JsonObject
+
+
+class WireRequest(TypedDict):
+    method: str
+    url: str
+    headers: dict[str, str]
+    body: str | None
+
+
+class WireResponse(TypedDict):
+    status: int
+    headers: dict[str, str]
+    body: str | None
+
+
+class Exchange(TypedDict):
+    step: str
+    attempt: int
+    started_at: str
+    duration_ms: float
+    request: WireRequest
+    response: WireResponse | None
+    error: Json
+    notes: list[str]
+
+
+class Dialect(TypedDict):
+    protocol: str
+    evidence: str
+
+
+class Agent(TypedDict):
+    id: str
+    name: str
+    url: str
+    protocol: str
+    protocol_config: JsonObject | None
+    description: str | None
+    auth_type: str
+    timeout_ms: int
+    max_concurrency: int
+    dialect: Dialect | None
+
+
+class SavedWorkflow(TypedDict):
+    id: str
+    name: str
+    version: int
+    warnings: list[dict[str, object]]

@@ -1,0 +1,225 @@
+"""
+The REST API as Python calls.
+
+A followed run is read to its end whatever happens to the connection: the stream is opened again after the
+last event seen.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
+from urllib.parse import quote
+
+from trunkline.cli.failures import ServerAway
+from trunkline.cli.http_door import JSON_TYPE, Answer, HttpDoor, Request, with_query
+from trunkline.cli.sse import ServerEvent, read_events
+
+if TYPE_CHECKING:
+    from trunkline.cli.answers import Agent, Event, Exchange, Run, RunSummary, SavedWorkflow
+    from trunkline.jsontypes import Json, JsonObject
+
+API = "/api/v1"
+YAML_TYPE = "application/yaml"
+# The largest page that the server gives.
+PAGE = 1_000
+# Longer than the server's pings are apart: silence beyond it is a lost connection.
+STREAM_SILENCE_SECONDS = 60.0
+# A restart of the server takes less; a server that is away for longer is reported.
+RECONNECT_SECONDS = 30.0
+RECONNECT_PAUSE_SECONDS = 0.5
+FINAL_EVENTS = frozenset({"RunCompleted", "RunFailed", "RunCancelled"})
+
+
+Item = TypeVar("Item")
+
+
+class Page(NamedTuple, Generic[Item]):
+    """A list's items, and where the rest of it begins."""
+
+    items: list[Item]
+    next_cursor: str | None
+
+    def answer(self) -> dict[str, object]:
+        """The form in which the API and `--json` show a list."""
+        return self._asdict()
+
+
+class WaitOver(Exception):
+    """The time to wait is up; the run goes on."""
+
+
+class Client:
+    """One server's API."""
+
+    def __init__(self, url: str) -> None:
+        self._door = HttpDoor(url)
+
+    @property
+    def url(self) -> str:
+        return self._door.url
+
+    def get(self, path: str) -> Json:
+        return self._door.send(Request("GET", path)).value
+
+    # Agents
+
+    def agents(self, *, protocol: str | None = None, limit: int | None = None) -> Page[Agent]:
+        return cast("Page[Agent]", self._list("/agents", {"protocol": protocol}, limit))
+
+    def agent(self, name: str) -> tuple[Agent, str | None]:
+        """The agent and its ETag."""
+        answer = self._door.send(Request("GET", f"{API}/agents/{_segment(name)}"))
+        return cast("Agent", answer.value), answer.etag
+
+    def create_agent(self, spec: JsonObject) -> Agent:
+        return cast("Agent", self._send("POST", "/agents", spec).value)
+
+    def patch_agent(self, name: str, patch: JsonObject, etag: str | None) -> tuple[Agent, str | None]:
+        headers = {"If-Match": etag} if etag else {}
+        answer = self._send("PATCH", f"/agents/{_segment(name)}", patch, headers)
+        return cast("Agent", answer.value), answer.etag
+
+    def remove_agent(self, name: str) -> None:
+        self._send("DELETE", f"/agents/{_segment(name)}")
+
+    def agent_health(self, name: str) -> JsonObject:
+        return cast("JsonObject", self.get(f"{API}/agents/{_segment(name)}/health"))
+
+    # Workflows
+
+    def save_workflow(self, text: bytes) -> tuple[SavedWorkflow, bool]:
+        """The version that now holds this definition, and whether it is new."""
+        request = Request("POST", f"{API}/workflows", text, {"Content-Type": YAML_TYPE})
+        answer = self._door.send(request)
+        return cast("SavedWorkflow", answer.value), answer.status == 201
+
+    def workflows(self, *, limit: int | None = None) -> Page[JsonObject]:
+        return cast("Page[JsonObject]", self._list("/workflows", {}, limit))
+
+    def workflow(self, name: str, version: int | None = None) -> JsonObject:
+        path = f"{API}/workflows/{_segment(name)}"
+        if version is not None:
+            path += f"/versions/{version}"
+        return cast("JsonObject", self.get(path))
+
+    def execute(
+        self, name: str, run_input: Json, *, version: int | None = None, idempotency_key: str | None = None
+    ) -> Run:
+        headers = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
+        path = with_query(f"/workflows/{_segment(name)}/execute", {"version": version})
+        return cast("Run", self._send("POST", path, run_input, headers).value)
+
+    # Runs
+
+    def runs(
+        self,
+        *,
+        status: str | None = None,
+        workflow: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[RunSummary]:
+        """The newest runs first, from where an earlier page ended."""
+        query = {"status": status, "workflow": workflow}
+        return cast("Page[RunSummary]", self._list("/runs", query, limit, cursor))
+
+    def run(self, run_id: str) -> Run:
+        return cast("Run", self.get(f"{API}/runs/{_segment(run_id)}"))
+
+    def act(self, run_id: str, action: str, body: Json = None) -> Run:
+        """`cancel`, `pause`, `resume`, `retry`, or `steps/STEP/reply|resolve`."""
+        return cast("Run", self._send("POST", f"/runs/{_segment(run_id)}/{action}", body).value)
+
+    def reply(self, run_id: str, step: str, body: JsonObject) -> Run:
+        return self.act(run_id, f"steps/{_segment(step)}/reply", body)
+
+    def resolve(self, run_id: str, step: str, body: JsonObject) -> Run:
+        return self.act(run_id, f"steps/{_segment(step)}/resolve", body)
+
+    def wire(self, run_id: str) -> Page[Exchange]:
+        return cast("Page[Exchange]", self._list(f"/runs/{_segment(run_id)}/wire"))
+
+    def events(self, run_id: str) -> Page[Event]:
+        return cast("Page[Event]", self._list(f"/runs/{_segment(run_id)}/events"))
+
+    def follow(self, run_id: str, *, seconds: float | None = None) -> Iterator[Event]:
+        """
+        The run's events from the first to the final one, as they happen.
+
+        A cut stream is opened again after the last event seen. Raises `WaitOver` after `seconds`.
+        """
+        until = None if seconds is None else time.monotonic() + seconds
+        last_id: str | None = None
+        away_since: float | None = None
+        while True:
+            try:
+                for message in self._stream(run_id, last_id, until):
+                    away_since = None
+                    last_id = message.id
+                    event = cast("Event", json.loads(message.data))
+                    yield event
+                    if event["type"] in FINAL_EVENTS:
+                        return
+            except ServerAway:
+                now = time.monotonic()
+                away_since = away_since or now
+                if now - away_since > RECONNECT_SECONDS:
+                    raise
+            _check(until)
+            time.sleep(RECONNECT_PAUSE_SECONDS)
+
+    def _stream(self, run_id: str, last_id: str | None, until: float | None) -> Iterator[ServerEvent]:
+        headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last_id} if last_id else {})
+        request = Request("GET", f"{API}/runs/{_segment(run_id)}/events", headers=headers)
+        timeout = STREAM_SILENCE_SECONDS if until is None else max(0.1, until - time.monotonic())
+        with self._door.open(request, timeout=min(timeout, STREAM_SILENCE_SECONDS)) as response:
+            yield from read_events(_lines(response, until))
+
+    def _send(self, method: str, path: str, body: Json = None, headers: Mapping[str, str] = {}) -> Answer:
+        content = None if body is None else json.dumps(body).encode()
+        kind = {} if content is None else {"Content-Type": JSON_TYPE}
+        return self._door.send(Request(method, API + path, content, {**kind, **headers}))
+
+    def _list(
+        self,
+        path: str,
+        query: Mapping[str, object] = {},
+        limit: int | None = None,
+        cursor: object = None,
+    ) -> Page[Json]:
+        """A list's items over as many pages as it takes."""
+        items: list[Json] = []
+        while True:
+            page_size = PAGE if limit is None else min(PAGE, limit - len(items))
+            page = self.get(with_query(API + path, {**query, "limit": page_size, "cursor": cursor}))
+            page = cast("JsonObject", page)
+            items += cast("list[Json]", page["items"])
+            cursor = page.get("next_cursor")
+            if cursor is None or (limit is not None and len(items) >= limit):
+                return Page(items, cast("str | None", cursor))
+
+
+def _segment(name: str) -> str:
+    return quote(name, safe="")
+
+
+def _check(until: float | None) -> None:
+    if until is not None and time.monotonic() >= until:
+        raise WaitOver
+
+
+def _lines(response: http.client.HTTPResponse, until: float | None) -> Iterator[bytes]:
+    """The stream's lines until it ends or is cut, which is the same to a reader that resumes."""
+    while True:
+        _check(until)
+        try:
+            line = response.readline()
+        except (OSError, http.client.HTTPException):
+            return
+        if not line:
+            return
+        yield line

@@ -1,0 +1,120 @@
+"""
+`trunkline agents apply FILE`: makes the registry hold what the file says.
+
+    agents:
+      - name: "ModernAgent"
+        url: "http://modern:8001"
+        protocol: "jsonrpc-2.0"
+        protocol_config:
+          method: "message/send"
+          version: "2.0"
+
+Applying a file twice changes nothing the second time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal, cast
+
+from cyclopts import Parameter
+
+from trunkline.cli.agent_secrets import resolve_references
+from trunkline.cli.client import Client
+from trunkline.cli.exit_codes import Exit
+from trunkline.cli.failures import ApiError, CliError
+from trunkline.cli.inputs import read_bytes
+from trunkline.cli.options import HERE, Server
+from trunkline.cli.output import print_json, print_table, status_cell
+
+if TYPE_CHECKING:
+    from trunkline.jsontypes import Json, JsonObject
+
+Change = Literal["created", "updated", "unchanged"]
+
+
+def apply(
+    file: Annotated[str, Parameter(name="FILE", help="A YAML file with a list named agents; - is stdin.")],
+    /,
+    *,
+    server: Server = HERE,
+) -> int:
+    """
+    Register or update the agents in a file.
+
+    Fields that the file does not name stay as they are; agents that it does not name too. A secret in
+    auth_config can be {env: VARIABLE} or {file: PATH} instead of itself.
+    """
+    client = server.client()
+    changes = [{"name": str(spec["name"]), "change": apply_agent(client, spec)} for spec in read_agents(file)]
+    if server.json:
+        print_json({"items": changes, "next_cursor": None})
+    else:
+        print_table(("AGENT", "CHANGE"), [[row["name"], status_cell(row["change"])] for row in changes])
+    return Exit.OK
+
+
+def read_agents(file: str) -> list[JsonObject]:
+    """The file's agents, each with a name; what else they have is the server's to judge."""
+    import yaml  # noqa: PLC0415  (only this command needs it)
+
+    try:
+        content = cast("Json", yaml.safe_load(read_bytes(file)))
+    except yaml.YAMLError as error:
+        raise _invalid(file, f"it is not YAML: {error}") from error
+    listed = content.get("agents") if isinstance(content, dict) else None
+    if not isinstance(listed, list):
+        raise _invalid(file, "it has no list named agents")
+    return [_checked(file, number, agent) for number, agent in enumerate(listed, start=1)]
+
+
+def apply_agent(client: Client, spec: JsonObject) -> Change:
+    if "auth_config" in spec:
+        spec = {**spec, "auth_config": resolve_references(spec["auth_config"])}
+    name = str(spec["name"])
+    try:
+        current, etag = client.agent(name)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        client.create_agent(spec)
+        return "created"
+    patch = difference(cast("JsonObject", current), spec)
+    if not patch:
+        return "unchanged"
+    _, new_etag = client.patch_agent(name, patch, etag)
+    # The server may find that what is written differently means the same.
+    return "unchanged" if etag is not None and new_etag == etag else "updated"
+
+
+def difference(current: JsonObject, wanted: JsonObject) -> JsonObject:
+    """
+    The JSON merge patch that gives every field of `wanted` its value.
+
+    A merge keeps what an object has beyond the patch, so what `wanted` no longer has is set to null.
+    """
+    patch: JsonObject = {}
+    for name, value in wanted.items():
+        present = current.get(name)
+        if present == value and name in current:
+            continue
+        if isinstance(value, dict) and isinstance(present, dict):
+            patch[name] = {**dict.fromkeys(present.keys() - value.keys()), **difference(present, value)}
+        else:
+            patch[name] = value
+    return patch
+
+
+def _checked(file: str, number: int, agent: Json) -> JsonObject:
+    if not isinstance(agent, dict):
+        raise _invalid(file, f"agent {number} is not a mapping")
+    if not isinstance(agent.get("name"), str):
+        raise _invalid(file, f"agent {number} has no name")
+    return agent
+
+
+def _invalid(file: str, reason: str) -> CliError:
+    return CliError(
+        f"{file} cannot be applied: {reason}",
+        fix="Write it like: agents: [{name: Research, url: http://127.0.0.1:8080}]",
+        exit_code=Exit.INVALID,
+    )

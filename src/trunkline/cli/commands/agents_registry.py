@@ -1,0 +1,146 @@
+"""The `agents` commands for one agent at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, cast
+
+from cyclopts import Parameter
+
+from trunkline.cli.agent_secrets import AuthType, auth_config
+from trunkline.cli.exit_codes import Exit
+from trunkline.cli.inputs import parse_pairs
+from trunkline.cli.options import HERE, Pairs, Server
+from trunkline.cli.output import note, print_fields, print_json, print_table
+
+if TYPE_CHECKING:
+    from trunkline.cli.answers import Agent
+    from trunkline.jsontypes import JsonObject
+
+AgentArgument = Annotated[str, Parameter(name="AGENT", help="The agent's name or id.")]
+
+
+def add(
+    name: Annotated[str, Parameter(name="NAME", help="What workflows call it.")],
+    agent_url: Annotated[str, Parameter(name="AGENT-URL", help="Where it takes requests.")],
+    /,
+    *,
+    protocol: str | None = None,
+    config: Pairs = (),
+    description: str | None = None,
+    auth_type: AuthType = "none",
+    auth_env: str | None = None,
+    auth_file: str | None = None,
+    timeout: int | None = None,
+    max_concurrency: int | None = None,
+    server: Server = HERE,
+) -> int:
+    """
+    Register an agent.
+
+    A secret never stands on the command line: it is read from an environment variable or a file. For basic it
+    is user:password, for headers one Name: value per line.
+
+    Parameters
+    ----------
+    protocol
+        auto, simple-a2a or jsonrpc-2.0. auto, the default, asks the agent for its card.
+    config
+        key=value of the protocol's configuration, as often as needed: method=message/send, input_mode=json.
+    description
+        What it is for.
+    auth_type
+        How it wants to be authenticated to.
+    auth_env
+        The environment variable that holds the secret.
+    auth_file
+        The file that holds the secret.
+    timeout
+        How long a call may take, in milliseconds.
+    max_concurrency
+        How many calls it gets at a time.
+    """
+    optional: JsonObject = {
+        "protocol": protocol,
+        "protocol_config": parse_pairs(config) or None,
+        "description": description,
+        "auth_config": auth_config(auth_type, env=auth_env, file=auth_file),
+        "timeout_ms": timeout,
+        "max_concurrency": max_concurrency,
+    }
+    spec: JsonObject = {"name": name, "url": agent_url, "auth_type": auth_type}
+    spec |= {key: value for key, value in optional.items() if value is not None}
+    _print_agent(server.client().create_agent(spec), server)
+    return Exit.OK
+
+
+def list_agents(*, protocol: str | None = None, limit: int | None = None, server: Server = HERE) -> int:
+    """
+    List agents.
+
+    Parameters
+    ----------
+    protocol
+        Only those registered with this protocol.
+    limit
+        At most this many. Default: all.
+    """
+    page = server.client().agents(protocol=protocol, limit=limit)
+    if server.json:
+        print_json(page.answer())
+        return Exit.OK
+    rows = [
+        [agent["name"], agent["protocol"], _spoken(agent), agent["url"], agent["auth_type"]]
+        for agent in page.items
+    ]
+    print_table(("AGENT", "PROTOCOL", "SPEAKS", "URL", "AUTH"), rows)
+    if not rows:
+        note("There are no such agents. Register one with: trunkline agents add NAME URL")
+    return Exit.OK
+
+
+def show(agent: AgentArgument, /, *, server: Server = HERE) -> int:
+    """Show an agent."""
+    found, _ = server.client().agent(agent)
+    _print_agent(found, server)
+    return Exit.OK
+
+
+def health(agent: AgentArgument, /, *, server: Server = HERE) -> int:
+    """
+    See whether an agent can be reached.
+
+    Exits with 6 when it cannot.
+    """
+    answer = server.client().agent_health(agent)
+    if server.json:
+        print_json(answer)
+    else:
+        print_fields(list(answer.items()))
+    return Exit.OK if answer.get("status") == "healthy" else Exit.UNREACHABLE
+
+
+def remove(agent: AgentArgument, /, *, server: Server = HERE) -> int:
+    """
+    Remove an agent.
+
+    Workflows that name it keep the name; their runs fail at that step until it is registered again.
+    """
+    server.client().remove_agent(agent)
+    if server.json:
+        print_json({"removed": agent})
+    else:
+        note(f"{agent} is removed")
+    return Exit.OK
+
+
+def _print_agent(agent: Agent, server: Server) -> None:
+    if server.json:
+        print_json(agent)
+        return
+    fields = [(name.replace("_", " "), value) for name, value in cast("JsonObject", agent).items()]
+    print_fields([(name, _spoken(agent) if name == "dialect" else value) for name, value in fields])
+
+
+def _spoken(agent: Agent) -> str:
+    dialect = agent["dialect"]
+    return f"{dialect['protocol']} ({dialect['evidence']})" if dialect else ""

@@ -1,0 +1,51 @@
+"""`trunkline demo`: Trunkline, four agents and a workflow across them, from nothing to a result."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from contextlib import nullcontext, redirect_stdout
+
+from trunkline.cli.exit_codes import Exit
+from trunkline.cli.follow import Interrupted, exit_for
+from trunkline.cli.options import Flag, JsonFlag
+from trunkline.cli.output import note, print_json
+
+
+def demo(*, keep: Flag = False, json: JsonFlag = False) -> int:
+    """
+    Show it at work with four small agents.
+
+    Starts Trunkline and the agents on free ports with a temporary data folder, runs a workflow across them,
+    and removes everything again.
+
+    Parameters
+    ----------
+    keep
+        Leave it running until Ctrl-C, to look around.
+    """
+    from trunkline.cli.demo.processes import sigterm_as_exit  # noqa: PLC0415  (only this command needs them)
+    from trunkline.cli.demo.story import demo_system, run_demo, say_how_to_go_on  # noqa: PLC0415
+
+    # With --json the story is not the data: the run is.
+    story = redirect_stdout(sys.stderr) if json else nullcontext()
+    try:
+        with story, sigterm_as_exit(), demo_system() as client:
+            run = run_demo(client)
+            say_how_to_go_on(run, client.url if keep else None)
+            if keep:
+                note(f"Trunkline stays at {client.url} until Ctrl-C")
+                _wait_for_ctrl_c()
+    except Interrupted:
+        note("The demo is stopped")
+        return Exit.INTERRUPTED
+    if json:
+        print_json(run)
+    return exit_for(run)
+
+
+def _wait_for_ctrl_c() -> None:
+    try:
+        signal.pause()
+    except KeyboardInterrupt:
+        note("Stopping")

@@ -1,0 +1,85 @@
+"""`trunkline run`: start a workflow, and see it through if asked to."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from trunkline.cli.client import Client
+from trunkline.cli.exit_codes import Exit
+from trunkline.cli.follow import Show, exit_for, follow_run, progress_for_people
+from trunkline.cli.inputs import run_input
+from trunkline.cli.options import HERE, Flag, InputPairs, Server
+from trunkline.cli.output import note, print_json, print_text, print_value
+from trunkline.cli.show_run import error_lines, question_lines
+from trunkline.cli.workflow_files import is_file, save_file
+
+
+def run(
+    workflow: Annotated[str, Parameter(name="WORKFLOW")],
+    /,
+    *,
+    input_: InputPairs = (),
+    input_file: str | None = None,
+    version: int | None = None,
+    follow: Annotated[Flag, Parameter(name=("--follow", "-f"))] = False,
+    wait: float | None = None,
+    idempotency_key: str | None = None,
+    server: Server = HERE,
+) -> int:
+    """
+    Run a workflow.
+
+    Prints the run's id; with --follow its progress and then its output, with --wait its output alone. Exit
+    codes of one that was seen through: 0 completed, 10 failed, 11 cancelled, 12 timed out, 13 it waits
+    for a person.
+
+    Parameters
+    ----------
+    workflow
+        A saved workflow's name, or a file, which is saved first.
+    input_
+        key=value, as often as needed. A value that is JSON is taken as JSON; key=@file reads a file.
+    input_file
+        A JSON file with the whole input; - is stdin. -i adds to it.
+    version
+        Run this version instead of the latest.
+    follow
+        Show the run until it ends or waits for a person. Ctrl-C leaves it running.
+    wait
+        Wait this many seconds for it to end.
+    idempotency_key
+        The same key with the same input gives the same run, however often it is sent.
+    """
+    client = server.client()
+    given = run_input(input_, input_file)
+    name, saved_version = _resolve(client, workflow)
+    started = client.execute(name, given, version=version or saved_version, idempotency_key=idempotency_key)
+    if not follow and wait is None:
+        if server.json:
+            print_json(started)
+        else:
+            print_text(started["id"])
+            note(f"Watch it with: trunkline runs watch {started['id']}")
+        return Exit.OK
+    show: Show = "nothing"
+    if follow:
+        show = "notes" if server.json else progress_for_people()
+    ended = follow_run(client, started["id"], show=show, seconds=wait)
+    if server.json:
+        print_json(ended)
+    else:
+        if ended["output"] is not None:
+            print_value(ended["output"])
+        for line in error_lines(ended) + question_lines(ended):
+            note(line)
+    return exit_for(ended)
+
+
+def _resolve(client: Client, workflow: str) -> tuple[str, int | None]:
+    """The workflow's name, and its version when it came from a file and was saved."""
+    if not is_file(workflow):
+        return workflow, None
+    saved, _ = save_file(client, workflow)
+    return saved["name"], saved["version"]

@@ -1,0 +1,102 @@
+"""The `runs` commands that look and change nothing."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from trunkline.cli.exit_codes import Exit
+from trunkline.cli.follow import Show, exit_for, follow_run, progress_for_people
+from trunkline.cli.options import HERE, RunArgument, Server
+from trunkline.cli.output import note, print_json, print_table, print_text, print_value, status_cell
+from trunkline.cli.progress import RunProgress
+from trunkline.cli.show_run import error_lines, question_lines, show_run
+from trunkline.cli.times import date_time, duration_between
+
+Status = Literal["PENDING", "RUNNING", "WAITING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"]
+
+
+def list_runs(
+    *,
+    status: Status | None = None,
+    workflow: str | None = None,
+    limit: int = 50,
+    cursor: str | None = None,
+    server: Server = HERE,
+) -> int:
+    """
+    List runs, newest first.
+
+    Parameters
+    ----------
+    status
+        Only runs in this state.
+    workflow
+        Only runs of this workflow, by name or id.
+    limit
+        At most this many.
+    cursor
+        Go on where an earlier list ended: its next_cursor.
+    """
+    page = server.client().runs(status=status, workflow=workflow, limit=limit, cursor=cursor)
+    if server.json:
+        print_json(page.answer())
+        return Exit.OK
+    rows = [
+        [
+            run["id"],
+            f"{run['workflow']['name']} v{run['workflow']['version']}",
+            status_cell(run["status"]),
+            date_time(run["created_at"]),
+            duration_between(run["started_at"], run["finished_at"]),
+        ]
+        for run in page.items
+    ]
+    print_table(("RUN", "WORKFLOW", "STATUS", "CREATED", "TIME"), rows)
+    if not page.items:
+        note("There are no such runs. Start one with: trunkline run FILE|NAME")
+    elif page.next_cursor:
+        note(f"There are more: trunkline runs list --cursor {page.next_cursor}")
+    return Exit.OK
+
+
+def show(run: RunArgument, /, *, server: Server = HERE) -> int:
+    """Show a run with its steps, errors and questions."""
+    found = server.client().run(run)
+    if server.json:
+        print_json(found)
+    else:
+        show_run(found)
+    return Exit.OK
+
+
+def watch(run: RunArgument, /, *, wait: float | None = None, server: Server = HERE) -> int:
+    """
+    Watch a run until it ends or waits for a person.
+
+    Its exit code is the run's: 0 completed, 10 failed, 11 cancelled, 12 timed out, 13 it waits for a person.
+
+    Parameters
+    ----------
+    wait
+        Watch for this many seconds at most.
+    """
+    show_as: Show = "json" if server.json else progress_for_people()
+    ended = follow_run(server.client(), run, show=show_as, seconds=wait)
+    if not server.json and ended["output"] is not None:
+        print_value(ended["output"])
+    for line in error_lines(ended) + question_lines(ended):
+        note(line)
+    return exit_for(ended)
+
+
+def events(run: RunArgument, /, *, server: Server = HERE) -> int:
+    """List what has happened in a run."""
+    client = server.client()
+    happened = client.events(run)
+    if server.json:
+        print_json(happened.answer())
+        return Exit.OK
+    progress = RunProgress.of(client.run(run))
+    for event in happened.items:
+        print_text(f"{event['seq']:>4} {progress.apply(event)}")
+    return Exit.OK

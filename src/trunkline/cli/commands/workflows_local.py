@@ -1,0 +1,112 @@
+"""The `workflows` commands that need no server: the language itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from trunkline.cli.exit_codes import Exit
+from trunkline.cli.failures import Place, explained
+from trunkline.cli.inputs import read_bytes
+from trunkline.cli.options import HERE, JsonFlag, Server
+from trunkline.cli.output import note, print_json, print_text
+from trunkline.cli.picture import Node, as_mermaid, as_text
+from trunkline.cli.workflow_files import is_file
+
+if TYPE_CHECKING:
+    from trunkline.workflow import Loaded, Workflow
+
+
+def validate(
+    files: Annotated[
+        tuple[str, ...], Parameter(name="FILE", help="YAML or JSON files; - is stdin.", negative="")
+    ],
+    /,
+    *,
+    json: JsonFlag = False,
+) -> int:
+    """
+    Check workflow files.
+
+    Needs no server. Everything that is wrong is told as file:line:column: message; the exit code is 7 then.
+    """
+    reports: list[dict[str, object]] = []
+    for file in files:
+        loaded = _load(file)
+        places = [Place(f.path, f.message, f.line, f.column) for f in loaded.warnings]
+        for place in places:
+            note(f"{place.text(file)} [warning]")
+        reports.append(
+            {"file": file, "name": loaded.definition.name, "warnings": [place._asdict() for place in places]}
+        )
+    if json:
+        print_json({"items": reports, "next_cursor": None})
+    else:
+        for report in reports:
+            print_text(f"{report['file']}: {report['name']} is valid")
+    return Exit.OK
+
+
+def graph(
+    workflow: Annotated[str, Parameter(name="WORKFLOW", help="A file, or a saved workflow's name.")],
+    /,
+    *,
+    format_: Annotated[Literal["text", "mermaid"], Parameter(name="--format")] = "text",
+    server: Server = HERE,
+) -> int:
+    """
+    Draw a workflow's graph.
+
+    Needs no server when the workflow is a file.
+
+    Parameters
+    ----------
+    format_
+        text for a terminal; mermaid for pages that draw it.
+    """
+    nodes = _nodes(_compiled(workflow, server))
+    if server.json:
+        print_json([node._asdict() for node in nodes])
+    else:
+        print_text(as_mermaid(nodes) if format_ == "mermaid" else as_text(nodes))
+    return Exit.OK
+
+
+def schema(*, json: JsonFlag = False) -> int:
+    """
+    Print the JSON Schema of workflow files.
+
+    Editors complete and check with it.
+    """
+    del json  # a schema has no other form
+    from trunkline.workflow import workflow_json_schema  # noqa: PLC0415  (compiles CEL: slow to import)
+
+    print_json(workflow_json_schema())
+    return Exit.OK
+
+
+def _load(file: str) -> Loaded:
+    from trunkline.workflow import load_workflow  # noqa: PLC0415  (compiles CEL: slow to import)
+
+    text = read_bytes(file)
+    with explained(file):
+        return load_workflow(text, source=file)
+
+
+def _compiled(workflow: str, server: Server) -> Workflow:
+    from trunkline.workflow import compile_workflow, load_workflow  # noqa: PLC0415  (compiles CEL: slow to import)
+
+    if is_file(workflow):
+        loaded = _load(workflow)
+    else:
+        with explained(workflow):
+            loaded = load_workflow(str(server.client().workflow(workflow)["source"]), source=workflow)
+    return compile_workflow(loaded.definition)
+
+
+def _nodes(workflow: Workflow) -> list[Node]:
+    return [
+        Node(step.name, step.agent, tuple(step.needs), step.definition.when, tuple(step.catches))
+        for step in workflow.steps.values()
+    ]

@@ -1,0 +1,75 @@
+"""What the demo agents share: HTTP around a function that answers JSON with JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import FrameType
+from typing import NamedTuple, NoReturn, cast
+
+Request = dict[str, object]
+
+
+class Reply(NamedTuple):
+    status: int
+    body: Mapping[str, object]
+
+
+# Gets the request's JSON object and its headers.
+Agent = Callable[[Request, Mapping[str, str]], Reply]
+
+
+def serve(agent: Agent) -> None:
+    """Serves the agent at `--host` and `--port` (0: a free one) until it is told to stop; prints its URL."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=0)
+    options = parser.parse_args()
+    with ThreadingHTTPServer((options.host, options.port), _handler(agent)) as server:
+        signal.signal(signal.SIGTERM, _leave)
+        sys.stdout.write(f"http://{options.host}:{server.server_port}/agent\n")
+        sys.stdout.flush()
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            sys.exit()
+
+
+def _leave(_signal: int, _frame: FrameType | None) -> NoReturn:
+    sys.exit()
+
+
+def _handler(agent: Agent) -> type[BaseHTTPRequestHandler]:
+    class AgentRequest(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+            try:
+                request = json.loads(body)
+            except ValueError:
+                request = None
+            if not isinstance(request, dict):
+                self._send(Reply(400, {"error": "The body must be a JSON object"}))
+                return
+            self._send(agent(cast("Request", request), dict(self.headers.items())))
+
+        def do_GET(self) -> None:
+            self._send(Reply(404, {"error": "This agent has no card; POST to it"}))
+
+        def _send(self, reply: Reply) -> None:
+            content = json.dumps(reply.body).encode()
+            self.send_response(reply.status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  (the standard library's name)
+            del format, args
+
+    return AgentRequest

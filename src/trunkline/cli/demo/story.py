@@ -1,0 +1,122 @@
+"""
+What `trunkline demo` shows, told step by step.
+
+It uses the same client, pictures and words as the other commands: everything in it can be done by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack, contextmanager
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, NamedTuple
+
+from trunkline.cli.client import Client
+from trunkline.cli.demo.processes import running
+from trunkline.cli.follow import follow_run, progress_for_people
+from trunkline.cli.output import print_now, print_text, print_value
+from trunkline.cli.show_run import error_lines, print_steps
+from trunkline.cli.show_wire import exchange_lines
+
+if TYPE_CHECKING:
+    from trunkline.cli.answers import Run
+    from trunkline.jsontypes import JsonObject
+
+WORKFLOW = "workflow.yaml"
+INPUT: JsonObject = {"topic": "tidal power", "language": "en"}
+# The step whose wire is shown: one request, one answer.
+SHOWN_STEP = "research"
+
+
+class DemoAgent(NamedTuple):
+    name: str
+    module: str
+    # None: Trunkline finds out.
+    protocol: str | None
+    what: str
+
+
+AGENTS = (
+    DemoAgent("Researcher", "jsonrpc_agent", "jsonrpc-2.0", "answers at once"),
+    DemoAgent("Statistician", "working_agent", "jsonrpc-2.0", "answers working first, and is asked again"),
+    DemoAgent("FactChecker", "flaky_agent", "simple-a2a", "fails twice, then works"),
+    DemoAgent("Writer", "simple_agent", None, "its protocol is found out"),
+)
+
+
+@contextmanager
+def demo_system() -> Generator[Client]:
+    """Trunkline and the four agents, running and registered; all of it is gone afterwards."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="trunkline-demo-")))
+        arguments = ["trunkline", "up", "--port", "0", "--data", str(folder / "data")]
+        url = stack.enter_context(running("Trunkline", arguments, folder / "trunkline.log"))
+        print_now(f"Trunkline runs at {url}")
+        client = Client(url)
+        for agent in AGENTS:
+            module = f"trunkline.cli.demo.{agent.module}"
+            agent_url = stack.enter_context(running(agent.name, [module], folder / f"{agent.name}.log"))
+            _register(client, agent, agent_url)
+        yield client
+
+
+def run_demo(client: Client) -> Run:
+    """Saves the workflow, runs it in view, and shows what came of it."""
+    saved, _ = client.save_workflow(workflow_text())
+    print_now(f"\nSaved the workflow {saved['name']} v{saved['version']}. Running it:\n")
+    started = client.execute(saved["name"], INPUT)
+    run = follow_run(client, started["id"], show=progress_for_people())
+    print_now("\nEach step, with the dialect that was spoken and the attempts it took:\n")
+    print_steps(run)
+    for line in error_lines(run):
+        print_text(line)
+    print_now(f"\nThe wire of {SHOWN_STEP}:\n")
+    for exchange in client.wire(run["id"]).items:
+        if exchange["step"] == SHOWN_STEP:
+            print_text("\n".join(exchange_lines(exchange)))
+    print_now("\nThe result:\n")
+    print_value(run["output"])
+    return run
+
+
+def workflow_text() -> bytes:
+    return files("trunkline.cli.demo").joinpath(WORKFLOW).read_bytes()
+
+
+def say_how_to_go_on(run: Run, url: str | None) -> None:
+    """What to type next; `url` is that of a demo that stays."""
+    commands = _with_the_demo(run["id"], url) if url else _on_your_own()
+    width = max(map(len, commands))
+    print_now("\nHow to go on:\n")
+    for purpose, command in commands.items():
+        print_now(f"  {purpose:<{width}}  {command}")
+    print_now("")
+
+
+def _with_the_demo(run_id: str, url: str) -> Mapping[str, str]:
+    return {
+        "talk to this Trunkline": f"export TRUNKLINE_URL={url}",
+        "look at the run again": f"trunkline runs show {run_id}",
+        "repeat a request by hand": f"trunkline runs wire {run_id} {SHOWN_STEP} --curl",
+        "run it again": "trunkline run demo -i topic=glaciers -i language=en --follow",
+    }
+
+
+def _on_your_own() -> Mapping[str, str]:
+    return {
+        "start Trunkline": "trunkline up",
+        "start an agent": "python -m trunkline.cli.demo.simple_agent --port 8080",
+        "register it": "trunkline agents add Writer http://127.0.0.1:8080/agent",
+        "run a workflow": "trunkline run my-workflow.yaml -i topic='tidal power' --follow",
+        "see every run": "trunkline runs list",
+    }
+
+
+def _register(client: Client, agent: DemoAgent, url: str) -> None:
+    spec: JsonObject = {"name": agent.name, "url": url, "description": f"A demo agent: {agent.what}."}
+    if agent.protocol is not None:
+        spec["protocol"] = agent.protocol
+    client.create_agent(spec)
+    print_now(f"  {agent.name:<13} {agent.protocol or 'auto':<12} {url:<33} {agent.what}")

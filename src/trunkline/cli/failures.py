@@ -1,0 +1,130 @@
+"""
+Why a command did not do what it was asked to: what, why, and the command that fixes it.
+
+    CliError          anything that ends a command, with its exit code
+      ApiError        the server refused: a problem+json
+      ServerAway      the server did not answer
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from trunkline.cli.exit_codes import Exit, exit_for_error, exit_for_status
+
+if TYPE_CHECKING:
+    from trunkline.cli.answers import Problem
+
+
+class Place(NamedTuple):
+    """One thing that is wrong in an input, and where."""
+
+    path: str
+    message: str
+    line: int | None = None
+    column: int | None = None
+
+    def text(self, source: str | None) -> str:
+        """`file:line:column: message`, the form that editors jump to."""
+        position = "".join(f":{number}" for number in (self.line, self.column) if number is not None)
+        where = f"{source}{position}: " if source else ""
+        path = f" ({self.path})" if self.path else ""
+        return f"{where}{self.message}{path}"
+
+
+class CliError(Exception):
+    """The command could not be carried out."""
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        fix: str | None = None,
+        exit_code: Exit = Exit.UNEXPECTED,
+        places: Sequence[Place] = (),
+        source: str | None = None,
+    ) -> None:
+        super().__init__(what)
+        self.what = what
+        self.fix = fix
+        self.exit_code = exit_code
+        self.places = tuple(places)
+        # The file that `places` are in.
+        self.source = source
+
+    def lines(self) -> list[str]:
+        """The message as a person reads it."""
+        text = [f"error: {self.what}"]
+        # The server's own words already hold what is wrong; a file's position is worth saying all the same.
+        text += [f"  {p.text(self.source)}" for p in self.places if self.source or p.message not in self.what]
+        if self.fix:
+            text.append(f"fix: {self.fix}")
+        return text
+
+    def as_problem(self) -> dict[str, object]:
+        """The message as `--json` shows it."""
+        problem: dict[str, object] = {"detail": self.what, "fix": self.fix, "exit_code": int(self.exit_code)}
+        if self.places:
+            problem["errors"] = [place._asdict() for place in self.places]
+        return problem
+
+
+class ApiError(CliError):
+    """The server refused, and said why."""
+
+    def __init__(self, status: int, problem: Problem) -> None:
+        self.status = status
+        self.problem = problem
+        title = problem.get("title") or f"HTTP {status}"
+        detail = problem.get("detail")
+        super().__init__(
+            detail or title,
+            fix=problem.get("fix"),
+            exit_code=exit_for_status(status),
+            places=[place_of(error) for error in problem.get("errors") or ()],
+        )
+
+    def as_problem(self) -> dict[str, object]:
+        return {**self.problem, "exit_code": int(self.exit_code)}
+
+
+class ServerAway(CliError):
+    """The server did not answer."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(
+            f"There is no Trunkline at {url}: {reason}",
+            fix="Start one with: trunkline up (or name another with --url or TRUNKLINE_URL)",
+            exit_code=Exit.UNREACHABLE,
+        )
+
+
+def place_of(error: dict[str, object]) -> Place:
+    """A place from an answer's `errors` or `warnings`."""
+    line, column = error.get("line"), error.get("column")
+    return Place(
+        path=str(error.get("path") or ""),
+        message=str(error.get("message") or ""),
+        line=line if isinstance(line, int) else None,
+        column=column if isinstance(column, int) else None,
+    )
+
+
+@contextmanager
+def explained(source: str | None = None) -> Generator[None]:
+    """Turns errors from below the command line into its own; `source` is the file that was read."""
+    from trunkline.errors import Invalid, TrunklineError  # noqa: PLC0415  (only some commands need them)
+
+    try:
+        yield
+    except TrunklineError as error:
+        findings = error.findings if isinstance(error, Invalid) else ()
+        raise CliError(
+            error.message,
+            fix=error.fix,
+            exit_code=exit_for_error(error),
+            places=[Place(f.path, f.message, f.line, f.column) for f in findings],
+            source=source,
+        ) from error

@@ -1,0 +1,81 @@
+"""
+Following a run to its end, or to the point where it waits for a person.
+
+On a terminal a live picture, elsewhere one line per event. Ctrl-C ends the following, never the run.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Literal
+
+from trunkline.cli.client import Client, WaitOver
+from trunkline.cli.exit_codes import Exit, exit_for_run
+from trunkline.cli.output import note, on_terminal, print_now
+from trunkline.cli.progress import RunProgress
+
+if TYPE_CHECKING:
+    from trunkline.cli.answers import Event, Run
+
+# `lines` go to stdout, and `json` events too; `notes` are the lines on stderr, for commands with other data.
+Show = Literal["picture", "lines", "notes", "json", "nothing"]
+
+
+class Interrupted(Exception):
+    """Ctrl-C: the person has seen enough."""
+
+
+def progress_for_people() -> Show:
+    return "picture" if on_terminal() else "lines"
+
+
+def follow_run(client: Client, run_id: str, *, show: Show, seconds: float | None = None) -> Run:
+    """Returns the run as it is when it is final, waits for a person, or the time is up."""
+    progress = RunProgress.of(client.run(run_id))
+    try:
+        with _view(progress, show):
+            for event in client.follow(run_id, seconds=seconds):
+                _tell(progress.apply(event), event, show)
+                if progress.waits_for_a_person and _still_waits(client, run_id):
+                    break
+    except WaitOver:
+        pass
+    except KeyboardInterrupt as error:
+        raise Interrupted(run_id) from error
+    return client.run(run_id)
+
+
+def _tell(line: str, event: Event, show: Show) -> None:
+    match show:
+        case "lines":
+            print_now(line)
+        case "notes":
+            note(line)
+        case "json":
+            print_now(json.dumps(event, ensure_ascii=False))
+        case "picture" | "nothing":
+            pass
+
+
+def exit_for(run: Run) -> Exit:
+    error = run["error"]
+    return exit_for_run(run["status"], error["code"] if error else None)
+
+
+def say_that_it_goes_on(run_id: str) -> Exit:
+    note(f"The run goes on. Watch it again with: trunkline runs watch {run_id}")
+    return Exit.INTERRUPTED
+
+
+def _view(progress: RunProgress, show: Show) -> AbstractContextManager[None]:
+    if show != "picture":
+        return nullcontext()
+    from trunkline.cli.live import live_view  # noqa: PLC0415  (rich is for terminals)
+
+    return live_view(progress)
+
+
+def _still_waits(client: Client, run_id: str) -> bool:
+    # The event may be an old one: a run that is followed from its beginning has perhaps been answered since.
+    return client.run(run_id)["status"] == "WAITING"

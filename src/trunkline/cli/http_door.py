@@ -1,0 +1,135 @@
+"""
+HTTP to a Trunkline server with the standard library alone, because it imports fast.
+
+One connection per request; a problem+json becomes an `ApiError`, no answer a `ServerAway`.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple, cast
+from urllib.parse import SplitResult, urlencode, urlsplit
+
+from trunkline.cli.exit_codes import Exit
+from trunkline.cli.failures import ApiError, CliError, ServerAway
+
+if TYPE_CHECKING:
+    from trunkline.cli.answers import Problem
+    from trunkline.jsontypes import Json
+
+# Longer than anything but `wait=` takes; those who wait say how long.
+TIMEOUT_SECONDS = 30.0
+JSON_TYPE = "application/json"
+
+
+class Answer(NamedTuple):
+    status: int
+    etag: str | None
+    value: Json
+
+
+class Request(NamedTuple):
+    method: str
+    path: str
+    body: bytes | None = None
+    headers: Mapping[str, str] = {}
+
+
+def with_query(path: str, query: Mapping[str, object]) -> str:
+    """The path with those parameters that have a value."""
+    given = {name: value for name, value in query.items() if value is not None}
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+class HttpDoor:
+    """Sends requests to one base URL."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url.rstrip("/")
+        self._parts = _split(self.url)
+
+    def send(self, request: Request, *, timeout: float = TIMEOUT_SECONDS) -> Answer:
+        with self.open(request, timeout=timeout) as response:
+            try:
+                body = response.read()
+            except (OSError, http.client.HTTPException) as error:
+                raise ServerAway(self.url, _reason(error)) from error
+            return Answer(response.status, response.getheader("ETag"), _decode(body, response))
+
+    @contextmanager
+    def open(
+        self, request: Request, *, timeout: float = TIMEOUT_SECONDS
+    ) -> Generator[http.client.HTTPResponse]:
+        """The response with its body still to be read; an error status is raised with its problem."""
+        connection = self._connection(timeout)
+        try:
+            try:
+                connection.request(
+                    request.method,
+                    self._parts.path + request.path,
+                    request.body,
+                    {"Accept": JSON_TYPE, "Connection": "close", **request.headers},
+                )
+                response = connection.getresponse()
+            except (OSError, http.client.HTTPException) as error:
+                raise ServerAway(self.url, _reason(error)) from error
+            if response.status >= 400:
+                raise ApiError(response.status, _problem(response))
+            yield response
+        finally:
+            connection.close()
+
+    def _connection(self, timeout: float) -> http.client.HTTPConnection:
+        kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
+        return kind(self._parts.hostname or "", self._parts.port, timeout=timeout)
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        parts, usable = SplitResult("", "", "", "", ""), False
+    if not usable:
+        raise CliError(
+            f"{url!r} is not the address of a server",
+            fix="Give one like --url http://127.0.0.1:8000",
+            exit_code=Exit.USAGE,
+        )
+    return parts
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__
+
+
+def _decode(body: bytes, response: http.client.HTTPResponse) -> Json:
+    if not body:
+        return None
+    try:
+        return cast("Json", json.loads(body))
+    except ValueError as error:
+        kind = response.getheader("Content-Type") or "no content type"
+        raise CliError(
+            f"The server answered with {kind} where JSON was expected",
+            fix="Check that --url names a Trunkline server",
+        ) from error
+
+
+def _problem(response: http.client.HTTPResponse) -> Problem:
+    try:
+        value = json.loads(response.read())
+    except (OSError, http.client.HTTPException, ValueError):
+        value = None
+    if isinstance(value, dict):
+        return cast("Problem", value)
+    # Something between us and Trunkline, or no Trunkline at all.
+    return {
+        "title": f"HTTP {response.status} {response.reason}",
+        "fix": "Check that --url names a Trunkline server",
+    }

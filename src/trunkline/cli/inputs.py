@@ -1,0 +1,113 @@
+"""
+What a person gives a command as data: `-i key=value`, files, and secrets.
+
+A secret never stands on the command line, where every process on the machine can read it: it is named by an
+environment variable or a file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, cast
+
+from trunkline.cli.exit_codes import Exit
+from trunkline.cli.failures import CliError
+
+if TYPE_CHECKING:
+    from trunkline.jsontypes import Json, JsonObject
+
+STDIN = "-"
+
+
+def parse_value(text: str) -> Json:
+    """JSON when it is JSON, else the text itself: `3` is a number, `three` a text, `"3"` a text too."""
+    try:
+        return cast("Json", json.loads(text, parse_constant=_no_constant))
+    except ValueError:
+        return text
+
+
+def parse_pairs(pairs: Iterable[str]) -> JsonObject:
+    """`key=value` each; `key=@file` takes the value from the file."""
+    values: JsonObject = {}
+    for pair in pairs:
+        key, separator, text = pair.partition("=")
+        if not separator or not key:
+            raise CliError(
+                f"{pair!r} is not of the form key=value",
+                fix="Write it like: -i topic='Climate change' or -i depth=3 or -i text=@notes.txt",
+                exit_code=Exit.USAGE,
+            )
+        values[key] = parse_value(read_text(text[1:]) if text.startswith("@") else text)
+    return values
+
+
+def read_bytes(path: str) -> bytes:
+    """The file's content, or stdin's for `-`."""
+    try:
+        return sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+    except OSError as error:
+        raise CliError(
+            f"Cannot read {path}: {error.strerror}", fix="Check the path.", exit_code=Exit.USAGE
+        ) from error
+
+
+def read_text(path: str) -> str:
+    try:
+        return read_bytes(path).decode()
+    except UnicodeDecodeError as error:
+        raise CliError(
+            f"{path} is not UTF-8 text: {error.reason} at byte {error.start}",
+            fix="Save it as UTF-8.",
+            exit_code=Exit.INVALID,
+        ) from error
+
+
+def read_json(path: str) -> Json:
+    try:
+        return cast("Json", json.loads(read_text(path), parse_constant=_no_constant))
+    except ValueError as error:
+        raise CliError(
+            f"{path} is not JSON: {error}", fix="Correct the file.", exit_code=Exit.INVALID
+        ) from error
+
+
+def run_input(pairs: Iterable[str], file: str | None) -> Json:
+    """The run's input: the file's content, with the pairs put over it."""
+    given = parse_pairs(pairs)
+    if file is None:
+        return given
+    content = read_json(file)
+    if not given:
+        return content
+    if not isinstance(content, dict):
+        raise CliError(
+            f"{file} holds no JSON object, so -i has nothing to add to",
+            fix="Use either --input-file or -i.",
+            exit_code=Exit.USAGE,
+        )
+    return {**content, **given}
+
+
+def secret_from_env(variable: str) -> str:
+    value = os.environ.get(variable)
+    if not value:
+        raise CliError(
+            f"The environment variable {variable} is not set",
+            fix=f"Set it first, for example: read -rs {variable} && export {variable}",
+            exit_code=Exit.USAGE,
+        )
+    return value
+
+
+def secret_from_file(path: str) -> str:
+    return read_text(path).rstrip("\r\n")
+
+
+def _no_constant(text: str) -> NoReturn:
+    # Python reads NaN and Infinity, which are not JSON.
+    raise ValueError(f"{text} is not JSON")

@@ -1,0 +1,70 @@
+"""The live picture of a followed run on a terminal. Imports rich, so it is imported only there."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from trunkline.cli.output import STATUS_ICONS, STATUS_STYLES
+from trunkline.cli.progress import RunProgress, StepProgress
+
+# Often enough for the tenths of a second to run.
+REFRESHES_PER_SECOND = 8
+
+
+@contextmanager
+def live_view(progress: RunProgress) -> Generator[None]:
+    """Keeps `progress` on the screen, and leaves its last picture there."""
+
+    def picture() -> RenderableType:
+        return draw(progress, datetime.now(UTC))
+
+    with Live(
+        console=Console(),
+        get_renderable=picture,
+        refresh_per_second=REFRESHES_PER_SECOND,
+        vertical_overflow="visible",
+    ):
+        yield
+
+
+def draw(progress: RunProgress, now: datetime) -> RenderableType:
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    for column in ("STEP", "STATUS", "AGENT", "ATTEMPTS", "TIME", "DIALECT", "WHY"):
+        table.add_column(
+            column, overflow="fold", justify="right" if column in ("ATTEMPTS", "TIME") else "left"
+        )
+    for step in progress.steps.values():
+        table.add_row(*_row(step, now))
+    return Group(_headline(progress, now), table)
+
+
+def _headline(progress: RunProgress, now: datetime) -> Text:
+    line = Text.assemble((progress.workflow, "bold"), f"  {progress.id}  ", _status(progress.status))
+    line.append(f"  {progress.took(now)}")
+    if progress.reason:
+        line.append(f"  {progress.reason}", style=STATUS_STYLES.get(progress.status, ""))
+    return line
+
+
+def _row(step: StepProgress, now: datetime) -> tuple[Text, ...]:
+    return (
+        Text(step.name),
+        Text.assemble(_status(step.status)),
+        Text(step.agent),
+        Text(str(step.attempts or "")),
+        Text(step.took(now)),
+        Text(step.protocol),
+        Text(step.reason, style="dim"),
+    )
+
+
+def _status(status: str) -> tuple[str, str]:
+    return f"{STATUS_ICONS.get(status, ' ')} {status}", STATUS_STYLES.get(status, "")

@@ -1,0 +1,277 @@
+"""
+A run as its events tell it: where each step stands, and one line of text per event.
+
+Pure: events go in, a picture comes out; `cli.follow` reads the events, `cli.live` draws the picture. An event
+of a kind that is not known here is shown by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, cast
+
+from trunkline.cli.times import clock_time, duration_text, parse_time
+
+if TYPE_CHECKING:
+    from trunkline.cli.answers import Event, Run
+    from trunkline.jsontypes import JsonObject
+
+
+@dataclass
+class StepProgress:
+    """Where one step stands."""
+
+    name: str
+    agent: str = ""
+    status: str = "PENDING"
+    attempts: int = 0
+    protocol: str = ""
+    # Why it is where it is: what it waits for, or why it failed.
+    reason: str = ""
+    started_at: datetime | None = None
+    attempt_started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+    def took(self, now: datetime) -> str:
+        """Since the first attempt began; still growing while the step is not over."""
+        return duration_text((self.finished_at or now) - self.started_at) if self.started_at else ""
+
+
+@dataclass
+class RunProgress:
+    """Where a run and its steps stand."""
+
+    id: str
+    workflow: str
+    status: str = "PENDING"
+    reason: str = ""
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    # Steps that wait for a person.
+    asking: tuple[str, ...] = ()
+    steps: dict[str, StepProgress] = field(default_factory=dict[str, StepProgress])
+
+    @classmethod
+    def of(cls, run: Run) -> RunProgress:
+        """The picture before the first event: every step still to come."""
+        workflow = run["workflow"]
+        return cls(
+            id=run["id"],
+            workflow=f"{workflow['name']} v{workflow['version']}",
+            steps={step["name"]: StepProgress(step["name"], step["agent"]) for step in run["steps"]},
+        )
+
+    @property
+    def waits_for_a_person(self) -> bool:
+        return self.status == "WAITING"
+
+    def took(self, now: datetime) -> str:
+        return duration_text((self.finished_at or now) - self.started_at) if self.started_at else ""
+
+    def apply(self, event: Event) -> str:
+        """Takes the event into the picture; returns its line."""
+        at = parse_time(event["at"])
+        data = event["data"]
+        name = data.get("step")
+        if isinstance(name, str):
+            step = self.steps.setdefault(name, StepProgress(name))
+            tell = _STEP_EVENTS.get(event["type"])
+            text = tell(step, data, at) if tell else _unknown(event)
+            return f"{clock_time(at)} {name} {text}"
+        change = _RUN_EVENTS.get(event["type"])
+        text = change(self, data, at) if change else _unknown(event)
+        return f"{clock_time(at)} run {text}"
+
+
+StepTelling = Callable[[StepProgress, "JsonObject", "datetime | None"], str]
+RunTelling = Callable[[RunProgress, "JsonObject", "datetime | None"], str]
+
+
+def _started(step: StepProgress, data: JsonObject, at: datetime | None) -> str:
+    step.status, step.reason = "RUNNING", ""
+    step.attempts = _number(data.get("attempt"), step.attempts + 1)
+    step.agent = _text(data.get("agent")) or step.agent
+    step.started_at = step.started_at or at
+    step.attempt_started_at = at
+    return _with("started", _attempt(step), step.agent)
+
+
+def _working(step: StepProgress, data: JsonObject, _at: datetime | None) -> str:
+    _note_protocol(step, data)
+    step.status, step.reason = "RUNNING", "the agent works on it and is asked again"
+    return _with("working", _attempt(step), step.protocol)
+
+
+def _completed(step: StepProgress, data: JsonObject, at: datetime | None) -> str:
+    _note_protocol(step, data)
+    warnings = [str(warning) for warning in _list(data.get("warnings"))]
+    step.status, step.reason, step.finished_at = "COMPLETED", "; ".join(warnings), at
+    line = _with("completed", _attempt(step), _attempt_took(step, at), step.protocol)
+    return f"{line}, warning: {step.reason}" if warnings else line
+
+
+def _kept(step: StepProgress, _data: JsonObject, at: datetime | None) -> str:
+    step.status, step.reason, step.finished_at = "COMPLETED", "kept from the run before", at
+    return "completed (kept from the run before)"
+
+
+def _retry_scheduled(step: StepProgress, data: JsonObject, at: datetime | None) -> str:
+    _note_protocol(step, data)
+    message = _message(data)
+    due = clock_time(parse_time(data.get("due")))
+    step.status, step.reason = "WAITING", f"tries again at {due}: {message}"
+    return f"{_with('tries again', f'at {due}', _attempt(step), _attempt_took(step, at))}: {message}"
+
+
+def _requeued(step: StepProgress, _data: JsonObject, _at: datetime | None) -> str:
+    step.status, step.reason = "PENDING", "its next attempt may not start yet"
+    return "queued for its next attempt"
+
+
+def _failed(step: StepProgress, data: JsonObject, at: datetime | None) -> str:
+    _note_protocol(step, data)
+    step.status, step.reason, step.finished_at = "FAILED", _message(data), at
+    goes_on = "the run goes on" if data.get("handled") else ""
+    return (
+        f"{_with('failed', _attempt(step), _attempt_took(step, at), step.protocol, goes_on)}: {step.reason}"
+    )
+
+
+def _skipped(step: StepProgress, data: JsonObject, at: datetime | None) -> str:
+    step.status, step.reason, step.finished_at = "SKIPPED", _text(data.get("reason")), at
+    return _with("skipped", step.reason)
+
+
+def _waiting(step: StepProgress, data: JsonObject, _at: datetime | None) -> str:
+    _note_protocol(step, data)
+    waiting_for = _object(data.get("waiting_for"))
+    step.status, step.reason = "WAITING", _text(waiting_for.get("text"))
+    return f"waits for {_text(waiting_for.get('kind')) or 'input'}: {step.reason}"
+
+
+def _replied(step: StepProgress, _data: JsonObject, _at: datetime | None) -> str:
+    step.status, step.reason = "RUNNING", ""
+    return "got its reply"
+
+
+def _outcome_unknown(step: StepProgress, data: JsonObject, _at: datetime | None) -> str:
+    step.status, step.reason = "OUTCOME_UNKNOWN", _message(data)
+    return f"{_with('has an unknown outcome', _attempt(step))}: {step.reason}"
+
+
+def _outcome_resolved(step: StepProgress, _data: JsonObject, _at: datetime | None) -> str:
+    step.status, step.reason = "PENDING", ""
+    return "is called again, as a person decided"
+
+
+def _cancelled(step: StepProgress, data: JsonObject, at: datetime | None) -> str:
+    step.status, step.reason, step.finished_at = "CANCELLED", _text(data.get("reason")), at
+    return _with("cancelled", step.reason)
+
+
+def _run_started(run: RunProgress, _data: JsonObject, at: datetime | None) -> str:
+    run.status, run.started_at = "RUNNING", at
+    return _with("started", run.workflow, run.id)
+
+
+def _run_paused(run: RunProgress, _data: JsonObject, _at: datetime | None) -> str:
+    run.status = "PAUSED"
+    return "paused"
+
+
+def _run_continued(run: RunProgress, _data: JsonObject, _at: datetime | None) -> str:
+    run.status, run.asking = "RUNNING", ()
+    return "goes on"
+
+
+def _run_cancel_requested(run: RunProgress, _data: JsonObject, _at: datetime | None) -> str:
+    run.reason = "being cancelled"
+    return "is being cancelled"
+
+
+def _run_waiting(run: RunProgress, data: JsonObject, _at: datetime | None) -> str:
+    run.status = "WAITING"
+    run.asking = tuple(str(step) for step in _list(data.get("steps")))
+    return _with("waits for a person", ", ".join(run.asking))
+
+
+def _run_ended(status: str) -> RunTelling:
+    def tell(run: RunProgress, data: JsonObject, at: datetime | None) -> str:
+        run.status, run.finished_at, run.reason = status, at, _message(data)
+        took = duration_text(at - run.started_at) if at and run.started_at else ""
+        line = _with(status.lower(), took)
+        return f"{line}: {run.reason}" if run.reason else line
+
+    return tell
+
+
+_STEP_EVENTS: dict[str, StepTelling] = {
+    "StepStarted": _started,
+    "StepWorking": _working,
+    "StepCompleted": _completed,
+    "StepKept": _kept,
+    "StepRetryScheduled": _retry_scheduled,
+    "StepRequeued": _requeued,
+    "StepFailed": _failed,
+    "StepSkipped": _skipped,
+    "StepWaiting": _waiting,
+    "StepReplied": _replied,
+    "StepOutcomeUnknown": _outcome_unknown,
+    "StepOutcomeResolved": _outcome_resolved,
+    "StepCancelled": _cancelled,
+}
+
+_RUN_EVENTS: dict[str, RunTelling] = {
+    "RunStarted": _run_started,
+    "RunPaused": _run_paused,
+    "RunResumed": _run_continued,
+    "RunContinued": _run_continued,
+    "RunCancelRequested": _run_cancel_requested,
+    "RunWaiting": _run_waiting,
+    "RunCompleted": _run_ended("COMPLETED"),
+    "RunFailed": _run_ended("FAILED"),
+    "RunCancelled": _run_ended("CANCELLED"),
+}
+
+
+def _unknown(event: Event) -> str:
+    return f"[{event['type']}]"
+
+
+def _with(verb: str, *details: str) -> str:
+    given = ", ".join(detail for detail in details if detail)
+    return f"{verb} ({given})" if given else verb
+
+
+def _attempt(step: StepProgress) -> str:
+    return f"attempt {step.attempts}" if step.attempts else ""
+
+
+def _attempt_took(step: StepProgress, at: datetime | None) -> str:
+    return duration_text(at - step.attempt_started_at) if at and step.attempt_started_at else ""
+
+
+def _note_protocol(step: StepProgress, data: JsonObject) -> None:
+    step.protocol = _text(data.get("protocol")) or step.protocol
+
+
+def _message(data: JsonObject) -> str:
+    return _text(_object(data.get("error")).get("message"))
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _number(value: object, otherwise: int) -> int:
+    return value if isinstance(value, int) else otherwise
+
+
+def _object(value: object) -> JsonObject:
+    return cast("JsonObject", value) if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> Iterable[object]:
+    return cast("list[object]", value) if isinstance(value, list) else ()

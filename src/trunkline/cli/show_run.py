@@ -1,0 +1,121 @@
+"""A run as `runs show` and the end of a followed run print it: steps, errors with fixes, open questions."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from trunkline.cli.output import (
+    Cell,
+    print_fields,
+    print_json,
+    print_table,
+    print_text,
+    print_value,
+    status_cell,
+)
+from trunkline.cli.times import clock_time, date_time, duration_between, parse_time
+
+if TYPE_CHECKING:
+    from trunkline.cli.answers import Failure, Run, Step, WaitingFor
+
+_STEP_COLUMNS = ("STEP", "STATUS", "AGENT", "ATTEMPTS", "TIME", "DIALECT", "WHY")
+
+
+def show_run(run: Run) -> None:
+    print_fields(_fields(run))
+    print_text("")
+    print_steps(run)
+    for text in error_lines(run) + question_lines(run):
+        print_text(text)
+    if run["output"] is not None:
+        print_text("\noutput:")
+        print_value(run["output"])
+
+
+def print_steps(run: Run) -> None:
+    print_table(_STEP_COLUMNS, [_step_row(step) for step in run["steps"]])
+
+
+def print_run(run: Run, *, json: bool) -> None:
+    """What a command that changes a run answers with: the run, or just enough to go on with it."""
+    if json:
+        print_json(run)
+    else:
+        print_fields([("run", run["id"]), ("status", run["status"])])
+
+
+def error_lines(run: Run) -> list[str]:
+    """Every error with what to do about it; the run's own first, unless it is a step's."""
+    lines: list[str] = []
+    told: set[str] = set()
+    for name, error in [*((step["name"], step["error"]) for step in run["steps"]), ("run", run["error"])]:
+        if error and error["message"] not in told:
+            told.add(error["message"])
+            lines += ["", *_error(name, error, run["id"])]
+    return lines
+
+
+def question_lines(run: Run) -> list[str]:
+    """What the run waits for a person to say, with the command that says it."""
+    lines: list[str] = []
+    for step in run["steps"]:
+        waiting_for = step["waiting_for"]
+        place = f"{run['id']} {shlex.quote(step['name'])}"
+        if step["status"] == "OUTCOME_UNKNOWN":
+            lines += [
+                "",
+                f"{step['name']}: nobody knows whether the agent did it",
+                f"resolve: trunkline runs resolve {place} succeeded|failed|call_again",
+            ]
+        elif waiting_for and waiting_for["kind"] in ("input", "auth"):
+            lines += [
+                "",
+                f"{step['name']} asks: {waiting_for['text']}",
+                f"reply: trunkline runs reply {place} 'YOUR ANSWER'",
+            ]
+    return lines
+
+
+def _fields(run: Run) -> list[tuple[str, object]]:
+    workflow = run["workflow"]
+    return [
+        ("run", run["id"]),
+        ("status", run["status"]),
+        ("workflow", f"{workflow['name']} v{workflow['version']}"),
+        ("retry of", run.get("retry_of")),
+        ("correlation id", run["correlation_id"]),
+        ("created", date_time(run["created_at"])),
+        ("started", date_time(run["started_at"])),
+        ("finished", date_time(run["finished_at"])),
+        ("took", duration_between(run["started_at"], run["finished_at"])),
+        ("cancel requested", date_time(run.get("cancel_requested_at"))),
+    ]
+
+
+def _step_row(step: Step) -> list[str | Cell]:
+    return [
+        step["name"],
+        status_cell(step["status"]),
+        step["agent"],
+        str(step["attempts"] or ""),
+        duration_between(step["started_at"], step["finished_at"]),
+        step["protocol"] or "",
+        _why(step),
+    ]
+
+
+def _why(step: Step) -> str:
+    if step["waiting_for"]:
+        return _waiting(step["waiting_for"])
+    return step["error"]["message"] if step["error"] else ""
+
+
+def _waiting(waiting_for: WaitingFor) -> str:
+    until = parse_time(waiting_for["until"])
+    return f"{waiting_for['text']} (until {clock_time(until)})" if until else waiting_for["text"]
+
+
+def _error(name: str, error: Failure, run_id: str) -> list[str]:
+    fix = error["fix"].replace(" RUN STEP", f" {run_id} {shlex.quote(name)}").replace(" RUN", f" {run_id}")
+    return [f"{name} failed with {error['code']}: {error['message']}", f"fix: {fix}"]

@@ -1,0 +1,34 @@
+"""Workflow files on the way to the server: told apart from names, read, saved, and their warnings shown."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from trunkline.cli.client import Client
+from trunkline.cli.failures import ApiError, place_of
+from trunkline.cli.inputs import STDIN, read_bytes
+from trunkline.cli.output import note
+
+if TYPE_CHECKING:
+    from trunkline.cli.answers import SavedWorkflow
+
+_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+def is_file(argument: str) -> bool:
+    """Whether FILE|NAME means a file. A workflow's name may be that of a folder here, so only files count."""
+    return argument == STDIN or argument.endswith(_SUFFIXES) or os.sep in argument or os.path.isfile(argument)
+
+
+def save_file(client: Client, path: str) -> tuple[SavedWorkflow, bool]:
+    """Saves the file's workflow; what the server finds wrong with it is told with the file's name."""
+    text = read_bytes(path)
+    try:
+        saved, created = client.save_workflow(text)
+    except ApiError as error:
+        error.source = path
+        raise
+    for warning in saved["warnings"]:
+        note(f"{place_of(warning).text(path)} [warning]")
+    return saved, created
