@@ -7,16 +7,21 @@ A change made in this process is seen at once, one made by another process after
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from trunkline.agents import Agent
 from trunkline.clock import Clock, Instant, SystemClock, after
-from trunkline.stores.base import Store
 
 # Short enough that an operator does not notice, long enough that a busy agent costs no reads.
 FRESH_FOR = timedelta(seconds=2)
 # Names come from workflows, so they are few; this only bounds what a flood of wrong ones can take.
 _MOST_ENTRIES = 10_000
+
+
+class AgentReads(Protocol):
+    """What the directory needs of a store."""
+
+    async def agent(self, name_or_id: str) -> Agent | None: ...
 
 
 class _Entry(NamedTuple):
@@ -25,7 +30,7 @@ class _Entry(NamedTuple):
 
 
 class AgentDirectory:
-    def __init__(self, store: Store, clock: Clock | None = None) -> None:
+    def __init__(self, store: AgentReads, clock: Clock | None = None) -> None:
         self._store = store
         self._clock = clock or SystemClock()
         self._entries: dict[str, _Entry] = {}

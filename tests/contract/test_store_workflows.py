@@ -1,0 +1,104 @@
+"""What every store promises about workflows."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from trunkline.clock import Instant
+from trunkline.errors import AlreadyExists
+from trunkline.stores.base import Store, WorkflowVersion
+from trunkline.stores.sqlite import open_sqlite
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    async with open_sqlite(tmp_path / "trunkline.db") as opened:
+        yield opened
+
+
+def version(name: str, number: int = 1, *, workflow_id: str | None = None) -> WorkflowVersion:
+    return WorkflowVersion(
+        workflow_id=workflow_id or f"id-of-{name}",
+        name=name,
+        version=number,
+        canonical=f'{{"name":"{name}","number":{number}}}'.encode(),
+        source=b"\x00\xff as written",
+        created_at=Instant(number),
+    )
+
+
+async def insert(store: Store, *versions: WorkflowVersion) -> None:
+    async with store.transaction() as tx:
+        for each in versions:
+            await tx.insert_workflow_version(each)
+
+
+async def test_a_version_comes_back_as_it_was_written_by_name_and_by_id(store: Store) -> None:
+    await insert(store, version("a"))
+    assert await store.workflow("a") == version("a")
+    assert await store.workflow("id-of-a") == version("a")
+    assert await store.workflow("b") is None
+
+
+async def test_the_latest_version_is_meant_where_none_is_named(store: Store) -> None:
+    await insert(store, *(version("a", number) for number in range(1, 12)), version("b"))
+    assert await store.workflow("a") == version("a", 11)
+    assert await store.workflow("a", 2) == version("a", 2)
+    assert await store.workflow("id-of-a", 10) == version("a", 10)
+    assert await store.workflow("a", 12) is None
+    assert await store.workflow("b", 2) is None
+
+
+async def test_the_latest_version_can_be_read_in_the_transaction_that_writes(store: Store) -> None:
+    async with store.transaction() as tx:
+        assert await tx.latest_workflow_version("a") is None
+        await tx.insert_workflow_version(version("a"))
+        await tx.insert_workflow_version(version("a", 2))
+        assert await tx.latest_workflow_version("a") == version("a", 2)
+    assert await store.workflow("a") == version("a", 2)
+
+
+async def test_a_version_that_exists_is_never_written_again(store: Store) -> None:
+    await insert(store, version("a"), version("a", 2))
+    with pytest.raises(AlreadyExists, match="already a version 2"):
+        await insert(store, version("a", 2))
+    with pytest.raises(AlreadyExists):
+        await insert(store, version("a", 1, workflow_id="another"))
+    assert await store.workflow("a", 1) == version("a")
+
+
+async def test_lists_have_the_latest_version_of_each_in_the_order_of_names(store: Store) -> None:
+    await insert(store, version("b"), version("a"), version("c"), version("a", 2))
+    assert await store.workflows(limit=10) == [version("a", 2), version("b"), version("c")]
+    assert await store.workflows(limit=1) == [version("a", 2)]
+    assert await store.workflows(limit=10, after="a") == [version("b"), version("c")]
+
+
+async def test_versions_are_listed_newest_first(store: Store) -> None:
+    await insert(store, *(version("a", number) for number in (1, 2, 3, 4)), version("b"))
+    listed = await store.workflow_versions("id-of-a", limit=2)
+    assert [each.version for each in listed] == [4, 3]
+    rest = await store.workflow_versions("id-of-a", limit=10, before=3)
+    assert [each.version for each in rest] == [2, 1]
+    assert await store.workflow_versions("nobody", limit=10) == []
+
+
+async def test_what_a_failed_transaction_wrote_is_gone(store: Store) -> None:
+    async def fail() -> None:
+        async with store.transaction() as tx:
+            await tx.insert_workflow_version(version("a"))
+            raise RuntimeError("on purpose")
+
+    with pytest.raises(RuntimeError, match="on purpose"):
+        await fail()
+    assert await store.workflow("a") is None

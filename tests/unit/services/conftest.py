@@ -1,0 +1,59 @@
+"""Services over a real SQLite file, with a clock that stands until it is moved."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from trunkline.clock import Clock, Instant, after
+from trunkline.services.directory import AgentDirectory
+from trunkline.services.registry import Registry
+from trunkline.services.vault import KEY_BYTES, Vault
+from trunkline.services.workflows import Workflows
+from trunkline.stores.base import Store
+from trunkline.stores.sqlite import open_sqlite
+
+
+class StandingClock(Clock):
+    def __init__(self) -> None:
+        self.instant = Instant(1_000_000)
+
+    def now(self) -> Instant:
+        return self.instant
+
+    def advance(self, delay: timedelta) -> None:
+        self.instant = after(self.instant, delay)
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def clock() -> StandingClock:
+    return StandingClock()
+
+
+@pytest.fixture
+async def store(tmp_path: Path, clock: StandingClock) -> AsyncIterator[Store]:
+    async with open_sqlite(tmp_path / "trunkline.db", clock=clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def directory(store: Store, clock: StandingClock) -> AgentDirectory:
+    return AgentDirectory(store, clock)
+
+
+@pytest.fixture
+def registry(store: Store, directory: AgentDirectory) -> Registry:
+    return Registry(store, Vault(bytes(KEY_BYTES)), directory)
+
+
+@pytest.fixture
+def workflows(store: Store, directory: AgentDirectory) -> Workflows:
+    return Workflows(store, directory)

@@ -1,0 +1,170 @@
+"""What may be said about an agent, and how a wrong word is answered."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from trunkline.errors import Invalid
+from trunkline.jsontypes import Json, JsonObject
+from trunkline.policies import RetryPolicy
+from trunkline.services.agent_specs import AgentSpec, check_spec, parse_spec
+
+
+def checked(**fields: Json) -> AgentSpec:
+    document: JsonObject = {"name": "A", "url": "http://a", **fields}
+    spec = parse_spec(document)
+    check_spec(spec)
+    return spec
+
+
+def findings(**fields: Json) -> list[tuple[str, str]]:
+    with pytest.raises(Invalid) as caught:
+        checked(**fields)
+    return [(finding.path, finding.message) for finding in caught.value.findings]
+
+
+def test_the_least_that_must_be_said_is_a_name_and_a_url() -> None:
+    assert checked() == AgentSpec(name="A", url="http://a")
+    with pytest.raises(Invalid) as caught:
+        parse_spec({})
+    assert [finding.path for finding in caught.value.findings] == ["name", "url"]
+
+
+def test_null_means_the_default() -> None:
+    assert checked(description=None, protocol=None, timeout_ms=None, retry=None, pool=None) == checked()
+
+
+def test_what_was_read_can_be_sent_back() -> None:
+    read_only: JsonObject = {"id": "1", "dialect": None, "created_at": "x", "updated_at": "x"}
+    assert checked(**read_only) == checked()
+
+
+def test_every_wrong_field_is_named() -> None:
+    assert findings(timeout_ms="soon", max_concurrency=True, protocol_config=[]) == [
+        ("protocol_config", "Expected `object`, got `array`"),
+        ("timeout_ms", "Expected `int`, got `str`"),
+        ("max_concurrency", "Expected `int`, got `bool`"),
+    ]
+    paths = [path for path, _ in findings(name="", url="ftp://a", timeout_ms=0, max_concurrency=10_001)]
+    assert paths == ["name", "url", "timeout_ms", "max_concurrency"]
+
+
+def test_an_unknown_field_is_refused_with_the_closest_known_one() -> None:
+    assert findings(timeout_msec=5) == [("timeout_msec", "is not known; did you mean timeout_ms?")]
+    assert findings(colour="red") == [("colour", "is not known")]
+
+
+@pytest.mark.parametrize("name", ["A", "ü 漢字", "a" * 255, "a.b-c_d", "agent@host:1", "%2F", "50% off?"])
+def test_a_name_can_be_almost_anything(name: str) -> None:
+    assert checked(name=name).name == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "a" * 256,
+        "a/b",
+        " a",
+        "a ",
+        "a\nb",
+        "a\0b",
+        "a\x85b",
+        ".",
+        "..",
+        "018f0000-0000-7000-8000-000000000001",
+    ],
+)
+def test_a_name_that_would_be_unclear_in_a_url_is_refused(name: str) -> None:
+    assert {path for path, _ in findings(name=name)} == {"name"}
+
+
+@pytest.mark.parametrize("url", ["http://localhost:8080/agent", "https://a.example/x?y=z", "http://[::1]:1/"])
+def test_a_url_that_can_be_called_is_taken(url: str) -> None:
+    assert checked(url=url).url == url
+
+
+@pytest.mark.parametrize(
+    "url", ["", "a", "ftp://a", "http://", "http://me:secret@a/", "http://a b", "//a", "file:///x"]
+)
+def test_a_url_that_cannot_be_called_is_refused(url: str) -> None:
+    assert [path for path, _ in findings(url=url)] == ["url"]
+
+
+@pytest.mark.parametrize("protocol", ["auto", "simple-a2a", "jsonrpc-2.0"])
+def test_a_supported_protocol_is_taken(protocol: str) -> None:
+    assert checked(protocol=protocol).protocol == protocol
+
+
+def test_an_unsupported_protocol_is_refused_with_the_supported_ones() -> None:
+    with pytest.raises(Invalid) as caught:
+        checked(protocol="soap")
+    assert caught.value.message == (
+        "Unsupported protocol: soap. Supported protocols: auto, simple-a2a, jsonrpc-2.0"
+    )
+    assert [finding.path for finding in caught.value.findings] == ["protocol"]
+
+
+def test_a_protocol_config_is_checked_for_its_protocol() -> None:
+    config: JsonObject = {"method": "message/send", "version": "2.0", "input_mode": "json"}
+    assert checked(protocol="jsonrpc-2.0", protocol_config=config).protocol_config == config
+    (path, message), *rest = findings(protocol="jsonrpc-2.0", protocol_config={"version": "1.0"})
+    assert (path, rest) == ("protocol_config.version", [])
+    assert "2.0" in message
+    assert findings(protocol="jsonrpc-2.0", protocol_config={"method": "a\0b"})
+
+
+def test_an_unknown_auth_type_is_refused_with_the_known_ones() -> None:
+    assert findings(auth_type="magic") == [
+        ("auth_type", "must be one of none, bearer, api_key, basic, headers")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("auth_type", "config"),
+    [
+        ("bearer", {"token": "t"}),
+        ("api_key", {"name": "X-Key", "value": "v", "in": "header"}),
+        ("basic", {"username": "u", "password": "p"}),
+        ("headers", {"X-One": "1", "X-Two": "2"}),
+    ],
+)
+def test_each_auth_type_has_its_config(auth_type: str, config: JsonObject) -> None:
+    assert checked(auth_type=auth_type, auth_config=config).auth_config == config
+    assert findings(auth_type=auth_type)
+
+
+def test_a_retry_policy_is_read_with_durations_as_people_write_them() -> None:
+    spec = checked(
+        retry={"max_attempts": 5, "backoff": "fixed", "first_delay": "100ms", "on": ["any", 503, "4xx"]}
+    )
+    assert spec.retry == RetryPolicy(
+        max_attempts=5, backoff="fixed", first_delay=timedelta(milliseconds=100), on=("any", 503, "4xx")
+    )
+    assert checked(retry={}).retry == RetryPolicy()
+
+
+@pytest.mark.parametrize(
+    ("retry", "path"),
+    [
+        ("often", "retry"),
+        ({"max_attempts": "x"}, "retry.max_attempts"),
+        ({"max_attempts": 0}, "retry.max_attempts"),
+        ({"max_attempts": 1_001}, "retry.max_attempts"),
+        ({"backoff": "random"}, "retry.backoff"),
+        ({"first_delay": "soon"}, "retry.first_delay"),
+        ({"first_delay": "5m", "max_delay": "1s"}, "retry.max_delay"),
+        ({"on": ["sometimes"]}, "retry.on"),
+        ({"on": [99]}, "retry.on"),
+    ],
+)
+def test_a_wrong_retry_policy_says_where_it_is_wrong(retry: Json, path: str) -> None:
+    assert [where for where, _ in findings(retry=retry)] == [path]
+
+
+def test_a_description_is_any_text_of_reasonable_length() -> None:
+    assert checked(description="two\nlines").description == "two\nlines"
+    assert findings(description="x" * 10_001) == [("description", "must have at most 10000 characters")]
+    assert findings(description="\0") == [("description", "must not contain the character U+0000")]

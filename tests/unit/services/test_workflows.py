@@ -1,0 +1,92 @@
+"""Workflows as immutable versions, over a real store."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from trunkline.errors import Invalid, NotFound
+from trunkline.services.registry import AgentSpec, Registry
+from trunkline.services.workflows import Workflows
+
+pytestmark = pytest.mark.anyio
+
+ONE = b"name: greet\nsteps:\n  hello:\n    agent: Greeter\n"
+SAME = b'{"name": "greet", "steps": {"hello": {"agent": "Greeter"}}}'
+OTHER = b"name: greet\nsteps:\n  hello:\n    agent: Greeter\n    timeout: 5s\n"
+
+
+async def test_the_first_save_is_version_one(workflows: Workflows) -> None:
+    saved = await workflows.save(ONE, "greet.yaml")
+    assert saved.created
+    assert (saved.version.name, saved.version.version, saved.version.source) == ("greet", 1, ONE)
+    assert await workflows.get("greet") == saved.version
+    assert await workflows.get(saved.version.workflow_id, 1) == saved.version
+
+
+async def test_unchanged_content_gives_the_version_that_exists(workflows: Workflows) -> None:
+    first = await workflows.save(ONE)
+    again = await workflows.save(SAME)
+    assert not again.created
+    assert again.version == first.version
+
+
+async def test_changed_content_is_the_next_version_and_the_old_one_stays(workflows: Workflows) -> None:
+    first = (await workflows.save(ONE)).version
+    second = (await workflows.save(OTHER)).version
+    assert (second.workflow_id, second.version) == (first.workflow_id, 2)
+    assert await workflows.get("greet") == second
+    assert await workflows.get("greet", 1) == first
+    # Going back is a change as well.
+    assert (await workflows.save(ONE)).version.version == 3
+    assert [each.version for each in await workflows.versions("greet", limit=10)] == [3, 2, 1]
+    assert [each.version for each in await workflows.versions("greet", limit=10, before=2)] == [1]
+
+
+async def test_saves_at_the_same_time_make_one_version(workflows: Workflows) -> None:
+    saves = await asyncio.gather(*(workflows.save(ONE) for _ in range(5)))
+    assert sum(saved.created for saved in saves) == 1
+    assert {saved.version.version for saved in saves} == {1}
+
+
+async def test_an_unknown_agent_is_a_warning_with_its_place(workflows: Workflows, registry: Registry) -> None:
+    (warning,) = (await workflows.save(ONE)).warnings
+    assert "Greeter" in warning.message
+    assert warning.line == 4
+
+    await registry.create(AgentSpec(name="Greeter", url="http://greeter"))
+    assert list((await workflows.save(OTHER)).warnings) == []
+
+
+async def test_an_invalid_definition_is_refused_and_nothing_is_saved(workflows: Workflows) -> None:
+    with pytest.raises(Invalid) as caught:
+        await workflows.save(b"name: greet\nsteps:\n  hello:\n    agnet: Greeter\n    needs: [nobody]\n")
+    assert len(caught.value.findings) >= 2
+    with pytest.raises(NotFound):
+        await workflows.get("greet")
+
+
+async def test_what_does_not_exist_is_not_found(workflows: Workflows) -> None:
+    await workflows.save(ONE)
+    for call in (workflows.get("x"), workflows.get("greet", 2), workflows.versions("x", limit=1)):
+        with pytest.raises(NotFound, match="There is no workflow"):
+            await call
+    with pytest.raises(NotFound):
+        await workflows.compiled("x", 1)
+
+
+async def test_workflows_are_listed_by_name(workflows: Workflows) -> None:
+    for name in (b"b", b"a"):
+        await workflows.save(ONE.replace(b"greet", name))
+    assert [each.name for each in await workflows.list(limit=10)] == ["a", "b"]
+    assert [each.name for each in await workflows.list(limit=10, after="a")] == ["b"]
+
+
+async def test_a_version_is_compiled_once_for_all(workflows: Workflows) -> None:
+    first = (await workflows.save(ONE)).version
+    second = (await workflows.save(OTHER)).version
+    compiled = await asyncio.gather(*(workflows.compiled(first.workflow_id, 1) for _ in range(5)))
+    assert list(compiled[0].steps) == ["hello"]
+    assert all(each is compiled[0] for each in compiled)
+    assert await workflows.compiled(second.workflow_id, 2) is not compiled[0]
