@@ -54,7 +54,7 @@ class Services:
     # Each dependency with "ok", or the reason why it is not.
     readiness: Callable[[], Awaitable[Mapping[str, str]]]
     # The metrics in Prometheus' text format.
-    metrics: Callable[[], bytes]
+    metrics: Callable[[], Awaitable[bytes]]
     limits: Limits = field(default_factory=Limits)
     # Set when the process is asked to stop: event streams and waiting calls end, so that the server can.
     stopping: asyncio.Event = field(default_factory=asyncio.Event)

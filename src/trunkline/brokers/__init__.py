@@ -1,0 +1,1 @@
+"""Brokers: how messages travel between executor and bridge, one file per backend."""

@@ -34,3 +34,71 @@ class WaitingFor(msgspec.Struct, kw_only=True, omit_defaults=True):
     kind: Literal["input", "auth", "retry", "remote", "outcome"]
     text: str
     until: Instant | None = None
+
+
+class StepState(msgspec.Struct, kw_only=True):
+    """One step of one run. Every field but `remaining` is a column of the steps table."""
+
+    name: str
+    status: StepStatus = "PENDING"
+    # Calls begun, from 1; kills do not count, a claim is not an attempt.
+    attempts: int = 0
+    # Failures that the agent itself answered: each gives the next attempt a new task id.
+    answered_failures: int = 0
+    # Replies given to the agent's questions: each gives the next call a new task id.
+    replies: int = 0
+    protocol: str | None = None
+    context_id: str | None = None
+    remote_task_id: str | None = None
+    # The reply that the present call carries, in place of the input.
+    reply: bytes | None = None
+    # JSON texts, decoded only by the expression that reads them.
+    input: bytes | None = None
+    output: bytes | None = None
+    error: StepError | None = None
+    waiting_for: WaitingFor | None = None
+    started_at: Instant | None = None
+    finished_at: Instant | None = None
+    # How many of the step's needs are not final yet; counted, never stored.
+    remaining: int = 0
+
+    @property
+    def is_final(self) -> bool:
+        return self.status in FINAL_STEP_STATUSES
+
+
+class RunState(msgspec.Struct, kw_only=True):
+    """One run with its steps. A step that has no entry in `steps` has not been touched yet."""
+
+    id: RunId
+    workflow: Workflow
+    correlation_id: str
+    input: bytes
+    created_at: Instant
+    status: RunStatus = "PENDING"
+    # Counts transitions; the commit compares it.
+    version: int = 0
+    # The number of the last event, gap-free from 1.
+    seq: int = 0
+    output: bytes | None = None
+    error: StepError | None = None
+    paused: bool = False
+    cancel_requested_at: Instant | None = None
+    started_at: Instant | None = None
+    finished_at: Instant | None = None
+    steps: dict[str, StepState] = {}
+    # The conversation with each agent: agent -> contextId.
+    contexts: dict[str, str] = {}
+
+    # Derived from the steps, so that a transition never looks at all of them.
+    ready: deque[str] = msgspec.field(default_factory=deque[str])
+    in_flight: int = 0
+    backing_off: int = 0
+    awaiting_person: int = 0
+    unfinished: int = 0
+    # The first failure that nothing handles: no further step starts, the run ends FAILED.
+    failure: StepError | None = None
+
+    @property
+    def is_final(self) -> bool:
+        return self.status in FINAL_RUN_STATUSES

@@ -16,6 +16,7 @@ import msgspec
 
 from trunkline.clock import Instant
 from trunkline.jsontypes import Json, JsonObject
+from trunkline.policies import RetryPolicy
 
 
 class AgentTask(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -92,6 +93,8 @@ class AgentResult(msgspec.Struct, kw_only=True, omit_defaults=True):
     context_id: str | None = None
     remote_task_id: str | None = None
     warnings: list[str] = []
+    # The agent's own policy, for a step that has none: the executor alone decides on retries.
+    retry: RetryPolicy | None = None
 
 
 class ReplyMessage(msgspec.Struct, kw_only=True, omit_defaults=True):

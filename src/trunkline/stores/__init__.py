@@ -1,0 +1,1 @@
+"""Stores: the durable truth, one folder per backend."""

@@ -41,7 +41,7 @@ class SystemRoutes:
 
     async def metrics(self) -> Response:
         """Counters, gauges and histograms in Prometheus' text format."""
-        return Response(self._services.metrics(), headers={"Content-Type": METRICS_TEXT})
+        return Response(await self._services.metrics(), headers={"Content-Type": METRICS_TEXT})
 
 
 def add_system_routes(app: FastAPI, services: Services) -> None:

@@ -7,7 +7,7 @@ the one place that works around it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias, cast
 
 import apsw
@@ -41,3 +41,8 @@ def is_duplicate(exc: apsw.ConstraintError) -> bool:
     # Set on every error that SQLite reports, and missing from the driver's annotations.
     code: object = getattr(exc, "extendedresult", None)
     return code in {apsw.SQLITE_CONSTRAINT_UNIQUE, apsw.SQLITE_CONSTRAINT_PRIMARYKEY}
+
+
+def execute_many(db: apsw.Connection, sql: str, batch: Iterable[Sequence[Value]]) -> None:
+    """Runs one statement for every member of a batch."""
+    db.executemany(sql, batch)  # pyright: ignore[reportUnknownMemberType] - see the module

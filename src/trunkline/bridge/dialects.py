@@ -1,0 +1,115 @@
+"""
+Which dialect an agent is spoken to in: what the operator pinned, what was found out before, or what its card says.
+
+The rule itself is pure (`protocols.negotiate`); this module fetches the cards and remembers the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import structlog
+
+from trunkline.agents import AUTO, Agent, Dialect
+from trunkline.agents.auth import Credentials
+from trunkline.bridge.transports.base import Transport, TransportError
+from trunkline.clock import Clock
+from trunkline.messages import StepError, fix_for
+from trunkline.protocols import CardFetch, Unclear, negotiate, next_card_url
+from trunkline.services.registry import Registry
+from trunkline.telemetry import names
+
+log = structlog.stdlib.get_logger()
+
+_CARD_SECONDS = 5.0
+# Without a card, what an agent turns out to take is tried in this order.
+_WITHOUT_CARD = ("simple-a2a", "jsonrpc-2.0")
+
+
+class DialectUnclear(Exception):
+    """Nobody can say how to speak to the agent; nothing was sent."""
+
+    def __init__(self, error: StepError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+class Dialects:
+    def __init__(self, transport: Transport, registry: Registry, clock: Clock) -> None:
+        self._transport = transport
+        self._registry = registry
+        self._clock = clock
+        # One look at a time for each agent: a hundred first calls ask for its card once.
+        self._looking: dict[str, asyncio.Lock] = {}
+
+    async def of(self, agent: Agent, credentials: Credentials) -> Dialect:
+        """Raises `DialectUnclear`."""
+        if agent.protocol != AUTO:
+            return Dialect(
+                protocol=agent.protocol, url=agent.url, evidence="Pinned by the operator.", decided_at=agent.updated_at
+            )
+        if agent.dialect is not None:
+            return agent.dialect
+        async with self._looking.setdefault(agent.id, asyncio.Lock()):
+            known = (await self._registry.get(agent.id)).dialect
+            return known or await self._look(agent, credentials)
+
+    async def another(self, agent: Agent, refused: Dialect, credentials: Credentials) -> Dialect | None:
+        """
+        What to try after an agent has proved that it did not take a request in `refused`; None: nothing else.
+
+        The card is asked again first: the agent may have moved on.
+        """
+        if agent.protocol != AUTO:
+            return None
+        async with self._looking.setdefault(agent.id, asyncio.Lock()):
+            known = (await self._registry.get(agent.id)).dialect
+            if known is not None and known.protocol != refused.protocol:
+                return known
+            fresh = await self._look(agent, credentials)
+            if fresh.protocol != refused.protocol:
+                return fresh
+            if refused.protocol not in _WITHOUT_CARD or fresh.card_etag is not None:
+                return None
+            other = next(protocol for protocol in _WITHOUT_CARD if protocol != refused.protocol)
+            return await self._keep(
+                agent,
+                Dialect(
+                    protocol=other,
+                    url=agent.url,
+                    evidence=f"The agent refused {refused.protocol} and has no card.",
+                    decided_at=self._clock.now(),
+                ),
+            )
+
+    async def _look(self, agent: Agent, credentials: Credentials) -> Dialect:
+        fetches: list[CardFetch] = []
+        while (url := next_card_url(agent.url, fetches)) is not None:
+            fetches.append(await self._fetch(url, credentials))
+        found = negotiate(agent.url, fetches)
+        if isinstance(found, Unclear):
+            code = "agent_protocol_unclear"
+            raise DialectUnclear(StepError(code=code, message=found.reason, fix=found.fix or fix_for(code)))
+        return await self._keep(
+            agent,
+            Dialect(
+                protocol=found.protocol,
+                url=found.url,
+                evidence=found.evidence,
+                decided_at=self._clock.now(),
+                card_etag=found.card_etag,
+            ),
+        )
+
+    async def _fetch(self, url: str, credentials: Credentials) -> CardFetch:
+        headers = {"Accept": "application/json", "A2A-Version": "1.0", **credentials.headers}
+        try:
+            answer = await self._transport.get(credentials.add_to(url), headers, _CARD_SECONDS)
+        except TransportError as exc:
+            return CardFetch(url=url, failure=exc.message)
+        return CardFetch(url=url, status=answer.status, body=answer.body, etag=answer.headers.get("etag"))
+
+    async def _keep(self, agent: Agent, dialect: Dialect) -> Dialect:
+        await self._registry.record_dialect(agent, dialect)
+        log.info(names.DIALECT_DECIDED, agent_name=agent.name, protocol=dialect.protocol, evidence=dialect.evidence)
+        return dialect

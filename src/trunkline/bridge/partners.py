@@ -1,0 +1,101 @@
+"""
+An agent ready to be spoken to: its dialect, its address and its credentials, resolved once and kept.
+
+The one place where a stored secret is opened.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from trunkline.agents import Agent, Dialect
+from trunkline.agents.auth import Credentials, credentials
+from trunkline.bridge.dialects import Dialects, DialectUnclear
+from trunkline.bridge.redaction import Redaction
+from trunkline.errors import ConfigurationError, Invalid
+from trunkline.messages import StepError, fix_for
+from trunkline.protocols import ProtocolAdapter, ProtocolAdapterFactory, UnsupportedProtocol
+from trunkline.services.registry import Registry
+
+_MOST_KEPT = 10_000
+_HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
+
+
+class Partner(msgspec.Struct, frozen=True, kw_only=True):
+    agent: Agent
+    dialect: Dialect
+    adapter: ProtocolAdapter
+    credentials: Credentials
+    # With the credentials in it, where they travel in the query; never shown.
+    address: str
+    # What every request carries beside the correlation id.
+    headers: dict[str, str]
+    redaction: Redaction
+
+    @property
+    def protocol(self) -> str:
+        return self.dialect.protocol
+
+
+class Partners:
+    def __init__(self, dialects: Dialects, registry: Registry) -> None:
+        self._dialects = dialects
+        self._registry = registry
+        self._kept: dict[str, Partner] = {}
+
+    async def of(self, agent: Agent) -> Partner | StepError:
+        kept = self._kept.get(agent.name)
+        if kept is not None and _is_current(kept, agent):
+            return kept
+        opened = self._open(agent)
+        if isinstance(opened, StepError):
+            return opened
+        try:
+            dialect = await self._dialects.of(agent, opened)
+        except DialectUnclear as exc:
+            return exc.error
+        return self._keep(agent, dialect, opened)
+
+    async def another(self, refused: Partner) -> Partner | StepError | None:
+        """The same agent in another dialect, after it has proved that it did not take the work in this one."""
+        try:
+            dialect = await self._dialects.another(refused.agent, refused.dialect, refused.credentials)
+        except DialectUnclear as exc:
+            return exc.error
+        return None if dialect is None else self._keep(refused.agent, dialect, refused.credentials)
+
+    def _open(self, agent: Agent) -> Credentials | StepError:
+        try:
+            return credentials(agent.name, agent.auth_type, self._registry.secret_of(agent))
+        except (ConfigurationError, Invalid) as exc:
+            code = "agent_secret_unreadable"
+            return StepError(code=code, message=exc.message, fix=fix_for(code))
+
+    def _keep(self, agent: Agent, dialect: Dialect, opened: Credentials) -> Partner | StepError:
+        try:
+            adapter = ProtocolAdapterFactory.create_adapter(dialect.protocol, agent.protocol_config)
+        except UnsupportedProtocol as exc:
+            code = "agent_protocol_unclear"
+            return StepError(code=code, message=str(exc), fix=fix_for(code))
+        partner = Partner(
+            agent=agent,
+            dialect=dialect,
+            adapter=adapter,
+            credentials=opened,
+            address=opened.add_to(dialect.url),
+            headers={**_HEADERS, **opened.headers},
+            redaction=Redaction(opened),
+        )
+        if len(self._kept) >= _MOST_KEPT:
+            self._kept.clear()
+        self._kept[agent.name] = partner
+        return partner
+
+
+def _is_current(partner: Partner, agent: Agent) -> bool:
+    # While the agent's dialect is being recorded the agent has none yet; the partner knows better.
+    return (
+        partner.agent.id == agent.id
+        and partner.agent.version == agent.version
+        and (agent.dialect is None or partner.dialect == agent.dialect or agent.protocol != "auto")
+    )

@@ -1,0 +1,186 @@
+"""
+One claimed task's talk with its agent: send, record, count, log, translate.
+
+What leaves and what comes back is recorded here, and nowhere else, so nothing is on the wire that `runs wire` does not show.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import structlog
+
+from trunkline.bridge.exchanges import Sent, encode_exchange, record
+from trunkline.bridge.partners import Partner
+from trunkline.bridge.transports.base import Transport, TransportError
+from trunkline.clock import Clock, Instant
+from trunkline.ids import RunId
+from trunkline.messages import StepError, fix_for
+from trunkline.protocols import (
+    AgentAnswer,
+    AgentRequest,
+    Failed,
+    Outcome,
+    ProtocolTranslationError,
+    Succeeded,
+    failure_of,
+)
+from trunkline.stores.base import ClaimedTask, ExchangeRecord
+from trunkline.telemetry import names
+from trunkline.telemetry.metrics import Metrics
+
+log = structlog.stdlib.get_logger()
+
+# The whole of a body is in the wire record.
+_LOGGED_BYTES = 4_096
+
+
+class Talk:
+    def __init__(self, transport: Transport, clock: Clock, metrics: Metrics, claim: ClaimedTask) -> None:
+        self._transport = transport
+        self._clock = clock
+        self._metrics = metrics
+        self._task = claim.task
+        self.exchanges: list[ExchangeRecord] = []
+        # On every line that is logged of this task.
+        self.ids = {
+            "run_id": claim.task.run_id,
+            "task_id": claim.task.task_id,
+            "step": claim.task.step,
+            "attempt": claim.task.attempt,
+            "agent_name": claim.task.agent,
+            "correlation_id": claim.task.correlation_id,
+        }
+
+    def encode(self, partner: Partner) -> AgentRequest | Failed:
+        """The task as a request."""
+        started = perf_counter()
+        try:
+            request = partner.adapter.encode(self._task)
+        except ProtocolTranslationError as exc:
+            return self._not_translated(partner, exc, b"")
+        self._metrics.translation_seconds.labels(partner.protocol, "request").observe(perf_counter() - started)
+        log.debug(
+            names.PROTOCOL_REQUEST_TRANSLATION,
+            protocol=partner.protocol,
+            input_size=len(request.body),
+            request=_Cut(partner, request.body),
+            **self.ids,
+        )
+        return request
+
+    async def exchange(self, partner: Partner, request: AgentRequest, seconds: float) -> Outcome:
+        """Sends the request once; what the answer means, or why there is none."""
+        log.info(names.HTTP_CALL, protocol=partner.protocol, **self.ids)
+        self._metrics.protocol_requests.labels(partner.protocol, partner.agent.name).inc()
+        headers = {**partner.headers, "X-Correlation-ID": self._task.correlation_id, **request.headers}
+        sent = Sent("POST", partner.address, headers, request.body)
+        started_at = self._clock.now()
+        started = perf_counter()
+        try:
+            answer = await self._transport.post(partner.address, request.body, headers, seconds)
+        except TransportError as exc:
+            self._record(partner, sent, exc.partial, started_at, started, error=exc.message)
+            message = partner.redaction.text(exc.message)
+            log.error(names.CALL_FAILED, protocol=partner.protocol, code=exc.code, error=message, **self.ids)
+            status = exc.partial.status if exc.partial is not None else None
+            return Failed(
+                error=StepError(code=exc.code, message=message, fix=fix_for(exc.code), http_status=status)
+            )
+        outcome = self._decode(partner, answer)
+        notes = () if not isinstance(outcome, Succeeded | Failed) else outcome.warnings
+        self._record(partner, sent, answer, started_at, started, notes=notes)
+        return outcome
+
+    def _decode(self, partner: Partner, answer: AgentAnswer) -> Outcome:
+        log.debug(
+            names.PROTOCOL_RESPONSE_TRANSLATION,
+            protocol=partner.protocol,
+            response_size=len(answer.body),
+            http_status=answer.status,
+            response=_Cut(partner, answer.body),
+            **self.ids,
+        )
+        started = perf_counter()
+        try:
+            outcome = partner.adapter.decode(answer, self._task)
+        except ProtocolTranslationError as exc:
+            return self._not_translated(partner, exc, answer.body)
+        self._metrics.translation_seconds.labels(partner.protocol, "response").observe(perf_counter() - started)
+        match outcome:
+            case Succeeded():
+                log.info(
+                    names.OUTPUT_EXTRACTED,
+                    protocol=partner.protocol,
+                    output=_Cut(partner, outcome.output),
+                    **self.ids,
+                )
+                for warning in outcome.warnings:
+                    log.warning(names.AGENT_WARNING, protocol=partner.protocol, warning=warning, **self.ids)
+            case Failed():
+                log.error(
+                    names.CALL_FAILED,
+                    protocol=partner.protocol,
+                    code=outcome.error.code,
+                    error=partner.redaction.text(outcome.error.message),
+                    http_status=answer.status,
+                    data=_Cut(partner, answer.body),
+                    **self.ids,
+                )
+            case _:
+                pass
+        return outcome
+
+    def _not_translated(self, partner: Partner, exc: ProtocolTranslationError, body: bytes) -> Failed:
+        self._metrics.translation_errors.labels(partner.protocol, exc.direction, exc.code).inc()
+        log.error(
+            names.PROTOCOL_TRANSLATION_ERROR,
+            protocol=partner.protocol,
+            direction=exc.direction,
+            error=partner.redaction.text(str(exc)),
+            data=_Cut(partner, body),
+            **self.ids,
+        )
+        return failure_of(exc)
+
+    def _record(
+        self,
+        partner: Partner,
+        sent: Sent,
+        answer: AgentAnswer | None,
+        started_at: Instant,
+        started: float,
+        *,
+        error: str | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        task = self._task
+        exchange = record(
+            partner.redaction,
+            sent,
+            answer,
+            step=task.step,
+            attempt=task.attempt,
+            started_at=started_at,
+            duration_ms=round((perf_counter() - started) * 1000, 3),
+            error=error,
+            notes=notes,
+        )
+        self.exchanges.append(
+            ExchangeRecord(RunId(task.run_id), task.step, task.attempt, encode_exchange(exchange))
+        )
+
+
+class _Cut:
+    """A body as a log line may show it; made only when the line is written."""
+
+    __slots__ = ("_body", "_partner")
+
+    def __init__(self, partner: Partner, body: bytes) -> None:
+        self._partner = partner
+        self._body = body
+
+    def __repr__(self) -> str:
+        margin = self._partner.redaction.longest
+        text = self._body[: _LOGGED_BYTES + margin].decode("utf-8", "replace")
+        return self._partner.redaction.text(text)[:_LOGGED_BYTES]

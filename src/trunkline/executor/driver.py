@@ -1,0 +1,171 @@
+"""
+The driver: loads woken runs, lets the machine decide, and writes what it decided, all in one transaction.
+
+Knows nothing of agents or HTTP; tasks leave through the broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import structlog
+
+from trunkline.brokers.base import Broker, TaskMessage
+from trunkline.clock import Instant, seconds_between
+from trunkline.executor.states import RunStates
+from trunkline.executor.timers import Timers
+from trunkline.machine.decide import decide
+from trunkline.machine.effects import DispatchTask, DropTimer, StartTimer, StopTask
+from trunkline.machine.events import RunFailed, encode_event
+from trunkline.machine.inputs import Input, decode_input, encode_input
+from trunkline.machine.state import RunState
+from trunkline.machine.turn import Turn
+from trunkline.messages import CancelTask, StepError, fix_for
+from trunkline.services.watch import Watchers
+from trunkline.stores.base import EventRecord, Timer, Transaction, Transition, WokenRun
+from trunkline.telemetry import names
+from trunkline.telemetry.metrics import Metrics
+
+log = structlog.stdlib.get_logger()
+
+# Bounds the time for which one transaction holds the writer.
+MOST_INPUTS_A_TURN = 512
+
+_NOW = Instant(0)
+
+
+class Driver:
+    """A part of the commit loop."""
+
+    def __init__(
+        self,
+        broker: Broker[Transaction],
+        states: RunStates,
+        timers: Timers,
+        watchers: Watchers,
+        metrics: Metrics,
+    ) -> None:
+        self._broker = broker
+        self._timers = timers
+        self._states = states
+        self._watchers = watchers
+        self._metrics = metrics
+        self._turns: list[Turn] = []
+        self._more = False
+
+    async def work(self, tx: Transaction) -> None:
+        self._turns = []
+        woken = await tx.claim_woken_runs(MOST_INPUTS_A_TURN)
+        self._more = sum(len(run.items) for run in woken) == MOST_INPUTS_A_TURN
+        if not woken:
+            return
+        states = await self._states.load(tx, woken)
+        transitions: list[Transition] = []
+        messages: list[TaskMessage] = []
+        for run in woken:
+            state = states.get(run.run_id)
+            if state is not None:
+                turn, transition = await self._decide(tx, run, state)
+                self._turns.append(turn)
+                transitions.append(transition)
+        moved = await tx.write_transitions(transitions)
+        self._turns = [turn for turn in self._turns if turn.state.id not in moved]
+        for transition in transitions:
+            self._timers.expect(transition.timers)
+        for turn in self._turns:
+            messages.extend(_messages(turn))
+        if messages:
+            await self._broker.publish_tasks(tx, messages)
+
+    async def _decide(self, tx: Transaction, run: WokenRun, state: RunState) -> tuple[Turn, Transition]:
+        version = state.version
+        inputs = [item for item in (self._read(run, payload) for _, payload in run.items) if item is not None]
+        try:
+            turn = decide(state, inputs, tx.now)
+        except Exception:  # noqa: BLE001 - one bad transition must not stop the others in its batch
+            log.exception(names.RUN_POISONED, run_id=run.run_id, correlation_id=state.correlation_id)
+            turn = await self._poisoned(tx, run)
+        turn.state.version = version + 1
+        return turn, _transition(turn, version, [row for row, _ in run.items])
+
+    def _read(self, run: WokenRun, payload: bytes) -> Input | None:
+        try:
+            return decode_input(payload)
+        except msgspec.DecodeError as exc:
+            log.error(names.INPUT_UNREADABLE, run_id=run.run_id, error=str(exc), size=len(payload))
+            return None
+
+    async def _poisoned(self, tx: Transaction, run: WokenRun) -> Turn:
+        """The run as it was, ended: a decision that fails once would fail for ever."""
+        state = (await self._states.load(tx, [run]))[run.run_id]
+        turn = Turn(state, tx.now)
+        message = "Trunkline could not decide how this run goes on."
+        turn.record(RunFailed(StepError(code="internal_error", message=message, fix=fix_for("internal_error"))))
+        return turn
+
+    def committed(self) -> None:
+        for turn in self._turns:
+            self._states.keep(turn.state)
+            self._count(turn)
+        self._watchers.ring(turn.state.id for turn in self._turns)
+        self._turns = []
+
+    def rolled_back(self) -> None:
+        # The states have moved on in memory only: they are not kept, and will be read again.
+        self._turns = []
+        self._more = False
+
+    def next_wake(self) -> Instant | None:
+        return _NOW if self._more else None
+
+    def _count(self, turn: Turn) -> None:
+        state = turn.state
+        for step in turn.changed.values():
+            if step.is_final and step.started_at is not None and step.finished_at is not None:
+                self._metrics.step_seconds.labels(step.status).observe(
+                    seconds_between(step.started_at, step.finished_at)
+                )
+        if state.is_final:
+            self._metrics.runs_finished.labels(state.status).inc()
+            log.info(
+                names.RUN_FINISHED,
+                run_id=state.id,
+                correlation_id=state.correlation_id,
+                workflow=state.workflow.definition.name,
+                status=state.status,
+            )
+
+
+def _transition(turn: Turn, version: int, applied: Sequence[int]) -> Transition:
+    first = turn.state.seq - len(turn.events) + 1
+    events = [
+        EventRecord(first + place, type(event).__name__, turn.now, encode_event(event))
+        for place, event in enumerate(turn.events)
+    ]
+    return Transition(
+        state=turn.state,
+        expected_version=version,
+        changed_steps=list(turn.changed.values()),
+        events=events,
+        applied=applied,
+        timers=[
+            Timer(turn.state.id, effect.key, effect.due, encode_input(effect.item))
+            for effect in turn.effects
+            if isinstance(effect, StartTimer)
+        ],
+        dropped_timers=[effect.key for effect in turn.effects if isinstance(effect, DropTimer)],
+    )
+
+
+def _messages(turn: Turn) -> list[TaskMessage]:
+    messages: list[TaskMessage] = []
+    for effect in turn.effects:
+        match effect:
+            case DispatchTask(task):
+                messages.append(task)
+            case StopTask(task_id, attempt):
+                messages.append(CancelTask(task_id=task_id, attempt=attempt, run_id=turn.state.id))
+            case StartTimer() | DropTimer():
+                pass
+    return messages

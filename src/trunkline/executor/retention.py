@@ -1,0 +1,52 @@
+"""Deletes finished runs when they are old enough: whole, and few at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import structlog
+
+from trunkline.clock import after
+from trunkline.errors import Unavailable
+from trunkline.stores.base import Store
+from trunkline.telemetry import names
+
+log = structlog.stdlib.get_logger()
+
+# Small enough that nobody waits noticeably for the writer.
+_RUNS_A_BATCH = 50
+_ROUND = timedelta(seconds=60)
+
+
+class Retention:
+    def __init__(self, store: Store, keep: timedelta, pause: timedelta = _ROUND) -> None:
+        self._store = store
+        self._keep = keep
+        self._pause = pause.total_seconds()
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Until `stopping`; a period of 0 keeps everything."""
+        if not self._keep:
+            return
+        while not stopping.is_set():
+            try:
+                await self._delete_old(stopping)
+            except Unavailable as exc:
+                log.error(names.STORE_UNAVAILABLE, error=str(exc), fix=exc.fix)
+            try:
+                async with asyncio.timeout(self._pause):
+                    await stopping.wait()
+            except TimeoutError:
+                continue
+
+    async def _delete_old(self, stopping: asyncio.Event) -> None:
+        total = 0
+        while not stopping.is_set():
+            async with self._store.transaction() as tx:
+                deleted = await tx.delete_finished_runs(after(tx.now, -self._keep), _RUNS_A_BATCH)
+            total += deleted
+            if deleted < _RUNS_A_BATCH:
+                break
+        if total:
+            log.info(names.RUNS_DELETED, runs=total)

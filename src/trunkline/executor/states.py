@@ -1,0 +1,71 @@
+"""
+Run states kept in memory between two transitions of the same run.
+
+A kept state is valid only at the version it was read at; the claim names the run's present version, and the commit
+compares it once more.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from trunkline.ids import RunId
+from trunkline.machine.evolve import restore
+from trunkline.machine.state import RunState, StepState
+from trunkline.services.workflows import Workflows
+from trunkline.stores.base import RunRecord, Transaction, WokenRun
+
+# A few thousand runs under way at a time; a run beyond is read from the store again.
+_MOST_KEPT = 2_000
+
+
+class RunStates:
+    def __init__(self, workflows: Workflows, most_kept: int = _MOST_KEPT) -> None:
+        self._workflows = workflows
+        self._most_kept = most_kept
+        self._kept: OrderedDict[RunId, RunState] = OrderedDict()
+
+    async def load(self, tx: Transaction, woken: Sequence[WokenRun]) -> dict[RunId, RunState]:
+        """The present state of each; a run that has been deleted meanwhile is missing."""
+        states: dict[RunId, RunState] = {}
+        missing: list[RunId] = []
+        for run in woken:
+            # Taken out: whoever holds it changes it, and puts it back once that is durable.
+            state = self._kept.pop(run.run_id, None)
+            if state is not None and state.version == run.version:
+                states[run.run_id] = state
+            else:
+                missing.append(run.run_id)
+        if missing:
+            for record, steps in await tx.load_runs(missing):
+                states[record.id] = await self._build(record, steps)
+        return states
+
+    async def _build(self, record: RunRecord, steps: list[StepState]) -> RunState:
+        state = RunState(
+            id=record.id,
+            workflow=await self._workflows.compiled(record.workflow_id, record.workflow_version),
+            correlation_id=record.correlation_id,
+            input=record.input,
+            created_at=record.created_at,
+            status=record.status,
+            version=record.version,
+            seq=record.seq,
+            output=record.output,
+            error=record.error,
+            paused=record.paused,
+            cancel_requested_at=record.cancel_requested_at,
+            started_at=record.started_at,
+            finished_at=record.finished_at,
+            contexts=record.contexts,
+        )
+        restore(state, steps)
+        return state
+
+    def keep(self, state: RunState) -> None:
+        if state.is_final:
+            return
+        self._kept[state.id] = state
+        if len(self._kept) > self._most_kept:
+            self._kept.popitem(last=False)

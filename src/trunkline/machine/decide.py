@@ -1,0 +1,288 @@
+"""
+The run state machine.
+
+Pure: it reads no clock, draws no random number and does no I/O, so replaying a journal always rebuilds the same
+state. The driver (executor/driver.py) performs the effects it returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import assert_never
+
+from trunkline.clock import Instant, after
+from trunkline.jsontypes import Json, encode
+from trunkline.machine.effects import StartTimer, StopTask
+from trunkline.machine.events import (
+    Payload,
+    RunCancelled,
+    RunCancelRequested,
+    RunCompleted,
+    RunContinued,
+    RunFailed,
+    RunPaused,
+    RunResumed,
+    RunStarted,
+    RunWaiting,
+    StepCancelled,
+    StepKept,
+    StepOutcomeResolved,
+    StepReplied,
+    StepRequeued,
+    StepSkipped,
+)
+from trunkline.machine.evolve import step_of
+from trunkline.machine.inputs import (
+    CancelOverdue,
+    CancelRequested,
+    DeadlinePassed,
+    Input,
+    OutcomeResolved,
+    PauseRequested,
+    ReplyGiven,
+    ResultArrived,
+    ResumeRequested,
+    RetryDue,
+    RunRequested,
+)
+from trunkline.machine.state import RunState, StepState
+from trunkline.machine.steps import agent
+from trunkline.machine.turn import Turn
+from trunkline.messages import AgentResult, StepError, fix_for
+from trunkline.workflow import ExpressionError, Step
+
+# An agent that does not confirm a cancellation by then is left alone; the whole cancel ends within 10 s.
+CANCEL_PATIENCE = timedelta(seconds=8)
+
+DEADLINE_TIMER = "deadline"
+CANCEL_TIMER = "cancel"
+
+
+def decide(state: RunState, inputs: Sequence[Input], now: Instant) -> Turn:
+    """Takes the inputs in, in their order, and moves the run as far as it goes. Changes `state`."""
+    turn = Turn(state, now)
+    for item in inputs:
+        if not state.is_final:
+            _take(turn, item)
+    if not state.is_final:
+        _advance(turn)
+        _settle(turn)
+    return turn
+
+
+def _take(turn: Turn, item: Input) -> None:
+    match item:
+        case RunRequested(kept):
+            _start(turn, {name: bytes(output) for name, output in kept.items()})
+        case ResultArrived(result):
+            if result.step in turn.state.workflow.steps:
+                plan, step = _step(turn, result.step)
+                agent.take_result(turn, plan, step, result)
+        case RetryDue(name, attempt):
+            _retry(turn, name, attempt)
+        case DeadlinePassed():
+            _pass_deadline(turn)
+        case CancelRequested():
+            _cancel(turn)
+        case CancelOverdue():
+            _stop_steps(turn, "The agent did not confirm the cancellation in time.", tell_agents=False)
+        case PauseRequested():
+            if turn.state.status in {"RUNNING", "WAITING"} and turn.state.cancel_requested_at is None:
+                turn.record(RunPaused())
+        case ResumeRequested():
+            if turn.state.paused:
+                turn.record(RunResumed())
+        case ReplyGiven(name, reply):
+            plan, step = _step(turn, name)
+            if step.status == "WAITING" and step.waiting_for is not None and step.waiting_for.kind != "retry":
+                turn.record(StepReplied(name, Payload(encode(reply))))
+                agent.call(turn, plan, step, step.input or b"null", step.attempts)
+        case OutcomeResolved():
+            _resolve(turn, item)
+        case _:
+            assert_never(item)
+
+
+def _step(turn: Turn, name: str) -> tuple[Step, StepState]:
+    return turn.state.workflow.steps[name], step_of(turn.state, name)
+
+
+def _start(turn: Turn, kept: dict[str, bytes]) -> None:
+    if turn.state.status != "PENDING":
+        return
+    turn.record(RunStarted())
+    deadline = turn.state.workflow.deadline
+    if deadline is not None:
+        turn.wish(StartTimer(DEADLINE_TIMER, after(turn.state.created_at, deadline), DeadlinePassed()))
+    for name, output in kept.items():
+        turn.record(StepKept(name, Payload(output)))
+
+
+def _retry(turn: Turn, name: str, attempt: int) -> None:
+    plan, step = _step(turn, name)
+    if step.status != "WAITING" or step.attempts != attempt:
+        return
+    if turn.state.paused or turn.is_ending:
+        turn.record(StepRequeued(name))
+    else:
+        agent.begin(turn, plan, step)
+
+
+def _resolve(turn: Turn, item: OutcomeResolved) -> None:
+    plan, step = _step(turn, item.step)
+    if step.status != "OUTCOME_UNKNOWN":
+        return
+    match item.outcome:
+        case "succeeded" | "failed":
+            # The same road as the late answer takes.
+            succeeded = item.outcome == "succeeded"
+            error = StepError(code="agent_reported_error", message="A person has said that the agent failed.")
+            result = AgentResult(
+                task_id=agent.present_task(turn, step),
+                run_id=turn.state.id,
+                step=step.name,
+                attempt=step.attempts,
+                status="success" if succeeded else "error",
+                at=turn.now,
+                output=item.output if succeeded else None,
+                error=None if succeeded else error,
+            )
+            agent.take_result(turn, plan, step, result)
+        case "call_again":
+            turn.record(StepOutcomeResolved(step.name))
+        case _:
+            assert_never(item.outcome)
+
+
+def _cancel(turn: Turn) -> None:
+    if turn.state.cancel_requested_at is not None:
+        return
+    turn.record(RunCancelRequested())
+    for step in list(turn.state.steps.values()):
+        if step.status == "RUNNING":
+            turn.wish(StopTask(agent.present_task(turn, step), step.attempts))
+        elif not step.is_final:
+            _cancel_step(turn, step, "The run was cancelled.", tell_agent=True)
+    if turn.state.in_flight:
+        turn.wish(StartTimer(CANCEL_TIMER, after(turn.now, CANCEL_PATIENCE), CancelOverdue()))
+
+
+def _cancel_step(turn: Turn, step: StepState, reason: str, *, tell_agent: bool) -> None:
+    if step.status == "WAITING" and step.waiting_for is not None and step.waiting_for.kind == "retry":
+        turn.drop_timer(agent.retry_timer(step))
+    elif tell_agent and step.status in {"RUNNING", "WAITING"}:
+        turn.wish(StopTask(agent.present_task(turn, step), step.attempts))
+    turn.record(StepCancelled(step.name, reason))
+
+
+def _stop_steps(turn: Turn, reason: str, *, tell_agents: bool) -> None:
+    for step in list(turn.state.steps.values()):
+        if step.status in {"RUNNING", "WAITING", "OUTCOME_UNKNOWN"}:
+            _cancel_step(turn, step, reason, tell_agent=tell_agents)
+
+
+def _pass_deadline(turn: Turn) -> None:
+    error = StepError(
+        code="deadline_exceeded",
+        message=f"The run did not end within its deadline of {turn.state.workflow.deadline}.",
+        fix=fix_for("deadline_exceeded"),
+    )
+    _stop_steps(turn, "The workflow's deadline has passed.", tell_agents=True)
+    _fail(turn, error)
+
+
+def _fail(turn: Turn, error: StepError) -> None:
+    turn.record(RunFailed(error))
+    _drop_run_timers(turn)
+
+
+def _advance(turn: Turn) -> None:
+    """Begins every step that may begin, in the order in which they became ready."""
+    state = turn.state
+    limit = state.workflow.max_parallel
+    while state.ready and not state.paused and not turn.is_ending and state.status != "PENDING":
+        if limit is not None and state.in_flight + state.backing_off >= limit:
+            return
+        plan, step = _step(turn, state.ready.popleft())
+        if step.status == "PENDING":
+            _begin(turn, plan, step)
+
+
+def _begin(turn: Turn, plan: Step, step: StepState) -> None:
+    if step.attempts == 0:
+        if plan.catches and not _caught(turn, plan):
+            turn.record(StepSkipped(step.name, f"No failure to catch: {', '.join(plan.catches)} did not fail."))
+            return
+        if plan.when is not None:
+            try:
+                chosen = plan.when.decides(turn.scope)
+            except ExpressionError as exc:
+                agent.fail(turn, plan, step, StepError(code="expression_failed", message=str(exc)))
+                return
+            if not chosen:
+                turn.record(StepSkipped(step.name, f"Its condition is false: {plan.definition.when}"))
+                return
+    agent.begin(turn, plan, step)
+
+
+def _caught(turn: Turn, plan: Step) -> bool:
+    return any(step_of(turn.state, name).status == "FAILED" for name in plan.catches)
+
+
+def _settle(turn: Turn) -> None:
+    """What the steps' states mean for the run as a whole."""
+    state = turn.state
+    if state.paused or state.status == "PENDING" and state.cancel_requested_at is None:
+        return
+    if turn.is_ending:
+        if state.in_flight == 0:
+            _end(turn)
+    elif state.unfinished == 0:
+        _complete(turn)
+    elif state.in_flight == 0 and state.backing_off == 0 and state.awaiting_person:
+        if state.status != "WAITING":
+            turn.record(RunWaiting(tuple(s.name for s in state.steps.values() if s.waiting_for is not None)))
+    elif state.status == "WAITING":
+        turn.record(RunContinued())
+
+
+def _end(turn: Turn) -> None:
+    failure = turn.state.failure
+    if turn.state.cancel_requested_at is not None or failure is None:
+        _stop_steps(turn, "The run was cancelled.", tell_agents=False)
+        turn.record(RunCancelled())
+        _drop_run_timers(turn)
+    else:
+        _stop_steps(turn, "Another step failed.", tell_agents=True)
+        _fail(turn, failure)
+
+
+def _complete(turn: Turn) -> None:
+    try:
+        output = encode(_output(turn))
+    except ExpressionError as exc:
+        _fail(turn, StepError(code="output_failed", message=str(exc), fix=fix_for("output_failed")))
+    else:
+        turn.record(RunCompleted(Payload(output)))
+        _drop_run_timers(turn)
+
+
+def _output(turn: Turn) -> Json:
+    """What the workflow says, or what its last steps put out: one step's output as it is, several by name."""
+    workflow = turn.state.workflow
+    if workflow.output is not None:
+        return workflow.output.evaluate(turn.scope)
+    outputs: dict[str, Json] = {}
+    for name, plan in workflow.steps.items():
+        if not plan.dependents:
+            step = turn.scope(f"steps.{name}")
+            outputs[name] = step["output"] if isinstance(step, dict) else None
+    return next(iter(outputs.values())) if len(outputs) == 1 else outputs
+
+
+def _drop_run_timers(turn: Turn) -> None:
+    if turn.state.workflow.deadline is not None:
+        turn.drop_timer(DEADLINE_TIMER)
+    if turn.state.cancel_requested_at is not None:
+        turn.drop_timer(CANCEL_TIMER)

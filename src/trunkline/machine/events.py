@@ -1,0 +1,209 @@
+"""
+What has happened to a run: the facts that change its state, and the history that people read.
+
+A `Payload` takes part in the state but not in the history, which names its size only: the whole of it is in the step.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from trunkline.clock import Instant
+from trunkline.machine.state import WaitingFor
+from trunkline.messages import StepError
+
+
+class Payload:
+    """JSON text on its way into the state."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: bytes) -> None:
+        self.text = text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Payload) and other.text == self.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+class _Event(msgspec.Struct, frozen=True, omit_defaults=True):
+    pass
+
+
+class RunStarted(_Event, frozen=True):
+    pass
+
+
+class StepKept(_Event, frozen=True):
+    """A retried run takes this output over from the run before."""
+
+    step: str
+    output: Payload
+
+
+class StepStarted(_Event, frozen=True):
+    step: str
+    attempt: int
+    task_id: str
+    agent: str
+    input: Payload
+
+
+class StepWorking(_Event, frozen=True):
+    """The agent has taken the task and will be asked again."""
+
+    step: str
+    attempt: int
+    remote_task_id: str
+    protocol: str | None = None
+    context_id: str | None = None
+
+
+class StepCompleted(_Event, frozen=True):
+    step: str
+    attempt: int
+    output: Payload
+    protocol: str | None = None
+    context_id: str | None = None
+    remote_task_id: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class StepRetryScheduled(_Event, frozen=True):
+    step: str
+    attempt: int
+    due: Instant
+    error: StepError
+    # An answered failure gives the next attempt a new task id.
+    answered: bool
+    protocol: str | None = None
+
+
+class StepRequeued(_Event, frozen=True):
+    """Its time to try again has come, but nothing may start at the moment."""
+
+    step: str
+
+
+class StepFailed(_Event, frozen=True):
+    step: str
+    attempt: int
+    error: StepError
+    # The workflow goes on all the same (`on_error`).
+    handled: bool = False
+    protocol: str | None = None
+    context_id: str | None = None
+
+
+class StepSkipped(_Event, frozen=True):
+    step: str
+    reason: str
+
+
+class StepWaiting(_Event, frozen=True):
+    """The agent waits for a person."""
+
+    step: str
+    attempt: int
+    waiting_for: WaitingFor
+    protocol: str | None = None
+    context_id: str | None = None
+    remote_task_id: str | None = None
+
+
+class StepReplied(_Event, frozen=True):
+    step: str
+    reply: Payload
+
+
+class StepOutcomeUnknown(_Event, frozen=True):
+    step: str
+    attempt: int
+    error: StepError
+
+
+class StepOutcomeResolved(_Event, frozen=True):
+    """A person has said that the agent is to be called again."""
+
+    step: str
+
+
+class StepCancelled(_Event, frozen=True):
+    step: str
+    reason: str
+
+
+class RunPaused(_Event, frozen=True):
+    pass
+
+
+class RunResumed(_Event, frozen=True):
+    pass
+
+
+class RunCancelRequested(_Event, frozen=True):
+    pass
+
+
+class RunWaiting(_Event, frozen=True):
+    """Nothing runs, is queued or is timed: the run waits for a person."""
+
+    steps: tuple[str, ...]
+
+
+class RunContinued(_Event, frozen=True):
+    """A person has answered: the run goes on."""
+
+
+class RunCompleted(_Event, frozen=True):
+    output: Payload
+
+
+class RunFailed(_Event, frozen=True):
+    error: StepError
+
+
+class RunCancelled(_Event, frozen=True):
+    pass
+
+
+Event = (
+    RunStarted
+    | StepKept
+    | StepStarted
+    | StepWorking
+    | StepCompleted
+    | StepRetryScheduled
+    | StepRequeued
+    | StepFailed
+    | StepSkipped
+    | StepWaiting
+    | StepReplied
+    | StepOutcomeUnknown
+    | StepOutcomeResolved
+    | StepCancelled
+    | RunPaused
+    | RunResumed
+    | RunCancelRequested
+    | RunWaiting
+    | RunContinued
+    | RunCompleted
+    | RunFailed
+    | RunCancelled
+)
+
+
+def _payload_size(value: object) -> object:
+    if isinstance(value, Payload):
+        return {"bytes": len(value.text)}
+    raise NotImplementedError(f"An event cannot hold {type(value).__name__}")
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_payload_size)
+
+
+def encode_event(event: Event) -> bytes:
+    """The event's data as the history shows it."""
+    return _encoder.encode(event)

@@ -1,0 +1,242 @@
+"""
+How a fact changes the state: the only place that does.
+
+Every change costs the same however long the run is: counters are kept, never counted anew. Rebuilding from rows
+(`restore`) is the one exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from trunkline.clock import Instant
+from trunkline.machine.events import (
+    Event,
+    RunCancelled,
+    RunCancelRequested,
+    RunCompleted,
+    RunContinued,
+    RunFailed,
+    RunPaused,
+    RunResumed,
+    RunStarted,
+    RunWaiting,
+    StepCancelled,
+    StepCompleted,
+    StepFailed,
+    StepKept,
+    StepOutcomeResolved,
+    StepOutcomeUnknown,
+    StepReplied,
+    StepRequeued,
+    StepRetryScheduled,
+    StepSkipped,
+    StepStarted,
+    StepWaiting,
+    StepWorking,
+)
+from trunkline.machine.state import RunState, StepState, StepStatus, WaitingFor
+
+_REMOTE_TEXT = "The agent is working on it and is asked again from time to time."
+
+
+def step_of(state: RunState, name: str) -> StepState:
+    """The step's state, made when it is first touched."""
+    step = state.steps.get(name)
+    if step is None:
+        step = StepState(name=name, remaining=len(state.workflow.steps[name].needs))
+        state.steps[name] = step
+    return step
+
+
+def restore(state: RunState, steps: Iterable[StepState]) -> None:
+    """Puts stored steps into a state read at the same version, and counts what is not stored."""
+    state.steps = {step.name: step for step in steps}
+    state.unfinished = len(state.workflow.steps)
+    for step in state.steps.values():
+        step.remaining = len(state.workflow.steps[step.name].needs)
+    for step in list(state.steps.values()):
+        _count(state, step, 1)
+        if step.is_final:
+            state.unfinished -= 1
+            for dependent in state.workflow.steps[step.name].dependents:
+                step_of(state, dependent).remaining -= 1
+            if _is_unhandled(state, step) and state.failure is None:
+                state.failure = step.error
+    if state.status != "PENDING":
+        state.ready.extend(name for name in state.workflow.steps if _is_ready(state, name))
+
+
+def _is_unhandled(state: RunState, step: StepState) -> bool:
+    return step.status == "FAILED" and state.workflow.steps[step.name].definition.on_error == "fail"
+
+
+def _is_ready(state: RunState, name: str) -> bool:
+    step = state.steps.get(name)
+    if step is None:
+        return not state.workflow.steps[name].needs
+    return step.status == "PENDING" and step.remaining == 0
+
+
+def _count(state: RunState, step: StepState, change: int) -> None:
+    match step.status:
+        case "RUNNING":
+            state.in_flight += change
+        case "WAITING":
+            if step.waiting_for is not None and step.waiting_for.kind == "retry":
+                state.backing_off += change
+            else:
+                state.awaiting_person += change
+        case "OUTCOME_UNKNOWN":
+            state.awaiting_person += change
+        case "PENDING" | "COMPLETED" | "FAILED" | "SKIPPED" | "CANCELLED":
+            pass
+
+
+def _move(state: RunState, step: StepState, status: StepStatus, waiting_for: WaitingFor | None = None) -> None:
+    _count(state, step, -1)
+    step.status = status
+    step.waiting_for = waiting_for
+    _count(state, step, 1)
+
+
+def _finish(state: RunState, step: StepState, status: StepStatus, at: Instant) -> None:
+    _move(state, step, status)
+    step.finished_at = at
+    step.reply = None
+    state.unfinished -= 1
+    for name in state.workflow.steps[step.name].dependents:
+        dependent = step_of(state, name)
+        dependent.remaining -= 1
+        if dependent.remaining == 0 and dependent.status == "PENDING":
+            state.ready.append(name)
+
+
+def _learn(
+    state: RunState,
+    step: StepState,
+    *,
+    protocol: str | None,
+    context_id: str | None = None,
+    remote_task_id: str | None = None,
+) -> None:
+    if protocol is not None:
+        step.protocol = protocol
+    if remote_task_id is not None:
+        step.remote_task_id = remote_task_id
+    if context_id is not None:
+        step.context_id = context_id
+        definition = state.workflow.steps[step.name].definition
+        if definition.context == "run":
+            state.contexts[definition.agent] = context_id
+
+
+def evolve(state: RunState, event: Event, at: Instant) -> StepState | None:  # noqa: C901, PLR0912, PLR0915 - one case per event
+    """Applies the event; the step that it changed, if any."""
+    state.seq += 1
+    match event:
+        case RunStarted():
+            state.status = "RUNNING"
+            state.started_at = at
+            state.unfinished = len(state.workflow.steps)
+            state.ready.extend(name for name, step in state.workflow.steps.items() if not step.needs)
+        case StepKept(name, output):
+            step = step_of(state, name)
+            step.output = output.text
+            _finish(state, step, "COMPLETED", at)
+            return step
+        case StepStarted(name, attempt, _, _, payload):
+            step = step_of(state, name)
+            _move(state, step, "RUNNING")
+            step.attempts = attempt
+            step.input = payload.text
+            step.error = None
+            if step.started_at is None:
+                step.started_at = at
+            return step
+        case StepWorking(name, _, remote, protocol, context):
+            step = step_of(state, name)
+            _move(state, step, "RUNNING", WaitingFor(kind="remote", text=_REMOTE_TEXT))
+            _learn(state, step, protocol=protocol, context_id=context, remote_task_id=remote)
+            return step
+        case StepCompleted(name, _, output, protocol, context, remote):
+            step = step_of(state, name)
+            step.output = output.text
+            step.error = None
+            _learn(state, step, protocol=protocol, context_id=context, remote_task_id=remote)
+            _finish(state, step, "COMPLETED", at)
+            return step
+        case StepRetryScheduled(name, _, due, error, answered, protocol):
+            step = step_of(state, name)
+            _learn(state, step, protocol=protocol)
+            step.error = error
+            if answered:
+                step.answered_failures += 1
+                step.reply = step.remote_task_id = None
+            _move(state, step, "WAITING", WaitingFor(kind="retry", text=error.message, until=due))
+            return step
+        case StepRequeued(name) | StepOutcomeResolved(name):
+            step = step_of(state, name)
+            _move(state, step, "PENDING")
+            state.ready.append(name)
+            return step
+        case StepFailed(name, _, error, handled, protocol, context):
+            step = step_of(state, name)
+            _learn(state, step, protocol=protocol, context_id=context)
+            step.error = error
+            if not handled and state.failure is None:
+                state.failure = error
+            _finish(state, step, "FAILED", at)
+            return step
+        case StepSkipped(name):
+            step = step_of(state, name)
+            _finish(state, step, "SKIPPED", at)
+            return step
+        case StepWaiting(name, _, waiting_for, protocol, context, remote):
+            step = step_of(state, name)
+            _learn(state, step, protocol=protocol, context_id=context, remote_task_id=remote)
+            _move(state, step, "WAITING", waiting_for)
+            return step
+        case StepReplied(name, reply):
+            step = step_of(state, name)
+            step.reply = reply.text
+            step.replies += 1
+            return step
+        case StepOutcomeUnknown(name, _, error):
+            step = step_of(state, name)
+            step.error = error
+            _move(state, step, "OUTCOME_UNKNOWN", WaitingFor(kind="outcome", text=error.message))
+            return step
+        case StepCancelled(name):
+            step = step_of(state, name)
+            _finish(state, step, "CANCELLED", at)
+            return step
+        case RunPaused():
+            state.paused = True
+            state.status = "PAUSED"
+        case RunResumed():
+            state.paused = False
+            state.status = "RUNNING"
+        case RunCancelRequested():
+            state.cancel_requested_at = at
+            state.paused = False
+            state.status = "RUNNING"
+        case RunWaiting():
+            state.status = "WAITING"
+        case RunContinued():
+            state.status = "RUNNING"
+        case RunCompleted(output):
+            state.status = "COMPLETED"
+            state.output = output.text
+            state.finished_at = at
+        case RunFailed(error):
+            state.status = "FAILED"
+            state.error = error
+            state.finished_at = at
+        case RunCancelled():
+            state.status = "CANCELLED"
+            state.finished_at = at
+        case _:
+            assert_never(event)
+    return None

@@ -1,0 +1,82 @@
+"""What can be put into a run's inbox: wishes of people, answers of agents, timers that are due."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from trunkline.messages import AgentResult, ReplyMessage
+
+ResolvedOutcome = Literal["succeeded", "failed", "call_again"]
+
+
+class RunRequested(msgspec.Struct, frozen=True, tag="run_requested"):
+    """Start the run; `kept` are the outputs that a retried run takes over, as JSON by step."""
+
+    kept: dict[str, msgspec.Raw] = {}
+
+
+class ResultArrived(msgspec.Struct, frozen=True, tag="result_arrived"):
+    result: AgentResult
+
+
+class RetryDue(msgspec.Struct, frozen=True, tag="retry_due"):
+    step: str
+    attempt: int
+
+
+class DeadlinePassed(msgspec.Struct, frozen=True, tag="deadline_passed"):
+    pass
+
+
+class CancelRequested(msgspec.Struct, frozen=True, tag="cancel_requested"):
+    pass
+
+
+class CancelOverdue(msgspec.Struct, frozen=True, tag="cancel_overdue"):
+    pass
+
+
+class PauseRequested(msgspec.Struct, frozen=True, tag="pause_requested"):
+    pass
+
+
+class ResumeRequested(msgspec.Struct, frozen=True, tag="resume_requested"):
+    pass
+
+
+class ReplyGiven(msgspec.Struct, frozen=True, tag="reply_given"):
+    step: str
+    reply: ReplyMessage
+
+
+class OutcomeResolved(msgspec.Struct, frozen=True, tag="outcome_resolved"):
+    step: str
+    outcome: ResolvedOutcome
+    output: msgspec.Raw | None = None
+
+
+Input = (
+    RunRequested
+    | ResultArrived
+    | RetryDue
+    | DeadlinePassed
+    | CancelRequested
+    | CancelOverdue
+    | PauseRequested
+    | ResumeRequested
+    | ReplyGiven
+    | OutcomeResolved
+)
+
+_encoder = msgspec.json.Encoder()
+_decoder: msgspec.json.Decoder[Input] = msgspec.json.Decoder(Input)
+
+
+def encode_input(item: Input) -> bytes:
+    return _encoder.encode(item)
+
+
+def decode_input(payload: bytes) -> Input:
+    return _decoder.decode(payload)

@@ -1,0 +1,203 @@
+"""
+The step kind that calls an agent: how it begins, and what an answer means for it.
+
+Knows no other step kind. What it wants recorded goes through the `Turn` that it is given.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from trunkline.clock import after
+from trunkline.ids import TaskId, task_id
+from trunkline.jsontypes import decode, encode
+from trunkline.machine.effects import DispatchTask, StartTimer, StopTask
+from trunkline.machine.events import (
+    Payload,
+    StepCancelled,
+    StepCompleted,
+    StepFailed,
+    StepOutcomeUnknown,
+    StepRetryScheduled,
+    StepStarted,
+    StepWaiting,
+    StepWorking,
+)
+from trunkline.machine.inputs import RetryDue
+from trunkline.machine.retry import DEFAULT_POLICY, delay_before, is_answered, is_worth_retrying, was_sent
+from trunkline.machine.state import StepState, WaitingFor
+from trunkline.machine.turn import Turn
+from trunkline.messages import AgentResult, AgentTask, StepError, fix_for
+from trunkline.workflow import ExpressionError, Step
+
+
+def present_task(turn: Turn, step: StepState) -> TaskId:
+    return task_id(turn.state.id, step.name, step.answered_failures, step.replies)
+
+
+def retry_timer(step: StepState) -> str:
+    return f"retry/{step.name}/{step.attempts}"
+
+
+def begin(turn: Turn, plan: Step, step: StepState) -> None:
+    """Calls the agent: with the reply that waits to be sent, with the input of an earlier attempt, or for the first time."""
+    if step.input is None:
+        try:
+            text = encode(plan.input.evaluate(turn.scope))
+        except ExpressionError as exc:
+            fail(turn, plan, step, StepError(code="expression_failed", message=str(exc)))
+            return
+    else:
+        text = step.input
+    call(turn, plan, step, text, step.attempts + 1)
+
+
+def call(turn: Turn, plan: Step, step: StepState, text: bytes, attempt: int) -> None:
+    definition = plan.definition
+    task = AgentTask(
+        task_id=present_task(turn, step),
+        input_data=decode(step.reply if step.reply is not None else text),
+        correlation_id=turn.state.correlation_id,
+        run_id=turn.state.id,
+        step=step.name,
+        attempt=attempt,
+        agent=plan.agent,
+        timeout_ms=None if definition.timeout is None else round(definition.timeout.total_seconds() * 1000),
+        at_most_once=definition.delivery == "at_most_once",
+        context_id=_context(turn, plan, step),
+        remote_task_id=step.remote_task_id if step.reply is not None else None,
+    )
+    turn.record(StepStarted(step.name, attempt, task.task_id, plan.agent, Payload(text)))
+    turn.wish(DispatchTask(task))
+
+
+def _context(turn: Turn, plan: Step, step: StepState) -> str | None:
+    if step.reply is not None:
+        return step.context_id
+    match plan.definition.context:
+        case "run":
+            return turn.state.contexts.get(plan.agent)
+        case "step":
+            return step.context_id
+        case "none":
+            return None
+
+
+def take_result(turn: Turn, plan: Step, step: StepState, result: AgentResult) -> None:
+    if not _is_for_us(turn, step, result):
+        return
+    match result.status:
+        case "success":
+            # A late answer ends the wait for the next attempt, or for a person.
+            if step.status == "WAITING":
+                turn.drop_timer(retry_timer(step))
+            if result.attempt != step.attempts:
+                turn.wish(StopTask(result.task_id, step.attempts))
+            turn.record(
+                StepCompleted(
+                    step.name,
+                    result.attempt,
+                    Payload(bytes(result.output or b"null")),
+                    result.protocol,
+                    result.context_id,
+                    result.remote_task_id,
+                    tuple(result.warnings),
+                )
+            )
+        case "error":
+            assert result.error is not None, "an error result carries its error"  # noqa: S101 - the codec's invariant
+            take_failure(turn, plan, step, result, result.error)
+        case "working":
+            if step.waiting_for is None and result.remote_task_id is not None:
+                turn.record(
+                    StepWorking(
+                        step.name, result.attempt, result.remote_task_id, result.protocol, result.context_id
+                    )
+                )
+        case "interrupted":
+            assert result.question is not None, "an interrupted result carries its question"  # noqa: S101 - as above
+            waiting = WaitingFor(kind=result.question.kind, text=result.question.text)
+            turn.record(
+                StepWaiting(
+                    step.name, result.attempt, waiting, result.protocol, result.context_id, result.remote_task_id
+                )
+            )
+        case "cancelled":
+            turn.record(StepCancelled(step.name, "The call was stopped."))
+        case "unknown":
+            turn.record(StepOutcomeUnknown(step.name, result.attempt, _unknown(result.error)))
+        case _:
+            assert_never(result.status)
+
+
+def _is_for_us(turn: Turn, step: StepState, result: AgentResult) -> bool:
+    """An answer to another task than the present one is history; to an earlier attempt at it, good news only."""
+    if step.is_final or result.task_id != present_task(turn, step):
+        return False
+    if step.status == "OUTCOME_UNKNOWN":
+        return result.status == "success" or (
+            result.status == "error" and result.error is not None and is_answered(result.error)
+        )
+    if step.status == "RUNNING" and result.attempt == step.attempts:
+        return True
+    return result.status == "success"
+
+
+def take_failure(turn: Turn, plan: Step, step: StepState, result: AgentResult, error: StepError) -> None:
+    error.step = step.name
+    error.attempt = result.attempt
+    if not error.fix:
+        error.fix = fix_for(error.code)
+    if plan.definition.delivery == "at_most_once" and was_sent(error) and not is_answered(error):
+        turn.record(StepOutcomeUnknown(step.name, result.attempt, _unknown(error)))
+        return
+    if _may_try_again(turn, plan, step, result, error):
+        _schedule_retry(turn, plan, step, result, error)
+        return
+    turn.record(
+        StepFailed(
+            step.name,
+            result.attempt,
+            error,
+            plan.definition.on_error != "fail",
+            result.protocol,
+            result.context_id,
+        )
+    )
+
+
+def _may_try_again(turn: Turn, plan: Step, step: StepState, result: AgentResult, error: StepError) -> bool:
+    if turn.is_ending or step.status == "OUTCOME_UNKNOWN":
+        return False
+    if plan.definition.delivery == "at_most_once" and was_sent(error):
+        return False
+    policy = plan.definition.retry or result.retry or DEFAULT_POLICY
+    return step.attempts < policy.max_attempts and is_worth_retrying(policy, error)
+
+
+def _schedule_retry(turn: Turn, plan: Step, step: StepState, result: AgentResult, error: StepError) -> None:
+    policy = plan.definition.retry or result.retry or DEFAULT_POLICY
+    delay = delay_before(policy, step.attempts + 1, error, salt=result.task_id)
+    due = after(turn.now, delay)
+    turn.record(
+        StepRetryScheduled(step.name, result.attempt, due, error, is_answered(error), result.protocol)
+    )
+    turn.wish(StartTimer(retry_timer(step), due, RetryDue(step.name, step.attempts)))
+
+
+def fail(turn: Turn, plan: Step, step: StepState, error: StepError) -> None:
+    """Fails the step without a call."""
+    error.step = step.name
+    error.fix = error.fix or fix_for(error.code)
+    turn.record(StepFailed(step.name, step.attempts, error, plan.definition.on_error != "fail"))
+
+
+def _unknown(cause: StepError | None) -> StepError:
+    why = f" ({cause.message})" if cause is not None else ""
+    return StepError(
+        code="outcome_unknown",
+        message=f"The agent may or may not have done the work: its answer was lost{why}.",
+        fix=fix_for("outcome_unknown"),
+        step=cause.step if cause is not None else None,
+        attempt=cause.attempt if cause is not None else None,
+    )

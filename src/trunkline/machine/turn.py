@@ -1,0 +1,39 @@
+"""One decision in the making: the state as it becomes, and what has been recorded and wished for so far."""
+
+from __future__ import annotations
+
+from trunkline.clock import Instant
+from trunkline.machine.effects import DropTimer, Effect
+from trunkline.machine.events import Event
+from trunkline.machine.evolve import evolve
+from trunkline.machine.scope import RunScope
+from trunkline.machine.state import RunState, StepState
+
+
+class Turn:
+    def __init__(self, state: RunState, now: Instant) -> None:
+        self.state = state
+        self.now = now
+        self.scope = RunScope(state)
+        self.events: list[Event] = []
+        self.effects: list[Effect] = []
+        # In the order of their first change; the store writes each once.
+        self.changed: dict[str, StepState] = {}
+
+    def record(self, event: Event) -> None:
+        step = evolve(self.state, event, self.now)
+        self.events.append(event)
+        if step is not None:
+            self.changed[step.name] = step
+
+    def wish(self, effect: Effect) -> None:
+        self.effects.append(effect)
+
+    def drop_timer(self, key: str) -> None:
+        self.wish(DropTimer(key))
+
+    @property
+    def is_ending(self) -> bool:
+        """No further step starts: the run is being cancelled, has failed, or is over."""
+        state = self.state
+        return state.failure is not None or state.cancel_requested_at is not None or state.is_final

@@ -1,0 +1,120 @@
+"""
+The commit loop: one transaction at a time, each carrying whatever its parts have waiting.
+
+A process is a list of parts. In embedded mode all of them share one loop, so one commit carries an agent's answer, the
+run's next decision, the dispatch of the next task and its claim; each role of its own has a loop of its own.
+While one commit waits for the disk, work gathers for the next: the busier it gets, the more each commit carries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Protocol
+
+import structlog
+
+from trunkline.clock import Clock, Instant, after
+from trunkline.errors import Unavailable
+from trunkline.stores.base import Store, Transaction
+from trunkline.telemetry import names
+
+log = structlog.stdlib.get_logger()
+
+# A doorbell may be lost; this look at the store is the guarantee.
+LONGEST_NAP = timedelta(seconds=1)
+# A store that is away is tried again at this pace; what waits is kept.
+_RETRY_PAUSE = 0.5
+
+
+class Part(Protocol):
+    """
+    One source of work for the loop.
+
+    `work` writes what is waiting into the transaction. Exactly one of `committed` and `rolled_back` follows; after
+    the latter the part still has everything it had.
+    """
+
+    async def work(self, tx: Transaction) -> None: ...
+
+    def committed(self) -> None: ...
+
+    def rolled_back(self) -> None: ...
+
+    def next_wake(self) -> Instant | None:
+        """When the store will have something for this part without anybody ringing."""
+        ...
+
+
+class CommitLoop:
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._parts: Sequence[Part] = ()
+        self._bell = asyncio.Event()
+        self._stopping = False
+        # Why the last turn failed, for /readyz.
+        self.trouble: str | None = None
+
+    def carry(self, parts: Sequence[Part]) -> None:
+        """The parts, in the order in which one's output is the next one's input."""
+        self._parts = parts
+
+    def ring(self) -> None:
+        self._bell.set()
+
+    def stop(self) -> None:
+        """Ends the loop after a last turn."""
+        self._stopping = True
+        self._bell.set()
+
+    async def run(self) -> None:
+        while True:
+            last = self._stopping
+            self._bell.clear()
+            await self._turn()
+            if last:
+                return
+            await self._nap()
+
+    async def _turn(self) -> None:
+        try:
+            async with self._store.transaction() as tx:
+                for part in self._parts:
+                    await part.work(tx)
+        except asyncio.CancelledError:
+            self._each_rolled_back()
+            raise
+        except Exception as exc:
+            self._each_rolled_back()
+            self.trouble = str(exc)
+            if isinstance(exc, Unavailable):
+                log.error(names.STORE_UNAVAILABLE, error=str(exc), fix=exc.fix)
+            else:
+                log.exception(names.TURN_FAILED)
+            await asyncio.sleep(_RETRY_PAUSE)
+            self._bell.set()
+        else:
+            self.trouble = None
+            for part in self._parts:
+                part.committed()
+
+    def _each_rolled_back(self) -> None:
+        for part in self._parts:
+            part.rolled_back()
+
+    async def _nap(self) -> None:
+        if self._bell.is_set():
+            return
+        now = self._clock.now()
+        wakes = (part.next_wake() for part in self._parts)
+        until = min([wake for wake in wakes if wake is not None], default=after(now, LONGEST_NAP))
+        seconds = min(max(until - now, 0) / 1_000_000, LONGEST_NAP.total_seconds())
+        if seconds == 0:
+            # Others get their turn even if a timer is always due.
+            await asyncio.sleep(0)
+            return
+        handle = asyncio.get_running_loop().call_later(seconds, self._bell.set)
+        await self._bell.wait()
+        handle.cancel()

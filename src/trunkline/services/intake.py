@@ -1,0 +1,67 @@
+"""The door of the commit loop for wishes from outside: new runs, and items for the inboxes of runs."""
+
+from __future__ import annotations
+
+import asyncio
+
+from trunkline.clock import Instant
+from trunkline.machine.inputs import RunRequested, encode_input
+from trunkline.services.commits import CommitLoop
+from trunkline.stores.base import ExistingRun, InboxItem, NewRun, Transaction
+
+START = "start"
+
+
+class Intake:
+    """A part of the commit loop. What it accepts is durable when the call returns."""
+
+    def __init__(self, loop: CommitLoop) -> None:
+        self._loop = loop
+        self._runs: list[tuple[NewRun, bytes, asyncio.Future[ExistingRun | None]]] = []
+        self._items: list[tuple[InboxItem, asyncio.Future[None]]] = []
+        # How many of each the present turn carries.
+        self._carried = (0, 0)
+        self._answers: list[ExistingRun | None] = []
+
+    async def start(self, run: NewRun, request: RunRequested) -> ExistingRun | None:
+        """None: the run is new. Otherwise the run that its idempotency key has made before."""
+        future: asyncio.Future[ExistingRun | None] = asyncio.get_running_loop().create_future()
+        self._runs.append((run, encode_input(request), future))
+        self._loop.ring()
+        return await future
+
+    async def put(self, item: InboxItem) -> None:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._items.append((item, future))
+        self._loop.ring()
+        await future
+
+    async def work(self, tx: Transaction) -> None:
+        self._carried = (len(self._runs), len(self._items))
+        items = [item for item, _ in self._items]
+        if self._runs:
+            self._answers = await tx.insert_runs([run for run, _, _ in self._runs])
+            items += [
+                InboxItem(run.id, START, request)
+                for (run, request, _), existing in zip(self._runs, self._answers, strict=True)
+                if existing is None
+            ]
+        if items:
+            await tx.put_inbox(items)
+
+    def committed(self) -> None:
+        runs, items = self._carried
+        for (_, _, started), existing in zip(self._runs[:runs], self._answers, strict=False):
+            if not started.done():
+                started.set_result(existing)
+        for _, put in self._items[:items]:
+            if not put.done():
+                put.set_result(None)
+        del self._runs[:runs], self._items[:items]
+        self._carried = (0, 0)
+
+    def rolled_back(self) -> None:
+        self._carried = (0, 0)
+
+    def next_wake(self) -> Instant | None:
+        return None

@@ -1,0 +1,300 @@
+"""Runs: what can be asked of them. Every wish goes through the run's inbox; the machine decides."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import msgspec
+import structlog
+
+from trunkline.clock import Clock
+from trunkline.errors import Conflict, Invalid, NotFound
+from trunkline.ids import RunId, new_id, new_run_id
+from trunkline.jsontypes import Json, encode
+from trunkline.machine.inputs import (
+    CancelRequested,
+    Input,
+    OutcomeResolved,
+    PauseRequested,
+    ReplyGiven,
+    ResolvedOutcome,
+    ResumeRequested,
+    RunRequested,
+    encode_input,
+)
+from trunkline.machine.state import FINAL_RUN_STATUSES, RunStatus, StepState
+from trunkline.messages import ReplyMessage
+from trunkline.services.intake import Intake
+from trunkline.services.watch import Watch, Watchers
+from trunkline.services.workflows import Workflows
+from trunkline.stores.base import EventRecord, InboxItem, NewRun, RunRecord, Store, WorkflowVersion
+from trunkline.telemetry import names
+from trunkline.telemetry.metrics import Metrics
+from trunkline.workflow import Workflow
+
+log = structlog.stdlib.get_logger()
+
+# A doorbell may be lost; then this is how long a watcher sleeps.
+_LONGEST_DOZE = 1.0
+
+
+class Started(msgspec.Struct, frozen=True):
+    run_id: RunId
+    # False: the same idempotency key has started it before.
+    created: bool
+
+
+class StepView(msgspec.Struct, frozen=True):
+    state: StepState
+    agent: str
+
+
+class RunView(msgspec.Struct, frozen=True):
+    record: RunRecord
+    # In the order of the definition, those that were never begun too.
+    steps: list[StepView]
+
+
+class Runs:
+    def __init__(
+        self,
+        store: Store,
+        workflows: Workflows,
+        intake: Intake,
+        watchers: Watchers,
+        clock: Clock,
+        metrics: Metrics,
+    ) -> None:
+        self._store = store
+        self._workflows = workflows
+        self._intake = intake
+        self._watchers = watchers
+        self._clock = clock
+        self._metrics = metrics
+
+    async def execute(
+        self,
+        workflow: str,
+        version: int | None,
+        run_input: Json,
+        *,
+        correlation_id: str,
+        idempotency_key: str | None = None,
+    ) -> Started:
+        """Durable when it returns. Raises `Invalid` when the input does not fit the workflow's schema."""
+        saved = await self._workflows.get(workflow, version)
+        compiled = await self._workflows.compiled(saved.workflow_id, saved.version)
+        _check_input(compiled, run_input)
+        return await self._start(saved, encode(run_input), RunRequested(), correlation_id, idempotency_key)
+
+    async def _start(
+        self,
+        saved: WorkflowVersion,
+        run_input: bytes,
+        request: RunRequested,
+        correlation_id: str,
+        idempotency_key: str | None = None,
+        retry_of: RunId | None = None,
+    ) -> Started:
+        digest = None
+        if idempotency_key is not None:
+            digest = hashlib.sha256(run_input).digest()
+        run = NewRun(
+            id=new_run_id(),
+            workflow_id=saved.workflow_id,
+            workflow_name=saved.name,
+            workflow_version=saved.version,
+            input=run_input,
+            correlation_id=correlation_id,
+            created_at=self._clock.now(),
+            idempotency_key=idempotency_key,
+            request_digest=digest,
+            retry_of=retry_of,
+        )
+        existing = await self._intake.start(run, request)
+        if existing is None:
+            self._metrics.runs_started.inc()
+            log.info(names.RUN_STARTED, run_id=run.id, workflow=saved.name, correlation_id=correlation_id)
+            return Started(run.id, created=True)
+        if existing.request_digest != digest:
+            raise Invalid(
+                f"The Idempotency-Key has started run {existing.id} with another input.",
+                fix="Use a new key for a new input, or send the same input again.",
+            )
+        return Started(existing.id, created=False)
+
+    async def get(self, run_id: RunId) -> RunView:
+        record, steps = await self._found(run_id)
+        compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
+        touched = {step.name: step for step in steps}
+        return RunView(
+            record,
+            [
+                StepView(_shown(touched.get(name) or StepState(name=name), record.status), plan.agent)
+                for name, plan in compiled.steps.items()
+            ],
+        )
+
+    async def _found(self, run_id: RunId) -> tuple[RunRecord, list[StepState]]:
+        found = await self._store.run(run_id)
+        if found is None:
+            raise NotFound(f"There is no run {run_id}.", fix="List the runs: trunkline runs list.")
+        return found
+
+    async def list(
+        self,
+        *,
+        limit: int,
+        before: RunId | None = None,
+        status: RunStatus | None = None,
+        workflow: str | None = None,
+    ) -> list[RunRecord]:
+        return await self._store.runs(limit=limit, before=before, status=status, workflow=workflow)
+
+    async def events(self, run_id: RunId, *, after: int, limit: int) -> list[EventRecord]:
+        await self.status(run_id)
+        return await self._store.events(run_id, after=after, limit=limit)
+
+    async def exchanges(
+        self, run_id: RunId, *, after: int, limit: int, step: str | None = None
+    ) -> list[tuple[int, bytes]]:
+        await self.status(run_id)
+        return await self._store.exchanges(run_id, after=after, limit=limit, step=step)
+
+    async def status(self, run_id: RunId) -> tuple[RunStatus, int]:
+        """The run's status and the number of its last event."""
+        found = await self._store.run_status(run_id)
+        if found is None:
+            raise NotFound(f"There is no run {run_id}.", fix="List the runs: trunkline runs list.")
+        return found
+
+    def watch(self, run_id: RunId) -> AbstractContextManager[Watch]:
+        return self._watchers.watch(run_id)
+
+    async def wait(self, run_id: RunId, seconds: float) -> bool:
+        """True when the run is final, False when the time is up."""
+        end = self._clock.now() + int(seconds * 1_000_000)
+        with self.watch(run_id) as watch:
+            while True:
+                status, _ = await self.status(run_id)
+                left = (end - self._clock.now()) / 1_000_000
+                if status in FINAL_RUN_STATUSES or left <= 0:
+                    return status in FINAL_RUN_STATUSES
+                await watch.changed(min(left, _LONGEST_DOZE))
+
+    async def cancel(self, run_id: RunId) -> None:
+        await self._allowed(run_id, "cancel", lambda status: status not in FINAL_RUN_STATUSES)
+        await self._put(run_id, "cancel", CancelRequested())
+
+    async def pause(self, run_id: RunId) -> None:
+        record = await self._allowed(run_id, "pause", lambda status: status in {"PENDING", "RUNNING", "WAITING"})
+        if record.cancel_requested_at is not None:
+            raise Conflict(f"Run {run_id} is being cancelled; it cannot be paused.")
+        await self._put(run_id, f"pause/{new_id()}", PauseRequested())
+
+    async def resume(self, run_id: RunId) -> None:
+        await self._allowed(run_id, "resume", lambda status: status == "PAUSED")
+        await self._put(run_id, f"resume/{new_id()}", ResumeRequested())
+
+    async def retry(
+        self,
+        run_id: RunId,
+        *,
+        from_step: str | None = None,
+        run_input: Json | msgspec.UnsetType = msgspec.UNSET,
+        correlation_id: str,
+    ) -> Started:
+        """A new run that keeps what the old one completed, up to the step to begin with."""
+        record, steps = await self._found(run_id)
+        if record.status not in FINAL_RUN_STATUSES:
+            raise Conflict(
+                f"Run {run_id} is {record.status}; only a finished run can be retried.",
+                fix=f"Wait for it, or cancel it first: trunkline runs cancel {run_id}.",
+            )
+        saved = await self._workflows.get(record.workflow_id, record.workflow_version)
+        compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
+        if not isinstance(run_input, msgspec.UnsetType):
+            _check_input(compiled, run_input)
+        kept = _kept(compiled, steps, from_step)
+        text = record.input if isinstance(run_input, msgspec.UnsetType) else encode(run_input)
+        return await self._start(saved, text, RunRequested(kept), correlation_id, retry_of=run_id)
+
+    async def reply(self, run_id: RunId, step: str, reply: ReplyMessage) -> None:
+        record, state = await self._step(run_id, step)
+        waiting = state.waiting_for
+        if state.status != "WAITING" or waiting is None or waiting.kind not in {"input", "auth"}:
+            raise Conflict(
+                f"Step {step} of run {run_id} is {state.status} and asks no question.",
+                fix=f"See what it does: trunkline runs show {run_id}.",
+            )
+        _not_paused(record)
+        await self._put(run_id, f"reply/{step}/{state.replies}", ReplyGiven(step, reply))
+
+    async def resolve(self, run_id: RunId, step: str, outcome: ResolvedOutcome, output: Json = None) -> None:
+        _, state = await self._step(run_id, step)
+        if state.status != "OUTCOME_UNKNOWN":
+            raise Conflict(f"The outcome of step {step} of run {run_id} is known: it is {state.status}.")
+        item = OutcomeResolved(step, outcome, msgspec.Raw(encode(output)))
+        await self._put(run_id, f"resolve/{step}/{state.attempts}", item)
+
+    async def _step(self, run_id: RunId, step: str) -> tuple[RunRecord, StepState]:
+        record, steps = await self._found(run_id)
+        compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
+        if step not in compiled.steps:
+            raise NotFound(f"Run {run_id} has no step {step}.", fix=f"Its steps: {', '.join(compiled.steps)}.")
+        return record, next((state for state in steps if state.name == step), StepState(name=step))
+
+    async def _allowed(self, run_id: RunId, wish: str, allows: Callable[[RunStatus], bool]) -> RunRecord:
+        record, _ = await self._found(run_id)
+        if not allows(record.status):
+            raise Conflict(f"Run {run_id} is {record.status}; it cannot {wish}.")
+        return record
+
+    async def _put(self, run_id: RunId, key: str, item: Input) -> None:
+        await self._intake.put(InboxItem(run_id, key, encode_input(item)))
+
+
+def _check_input(workflow: Workflow, run_input: Json) -> None:
+    findings = workflow.check_input(run_input)
+    if findings:
+        raise Invalid(
+            f"The input does not fit the schema of workflow {workflow.definition.name}.",
+            findings=findings,
+            fix=f"See its input schema: trunkline workflows show {workflow.definition.name}.",
+        )
+
+
+def _not_paused(record: RunRecord) -> None:
+    if record.paused:
+        raise Conflict(
+            f"Run {record.id} is paused; no call may start.", fix=f"Resume it first: trunkline runs resume {record.id}."
+        )
+
+
+def _shown(step: StepState, run_status: RunStatus) -> StepState:
+    """A step that was never begun will not begin any more once its run is over."""
+    if step.status == "PENDING" and run_status in FINAL_RUN_STATUSES:
+        step.status = "CANCELLED"
+    return step
+
+
+def _kept(workflow: Workflow, steps: list[StepState], from_step: str | None) -> dict[str, msgspec.Raw]:
+    """The outputs that a retry takes over: of completed steps that are not to run again."""
+    again: set[str] = set()
+    if from_step is not None:
+        if from_step not in workflow.steps:
+            raise Invalid(f"There is no step {from_step}.", fix=f"Choose one of: {', '.join(workflow.steps)}.")
+        waiting = [from_step]
+        while waiting:
+            name = waiting.pop()
+            if name not in again:
+                again.add(name)
+                waiting.extend(workflow.steps[name].dependents)
+    return {
+        step.name: msgspec.Raw(step.output)
+        for step in steps
+        if step.status == "COMPLETED" and step.output is not None and step.name not in again
+    }
+

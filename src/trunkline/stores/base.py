@@ -1,0 +1,344 @@
+"""
+The store: the only truth, behind one port.
+
+A `Transaction` writes; every method is one set-based statement over a whole batch. Reads outside a transaction see
+what is committed. Payloads are bytes. Times are `Instant`s, and a transaction's `now` is the database's clock: nothing
+else decides leases and timers.
+
+A new backend is one folder beside `sqlite/`, one line in `wiring.py`, and passes `tests/contract`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Literal, Protocol
+
+import msgspec
+
+from trunkline.agents import Agent
+from trunkline.clock import Instant
+from trunkline.ids import RunId
+from trunkline.machine.state import RunState, RunStatus, StepState
+from trunkline.messages import AgentTask, StepError
+
+
+# --- workflows
+
+
+class WorkflowVersion(msgspec.Struct, frozen=True, kw_only=True):
+    """One immutable version of a workflow."""
+
+    workflow_id: str
+    name: str
+    version: int
+    # The definition as `workflow.load_workflow` canonicalised it: equal content, equal bytes.
+    canonical: bytes
+    # What the user wrote, as it was written.
+    source: bytes
+    created_at: Instant
+
+
+# --- runs
+
+
+class NewRun(msgspec.Struct, frozen=True, kw_only=True):
+    id: RunId
+    workflow_id: str
+    workflow_name: str
+    workflow_version: int
+    input: bytes
+    correlation_id: str
+    created_at: Instant
+    idempotency_key: str | None = None
+    # Of the request that made it: the same key with another digest is another request.
+    request_digest: bytes | None = None
+    retry_of: RunId | None = None
+
+
+class ExistingRun(msgspec.Struct, frozen=True):
+    """The run that an idempotency key has made before."""
+
+    id: RunId
+    request_digest: bytes
+
+
+class RunRecord(msgspec.Struct, kw_only=True):
+    """A run as the doors show it."""
+
+    id: RunId
+    workflow_id: str
+    workflow_name: str
+    workflow_version: int
+    status: RunStatus
+    version: int
+    seq: int
+    input: bytes
+    correlation_id: str
+    created_at: Instant
+    output: bytes | None = None
+    error: StepError | None = None
+    paused: bool = False
+    retry_of: RunId | None = None
+    cancel_requested_at: Instant | None = None
+    started_at: Instant | None = None
+    finished_at: Instant | None = None
+    contexts: dict[str, str] = {}
+
+
+class EventRecord(msgspec.Struct, frozen=True):
+    """One line of a run's history: `data` is JSON text."""
+
+    seq: int
+    type: str
+    at: Instant
+    data: bytes
+
+
+class InboxItem(msgspec.Struct, frozen=True):
+    """Something for a run to take in. A second item with the same key for the same run is dropped."""
+
+    run_id: RunId
+    key: str
+    payload: bytes
+
+
+class WokenRun(msgspec.Struct):
+    """A run that has something to take in; claimed until the transaction ends."""
+
+    run_id: RunId
+    version: int
+    # (row, payload), oldest first.
+    items: list[tuple[int, bytes]]
+
+
+class Timer(msgspec.Struct, frozen=True):
+    """Puts `payload` into the run's inbox under `key` when it is due."""
+
+    run_id: RunId
+    key: str
+    due: Instant
+    payload: bytes
+
+
+class Transition(msgspec.Struct, kw_only=True):
+    """One run's step forward: written only if its version is still `expected_version`."""
+
+    state: RunState
+    expected_version: int
+    changed_steps: Sequence[StepState]
+    events: Sequence[EventRecord]
+    applied: Sequence[int]
+    timers: Sequence[Timer] = ()
+    dropped_timers: Sequence[str] = ()
+
+
+# --- tasks
+
+TaskStatus = Literal["queued", "claimed", "remote", "done"]
+
+
+class TaskKey(msgspec.Struct, frozen=True):
+    task_id: str
+    attempt: int
+
+
+class QueuedTask(msgspec.Struct, frozen=True):
+    """A task that the bridge has taken in."""
+
+    task: AgentTask
+    payload: bytes
+
+
+class ClaimedTask(msgspec.Struct, frozen=True, kw_only=True):
+    """
+    A task that this bridge has claimed; its answer counts only while the epoch is the same.
+
+    With `remote_task_id` the agent has taken the task already: it is asked, not called.
+    """
+
+    key: TaskKey
+    task: AgentTask
+    epoch: int
+    remote_task_id: str | None = None
+    # The end of the attempt, known once the agent has taken the task.
+    deadline: Instant | None = None
+    polls: int = 0
+
+
+class StoppedTask(msgspec.Struct, frozen=True, kw_only=True):
+    """
+    A task that is to end, and where it stood.
+
+    `queued` ones are done now; `claimed` ones are in somebody's hands; `remote` ones were claimed by this call, so
+    that the agent can be told; `done` ones are told only if the agent waits for a reply.
+    """
+
+    claim: ClaimedTask
+    was: TaskStatus
+
+
+class TaskAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a bridge writes about a task it has claimed. `poll_at`: not the end, ask again then."""
+
+    key: TaskKey
+    epoch: int
+    poll_at: Instant | None = None
+    remote_task_id: str | None = None
+    deadline: Instant | None = None
+    polls: int = 0
+    # Kept until the executor has applied it, where the broker may lose messages.
+    result: bytes | None = None
+
+
+class ExchangeRecord(msgspec.Struct, frozen=True):
+    """One HTTP exchange of a step: `record` is JSON text, already redacted and cut."""
+
+    run_id: RunId
+    step: str
+    attempt: int
+    record: bytes
+
+
+class Backlog(msgspec.Struct, frozen=True, kw_only=True):
+    """Counts for the metrics."""
+
+    runs_by_status: dict[str, int]
+    queued_tasks: int
+    claimed_tasks: int
+    remote_tasks: int
+    inbox: int
+    timers: int
+    # Unfinished runs that nothing will ever wake; must be 0.
+    without_wake_reason: int
+
+
+class Transaction(Protocol):
+    """One atomic change. All of it is durable when the `async with` block has ended, or none of it exists."""
+
+    @property
+    def now(self) -> Instant: ...
+
+    # agents and workflows
+    async def insert_agent(self, agent: Agent) -> None:
+        """Raises `AlreadyExists` when the name is taken."""
+        ...
+
+    async def update_agent(self, agent: Agent, expected_version: int) -> bool:
+        """Writes every field of `agent`; False when the stored version is another."""
+        ...
+
+    async def delete_agent(self, agent_id: str) -> bool: ...
+
+    async def insert_workflow_version(self, version: WorkflowVersion) -> None:
+        """The caller has read the latest version in this transaction."""
+        ...
+
+    async def latest_workflow_version(self, name: str) -> WorkflowVersion | None: ...
+
+    # runs
+    async def insert_runs(self, new_runs: Sequence[NewRun]) -> list[ExistingRun | None]:
+        """For each: None when it was inserted, or the run that its idempotency key has made before."""
+        ...
+
+    async def put_inbox(self, items: Sequence[InboxItem]) -> None:
+        """Items for runs that do not exist (any more) are dropped."""
+        ...
+
+    async def claim_woken_runs(self, limit: int) -> list[WokenRun]: ...
+
+    async def load_runs(self, run_ids: Sequence[RunId]) -> list[tuple[RunRecord, list[StepState]]]: ...
+
+    async def write_transitions(self, transitions: Sequence[Transition]) -> set[RunId]:
+        """Writes all whose version did not move; the ids of the others are returned, and nothing of them is written."""
+        ...
+
+    async def take_due_timers(self, limit: int) -> int:
+        """Moves due timers into the inbox; how many."""
+        ...
+
+    async def next_timer(self) -> Instant | None: ...
+
+    # tasks
+    async def put_tasks(self, queued: Sequence[QueuedTask]) -> None:
+        """A task that is known already, whatever became of it, stays as it is."""
+        ...
+
+    async def claim_tasks(self, owner: str, limit: int) -> list[ClaimedTask]:
+        """Queued tasks whose agents have a free slot, and remote tasks that are due to be asked."""
+        ...
+
+    async def stop_tasks(self, owner: str, keys: Sequence[TaskKey]) -> list[StoppedTask]:
+        """A task that is not known yet leaves a tombstone, so that it is never called; it is not returned."""
+        ...
+
+    async def write_answers(self, owner: str, answers: Sequence[TaskAnswer]) -> set[TaskKey]:
+        """Keys of those that were not ours any more: nothing of them is written."""
+        ...
+
+    async def reclaim_tasks(self, owner: str) -> list[ClaimedTask]:
+        """
+        At start: tasks claimed by an earlier owner that is gone. Those marked `at_most_once` are returned and
+        end here; all others are queued again.
+        """
+        ...
+
+    async def next_poll(self) -> Instant | None: ...
+
+    async def put_exchanges(self, exchanges: Sequence[ExchangeRecord]) -> None: ...
+
+    async def delete_finished_runs(self, before: Instant, limit: int) -> int:
+        """Whole runs with all that belongs to them; how many."""
+        ...
+
+
+class Store(Protocol):
+    """Opened by `open_store`; closed by leaving its `async with`."""
+
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]: ...
+
+    # agents: lists are in the order of their names, `after` is the last name seen
+    async def agent(self, name_or_id: str) -> Agent | None: ...
+
+    async def agents(self, *, limit: int, after: str | None = None, protocol: str | None = None) -> list[Agent]: ...
+
+    # workflows: the latest version where none is named
+    async def workflow(self, name_or_id: str, version: int | None = None) -> WorkflowVersion | None: ...
+
+    async def workflows(self, *, limit: int, after: str | None = None) -> list[WorkflowVersion]: ...
+
+    async def workflow_versions(
+        self, workflow_id: str, *, limit: int, before: int | None = None
+    ) -> list[WorkflowVersion]: ...
+
+    # runs: newest first, `before` is the last id seen
+    async def run(self, run_id: RunId) -> tuple[RunRecord, list[StepState]] | None: ...
+
+    async def run_status(self, run_id: RunId) -> tuple[RunStatus, int] | None:
+        """Status and the number of the last event."""
+        ...
+
+    async def runs(
+        self,
+        *,
+        limit: int,
+        before: RunId | None = None,
+        status: RunStatus | None = None,
+        workflow: str | None = None,
+    ) -> list[RunRecord]:
+        """`workflow` is a name or an id."""
+        ...
+
+    async def events(self, run_id: RunId, *, after: int, limit: int) -> list[EventRecord]: ...
+
+    async def exchanges(
+        self, run_id: RunId, *, after: int, limit: int, step: str | None = None
+    ) -> list[tuple[int, bytes]]:
+        """(row, record), oldest first."""
+        ...
+
+    async def backlog(self) -> Backlog: ...
+
+    async def check(self) -> None:
+        """Raises `Unavailable` with the reason when the store cannot be used."""
+        ...

@@ -1,0 +1,45 @@
+"""Counts for the metrics, on a connection of their own: they may take long."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+
+from trunkline.stores.base import Backlog
+from trunkline.stores.sqlite.connection import connect, translated_errors
+from trunkline.stores.sqlite.driver import execute, first, rows
+
+# Runs that are under way though nothing will ever wake them: no input, no timer, no task that is not done.
+_WITHOUT_WAKE_REASON = """
+    SELECT count(*) FROM runs WHERE status IN ('PENDING', 'RUNNING')
+        AND NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.run_id = runs.id AND applied = 0)
+        AND NOT EXISTS (SELECT 1 FROM timers WHERE timers.run_id = runs.id)
+        AND NOT EXISTS (SELECT 1 FROM tasks WHERE task_id >= runs.id || '/' AND task_id < runs.id || '0'
+            AND status <> 'done')
+"""
+
+
+def count(path: Path) -> Backlog:
+    with translated_errors(), closing(connect(path)) as db:
+        # One snapshot, or a run could be counted in two places.
+        execute(db, "BEGIN")
+        tasks = {
+            status: _number(db, f"SELECT count(*) FROM tasks WHERE status = '{status}'")  # noqa: S608 - constants
+            for status in ("queued", "claimed", "remote")
+        }
+        return Backlog(
+            runs_by_status=dict(rows(db, "SELECT status, count(*) FROM runs GROUP BY status")),
+            queued_tasks=tasks["queued"],
+            claimed_tasks=tasks["claimed"],
+            remote_tasks=tasks["remote"],
+            inbox=_number(db, "SELECT count(*) FROM inbox WHERE applied = 0"),
+            timers=_number(db, "SELECT count(*) FROM timers"),
+            without_wake_reason=_number(db, _WITHOUT_WAKE_REASON),
+        )
+
+
+def _number(db: apsw.Connection, sql: str) -> int:
+    row = first(db, sql)
+    return 0 if row is None else row[0]

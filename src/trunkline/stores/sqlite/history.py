@@ -1,0 +1,40 @@
+"""What people read of a run: its events, and what was on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+
+from trunkline.ids import RunId
+from trunkline.stores.base import EventRecord, ExchangeRecord
+from trunkline.stores.sqlite.driver import execute_many, rows
+
+
+def events(db: apsw.Connection, run_id: RunId, *, after: int, limit: int) -> list[EventRecord]:
+    page = rows(
+        db,
+        "SELECT seq, type, at, data FROM events WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?",
+        (run_id, after, limit),
+    )
+    return [EventRecord(*row) for row in page]
+
+
+def put_exchanges(db: apsw.Connection, exchanges: Sequence[ExchangeRecord]) -> None:
+    execute_many(
+        db,
+        "INSERT INTO exchanges(run_id, step, attempt, record) VALUES (?, ?, ?, ?)",
+        ((exchange.run_id, exchange.step, exchange.attempt, exchange.record) for exchange in exchanges),
+    )
+
+
+def exchanges(
+    db: apsw.Connection, run_id: RunId, *, after: int, limit: int, step: str | None
+) -> list[tuple[int, bytes]]:
+    page = rows(
+        db,
+        "SELECT id, record FROM exchanges WHERE run_id = ?1 AND id > ?2 AND (?3 IS NULL OR step = ?3)"
+        " ORDER BY id LIMIT ?4",
+        (run_id, after, step, limit),
+    )
+    return [(row_id, record) for row_id, record in page]

@@ -1,0 +1,262 @@
+"""Runs and steps: how a state is written and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+import msgspec
+
+from trunkline.clock import Instant
+from trunkline.ids import RunId
+from trunkline.jsontypes import encode
+from trunkline.machine.state import RunStatus, StepState, WaitingFor
+from trunkline.messages import StepError
+from trunkline.stores.base import ExistingRun, NewRun, RunRecord, Transition
+from trunkline.stores.sqlite.driver import Row, Value, execute, execute_many, first, rows
+
+_errors: msgspec.json.Decoder[StepError] = msgspec.json.Decoder(StepError)
+_waits: msgspec.json.Decoder[WaitingFor] = msgspec.json.Decoder(WaitingFor)
+_contexts: msgspec.json.Decoder[dict[str, str]] = msgspec.json.Decoder(dict[str, str])
+
+_RUN_COLUMNS = (
+    "id, workflow_id, workflow_name, workflow_version, status, version, seq, input, correlation_id, created_at,"
+    " output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts"
+)
+_STEP_COLUMNS = (
+    "name, status, attempts, answered_failures, replies, protocol, context_id, remote_task_id, reply, input, output,"
+    " error, waiting_for, started_at, finished_at"
+)
+
+_SELECT_RUNS = f"SELECT {_RUN_COLUMNS} FROM runs"  # noqa: S608 - constants of this module
+_SELECT_STEPS = f"SELECT {_STEP_COLUMNS} FROM steps WHERE run_id = ? ORDER BY rowid"  # noqa: S608 - as above
+_UPSERT_STEP = f"""
+    INSERT INTO steps(run_id, {_STEP_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT(run_id, name) DO UPDATE SET
+        status = excluded.status, attempts = excluded.attempts, answered_failures = excluded.answered_failures,
+        replies = excluded.replies, protocol = excluded.protocol, context_id = excluded.context_id,
+        remote_task_id = excluded.remote_task_id, reply = excluded.reply, input = excluded.input,
+        output = excluded.output, error = excluded.error, waiting_for = excluded.waiting_for,
+        started_at = excluded.started_at, finished_at = excluded.finished_at
+"""  # noqa: S608 - as above
+_DELETE_RUN = (
+    # A task's id begins with its run's id and a slash; '0' is the character after the slash.
+    "DELETE FROM tasks WHERE task_id >= ?1 || '/' AND task_id < ?1 || '0'",
+    "DELETE FROM exchanges WHERE run_id = ?",
+    "DELETE FROM timers WHERE run_id = ?",
+    "DELETE FROM inbox WHERE run_id = ?",
+    "DELETE FROM events WHERE run_id = ?",
+    "DELETE FROM steps WHERE run_id = ?",
+    "DELETE FROM runs WHERE id = ?",
+)
+
+
+def insert_runs(db: apsw.Connection, runs: Sequence[NewRun]) -> list[ExistingRun | None]:
+    return [_insert_run(db, run) for run in runs]
+
+
+def _insert_run(db: apsw.Connection, run: NewRun) -> ExistingRun | None:
+    inserted = execute(
+        db,
+        "INSERT INTO runs(id, workflow_id, workflow_name, workflow_version, status, version, seq, input,"
+        " correlation_id, idempotency_key, request_digest, retry_of, paused, created_at)"
+        " VALUES (?, ?, ?, ?, 'PENDING', 0, 0, ?, ?, ?, ?, ?, 0, ?)"
+        " ON CONFLICT(workflow_id, idempotency_key) DO NOTHING",
+        (
+            run.id,
+            run.workflow_id,
+            run.workflow_name,
+            run.workflow_version,
+            run.input,
+            run.correlation_id,
+            run.idempotency_key,
+            run.request_digest,
+            run.retry_of,
+            run.created_at,
+        ),
+    )
+    if inserted == 1:
+        return None
+    ((run_id, digest),) = rows(
+        db,
+        "SELECT id, request_digest FROM runs WHERE workflow_id = ? AND idempotency_key = ?",
+        (run.workflow_id, run.idempotency_key),
+    )
+    return ExistingRun(RunId(run_id), digest)
+
+
+def write_transitions(db: apsw.Connection, transitions: Sequence[Transition]) -> set[RunId]:
+    moved: set[RunId] = set()
+    steps: list[tuple[Value, ...]] = []
+    events: list[tuple[Value, ...]] = []
+    applied: list[tuple[int]] = []
+    for transition in transitions:
+        run_id = transition.state.id
+        if not _update_run(db, transition):
+            moved.add(run_id)
+            continue
+        steps.extend(_step_row(run_id, step) for step in transition.changed_steps)
+        events.extend((run_id, event.seq, event.type, event.at, event.data) for event in transition.events)
+        applied.extend((row,) for row in transition.applied)
+        _write_timers(db, transition)
+    execute_many(db, _UPSERT_STEP, steps)
+    execute_many(db, "INSERT INTO events(run_id, seq, type, at, data) VALUES (?, ?, ?, ?, ?)", events)
+    # The row stays, so that a duplicate finds it; what it said is in the state now.
+    execute_many(db, "UPDATE inbox SET applied = 1, payload = x'' WHERE id = ?", applied)
+    return moved
+
+
+def _update_run(db: apsw.Connection, transition: Transition) -> bool:
+    state = transition.state
+    changed = execute(
+        db,
+        "UPDATE runs SET status = ?, version = ?, seq = ?, output = ?, error = ?, paused = ?, contexts = ?,"
+        " cancel_requested_at = ?, started_at = ?, finished_at = ? WHERE id = ? AND version = ?",
+        (
+            state.status,
+            state.version,
+            state.seq,
+            state.output,
+            _json(state.error),
+            state.paused,
+            encode(state.contexts) if state.contexts else None,
+            state.cancel_requested_at,
+            state.started_at,
+            state.finished_at,
+            state.id,
+            transition.expected_version,
+        ),
+    )
+    return changed == 1
+
+
+def _write_timers(db: apsw.Connection, transition: Transition) -> None:
+    if transition.timers:
+        execute_many(
+            db,
+            "INSERT INTO timers(run_id, key, due, payload) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT(run_id, key) DO UPDATE SET due = excluded.due, payload = excluded.payload",
+            ((timer.run_id, timer.key, timer.due, timer.payload) for timer in transition.timers),
+        )
+    if transition.dropped_timers:
+        execute_many(
+            db,
+            "DELETE FROM timers WHERE run_id = ? AND key = ?",
+            ((transition.state.id, key) for key in transition.dropped_timers),
+        )
+
+
+def _json(value: object) -> bytes | None:
+    return None if value is None else encode(value)
+
+
+def _step_row(run_id: RunId, step: StepState) -> tuple[Value, ...]:
+    return (
+        run_id,
+        step.name,
+        step.status,
+        step.attempts,
+        step.answered_failures,
+        step.replies,
+        step.protocol,
+        step.context_id,
+        step.remote_task_id,
+        step.reply,
+        step.input,
+        step.output,
+        _json(step.error),
+        _json(step.waiting_for),
+        step.started_at,
+        step.finished_at,
+    )
+
+
+def load_runs(db: apsw.Connection, run_ids: Sequence[RunId]) -> list[tuple[RunRecord, list[StepState]]]:
+    loaded: list[tuple[RunRecord, list[StepState]]] = []
+    for run_id in run_ids:
+        row = first(db, f"{_SELECT_RUNS} WHERE id = ?", (run_id,))
+        if row is not None:
+            steps = rows(db, _SELECT_STEPS, (run_id,))
+            loaded.append((_run_record(row), [_step_state(step) for step in steps]))
+    return loaded
+
+
+def run_status(db: apsw.Connection, run_id: RunId) -> tuple[RunStatus, int] | None:
+    row = first(db, "SELECT status, seq FROM runs WHERE id = ?", (run_id,))
+    return None if row is None else (row[0], row[1])
+
+
+def list_runs(
+    db: apsw.Connection, *, limit: int, before: RunId | None, status: RunStatus | None, workflow: str | None
+) -> list[RunRecord]:
+    conditions: list[str] = []
+    values: list[Value] = []
+    for condition, value in (("id < ?", before), ("status = ?", status)):
+        if value is not None:
+            conditions.append(condition)
+            values.append(value)
+    if workflow is not None:
+        # By name, so that the index serves both.
+        conditions.append("workflow_name = coalesce((SELECT name FROM workflows WHERE id = ?), ?)")
+        values += [workflow, workflow]
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    page = rows(db, f"{_SELECT_RUNS}{where} ORDER BY id DESC LIMIT ?", (*values, limit))
+    return [_run_record(row) for row in page]
+
+
+def delete_finished_runs(db: apsw.Connection, before: Instant, limit: int) -> int:
+    old = list(rows(db, "SELECT id FROM runs WHERE finished_at < ? ORDER BY finished_at LIMIT ?", (before, limit)))
+    for statement in _DELETE_RUN:
+        execute_many(db, statement, old)
+    return len(old)
+
+
+def _run_record(row: Row) -> RunRecord:
+    (
+        run_id, workflow_id, workflow_name, workflow_version, status, version, seq, input_, correlation_id, created_at,
+        output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts,
+    ) = row  # fmt: skip
+    return RunRecord(
+        id=run_id,
+        workflow_id=workflow_id,
+        workflow_name=workflow_name,
+        workflow_version=workflow_version,
+        status=status,
+        version=version,
+        seq=seq,
+        input=input_,
+        correlation_id=correlation_id,
+        created_at=created_at,
+        output=output,
+        error=None if error is None else _errors.decode(error),
+        paused=bool(paused),
+        retry_of=retry_of,
+        cancel_requested_at=cancel_requested_at,
+        started_at=started_at,
+        finished_at=finished_at,
+        contexts={} if contexts is None else _contexts.decode(contexts),
+    )
+
+
+def _step_state(row: Row) -> StepState:
+    (
+        name, status, attempts, answered_failures, replies, protocol, context_id, remote_task_id, reply, input_,
+        output, error, waiting_for, started_at, finished_at,
+    ) = row  # fmt: skip
+    return StepState(
+        name=name,
+        status=status,
+        attempts=attempts,
+        answered_failures=answered_failures,
+        replies=replies,
+        protocol=protocol,
+        context_id=context_id,
+        remote_task_id=remote_task_id,
+        reply=reply,
+        input=input_,
+        output=output,
+        error=None if error is None else _errors.decode(error),
+        waiting_for=None if waiting_for is None else _waits.decode(waiting_for),
+        started_at=started_at,
+        finished_at=finished_at,
+    )

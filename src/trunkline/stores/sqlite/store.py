@@ -1,0 +1,233 @@
+"""
+The SQLite store: one writer, one reader, one process.
+
+Statements run on the event loop's own thread, where each costs a few microseconds; only the commit, which waits
+for the disk, runs in a thread. So whoever needs many rows written asks for them in one transaction.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
+
+import apsw
+
+from trunkline.agents import Agent
+from trunkline.clock import Clock, Instant, SystemClock
+from trunkline.ids import RunId
+from trunkline.machine.state import RunStatus, StepState
+from trunkline.stores.base import (
+    Backlog,
+    ClaimedTask,
+    EventRecord,
+    ExchangeRecord,
+    ExistingRun,
+    InboxItem,
+    NewRun,
+    QueuedTask,
+    RunRecord,
+    StoppedTask,
+    TaskAnswer,
+    TaskKey,
+    Transition,
+    WokenRun,
+    WorkflowVersion,
+)
+from trunkline.stores.sqlite import agents, backlog, history, inbox, runs, tasks, workflows
+from trunkline.stores.sqlite.connection import check_library, connect, owned, translated_errors
+from trunkline.stores.sqlite.driver import execute, first
+from trunkline.stores.sqlite.migrate import upgrade
+
+
+class SqliteTransaction:
+    """Delegates each method to the module that has its SQL."""
+
+    def __init__(self, db: apsw.Connection, now: Instant) -> None:
+        self._db = db
+        self.now = now
+
+    async def insert_agent(self, agent: Agent) -> None:
+        agents.insert_agent(self._db, agent)
+
+    async def update_agent(self, agent: Agent, expected_version: int) -> bool:
+        return agents.update_agent(self._db, agent, expected_version)
+
+    async def delete_agent(self, agent_id: str) -> bool:
+        return agents.delete_agent(self._db, agent_id)
+
+    async def insert_workflow_version(self, version: WorkflowVersion) -> None:
+        workflows.insert_workflow_version(self._db, version)
+
+    async def latest_workflow_version(self, name: str) -> WorkflowVersion | None:
+        return workflows.latest_workflow_version(self._db, name)
+
+    async def insert_runs(self, new_runs: Sequence[NewRun]) -> list[ExistingRun | None]:
+        return runs.insert_runs(self._db, new_runs)
+
+    async def put_inbox(self, items: Sequence[InboxItem]) -> None:
+        inbox.put_inbox(self._db, items)
+
+    async def claim_woken_runs(self, limit: int) -> list[WokenRun]:
+        return inbox.claim_woken_runs(self._db, limit)
+
+    async def load_runs(self, run_ids: Sequence[RunId]) -> list[tuple[RunRecord, list[StepState]]]:
+        return runs.load_runs(self._db, run_ids)
+
+    async def write_transitions(self, transitions: Sequence[Transition]) -> set[RunId]:
+        return runs.write_transitions(self._db, transitions)
+
+    async def take_due_timers(self, limit: int) -> int:
+        return inbox.take_due_timers(self._db, self.now, limit)
+
+    async def next_timer(self) -> Instant | None:
+        return inbox.next_timer(self._db)
+
+    async def put_tasks(self, queued: Sequence[QueuedTask]) -> None:
+        tasks.put_tasks(self._db, queued)
+
+    async def claim_tasks(self, owner: str, limit: int) -> list[ClaimedTask]:
+        return tasks.claim_tasks(self._db, owner, self.now, limit)
+
+    async def stop_tasks(self, owner: str, keys: Sequence[TaskKey]) -> list[StoppedTask]:
+        return tasks.stop_tasks(self._db, owner, keys)
+
+    async def write_answers(self, owner: str, answers: Sequence[TaskAnswer]) -> set[TaskKey]:
+        return tasks.write_answers(self._db, owner, answers)
+
+    async def reclaim_tasks(self, owner: str) -> list[ClaimedTask]:
+        return tasks.reclaim_tasks(self._db, owner, self.now)
+
+    async def next_poll(self) -> Instant | None:
+        return tasks.next_poll(self._db)
+
+    async def put_exchanges(self, exchanges: Sequence[ExchangeRecord]) -> None:
+        history.put_exchanges(self._db, exchanges)
+
+    async def delete_finished_runs(self, before: Instant, limit: int) -> int:
+        return runs.delete_finished_runs(self._db, before, limit)
+
+
+class SqliteStore:
+    def __init__(self, writer: apsw.Connection, reader: apsw.Connection, path: Path, clock: Clock) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._path = path
+        self._clock = clock
+        self._turn = asyncio.Lock()
+        self._committer = ThreadPoolExecutor(1, thread_name_prefix="sqlite-commit")
+        self._counting = asyncio.Lock()
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncGenerator[SqliteTransaction]:
+        async with self._turn:
+            with translated_errors():
+                execute(self._writer, "BEGIN IMMEDIATE")
+                try:
+                    yield SqliteTransaction(self._writer, self._clock.now())
+                except BaseException:
+                    self._roll_back()
+                    raise
+                await self._commit()
+
+    async def _commit(self) -> None:
+        # Whatever happens to the caller, the writer is not given to the next one before the disk has answered.
+        loop = asyncio.get_running_loop()
+        commit = loop.run_in_executor(self._committer, execute, self._writer, "COMMIT")
+        cancelled: asyncio.CancelledError | None = None
+        while not commit.done():
+            try:
+                await asyncio.shield(commit)
+            except asyncio.CancelledError as exc:
+                cancelled = exc
+            except apsw.Error:
+                break
+        try:
+            commit.result()
+        except BaseException:
+            self._roll_back()
+            raise
+        if cancelled is not None:
+            raise cancelled
+
+    def _roll_back(self) -> None:
+        # SQLite has rolled back by itself after some errors (a full disk): then there is no transaction to end.
+        if self._writer.in_transaction:
+            execute(self._writer, "ROLLBACK")
+
+    async def agent(self, name_or_id: str) -> Agent | None:
+        return agents.agent(self._reader, name_or_id)
+
+    async def agents(self, *, limit: int, after: str | None = None, protocol: str | None = None) -> list[Agent]:
+        return agents.agents(self._reader, limit=limit, after=after, protocol=protocol)
+
+    async def workflow(self, name_or_id: str, version: int | None = None) -> WorkflowVersion | None:
+        return workflows.workflow(self._reader, name_or_id, version)
+
+    async def workflows(self, *, limit: int, after: str | None = None) -> list[WorkflowVersion]:
+        return workflows.workflows(self._reader, limit=limit, after=after)
+
+    async def workflow_versions(
+        self, workflow_id: str, *, limit: int, before: int | None = None
+    ) -> list[WorkflowVersion]:
+        return workflows.workflow_versions(self._reader, workflow_id, limit=limit, before=before)
+
+    async def run(self, run_id: RunId) -> tuple[RunRecord, list[StepState]] | None:
+        # One statement after the other on one thread, but a commit may fall between: one snapshot for both.
+        execute(self._reader, "BEGIN")
+        try:
+            found = runs.load_runs(self._reader, [run_id])
+        finally:
+            execute(self._reader, "COMMIT")
+        return found[0] if found else None
+
+    async def run_status(self, run_id: RunId) -> tuple[RunStatus, int] | None:
+        return runs.run_status(self._reader, run_id)
+
+    async def runs(
+        self,
+        *,
+        limit: int,
+        before: RunId | None = None,
+        status: RunStatus | None = None,
+        workflow: str | None = None,
+    ) -> list[RunRecord]:
+        return runs.list_runs(self._reader, limit=limit, before=before, status=status, workflow=workflow)
+
+    async def events(self, run_id: RunId, *, after: int, limit: int) -> list[EventRecord]:
+        return history.events(self._reader, run_id, after=after, limit=limit)
+
+    async def exchanges(
+        self, run_id: RunId, *, after: int, limit: int, step: str | None = None
+    ) -> list[tuple[int, bytes]]:
+        return history.exchanges(self._reader, run_id, after=after, limit=limit, step=step)
+
+    async def backlog(self) -> Backlog:
+        # Counting can take long where there are many runs: a thread and a connection of its own.
+        async with self._counting:
+            return await asyncio.to_thread(backlog.count, self._path)
+
+    async def check(self) -> None:
+        with translated_errors():
+            first(self._reader, "SELECT version_num FROM alembic_version")
+
+    def close(self) -> None:
+        self._committer.shutdown()
+        self._reader.close()
+        self._writer.close()
+
+
+@asynccontextmanager
+async def open_sqlite(path: Path, *, clock: Clock | None = None) -> AsyncGenerator[SqliteStore]:
+    """Takes the file for this process alone, brings its schema up to date, and gives it back at the end."""
+    check_library()
+    with ExitStack() as stack:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stack.enter_context(owned(path))
+        writer = connect(path)
+        upgrade(writer)
+        store = SqliteStore(writer, connect(path), path, clock or SystemClock())
+        stack.callback(store.close)
+        yield store

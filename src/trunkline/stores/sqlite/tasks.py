@@ -1,0 +1,160 @@
+"""Tasks: what the bridge has taken in, who holds it, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+import msgspec
+
+from trunkline.clock import Instant
+from trunkline.messages import AgentTask
+from trunkline.stores.base import ClaimedTask, QueuedTask, StoppedTask, TaskAnswer, TaskKey
+from trunkline.stores.sqlite.driver import Row, execute, execute_many, first, rows
+
+_tasks: msgspec.json.Decoder[AgentTask] = msgspec.json.Decoder(AgentTask)
+
+_CLAIM_COLUMNS = "task_id, attempt, payload, epoch, remote_task_id, deadline, polls"
+
+# The distinct agents of the queue by skipping from one to the next: the queue's length does not matter.
+_QUEUED_AGENTS = """
+    WITH RECURSIVE queued(agent) AS (
+        SELECT min(agent) FROM tasks WHERE status = 'queued'
+        UNION ALL
+        SELECT (SELECT min(agent) FROM tasks WHERE status = 'queued' AND agent > queued.agent)
+        FROM queued WHERE queued.agent IS NOT NULL
+    )
+    SELECT queued.agent, agents.max_concurrency,
+        (SELECT count(*) FROM tasks WHERE status IN ('claimed', 'remote') AND tasks.agent = queued.agent)
+    FROM queued LEFT JOIN agents ON agents.name = queued.agent WHERE queued.agent IS NOT NULL
+"""
+_CLAIM_QUEUED = f"""
+    UPDATE tasks SET status = 'claimed', owner = ?, epoch = epoch + 1 WHERE id IN
+        (SELECT id FROM tasks WHERE status = 'queued' AND agent = ? ORDER BY id LIMIT ?)
+    RETURNING {_CLAIM_COLUMNS}
+"""  # noqa: S608 - constants of this module
+_CLAIM_DUE = f"""
+    UPDATE tasks SET status = 'claimed', owner = ?, epoch = epoch + 1 WHERE id IN
+        (SELECT id FROM tasks WHERE status = 'remote' AND poll_at <= ? ORDER BY poll_at LIMIT ?)
+    RETURNING {_CLAIM_COLUMNS}
+"""  # noqa: S608 - as above
+
+
+def put_tasks(db: apsw.Connection, tasks: Sequence[QueuedTask]) -> None:
+    execute_many(
+        db,
+        "INSERT INTO tasks(task_id, attempt, run_id, agent, status, at_most_once, payload)"
+        " VALUES (?, ?, ?, ?, 'queued', ?, ?) ON CONFLICT(task_id, attempt) DO NOTHING",
+        (
+            (item.task.task_id, item.task.attempt, item.task.run_id, item.task.agent, item.task.at_most_once, item.payload)
+            for item in tasks
+        ),
+    )
+
+
+def claim_tasks(db: apsw.Connection, owner: str, now: Instant, limit: int) -> list[ClaimedTask]:
+    claimed = [_claim(row) for row in rows(db, _CLAIM_DUE, (owner, now, limit))]
+    for agent, most, busy in list(rows(db, _QUEUED_AGENTS)):
+        room = limit - len(claimed)
+        # An agent that is not registered has no slots; its tasks go on to fail with that reason.
+        free = room if most is None else min(room, most - busy)
+        if free > 0:
+            claimed.extend(_claim(row) for row in rows(db, _CLAIM_QUEUED, (owner, agent, free)))
+    return claimed
+
+
+def _claim(row: Row) -> ClaimedTask:
+    task_id, attempt, payload, epoch, remote_task_id, deadline, polls = row
+    return ClaimedTask(
+        key=TaskKey(task_id, attempt),
+        task=_tasks.decode(payload),
+        epoch=epoch,
+        remote_task_id=remote_task_id,
+        deadline=deadline,
+        polls=polls,
+    )
+
+
+def stop_tasks(db: apsw.Connection, owner: str, keys: Sequence[TaskKey]) -> list[StoppedTask]:
+    stopped = (_stop(db, owner, key) for key in keys)
+    return [task for task in stopped if task is not None]
+
+
+def _stop(db: apsw.Connection, owner: str, key: TaskKey) -> StoppedTask | None:
+    row = first(
+        db,
+        f"SELECT status, {_CLAIM_COLUMNS} FROM tasks WHERE task_id = ? AND attempt = ?",  # noqa: S608 - constants only
+        (key.task_id, key.attempt),
+    )
+    if row is None:
+        execute(
+            db,
+            "INSERT INTO tasks(task_id, attempt, run_id, agent, status, at_most_once, payload)"
+            " VALUES (?, ?, '', '', 'done', 0, x'')",
+            (key.task_id, key.attempt),
+        )
+        return None
+    was, *columns = row
+    if columns[2] == b"":  # a tombstone
+        return None
+    claim = _claim(tuple(columns))
+    if was == "queued":
+        execute(db, "UPDATE tasks SET status = 'done' WHERE task_id = ? AND attempt = ?", (key.task_id, key.attempt))
+    elif was == "remote":
+        execute(
+            db,
+            "UPDATE tasks SET status = 'claimed', owner = ?, epoch = epoch + 1 WHERE task_id = ? AND attempt = ?",
+            (owner, key.task_id, key.attempt),
+        )
+        claim = msgspec.structs.replace(claim, epoch=claim.epoch + 1)
+    return StoppedTask(claim=claim, was=was)
+
+
+def write_answers(db: apsw.Connection, owner: str, answers: Sequence[TaskAnswer]) -> set[TaskKey]:
+    lost: set[TaskKey] = set()
+    for answer in answers:
+        changed = execute(
+            db,
+            "UPDATE tasks SET status = ?, poll_at = ?, polls = ?, deadline = ?, result = ?,"
+            " remote_task_id = coalesce(?, remote_task_id)"
+            " WHERE task_id = ? AND attempt = ? AND epoch = ? AND owner = ? AND status = 'claimed'",
+            (
+                "done" if answer.poll_at is None else "remote",
+                answer.poll_at,
+                answer.polls,
+                answer.deadline,
+                answer.result,
+                answer.remote_task_id,
+                answer.key.task_id,
+                answer.key.attempt,
+                answer.epoch,
+                owner,
+            ),
+        )
+        if changed == 0:
+            lost.add(answer.key)
+    return lost
+
+
+def reclaim_tasks(db: apsw.Connection, owner: str, now: Instant) -> list[ClaimedTask]:
+    # What the agent has taken is asked for, never sent again.
+    execute(
+        db,
+        "UPDATE tasks SET status = 'remote', poll_at = ? WHERE status = 'claimed' AND owner <> ?"
+        " AND remote_task_id IS NOT NULL",
+        (now, owner),
+    )
+    ended = rows(
+        db,
+        "UPDATE tasks SET status = 'done' WHERE status = 'claimed' AND owner <> ? AND at_most_once = 1"
+        f" RETURNING {_CLAIM_COLUMNS}",
+        (owner,),
+    )
+    unknown = [_claim(row) for row in ended]
+    execute(db, "UPDATE tasks SET status = 'queued' WHERE status = 'claimed' AND owner <> ?", (owner,))
+    return unknown
+
+
+def next_poll(db: apsw.Connection) -> Instant | None:
+    row = first(db, "SELECT min(poll_at) FROM tasks WHERE status = 'remote'")
+    return None if row is None else row[0]

@@ -1,0 +1,77 @@
+"""
+The metrics, all in one place.
+
+Children are kept by those who count often: looking a label up costs more than counting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+_TRANSLATION_BUCKETS = (0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.005, 0.01, 0.1)
+_STEP_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
+
+
+class Metrics:
+    """One set for one process."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        r = self.registry
+        # the seeds' three
+        self.protocol_requests = Counter(
+            "agent_protocol_requests_total", "Total agent requests by protocol", ["protocol", "agent_name"], registry=r
+        )
+        self.translation_seconds = Histogram(
+            "protocol_translation_duration_seconds",
+            "Time spent translating protocols",
+            ["protocol", "direction"],
+            buckets=_TRANSLATION_BUCKETS,
+            registry=r,
+        )
+        self.translation_errors = Counter(
+            "protocol_translation_errors_total",
+            "Protocol translation errors",
+            ["protocol", "direction", "error_type"],
+            registry=r,
+        )
+        # ours
+        self.runs_started = Counter("trunkline_runs_started_total", "Runs accepted", registry=r)
+        self.runs_finished = Counter(
+            "trunkline_runs_finished_total", "Runs that reached a final state", ["status"], registry=r
+        )
+        self.attempts = Counter(
+            "trunkline_attempts_total", "Calls of agents by what became of them", ["outcome"], registry=r
+        )
+        self.step_seconds = Histogram(
+            "trunkline_step_duration_seconds",
+            "From a step's first attempt to its end",
+            ["status"],
+            buckets=_STEP_BUCKETS,
+            registry=r,
+        )
+        self.calls_in_flight = Gauge("trunkline_calls_in_flight", "Agent calls under way", registry=r)
+        self.turn_seconds = Histogram(
+            "trunkline_commit_duration_seconds", "One turn of the commit loop, commit included", registry=r
+        )
+        self._runs = Gauge("trunkline_runs", "Runs in the store by status", ["status"], registry=r)
+        self._queue_depth = Gauge("trunkline_queue_depth", "What waits, by queue", ["queue"], registry=r)
+        self._without_wake_reason = Gauge(
+            "trunkline_rows_without_wake_reason",
+            "Unfinished runs that nothing will ever wake; anything but 0 is a bug",
+            registry=r,
+        )
+
+    def show_backlog(
+        self, runs_by_status: Mapping[str, int], queues: Mapping[str, int], without_wake_reason: int
+    ) -> None:
+        for status, number in runs_by_status.items():
+            self._runs.labels(status).set(number)
+        for queue, number in queues.items():
+            self._queue_depth.labels(queue).set(number)
+        self._without_wake_reason.set(without_wake_reason)
+
+    def render(self) -> bytes:
+        return generate_latest(self.registry)

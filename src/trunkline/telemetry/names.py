@@ -1,0 +1,31 @@
+"""The names of log events: one list, so that a dashboard can rely on them."""
+
+# the seeds' own
+HTTP_CALL = "http_call"
+PROTOCOL_REQUEST_TRANSLATION = "protocol_request_translation"
+PROTOCOL_RESPONSE_TRANSLATION = "protocol_response_translation"
+PROTOCOL_TRANSLATION_ERROR = "protocol_translation_error"
+OUTPUT_EXTRACTED = "output_extracted"
+
+# calls
+CALL_FAILED = "call_failed"
+CALL_CRASHED = "call_crashed"
+AGENT_WARNING = "agent_warning"
+ANSWER_TOO_LATE = "answer_too_late"
+CANCEL_NOT_CONFIRMED = "cancel_not_confirmed"
+DIALECT_DECIDED = "dialect_decided"
+
+# runs
+RUN_STARTED = "run_started"
+RUN_FINISHED = "run_finished"
+RUN_POISONED = "run_poisoned"
+INPUT_UNREADABLE = "input_unreadable"
+
+# the process
+READY = "ready"
+STOPPING = "stopping"
+CALLS_ABANDONED = "calls_abandoned"
+TASKS_RECLAIMED = "tasks_reclaimed"
+RUNS_DELETED = "runs_deleted"
+STORE_UNAVAILABLE = "store_unavailable"
+TURN_FAILED = "turn_failed"

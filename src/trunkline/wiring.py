@@ -1,0 +1,182 @@
+"""
+The composition root: settings become objects.
+
+The one module that names a backend.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+import structlog
+import uvloop
+from starlette.types import ASGIApp
+
+from trunkline.api.app import Services, create_app
+from trunkline.api.server import base_url, listen, serving
+from trunkline.api.services import OK, Limits
+from trunkline.bridge.calls import Calls
+from trunkline.bridge.dialects import Dialects
+from trunkline.bridge.health import HealthCheck
+from trunkline.bridge.invoke import AgentInvoker
+from trunkline.bridge.partners import Partners
+from trunkline.bridge.transports.guard import AddressPolicy
+from trunkline.bridge.transports.https import HttpTransport
+from trunkline.bridge.worker import Answers, Claims
+from trunkline.brokers.memory import MemoryBroker
+from trunkline.clock import Clock, SystemClock
+from trunkline.errors import NotAllowed, Unavailable
+from trunkline.executor.driver import Driver
+from trunkline.executor.inbox import take_results
+from trunkline.executor.retention import Retention
+from trunkline.executor.states import RunStates
+from trunkline.executor.timers import Timers
+from trunkline.ids import new_id
+from trunkline.services.commits import CommitLoop
+from trunkline.services.directory import AgentDirectory
+from trunkline.services.intake import Intake
+from trunkline.services.registry import Registry
+from trunkline.services.runs import Runs
+from trunkline.services.vault import Vault, load_key
+from trunkline.services.watch import Watchers
+from trunkline.services.workflows import Workflows
+from trunkline.settings import Settings, is_loopback
+from trunkline.stores.base import Store, Transaction
+from trunkline.stores.sqlite import open_sqlite
+from trunkline.telemetry import names
+from trunkline.telemetry.logs import configure_logs
+from trunkline.telemetry.metrics import Metrics
+
+log = structlog.stdlib.get_logger()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Embedded:
+    """The whole system in one process."""
+
+    app: ASGIApp
+    services: Services
+
+
+@asynccontextmanager
+async def open_embedded(settings: Settings, *, clock: Clock | None = None) -> AsyncGenerator[Embedded]:
+    """Runs everything but the HTTP server while the block runs. At its end calls under way may end first."""
+    clock = clock or SystemClock()
+    async with AsyncExitStack() as stack:
+        store: Store = await stack.enter_async_context(open_sqlite(settings.sqlite_path, clock=clock))
+        policy = AddressPolicy(settings.allowed_networks, allow_loopback=True)
+        transport = await stack.enter_async_context(
+            HttpTransport(policy, max_answer_bytes=settings.max_answer_bytes)
+        )
+        metrics = Metrics()
+        watchers = Watchers()
+        stopping = asyncio.Event()
+        # A new owner for each start: claims of an earlier one belong to a process that is gone.
+        owner = new_id()
+
+        directory = AgentDirectory(store, clock)
+        configured = settings.secret_key.get_secret_value() if settings.secret_key is not None else None
+        registry = Registry(store, Vault(load_key(configured, settings.key_file)), directory)
+        workflows = Workflows(store, directory)
+
+        commits = CommitLoop(store, clock)
+        broker: MemoryBroker[Transaction] = MemoryBroker()
+        partners = Partners(Dialects(transport, registry, clock), registry)
+        calls = Calls(AgentInvoker(transport, partners, directory, clock, metrics), metrics)
+        calls.on_finish(commits.ring)
+        intake = Intake(commits)
+        timers = Timers()
+        driver = Driver(broker, RunStates(workflows), timers, watchers, metrics)
+        claims = Claims(broker, calls, owner)
+        commits.carry([intake, Answers(broker, calls, owner), timers, driver, claims])
+        broker.deliver_results_to(take_results)
+        broker.deliver_tasks_to(claims.take_tasks)
+
+        services = Services(
+            registry=registry,
+            workflows=workflows,
+            runs=Runs(store, workflows, intake, watchers, clock, metrics),
+            check_health=HealthCheck(transport, partners, clock),
+            readiness=_Readiness(store, commits),
+            metrics=_Rendering(store, metrics),
+            limits=Limits(max_body_bytes=settings.max_body_bytes),
+            stopping=stopping,
+        )
+        async with store.transaction() as tx:
+            await claims.reclaim(tx)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(commits.run())
+            group.create_task(Retention(store, settings.retention).run(stopping))
+            try:
+                yield Embedded(app=create_app(services), services=services)
+            finally:
+                stopping.set()
+                claims.close()
+                abandoned = await calls.drain(settings.stop_timeout.total_seconds())
+                if abandoned:
+                    log.warning(names.CALLS_ABANDONED, calls=abandoned)
+                commits.stop()
+
+
+class _Readiness:
+    def __init__(self, store: Store, commits: CommitLoop) -> None:
+        self._store = store
+        self._commits = commits
+
+    async def __call__(self) -> Mapping[str, str]:
+        try:
+            await self._store.check()
+        except Unavailable as exc:
+            return {"store": exc.message}
+        return {"store": self._commits.trouble or OK}
+
+
+class _Rendering:
+    """The metrics with the backlog as it is now."""
+
+    def __init__(self, store: Store, metrics: Metrics) -> None:
+        self._store = store
+        self._metrics = metrics
+
+    async def __call__(self) -> bytes:
+        backlog = await self._store.backlog()
+        queues = {
+            "inbox": backlog.inbox,
+            "timers": backlog.timers,
+            "tasks_queued": backlog.queued_tasks,
+            "tasks_claimed": backlog.claimed_tasks,
+            "tasks_remote": backlog.remote_tasks,
+        }
+        self._metrics.show_backlog(backlog.runs_by_status, queues, backlog.without_wake_reason)
+        return self._metrics.render()
+
+
+def run_embedded(settings: Settings) -> int:
+    """Runs everything until SIGTERM or Ctrl-C; prints the base URL when it is ready to take work."""
+    configure_logs(settings.log_level, settings.log_format)
+    if not is_loopback(settings.host):
+        raise NotAllowed(
+            f"Trunkline refuses to listen on {settings.host}: anybody who reaches it could run workflows.",
+            fix="Listen on 127.0.0.1 and put a proxy with authentication before it.",
+        )
+    uvloop.run(_serve_embedded(settings))
+    return 0
+
+
+async def _serve_embedded(settings: Settings) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    with listen(settings.host, settings.port) as listener:
+        async with open_embedded(settings) as system, serving(system.app, listener):
+            url = base_url(listener)
+            log.info(names.READY, url=url)
+            print(url, flush=True)  # noqa: T201 - the one line on stdout that scripts wait for
+            await stop.wait()
+            log.info(names.STOPPING)
+            system.services.stopping.set()
