@@ -7,6 +7,7 @@ otherwise).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeVar
 
 import msgspec
@@ -91,15 +92,17 @@ def _too_deep() -> BrokenBody:
 
 
 def _check_depth(value: Json) -> None:
-    level: list[Json] = [value]
-    depth = 0
-    while level := [child for node in level for child in _children(node)]:
-        depth += 1
-        if depth > MAX_DEPTH:
-            raise _too_deep()
+    level = _containers([value])
+    for _ in range(MAX_DEPTH):
+        level = [inner for outer in level for inner in _containers(_values(outer))]
+        if not level:
+            return
+    raise _too_deep()
 
 
-def _children(node: Json) -> list[Json]:
-    if isinstance(node, dict):
-        return list(node.values())
-    return node if isinstance(node, list) else []
+def _containers(values: Iterable[Json]) -> list[JsonObject | list[Json]]:
+    return [value for value in values if isinstance(value, dict | list)]
+
+
+def _values(container: JsonObject | list[Json]) -> Iterable[Json]:
+    return container.values() if isinstance(container, dict) else container

@@ -14,6 +14,7 @@ from trunkline.api.correlation import HEADER
 from trunkline.api.schemas import (
     AgentCreate,
     AgentPatch,
+    JsonRpcProtocolConfig,
     Problem,
     ReplyRequest,
     ResolveRequest,
@@ -35,14 +36,19 @@ TAGS = [
 ]
 # Named by reference only: the operations that take them read their bodies by themselves.
 _REFERENCED: tuple[type[BaseModel], ...] = (
-    AgentCreate, AgentPatch, ReplyRequest, ResolveRequest, RetryRequest, Problem,
+    AgentCreate, AgentPatch, JsonRpcProtocolConfig, ReplyRequest, ResolveRequest, RetryRequest, Problem,
 )  # fmt: skip
+# The framework's own shapes of an invalid request, which is never answered.
+_UNUSED = ("HTTPValidationError", "ValidationError")
 _CORRELATION_PARAMETER: JsonObject = {
     "name": HEADER,
     "in": "header",
     "required": False,
-    "description": "An id under which logs, agents and answers know this request; left out: one is made.",
-    "schema": {"type": "string", "pattern": "^[!-~]{1,128}$"},
+    "description": (
+        "An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. "
+        "Left out, or anything else: one is made."
+    ),
+    "schema": {"type": "string"},
 }
 
 
@@ -56,8 +62,7 @@ def build_openapi(app: FastAPI) -> JsonObject:
     components = _object(document.setdefault("components", {}))
     schemas = _object(components.setdefault("schemas", {}))
     schemas.update(_referenced_schemas())
-    # The framework's own shape of an invalid request, which is never answered.
-    for unused in ("HTTPValidationError", "ValidationError"):
+    for unused in _UNUSED:
         schemas.pop(unused, None)
     for path in _object(document["paths"]).values():
         for operation in _object(path).values():
@@ -73,6 +78,10 @@ def _complete(operation: JsonObject) -> None:
         parameter_ = _object(parameter)
         parameter_["schema"] = _without_null(_object(parameter_["schema"]))
     parameters.append(_CORRELATION_PARAMETER)
+    responses = _object(operation["responses"])
+    # Added by the framework wherever there is a parameter, also where any value of it is valid.
+    if _UNUSED[0] in str(responses.get("422")):
+        del responses["422"]
 
 
 def _without_null(schema: JsonObject) -> JsonObject:

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from trunkline.agents import Agent
 from trunkline.api.bodies import decode_object, read_body
 from trunkline.api.operations import ETAG, JSON, LOCATION, add_operation, answer, body, problems, ref
-from trunkline.api.paging import DEFAULT_LIMIT, Cursor, Limit, page, text_cursor
+from trunkline.api.paging import DEFAULT_LIMIT, Limit, TextCursor, decode_cursor, page
 from trunkline.api.schemas import AgentCreate, AgentHealth, AgentMetadata, AgentPage, AgentPatch
 from trunkline.api.services import Services
 from trunkline.api.views import agent_json, agents_json, health_json
@@ -31,7 +31,8 @@ IfMatch = Annotated[
         description="The `ETag` that was read; the call is refused if the agent has changed since.",
     ),
 ]
-_TAG = re.compile(r'"([0-9]{1,18})"')
+# Strong tags only: If-Match never matches a weak one.
+_TAG = re.compile(r'(?<!W/)"([0-9]{1,18})"')
 
 
 class AgentRoutes:
@@ -47,13 +48,13 @@ class AgentRoutes:
     async def list(
         self,
         limit: Limit = DEFAULT_LIMIT,
-        cursor: Cursor = None,
+        cursor: TextCursor = None,
         protocol: Annotated[
             str | None, Query(description="Only agents that are registered with this one.")
         ] = None,
     ) -> Response:
         """Agents by name."""
-        found = await self._registry.list(limit=limit + 1, after=text_cursor(cursor), protocol=protocol)
+        found = await self._registry.list(limit=limit + 1, after=decode_cursor(cursor), protocol=protocol)
         agents, next_cursor = page(found, limit, lambda agent: agent.name)
         return Response(agents_json(agents, next_cursor), media_type=JSON)
 

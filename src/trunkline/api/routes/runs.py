@@ -15,7 +15,7 @@ from trunkline.api.correlation import correlation_id_of
 from trunkline.api.events import EVENT_STREAM, EventStream
 from trunkline.api.execution import IDEMPOTENCY_KEY, MAX_VERSION, MAX_WAIT_SECONDS, read_execution
 from trunkline.api.operations import JSON, LOCATION, Documentation, add_operation, answer, body, problems, ref
-from trunkline.api.paging import DEFAULT_LIMIT, Cursor, Limit, number_cursor, page, text_cursor
+from trunkline.api.paging import DEFAULT_LIMIT, Limit, NumberCursor, TextCursor, decode_cursor, page
 from trunkline.api.schemas import (
     EventPage,
     ReplyRequest,
@@ -47,9 +47,9 @@ class _Retry(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Reply(msgspec.Struct, forbid_unknown_fields=True):
-    text: str | None = None
-    data: Json = None
-    parts: list[JsonObject] | None = None
+    text: str | msgspec.UnsetType = msgspec.UNSET
+    data: JsonObject | list[Json] | str | int | float | bool | msgspec.UnsetType = msgspec.UNSET
+    parts: list[JsonObject] | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Resolution(msgspec.Struct, forbid_unknown_fields=True):
@@ -92,14 +92,14 @@ class RunRoutes:
     async def list(
         self,
         limit: Limit = DEFAULT_LIMIT,
-        cursor: Cursor = None,
+        cursor: TextCursor = None,
         status: Annotated[RunStatus | None, Query(description="Only runs in this state.")] = None,
         workflow: Annotated[
             str | None, Query(description="Only runs of this workflow: its name or id.")
         ] = None,
     ) -> Response:
         """Runs without their steps, newest first."""
-        before = text_cursor(cursor)
+        before = decode_cursor(cursor)
         found = await self._runs.list(
             limit=limit + 1,
             before=None if before is None else RunId(before),
@@ -115,7 +115,7 @@ class RunRoutes:
         run: RunPath,
         *,
         limit: Limit = DEFAULT_LIMIT,
-        cursor: Cursor = None,
+        cursor: NumberCursor = None,
         after: Annotated[
             int | None,
             Query(ge=0, le=_MAX_SEQ, description="Only events after this number; instead of `cursor`."),
@@ -133,7 +133,7 @@ class RunRoutes:
         `Accept: text/event-stream` asks for a stream of server-sent events; it ends after the final one.
         """
         run_id = RunId(run)
-        begin = after or number_cursor(cursor) or 0
+        begin = after or int(cursor or 0)
         if EVENT_STREAM in request.headers.get("accept", ""):
             # Before the stream begins: an unknown run is a problem, not an empty stream.
             await self._runs.status(run_id)
@@ -146,13 +146,11 @@ class RunRoutes:
         self,
         run: RunPath,
         limit: Limit = DEFAULT_LIMIT,
-        cursor: Cursor = None,
+        cursor: NumberCursor = None,
         step: Annotated[str | None, Query(description="Only exchanges of this step.")] = None,
     ) -> Response:
         """What went over the wire, oldest first: every HTTP exchange with an agent, redacted and cut."""
-        found = await self._runs.exchanges(
-            RunId(run), after=number_cursor(cursor) or 0, limit=limit + 1, step=step
-        )
+        found = await self._runs.exchanges(RunId(run), after=int(cursor or 0), limit=limit + 1, step=step)
         exchanges, next_cursor = page(found, limit, lambda exchange: exchange[0])
         return Response(wire_json(exchanges, next_cursor), media_type=JSON)
 
@@ -185,11 +183,12 @@ class RunRoutes:
     async def reply(self, request: Request, run: RunPath, step: StepPath) -> Response:
         """Answers the question that a waiting step has asked."""
         reply = convert(decode_object(await self._body(request)), _Reply)
-        if reply.text is None and reply.data is None and reply.parts is None:
+        given = {
+            name: value for name, value in msgspec.structs.asdict(reply).items() if value is not msgspec.UNSET
+        }
+        if not given:
             raise Invalid("The reply is empty.", fix="Send at least one of text, data and parts.")
-        await self._runs.reply(
-            RunId(run), step, ReplyMessage(text=reply.text, data=reply.data, parts=reply.parts)
-        )
+        await self._runs.reply(RunId(run), step, ReplyMessage(**given))
         return await self._accepted(RunId(run))
 
     async def resolve(self, request: Request, run: RunPath, step: StepPath) -> Response:

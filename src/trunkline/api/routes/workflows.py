@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated
+from urllib.parse import quote
 
 from fastapi import FastAPI, Path
 from starlette.requests import Request
@@ -11,7 +12,7 @@ from starlette.responses import Response
 from trunkline.api.bodies import decode_json, read_body
 from trunkline.api.execution import MAX_VERSION
 from trunkline.api.operations import JSON, LOCATION, add_operation, answer, body, problems
-from trunkline.api.paging import DEFAULT_LIMIT, Cursor, Limit, number_cursor, page, text_cursor
+from trunkline.api.paging import DEFAULT_LIMIT, Limit, NumberCursor, TextCursor, decode_cursor, page
 from trunkline.api.schemas import SavedWorkflow, Workflow, WorkflowPage
 from trunkline.api.services import Services
 from trunkline.api.views import saved_workflow_json, workflow_json, workflows_json
@@ -41,13 +42,13 @@ class WorkflowRoutes:
         return Response(
             saved_workflow_json(version, warnings),
             201 if created else 200,
-            {"Location": f"{WORKFLOWS}/{version.name}/versions/{version.version}"},
+            {"Location": f"{WORKFLOWS}/{quote(version.name, safe='')}/versions/{version.version}"},
             media_type=JSON,
         )
 
-    async def list(self, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None) -> Response:
+    async def list(self, limit: Limit = DEFAULT_LIMIT, cursor: TextCursor = None) -> Response:
         """The latest version of every workflow, by name."""
-        found = await self._workflows.list(limit=limit + 1, after=text_cursor(cursor))
+        found = await self._workflows.list(limit=limit + 1, after=decode_cursor(cursor))
         versions, next_cursor = page(found, limit, lambda version: version.name)
         return Response(workflows_json(versions, next_cursor), media_type=JSON)
 
@@ -56,10 +57,12 @@ class WorkflowRoutes:
         return Response(workflow_json(await self._workflows.get(workflow)), media_type=JSON)
 
     async def versions(
-        self, workflow: WorkflowPath, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
+        self, workflow: WorkflowPath, limit: Limit = DEFAULT_LIMIT, cursor: NumberCursor = None
     ) -> Response:
         """All versions, newest first."""
-        found = await self._workflows.versions(workflow, limit=limit + 1, before=number_cursor(cursor))
+        found = await self._workflows.versions(
+            workflow, limit=limit + 1, before=None if cursor is None else int(cursor)
+        )
         versions, next_cursor = page(found, limit, lambda version: version.version)
         return Response(workflows_json(versions, next_cursor), media_type=JSON)
 

@@ -10,12 +10,21 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, WithJsonSchema, model_validator
 
 from trunkline.agents import AuthType
-from trunkline.api.schemas.common import Duration, NextCursor, Shape, Time
+from trunkline.api.schemas.common import Duration, JsonObject, NextCursor, Shape, Time, optional
 
-Name = Annotated[str, Field(min_length=1, max_length=255, description="Unique among the agents.")]
+Name = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=255,
+        description="Unique among the agents; no slash, no control character, no space at either end.",
+        pattern=r"^[^\s/\x00-\x1f\x7f-\x9f]([^/\x00-\x1f\x7f-\x9f]*[^\s/\x00-\x1f\x7f-\x9f])?$",
+    ),
+]
+Pool = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
 Url = Annotated[
     str,
     Field(
@@ -24,7 +33,27 @@ Url = Annotated[
         examples=["http://localhost:8080/agent"],
     ),
 ]
-JsonObject = dict[str, JsonValue]
+ProtocolConfig = Annotated[
+    JsonObject,
+    Field(description="Settings of the dialect; a dialect that was added has its own."),
+    WithJsonSchema({"$ref": "#/components/schemas/JsonRpcProtocolConfig"}),
+]
+AuthConfig = Annotated[
+    JsonObject,
+    Field(
+        description=(
+            "The secret; written, never shown: `{token}` for bearer, `{name, value, in}` for api_key, "
+            "`{username, password}` for basic, `{name: value, …}` for headers."
+        )
+    ),
+    WithJsonSchema({"type": "object", "additionalProperties": {"type": "string"}}),
+]
+# A status or class, a code of JSON-RPC, a code of ours.
+RetryCondition = (
+    Annotated[int, Field(ge=100, le=599)]
+    | Annotated[int, Field(le=-1)]
+    | Annotated[str, Field(pattern="^(any|no_answer|[1-5]xx|[a-z]+(_[a-z]+)*)$")]
+)
 
 
 class RetryPolicy(Shape):
@@ -35,7 +64,7 @@ class RetryPolicy(Shape):
     first_delay: Duration = "1s"
     max_delay: Duration = "1m"
     jitter: bool = True
-    on: list[str | int] = Field(
+    on: list[RetryCondition] = Field(
         default=["no_answer", 408, 425, 429, "5xx"],
         description="`no_answer`, an HTTP status or class (`5xx`), a JSON-RPC code, an error code, or `any`.",
     )
@@ -72,21 +101,13 @@ class AgentCreate(Shape):
     url: Url
     description: str | None = Field(default=None, max_length=10_000)
     protocol: AgentProtocol = AgentProtocol.AUTO
-    protocol_config: JsonObject | None = Field(
-        default=None, description="Settings of the dialect, e.g. `method` and `input_mode` for `jsonrpc-2.0`."
-    )
+    protocol_config: ProtocolConfig | None = None
     auth_type: AuthType = "none"
-    auth_config: JsonObject | None = Field(
-        default=None,
-        description=(
-            "The secret; written, never shown: `{token}` for bearer, `{name, value, in}` for api_key, "
-            "`{username, password}` for basic, `{name: value, …}` for headers."
-        ),
-    )
+    auth_config: AuthConfig | None = None
     timeout_ms: int = Field(default=30_000, ge=1, le=86_400_000, description="Of one attempt.")
     retry: RetryPolicy | None = Field(default=None, description="A step's own policy overrides it.")
     max_concurrency: int = Field(default=100, ge=1, le=10_000, description="Calls at a time.")
-    pool: str | None = None
+    pool: Pool | None = None
 
     @model_validator(mode="after")
     def _check_protocol_config(self) -> Self:
@@ -98,17 +119,17 @@ class AgentCreate(Shape):
 class AgentPatch(Shape):
     """A JSON merge patch of an agent: what is left out stays, null goes back to the default."""
 
-    name: Name | None = None
-    url: Url | None = None
+    name: Annotated[Name, optional()] = ""
+    url: Annotated[Url, optional()] = ""
     description: str | None = Field(default=None, max_length=10_000)
     protocol: AgentProtocol | None = None
-    protocol_config: JsonObject | None = None
+    protocol_config: Annotated[JsonObject, Field(description="Merged with the present one.")] | None = None
     auth_type: AuthType | None = None
     auth_config: JsonObject | None = None
     timeout_ms: int | None = Field(default=None, ge=1, le=86_400_000)
     retry: JsonObject | None = None
     max_concurrency: int | None = Field(default=None, ge=1, le=10_000)
-    pool: str | None = None
+    pool: Pool | None = None
 
 
 class Dialect(Shape):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic.fields import FieldInfo
 
 Time = Annotated[datetime, Field(description="RFC 3339, UTC.", examples=["2026-03-01T12:00:00.123456Z"])]
 NextCursor = Annotated[str | None, Field(description="`cursor` of the next page; null: there is none.")]
@@ -17,6 +18,18 @@ Duration = Annotated[
         examples=["25s"],
     ),
 ]
+
+
+JsonObject = dict[str, JsonValue]
+
+
+def optional(description: str | None = None) -> FieldInfo:
+    """A field that may be left out, but not be null; its default is nobody's business."""
+    return Field(description=description, json_schema_extra=_without_default)
+
+
+def _without_default(schema: dict[str, JsonValue]) -> None:
+    schema.pop("default", None)
 
 
 class Shape(BaseModel):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue
 
-from trunkline.api.schemas.common import NextCursor, Shape, Time
+from trunkline.api.schemas.common import JsonObject, NextCursor, Shape, Time, optional
 from trunkline.machine.state import RunStatus, StepStatus
 
 
@@ -129,11 +129,13 @@ class RetryRequest(Shape):
 class ReplyRequest(Shape):
     """At least one of the three."""
 
-    text: str | None = None
-    data: JsonValue = None
-    parts: list[dict[str, JsonValue]] | None = Field(
-        default=None, description="Parts in the agent's own dialect."
+    model_config = ConfigDict(
+        json_schema_extra={"anyOf": [{"required": [field]} for field in ("text", "data", "parts")]}
     )
+
+    text: Annotated[str, optional()] = ""
+    data: Annotated[JsonObject | list[JsonValue] | str | float | bool, optional()] = ""
+    parts: Annotated[tuple[JsonObject, ...], optional("Parts in the agent's own dialect.")] = ()
 
 
 class ResolveRequest(Shape):
