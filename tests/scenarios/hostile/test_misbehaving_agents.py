@@ -34,17 +34,30 @@ class Agent:
         self.url = ""
         self.connections = 0
         self.requests: list[bytes] = []
-        # Set when a caller has gone away.
+        # Set when a conversation has ended.
         self.left = asyncio.Event()
+        self.talking: set[asyncio.Task[None]] = set()
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        # The caller may go away at any moment: that is what is tested.
-        with suppress(ConnectionError, asyncio.IncompleteReadError):
-            await self.talk(self, reader, writer)
-            await writer.drain()
-        writer.close()
-        self.left.set()
+        task = asyncio.create_task(self._serve(reader, writer))
+        self.talking.add(task)
+        task.add_done_callback(self.talking.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            # The caller may go away at any moment: that is what is tested.
+            with suppress(ConnectionError, asyncio.IncompleteReadError):
+                await self.talk(self, reader, writer)
+                await writer.drain()
+        finally:
+            writer.close()
+            self.left.set()
+
+    async def stop(self) -> None:
+        for task in self.talking:
+            task.cancel()
+        await asyncio.gather(*self.talking, return_exceptions=True)
 
     async def request(self, reader: asyncio.StreamReader) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
@@ -62,6 +75,7 @@ async def running(talk: Talk) -> AsyncGenerator[Agent]:
         yield agent
     finally:
         server.close()
+        await agent.stop()
 
 
 async def good(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -253,6 +267,35 @@ def test_an_answer_nobody_asked_for_never_answers_the_next_request() -> None:
 )
 def test_what_is_not_http_is_malformed(garbage: bytes) -> None:
     assert error(answers(garbage)).code == "agent_answer_malformed"
+
+
+def test_an_error_does_not_repeat_what_the_agent_wrote() -> None:
+    for garbage in (b"token-of-yours\r\n\r\n", OK + b"token-of-yours", b"HTTP/1.1 \"token-of-yours'\r\n\r\n"):
+        found = error(answers(garbage))
+        assert found.message.startswith("The agent's answer is not HTTP: Bad status line")
+        assert "token" not in found.message
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"X-A": "1\r\nX-B: 2"},
+        {"X-A": "1\n"},
+        {"X\r": "1"},
+        {"X-A": "\0"},
+        {"Content-Length": "0"},
+        {"HOST": "x"},
+    ],
+)
+def test_a_header_that_would_break_the_request_is_not_sent(headers: dict[str, str]) -> None:
+    async def main() -> None:
+        async with running(good) as agent, HttpTransport(LOOPBACK) as transport:
+            with pytest.raises(TransportError) as caught:
+                await transport.post(agent.url, b"{}", headers, AMPLE)
+            assert (caught.value.code, caught.value.sent) == ("request_not_encodable", False)
+            assert agent.connections == 0
+
+    uvloop.run(main())
 
 
 def test_endless_headers_end() -> None:

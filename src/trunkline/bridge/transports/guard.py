@@ -104,7 +104,7 @@ def _host_name(entry: str) -> str:
         url = parse_url(f"http://{entry}/")
     except UrlError as exc:
         raise ConfigurationError(f"'{entry}' is neither a network (10.0.0.0/8) nor a host name.") from exc
-    if url.target != "/" or url.authority != url.host or url.address is not None:
+    if url.host != entry.removesuffix(".").lower() or url.address is not None:
         raise ConfigurationError(f"'{entry}' is neither a network (10.0.0.0/8) nor a host name.")
     return url.host
 

@@ -10,6 +10,8 @@ without it the moment when the request is handed to the socket is known exactly:
 from __future__ import annotations
 
 import asyncio
+import os
+import re
 import select
 import ssl
 from collections.abc import Mapping
@@ -40,6 +42,7 @@ _MAX_HEADERS = 128
 _KEEP_ALIVE_SECONDS = 4.0
 _NAMES_SECONDS = 5
 _ROUTES = 4_096
+_QUOTED_BYTES = re.compile(r"\bb['\"]")
 
 
 class _Route(NamedTuple):
@@ -310,7 +313,7 @@ def _not_sent(exc: Exception) -> TransportError:
     match exc:
         case aiohttp.ClientConnectorDNSError():
             return TransportError(
-                "agent_dns_failed", f"The agent's host cannot be looked up: {exc.os_error}."
+                "agent_dns_failed", f"The agent's host cannot be looked up: {_why(exc.os_error)}."
             )
         case aiohttp.ClientConnectorCertificateError():
             return TransportError("agent_tls_failed", f"TLS failed: {exc.certificate_error}.")
@@ -319,9 +322,19 @@ def _not_sent(exc: Exception) -> TransportError:
         case TimeoutError():
             return TransportError("agent_unreachable", "The agent cannot be reached: connect timed out.")
         case aiohttp.ClientConnectorError():
-            return TransportError("agent_unreachable", f"The agent cannot be reached: {exc.os_error}.")
+            return TransportError("agent_unreachable", f"The agent cannot be reached: {_why(exc.os_error)}.")
         case _:
             return TransportError("agent_unreachable", f"The agent cannot be reached: {exc}.")
+
+
+def _why(error: OSError) -> str:
+    # The connector's own text names the call that failed, not what happened.
+    return os.strerror(error.errno) if error.errno is not None and error.errno > 0 else str(error)
+
+
+def _symptom(error: HttpProcessingError) -> str:
+    """What the parser found, without the agent's bytes: they may repeat a secret."""
+    return " ".join(_QUOTED_BYTES.split(error.message)[0].split()).rstrip(":")
 
 
 def _not_answered(exc: Exception, seconds: float, incoming: _Incoming) -> TransportError:
@@ -332,7 +345,9 @@ def _not_answered(exc: Exception, seconds: float, incoming: _Incoming) -> Transp
                 "agent_timeout", f"The agent did not answer within {seconds:g} s.", partial=partial
             )
         case HttpProcessingError():
-            return TransportError("agent_answer_malformed", f"The agent's answer is not HTTP: {exc.message}")
+            return TransportError(
+                "agent_answer_malformed", f"The agent's answer is not HTTP: {_symptom(exc)}."
+            )
         case _ if partial is not None:
             return TransportError(
                 "agent_connection_lost",

@@ -1,0 +1,60 @@
+"""
+A recorded request as a command that can be run as it is, in any POSIX shell.
+
+Secrets appear as environment variables, between double quotes; everything else is quoted so that the shell
+changes nothing in it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+
+_VARIABLE = re.compile(r"\$TRUNKLINE_SECRET[A-Z0-9_]*")
+_SPECIAL_IN_DOUBLE_QUOTES = re.compile(r'([\\"$`])')
+# A shell's argument cannot hold NUL, and a terminal should not be given the others.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+# curl would read them as patterns.
+_GLOB = re.compile(r"[\[\]{}]")
+
+
+def curl_command(method: str, url: str, headers: Mapping[str, str], body: str) -> str:
+    words = ["curl", "-sS", "-X", shlex.quote(method)]
+    if _GLOB.search(url):
+        words.append("--globoff")
+    words.append(_quoted(url))
+    for name, value in headers.items():
+        words += _header(name, value)
+    if method == "GET":
+        return " ".join(words)
+    before, data = _body(body)
+    return before + " ".join((*words, *data))
+
+
+def _header(name: str, value: str) -> list[str]:
+    scheme, _, credentials = value.partition(" ")
+    # The variable holds what a person knows, user:password; curl encodes it.
+    if scheme == "Basic" and _VARIABLE.fullmatch(credentials):
+        return ["-u", _quoted(credentials)]
+    return ["-H", _quoted(f"{name}: {value}") if value else shlex.quote(f"{name};")]
+
+
+def _body(body: str) -> tuple[str, list[str]]:
+    if not _CONTROL.search(body):
+        return "", ["--data-raw", shlex.quote(body)]
+    escaped = _CONTROL.sub(lambda match: f"\\0{ord(match[0]):03o}", body.replace("\\", "\\\\"))
+    return f"printf %b {shlex.quote(escaped)} | ", ["--data-binary", "@-"]
+
+
+def _quoted(text: str) -> str:
+    """For the shell, so that only our variables are replaced."""
+    if not _VARIABLE.search(text):
+        return shlex.quote(text)
+    pieces: list[str] = []
+    end = 0
+    for variable in _VARIABLE.finditer(text):
+        pieces += [_SPECIAL_IN_DOUBLE_QUOTES.sub(r"\\\1", text[end : variable.start()]), variable[0]]
+        end = variable.end()
+    pieces.append(_SPECIAL_IN_DOUBLE_QUOTES.sub(r"\\\1", text[end:]))
+    return f'"{"".join(pieces)}"'

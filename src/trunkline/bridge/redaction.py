@@ -1,0 +1,82 @@
+"""
+What a record of a call must not say, and what it says instead.
+
+Made once for an agent, used for each of its calls: the secrets of its `auth_config` appear as the names of
+environment variables where we sent them, and as `[redacted]` wherever else they turn up, e.g. when the agent
+repeats them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from urllib.parse import quote
+
+from trunkline.agents.auth import NO_CREDENTIALS, Credentials
+
+REDACTED = "[redacted]"
+VARIABLE_PREFIX = "$TRUNKLINE_SECRET"
+# A shorter text is no secret, and replacing it everywhere would leave nothing to read.
+_SHORTEST_SECRET = 4
+_TELLING_NAME = re.compile(
+    r"auth|cookie|token|secret|passw|credential|api-?_?key|signature|session", re.IGNORECASE
+)
+
+
+class Redaction:
+    """`secrets`: what a call carries besides the agent's credentials, e.g. those named in a step's input."""
+
+    def __init__(self, credentials: Credentials = NO_CREDENTIALS, secrets: Iterable[str] = ()) -> None:
+        self._shown = credentials.shown
+        self._query = credentials.query
+        self._needles = _needles((*credentials.secrets, *secrets))
+        # How much of a text beyond the cut must be looked at to find a secret that lies across it.
+        self.longest = max(map(len, self._needles), default=0)
+
+    def text(self, text: str) -> str:
+        for needle in self._needles:
+            if needle in text:
+                text = text.replace(needle, REDACTED)
+        return text
+
+    def url(self, url: str) -> str:
+        """The URL that was called, with the secret in its query as a variable."""
+        if self._query is not None:
+            name = quote(self._query[0], safe="")
+            sent = f"{name}={quote(self._query[1], safe='')}"
+            url = url.replace(sent, f"{name}={self._shown[self._query[0]]}")
+        return self.text(url)
+
+    def sent_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
+        return {
+            name: self._shown.get(name.lower()) or self._value(name, value) for name, value in headers.items()
+        }
+
+    def received_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
+        return {self.text(name): self._value(name, value) for name, value in headers.items()}
+
+    def _value(self, name: str, value: str) -> str:
+        # Only we may name a variable: a copied command would put its value there.
+        if _is_telling(name) or VARIABLE_PREFIX in value:
+            return REDACTED
+        return self.text(value)
+
+
+def _needles(secrets: Iterable[str]) -> tuple[str, ...]:
+    """Every form in which a secret can appear in a text; the longest first, so that no part of it is left."""
+    forms = {form for secret in secrets if len(secret) >= _SHORTEST_SECRET for form in _forms(secret)}
+    return tuple(sorted(forms, key=len, reverse=True))
+
+
+def _forms(secret: str) -> tuple[str, ...]:
+    as_json = json.dumps(secret)[1:-1]
+    in_letters = json.dumps(secret, ensure_ascii=False)[1:-1]
+    # Some encoders escape the slash, which base64 has.
+    return (secret, as_json, in_letters, as_json.replace("/", "\\/"), quote(secret, safe=""))
+
+
+@lru_cache(maxsize=1_024)
+def _is_telling(name: str) -> bool:
+    return _TELLING_NAME.search(name) is not None

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trunkline.agents.auth import credentials
+from trunkline.bridge.exchanges import (
+    MAX_BODY_BYTES,
+    Exchange,
+    Sent,
+    decode_exchange,
+    encode_exchange,
+    record,
+    to_curl,
+)
+from trunkline.bridge.redaction import Redaction
+from trunkline.clock import Instant
+from trunkline.protocols.base import AgentAnswer
+
+TOKEN = "canary/secret+token"
+BEARER = credentials("My Agent", "bearer", {"token": TOKEN})
+
+
+def exchange(
+    *,
+    redaction: Redaction | None = None,
+    url: str = "http://host/agent",
+    headers: Mapping[str, str] | None = None,
+    body: bytes = b"{}",
+    answer: AgentAnswer | None = None,
+    error: str | None = None,
+) -> Exchange:
+    return record(
+        redaction or Redaction(BEARER),
+        Sent("POST", url, {**BEARER.headers, **(headers or {})}, body),
+        answer,
+        step="write",
+        attempt=2,
+        started_at=Instant(1_750_000_000_123_456),
+        duration_ms=12.5,
+        error=error,
+    )
+
+
+def test_a_record_has_the_published_shape_and_survives_storage() -> None:
+    made = exchange(answer=AgentAnswer(200, {"content-type": "application/json"}, b'{"ok":true}'))
+    assert made.started_at == "2025-06-15T15:06:40.123456Z"
+    assert made.request.body == "{}"
+    assert made.response is not None
+    assert (made.response.status, made.response.body) == (200, '{"ok":true}')
+    assert decode_exchange(encode_exchange(made)) == made
+    assert (made.step, made.attempt, made.duration_ms, made.error, made.notes) == ("write", 2, 12.5, None, [])
+
+
+def test_our_credentials_appear_as_variables() -> None:
+    assert exchange().request.headers["Authorization"] == "Bearer $TRUNKLINE_SECRET_MY_AGENT"
+
+
+def test_a_key_in_the_query_appears_as_a_variable() -> None:
+    key = credentials("a", "api_key", {"name": "key", "value": TOKEN, "in": "query"})
+    made = exchange(redaction=Redaction(key), url=key.add_to("http://host/agent?x=1"))
+    assert made.request.url == "http://host/agent?x=1&key=$TRUNKLINE_SECRET_A"
+    assert made.request.url == key.shown_url("http://host/agent?x=1")
+
+
+@pytest.mark.parametrize("form", [TOKEN, TOKEN.replace("/", "\\/"), "canary%2Fsecret%2Btoken"])
+def test_a_secret_that_the_agent_repeats_is_taken_out_wherever_it_stands(form: str) -> None:
+    answer = AgentAnswer(401, {"x-echo": f"got {form}", "x-other": "fine"}, f'{{"token":"{form}"}}'.encode())
+    made = exchange(url=f"http://host/{form}", body=form.encode(), answer=answer, error=f"no: {form}")
+    assert b"canary" not in encode_exchange(made)
+    assert b"[redacted]" in encode_exchange(made)
+    assert made.response is not None
+    assert made.response.headers["x-other"] == "fine"
+
+
+@pytest.mark.parametrize("name", ["Set-Cookie", "Cookie", "X-API-Key", "x-auth-token", "Proxy-Authorization"])
+def test_headers_that_usually_hold_a_secret_are_not_shown(name: str) -> None:
+    made = exchange(headers={name: "unknown to us"}, answer=AgentAnswer(200, {name.lower(): "theirs"}, b""))
+    assert made.request.headers[name] == "[redacted]"
+    assert made.response is not None
+    assert made.response.headers[name.lower()] == "[redacted]"
+
+
+def test_nobody_else_can_name_a_variable() -> None:
+    made = exchange(headers={"X-Correlation-ID": "$TRUNKLINE_SECRET_OTHER"})
+    assert made.request.headers["X-Correlation-ID"] == "[redacted]"
+    assert "SECRET_OTHER" not in to_curl(made)
+
+
+def test_other_secrets_of_a_call_are_taken_out_too() -> None:
+    made = exchange(redaction=Redaction(BEARER, ["xoxb-slack"]), body=b'{"bot_token":"xoxb-slack"}')
+    assert made.request.body == '{"bot_token":"[redacted]"}'
+
+
+def test_a_long_body_is_cut_and_says_so() -> None:
+    made = exchange(answer=AgentAnswer(200, {}, b"x" * 1_000_000))
+    assert made.response is not None
+    assert MAX_BODY_BYTES - 100 < len(made.response.body) <= MAX_BODY_BYTES
+    assert made.notes == ["The response body is cut: it has 1000000 bytes, 65536 are kept."]
+
+
+@pytest.mark.parametrize("letters", ["é", "€", "🙂"])
+def test_a_cut_through_a_letter_is_not_bad_utf8(letters: str) -> None:
+    for shift in range(4):
+        made = exchange(body=b"x" * shift + letters.encode() * 100_000)
+        assert "\N{REPLACEMENT CHARACTER}" not in made.request.body
+        assert len(made.request.body.encode()) <= MAX_BODY_BYTES
+        assert len(made.notes) == 1
+
+
+def test_bytes_that_are_not_utf8_are_replaced_and_said() -> None:
+    made = exchange(answer=AgentAnswer(200, {}, b"caf\xe9"))
+    assert made.response is not None
+    assert made.response.body == "caf\N{REPLACEMENT CHARACTER}"
+    assert "not UTF-8" in made.notes[0]
+
+
+@given(st.integers(-40, 40), st.integers(0, 30))
+def test_no_part_of_a_secret_is_left_at_the_cut(offset: int, repetitions: int) -> None:
+    secret = TOKEN.encode()
+    body = secret * repetitions
+    body += b"." * (MAX_BODY_BYTES + offset - len(body)) + secret * 3
+    assert "canary" not in exchange(body=body).request.body
