@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from trunkline.errors import Finding, NotFound
 from trunkline.ids import new_id
+from trunkline.messages import ERROR_CODES
 from trunkline.services.directory import AgentDirectory
 from trunkline.stores.base import Store, WorkflowVersion
 from trunkline.workflow import Loaded, Workflow, compile_workflow, definition_from_canonical, load_workflow
@@ -98,13 +99,17 @@ class Workflows:
         return await asyncio.to_thread(_compile, saved.canonical)
 
     async def _load(self, text: bytes, source: str) -> Loaded:
-        loaded = await asyncio.to_thread(load_workflow, text, source=source)
+        loaded = await asyncio.to_thread(_load, text, source)
         agents = {step.agent for step in loaded.definition.steps.values()}
         known = {name for name in agents if await self._directory.get(name) is not None}
         if known == agents:
             return loaded
         # Read once more for the place of each unknown agent in the text.
-        return await asyncio.to_thread(load_workflow, text, source=source, known_agents=known)
+        return await asyncio.to_thread(_load, text, source, known)
+
+
+def _load(text: bytes, source: str, known_agents: Collection[str] | None = None) -> Loaded:
+    return load_workflow(text, source=source, known_agents=known_agents, known_error_codes=ERROR_CODES)
 
 
 def _compile(canonical: bytes) -> Workflow:
