@@ -1,0 +1,41 @@
+"""
+The workflow language: definitions, their checks, the graph, and expressions. Pure: it does no I/O.
+
+    load_workflow       text (YAML or JSON) -> definition, warnings, canonical form; or Invalid with all
+    findings compile_workflow    definition -> Workflow, which the machine runs
+"""
+
+from __future__ import annotations
+
+from trunkline.workflow.compile import Step, Workflow
+from trunkline.workflow.definition import (
+    Goto,
+    StepDefinition,
+    WorkflowDefinition,
+    canonical_form,
+    definition_from_canonical,
+)
+from trunkline.workflow.durations import format_duration, parse_duration
+from trunkline.workflow.expressions import Condition, ExpressionError, Scope, Template
+from trunkline.workflow.load import Loaded, compile_workflow, load_workflow
+from trunkline.workflow.schema import workflow_json_schema
+
+__all__ = [
+    "Condition",
+    "ExpressionError",
+    "Goto",
+    "Loaded",
+    "Scope",
+    "Step",
+    "StepDefinition",
+    "Template",
+    "Workflow",
+    "WorkflowDefinition",
+    "canonical_form",
+    "compile_workflow",
+    "definition_from_canonical",
+    "format_duration",
+    "load_workflow",
+    "parse_duration",
+    "workflow_json_schema",
+]

@@ -1,0 +1,22 @@
+"""The expression language of workflows: CEL in `${ … }`, and templates made of it."""
+
+from __future__ import annotations
+
+from trunkline.workflow.expressions.engine import Engine
+from trunkline.workflow.expressions.errors import ExpressionError
+from trunkline.workflow.expressions.paths import KEYWORDS, Scope
+from trunkline.workflow.expressions.template import RUN_INPUT, Compiler, Condition, Sites, Template
+from trunkline.workflow.expressions.text import bare_source
+
+__all__ = [
+    "KEYWORDS",
+    "RUN_INPUT",
+    "Compiler",
+    "Condition",
+    "Engine",
+    "ExpressionError",
+    "Scope",
+    "Sites",
+    "Template",
+    "bare_source",
+]

@@ -1,0 +1,111 @@
+"""
+Turns a definition into what the machine runs: expressions compiled, the graph complete and without a
+circle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from msgspec import UNSET
+
+from trunkline.errors import Finding
+from trunkline.jsontypes import Json
+from trunkline.workflow.definition import StepDefinition, WorkflowDefinition
+from trunkline.workflow.expressions import RUN_INPUT, Compiler, Condition, Engine, Sites, Template
+from trunkline.workflow.input_schema import InputSchema, read_input_schema
+from trunkline.workflow.links import Links, connect
+from trunkline.workflow.places import Path
+from trunkline.workflow.report import Report
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    name: str
+    # Its position in the definition.
+    index: int
+    definition: StepDefinition
+    agent: str
+    # What it waits for: as written, what it reads, and the steps it catches.
+    needs: tuple[str, ...]
+    # The steps that wait for it.
+    dependents: tuple[str, ...]
+    when: Condition | None
+    input: Template
+    # The steps whose failure leads here (`on_error: {goto: …}`).
+    catches: tuple[str, ...]
+
+
+class Workflow:
+    """A definition, ready to run."""
+
+    def __init__(
+        self,
+        definition: WorkflowDefinition,
+        steps: dict[str, Step],
+        output: Template | None,
+        input_schema: InputSchema | None,
+    ) -> None:
+        self.definition = definition
+        # In the order of the definition.
+        self.steps = steps
+        self.output = output
+        self._input_schema = input_schema
+
+    @property
+    def max_parallel(self) -> int | None:
+        return self.definition.max_parallel
+
+    @property
+    def deadline(self) -> timedelta | None:
+        return self.definition.deadline
+
+    def check_input(self, value: Json) -> list[Finding]:
+        """What is wrong with a run's input; empty when it is right or the workflow does not say."""
+        return [] if self._input_schema is None else self._input_schema.check(value)
+
+
+def build(definition: WorkflowDefinition, report: Report) -> Workflow:
+    """The workflow of a definition; it is usable when nothing was reported as an error."""
+    compiler = Compiler(Engine(definition.steps), report)
+    parts = {name: _parts(step, compiler) for name, step in definition.steps.items()}
+    links = connect(definition, {name: sites for name, (_, _, sites) in parts.items()}, report)
+    steps = {
+        name: _step(index, step, parts[name], links[name])
+        for index, (name, step) in enumerate(definition.steps.items())
+    }
+    output = None
+    if definition.output is not UNSET:
+        output, _ = compiler.template(definition.output, ("output",))
+    return Workflow(definition, steps, output, read_input_schema(definition.input, report))
+
+
+_Parts = tuple[Condition | None, Template, Sites]
+
+
+def _parts(step: StepDefinition, compiler: Compiler) -> _Parts:
+    path: Path = ("steps", step.name)
+    when, sites = None, {}
+    if step.when is not None:
+        when, sites = compiler.condition(step.when, (*path, "when"))
+    template = RUN_INPUT
+    if step.input is not UNSET:
+        template, read = compiler.template(step.input, (*path, "input"))
+        sites = {**read, **sites}
+    return when, template, sites
+
+
+def _step(index: int, definition: StepDefinition, parts: _Parts, links: Links) -> Step:
+    when, template, _ = parts
+    return Step(
+        name=definition.name,
+        index=index,
+        definition=definition,
+        agent=definition.agent,
+        needs=links.needs,
+        dependents=tuple(links.dependents),
+        when=when,
+        input=template,
+        catches=tuple(links.catches),
+    )

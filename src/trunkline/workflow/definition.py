@@ -1,0 +1,188 @@
+"""
+A workflow as it was written: pure data, checked elsewhere.
+
+The store keeps a definition in its canonical form, which is JSON in the workflow language itself: what comes
+out can be read, changed and saved again. Equal content gives equal bytes, whatever the source looked like.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from trunkline.jsontypes import Json, JsonObject
+from trunkline.policies import RetryPolicy
+from trunkline.workflow.durations import format_duration, parse_duration
+
+Delivery = Literal["at_least_once", "at_most_once"]
+Context = Literal["run", "step", "none"]
+Backoff = Literal["fixed", "linear", "exponential"]
+AfterFailure = Literal["fail", "continue"]
+
+# The default comes first, except for the backoff.
+DELIVERIES: tuple[Delivery, ...] = ("at_least_once", "at_most_once")
+CONTEXTS: tuple[Context, ...] = ("run", "step", "none")
+BACKOFFS: tuple[Backoff, ...] = ("fixed", "linear", "exponential")
+AFTER_FAILURE: tuple[AfterFailure, ...] = ("fail", "continue")
+
+
+class Goto(Struct, frozen=True, rename={"step": "goto"}):
+    """Where a run goes on when the step has failed."""
+
+    step: str
+
+
+OnError = AfterFailure | Goto
+
+
+class StepDefinition(Struct, frozen=True, kw_only=True):
+    name: str
+    agent: str
+    # As written; what the expressions read comes on top of it (`graph.py`).
+    needs: tuple[str, ...] = ()
+    # CEL, without the ${ } around it.
+    when: str | None = None
+    # Left out: the run's input as it is.
+    input: Json | UnsetType = UNSET
+    retry: RetryPolicy | None = None
+    timeout: timedelta | None = None
+    on_error: OnError = "fail"
+    delivery: Delivery = "at_least_once"
+    context: Context = "run"
+
+
+class WorkflowDefinition(Struct, frozen=True, kw_only=True):
+    name: str
+    description: str | None = None
+    # A JSON Schema that the run's input must satisfy.
+    input: JsonObject | None = None
+    steps: dict[str, StepDefinition]
+    # Left out: the outputs of the steps that no other step needs.
+    output: Json | UnsetType = UNSET
+    deadline: timedelta | None = None
+    max_parallel: int | None = None
+
+
+class _RetryForm(Struct, omit_defaults=True):
+    max_attempts: int = 3
+    backoff: Backoff = "exponential"
+    first_delay: str = "1s"
+    max_delay: str = "1m"
+    jitter: bool = True
+    on: tuple[str | int, ...] = RetryPolicy().on
+
+
+class _StepForm(Struct, omit_defaults=True):
+    agent: str
+    needs: tuple[str, ...] = ()
+    when: str | None = None
+    input: Json | UnsetType = UNSET
+    retry: _RetryForm | None = None
+    timeout: str | None = None
+    on_error: OnError = "fail"
+    delivery: Delivery = "at_least_once"
+    context: Context = "run"
+
+
+class _WorkflowForm(Struct, omit_defaults=True):
+    name: str
+    steps: dict[str, _StepForm]
+    description: str | None = None
+    input: JsonObject | None = None
+    output: Json | UnsetType = UNSET
+    deadline: str | None = None
+    max_parallel: int | None = None
+
+
+_decoder = msgspec.json.Decoder(_WorkflowForm)
+
+
+def canonical_form(definition: WorkflowDefinition) -> bytes:
+    """The one JSON text of a definition."""
+    return msgspec.json.encode(
+        _WorkflowForm(
+            name=definition.name,
+            description=definition.description,
+            input=definition.input,
+            steps={name: _step_form(step) for name, step in definition.steps.items()},
+            output=definition.output,
+            deadline=_text(definition.deadline),
+            max_parallel=definition.max_parallel,
+        )
+    )
+
+
+def definition_from_canonical(data: bytes) -> WorkflowDefinition:
+    """The definition whose canonical form this is. Nothing is checked: it was, when it was saved."""
+    form = _decoder.decode(data)
+    return WorkflowDefinition(
+        name=form.name,
+        description=form.description,
+        input=form.input,
+        steps={name: _step(name, step) for name, step in form.steps.items()},
+        output=form.output,
+        deadline=_duration(form.deadline),
+        max_parallel=form.max_parallel,
+    )
+
+
+def _step_form(step: StepDefinition) -> _StepForm:
+    return _StepForm(
+        agent=step.agent,
+        needs=step.needs,
+        when=step.when,
+        input=step.input,
+        retry=None if step.retry is None else _retry_form(step.retry),
+        timeout=_text(step.timeout),
+        on_error=step.on_error,
+        delivery=step.delivery,
+        context=step.context,
+    )
+
+
+def _retry_form(policy: RetryPolicy) -> _RetryForm:
+    return _RetryForm(
+        max_attempts=policy.max_attempts,
+        backoff=policy.backoff,
+        first_delay=format_duration(policy.first_delay),
+        max_delay=format_duration(policy.max_delay),
+        jitter=policy.jitter,
+        on=policy.on,
+    )
+
+
+def _step(name: str, form: _StepForm) -> StepDefinition:
+    return StepDefinition(
+        name=name,
+        agent=form.agent,
+        needs=form.needs,
+        when=form.when,
+        input=form.input,
+        retry=None if form.retry is None else _retry(form.retry),
+        timeout=_duration(form.timeout),
+        on_error=form.on_error,
+        delivery=form.delivery,
+        context=form.context,
+    )
+
+
+def _retry(form: _RetryForm) -> RetryPolicy:
+    return RetryPolicy(
+        max_attempts=form.max_attempts,
+        backoff=form.backoff,
+        first_delay=parse_duration(form.first_delay),
+        max_delay=parse_duration(form.max_delay),
+        jitter=form.jitter,
+        on=form.on,
+    )
+
+
+def _text(duration: timedelta | None) -> str | None:
+    return None if duration is None else format_duration(duration)
+
+
+def _duration(text: str | None) -> timedelta | None:
+    return None if text is None else parse_duration(text)

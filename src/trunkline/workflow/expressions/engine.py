@@ -1,0 +1,127 @@
+"""
+Expressions: CEL, compiled once, evaluated without reach beyond the data that is bound.
+
+Every step is a variable with a dotted name (`steps.research`), so a step that does not exist is a compile
+error. An evaluation error is a value to the library, and truthy to Python: it is looked at before anything
+else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import cached_property
+from typing import TypeAlias
+
+from cel_expr_python import cel
+
+from trunkline.jsontypes import Json
+from trunkline.workflow.expressions.budget import BUDGET, Estimate, TooCostly, Weight, weigh
+from trunkline.workflow.expressions.diagnosis import compile_error, evaluation_message, unknown_step
+from trunkline.workflow.expressions.errors import CompileError, ExpressionError
+from trunkline.workflow.expressions.paths import PlainPath, Scope, plain_path
+from trunkline.workflow.expressions.text import check_length
+from trunkline.workflow.expressions.tree import Node, has_loop, read_tree, readings
+from trunkline.workflow.expressions.values import NoJson, cut_down, to_json, wanted_of
+
+# Without a macro a value can be made once for every time it is read, and at every level above that.
+_LEVELS = 32
+
+# What the library raises for data and results that it cannot take; anything else is a bug of ours.
+_REFUSALS = (RuntimeError, ValueError, TypeError, OverflowError, MemoryError)
+
+
+class CelExpression:
+    """An expression that needs CEL."""
+
+    __slots__ = ("_compiled", "_loops", "_readings", "_tree", "_wanted", "reads", "source")
+
+    def __init__(self, source: str, compiled: cel.Expression, tree: Node) -> None:
+        self.source = source
+        self._compiled = compiled
+        self._tree = tree
+        self._loops = has_loop(tree)
+        self._readings = tuple(readings(tree))
+        self._wanted = tuple(wanted_of(self._readings).items())
+        self.reads = frozenset(root for root, _ in self._wanted)
+
+    def evaluate(self, scope: Scope) -> Json:
+        taken: list[Json] = []
+        bound = {root: cut_down(scope(root), wanted, taken) for root, wanted in self._wanted}
+        try:
+            self._check_cost(bound, taken)
+            value = self._compiled.eval(data=bound)
+            result = value.plain_value()
+            # An error comes as text; asking everything else for its type would only cost time.
+            if isinstance(result, str) and value.type() == cel.Type.ERROR:
+                raise ExpressionError(evaluation_message(result, scope, self._readings), self.source)
+            return to_json(result)
+        except (TooCostly, NoJson) as exc:
+            raise ExpressionError(str(exc), self.source) from exc
+        except _REFUSALS as exc:
+            raise ExpressionError(evaluation_message(str(exc), scope, self._readings), self.source) from exc
+
+    def _check_cost(self, bound: dict[str, Json], taken: list[Json]) -> None:
+        total = 0
+        for value in taken:
+            total += weigh(value).size
+        if self._loops or total * len(self._readings) * _LEVELS > BUDGET:
+            weights = {(root, keys): _weight(bound[root], keys) for root, keys, _ in self._readings}
+            Estimate(weights).check(self._tree)
+
+
+Expression: TypeAlias = PlainPath | CelExpression
+
+
+class Engine:
+    """Compiles the expressions of one workflow."""
+
+    def __init__(self, steps: Collection[str]) -> None:
+        self._steps = steps
+
+    def compile(self, source: str) -> Expression:
+        """The expression of a source; raises `CompileError`."""
+        check_length(source)
+        path = plain_path(source)
+        if path is None:
+            return self._compile(source)[1]
+        (root,) = path.reads
+        step = root.removeprefix("steps.")
+        if step != root and step not in self._steps:
+            column = len(source) - len(source.lstrip()) + 1
+            raise unknown_step(step, self._steps, source, column=column)
+        return path
+
+    def compile_condition(self, source: str) -> Expression:
+        """The expression of a source that has to decide something; raises `CompileError`."""
+        check_length(source)
+        if plain_path(source) is not None:
+            return self.compile(source)
+        compiled, expression = self._compile(source)
+        kind = compiled.return_type()
+        if kind not in (cel.Type.BOOL, cel.Type.DYN):
+            raise CompileError(
+                f"a condition must be true or false, and this is {kind.name().lower()}; compare it", source
+            )
+        return expression
+
+    def _compile(self, source: str) -> tuple[cel.Expression, CelExpression]:
+        try:
+            compiled = self._environment.compile(source)
+        except RuntimeError as exc:
+            raise compile_error(str(exc), source, self._steps) from exc
+        return compiled, CelExpression(source.strip(), compiled, read_tree(compiled.serialize()))
+
+    @cached_property
+    def _environment(self) -> cel.Env:
+        # One for all expressions of a workflow: making it costs far more than a compilation.
+        steps = (step for step in self._steps if step.isascii() and step.isidentifier())
+        names = ["input", "run", *(f"steps.{step}" for step in steps)]
+        return cel.NewEnv(variables=dict.fromkeys(names, cel.Type.DYN))
+
+
+def _weight(value: Json, keys: tuple[str, ...]) -> Weight:
+    for key in keys:
+        if not isinstance(value, dict) or key not in value:
+            return weigh(None)
+        value = value[key]
+    return weigh(value)

@@ -1,0 +1,191 @@
+"""
+Templates: JSON with expressions in its strings, taken apart once, when the workflow is loaded.
+
+A string that is one expression becomes its value; in a longer string the value becomes text. What holds no
+expression is returned as it is, the same object every time: callers encode results and do not change them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol, TypeAlias
+
+import msgspec
+
+from trunkline.jsontypes import Json
+from trunkline.workflow.expressions.engine import Engine, Expression
+from trunkline.workflow.expressions.errors import CompileError, ExpressionError
+from trunkline.workflow.expressions.paths import PlainPath, Scope
+from trunkline.workflow.expressions.text import split
+from trunkline.workflow.places import Excerpt, Path
+from trunkline.workflow.report import Report
+
+
+class _Part(Protocol):
+    def evaluate(self, scope: Scope) -> Json: ...
+
+
+class _Constant:
+    def __init__(self, value: Json) -> None:
+        self.value = value
+
+    def evaluate(self, scope: Scope) -> Json:  # noqa: ARG002 - the same for every scope
+        return self.value
+
+
+class _Text:
+    def __init__(self, parts: list[str | Expression]) -> None:
+        self._parts = parts
+
+    def evaluate(self, scope: Scope) -> Json:
+        return "".join(
+            part if isinstance(part, str) else _as_text(part.evaluate(scope)) for part in self._parts
+        )
+
+
+class _Object:
+    def __init__(self, parts: list[tuple[str, _Part]]) -> None:
+        self._parts = parts
+
+    def evaluate(self, scope: Scope) -> Json:
+        return {key: part.evaluate(scope) for key, part in self._parts}
+
+
+class _List:
+    def __init__(self, parts: list[_Part]) -> None:
+        self._parts = parts
+
+    def evaluate(self, scope: Scope) -> Json:
+        return [part.evaluate(scope) for part in self._parts]
+
+
+class Template:
+    """A value that is worked out from what `reads` names."""
+
+    __slots__ = ("_part", "evaluate", "reads")
+
+    def __init__(self, part: _Part, reads: frozenset[str]) -> None:
+        self.reads = reads
+        self._part = part
+        # Raises ExpressionError when an expression in it has no value.
+        self.evaluate = part.evaluate
+
+
+class Condition:
+    """A question that is answered with true or false, or with an error."""
+
+    __slots__ = ("_expression", "reads")
+
+    def __init__(self, expression: Expression) -> None:
+        self._expression = expression
+        self.reads = expression.reads
+
+    def decides(self, scope: Scope) -> bool:
+        value = self._expression.evaluate(scope)
+        if not isinstance(value, bool):
+            shown = msgspec.json.encode(value).decode(errors="replace")[:40]
+            raise ExpressionError(
+                f"a condition must be true or false, and this is {shown}", self._expression.source
+            )
+        return value
+
+
+RUN_INPUT = Template(PlainPath("input", "input", ()), frozenset({"input"}))
+
+
+class Site(NamedTuple):
+    """Where something is read."""
+
+    path: Path
+    excerpt: Excerpt
+
+
+# What is read, and where first.
+Sites: TypeAlias = dict[str, Site]
+
+
+class Compiler:
+    """Compiles templates and conditions, and reports what does not compile, each at its place."""
+
+    def __init__(self, engine: Engine, report: Report) -> None:
+        self._engine = engine
+        self._report = report
+
+    def template(self, value: Json, path: Path) -> tuple[Template, Sites]:
+        sites: Sites = {}
+        part = self._part(value, path, sites)
+        return Template(part, frozenset(sites)), sites
+
+    def condition(self, source: str, path: Path) -> tuple[Condition | None, Sites]:
+        sites: Sites = {}
+        try:
+            expression = self._engine.compile_condition(source)
+        except CompileError as exc:
+            self._not_compiled(exc, path)
+            return None, sites
+        _note(sites, expression, path)
+        return Condition(expression), sites
+
+    def _part(self, value: Json, path: Path, sites: Sites) -> _Part:
+        if isinstance(value, str):
+            return self._string(value, path, sites) if "${" in value else _Constant(value)
+        if isinstance(value, dict):
+            return self._object(value, path, sites)
+        if isinstance(value, list):
+            items = [self._part(item, (*path, index), sites) for index, item in enumerate(value)]
+            return _Constant(value) if _same(items, value) else _List(items)
+        return _Constant(value)
+
+    def _object(self, value: dict[str, Json], path: Path, sites: Sites) -> _Part:
+        for key in value:
+            if "${" in key:
+                message = (
+                    "a key cannot hold an expression, only a value can; make the object in one expression"
+                )
+                self._report.error((*path, key), message, on_key=True)
+        parts = {key: self._part(item, (*path, key), sites) for key, item in value.items()}
+        if _same(parts.values(), value.values()):
+            return _Constant(value)
+        return _Object(list(parts.items()))
+
+    def _string(self, text: str, path: Path, sites: Sites) -> _Part:
+        try:
+            parts = [
+                part if isinstance(part, str) else self._engine.compile(part.text) for part in split(text)
+            ]
+        except CompileError as exc:
+            self._not_compiled(exc, path)
+            return _Constant(text)
+        for part in parts:
+            if not isinstance(part, str):
+                _note(sites, part, path)
+        match parts:
+            case [str() as literal]:
+                return _Constant(literal)
+            case [single] if not isinstance(single, str):
+                return single
+            case _:
+                return _Text(parts)
+
+    def _not_compiled(self, exc: CompileError, path: Path) -> None:
+        self._report.error(path, exc.message, excerpt=Excerpt(exc.source, exc.line, exc.column))
+
+
+def _note(sites: Sites, expression: Expression, path: Path) -> None:
+    for read in expression.reads:
+        if read not in sites:
+            column = max(0, expression.source.find(read)) + 1
+            sites[read] = Site(path, Excerpt(expression.source, 1, column))
+
+
+def _same(parts: Iterable[_Part], values: Iterable[Json]) -> bool:
+    """
+    Whether the parts are the values themselves; with an escaped `$${` they are constant, but not the same.
+    """
+    return all(
+        isinstance(part, _Constant) and part.value is value for part, value in zip(parts, values, strict=True)
+    )
+
+
+def _as_text(value: Json) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

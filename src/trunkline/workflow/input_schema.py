@@ -1,0 +1,40 @@
+"""The JSON Schema that a workflow has for its input."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import jsonschema_rs
+
+from trunkline.errors import Finding
+from trunkline.jsontypes import Json, JsonObject
+from trunkline.workflow.places import path_text
+from trunkline.workflow.report import MOST_FINDINGS, Report
+
+# A pattern that needs more steps back than this is an attack, or will be one.
+_PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000)
+
+
+class InputSchema:
+    def __init__(self, schema: JsonObject) -> None:
+        # Offline: a $ref must not make us fetch anything.
+        self._validator = jsonschema_rs.validator_for(schema, offline=True, pattern_options=_PATTERNS)
+
+    def check(self, value: Json) -> list[Finding]:
+        """What is wrong with an input; empty when it is right."""
+        errors = islice(self._validator.iter_errors(value), MOST_FINDINGS)
+        return [
+            Finding(path=path_text(("input", *error.instance_path)), message=error.message)
+            for error in errors
+        ]
+
+
+def read_input_schema(schema: JsonObject | None, report: Report) -> InputSchema | None:
+    if schema is None:
+        return None
+    try:
+        return InputSchema(schema)
+    except jsonschema_rs.ValidationError as exc:
+        message = f"the input schema is not valid JSON Schema: {exc.message}"
+        report.error(("input", *exc.instance_path), message)
+        return None

@@ -1,0 +1,55 @@
+"""The way from a text to a workflow that is known to be right."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from trunkline.errors import Finding
+from trunkline.workflow.compile import Workflow, build
+from trunkline.workflow.definition import WorkflowDefinition, canonical_form
+from trunkline.workflow.parse import locate, read_document
+from trunkline.workflow.report import Report, findings, refusal
+from trunkline.workflow.validate import Known, read_definition
+
+
+class Loaded(NamedTuple):
+    definition: WorkflowDefinition
+    warnings: list[Finding]
+    # What the store keeps: the definition as JSON, the same bytes for the same content.
+    canonical: bytes
+
+
+def load_workflow(
+    text: str | bytes,
+    *,
+    source: str = "workflow",
+    known_agents: Collection[str] | None = None,
+    known_error_codes: Collection[str] | None = None,
+) -> Loaded:
+    """
+    The definition in a text of YAML or JSON, checked as a whole; raises `Invalid` with all findings.
+
+    `source` is the name that messages give the text. Agents that are not among `known_agents` are warnings:
+    they may be registered later.
+    """
+    document = read_document(text, source)
+    report = Report()
+    definition = read_definition(document.value, Known(known_agents, known_error_codes), report)
+    if definition is not None:
+        build(definition, report)
+    places = locate(document.text) if report.errors or report.warnings else {}
+    found = [*document.problems, *findings(report.errors, document.text, places)]
+    if definition is None or found:
+        found.sort(key=lambda finding: (finding.line or 0, finding.column or 0))
+        raise refusal(source, found, len(document.problems) + len(report.errors))
+    return Loaded(definition, findings(report.warnings, document.text, places), canonical_form(definition))
+
+
+def compile_workflow(definition: WorkflowDefinition) -> Workflow:
+    """The workflow of a definition that was saved; raises `Invalid` if it should not have been."""
+    report = Report()
+    workflow = build(definition, report)
+    if report.errors:
+        raise refusal(f"workflow {definition.name}", findings(report.errors, "", {}), len(report.errors))
+    return workflow

@@ -1,0 +1,63 @@
+"""Collects everything that is wrong with a workflow, so that its author gets all of it at once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from trunkline.errors import Finding, Invalid
+from trunkline.workflow.places import Excerpt, Path, Places, find, path_text
+
+# Nobody reads more, and one mistake in a generated file repeats itself in every step.
+MOST_FINDINGS = 100
+
+
+class Note(NamedTuple):
+    path: Path
+    message: str
+    on_key: bool
+    excerpt: Excerpt | None
+
+
+class Report:
+    def __init__(self) -> None:
+        self.errors: list[Note] = []
+        self.warnings: list[Note] = []
+
+    def error(
+        self, path: Path, message: str, *, on_key: bool = False, excerpt: Excerpt | None = None
+    ) -> None:
+        self.errors.append(Note(path, message, on_key, excerpt))
+
+    def warning(self, path: Path, message: str) -> None:
+        self.warnings.append(Note(path, message, on_key=False, excerpt=None))
+
+
+def findings(notes: list[Note], text: str, places: Places) -> list[Finding]:
+    """What was noted, each with its place in the source."""
+    return [_finding(note, text, places) for note in notes[:MOST_FINDINGS]]
+
+
+def refusal(source: str, found: list[Finding], total: int) -> Invalid:
+    """The error that carries all findings and names the first."""
+    first = found[0]
+    where = source if first.line is None else f"{source}:{first.line}:{first.column}"
+    path = f"{first.path}: " if first.path else ""
+    more = "" if total == 1 else f" (and {total - 1} more)"
+    return Invalid(f"{where}: {path}{first.message}{more}", findings=found)
+
+
+def closest(word: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?`, or nothing when no known word is near."""
+    # Comparing costs the product of the lengths, for every known word: a long one is not a typing mistake.
+    if len(word) > 80:
+        return ""
+    near = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def _finding(note: Note, text: str, places: Places) -> Finding:
+    place = find(places, text, note.path, on_key=note.on_key, excerpt=note.excerpt)
+    line, column = place or (None, None)
+    return Finding(path=path_text(note.path), message=note.message, line=line, column=column)

@@ -1,0 +1,167 @@
+"""
+The workflow language as a JSON Schema, for editors: completion, descriptions, and red lines while typing.
+
+It knows the shape only; whether steps exist, expressions compile and the graph has an order is checked at
+save.
+"""
+
+from __future__ import annotations
+
+from trunkline.jsontypes import JsonObject
+from trunkline.workflow.definition import AFTER_FAILURE, BACKOFFS, CONTEXTS, DELIVERIES
+from trunkline.workflow.durations import DURATION_PATTERN
+from trunkline.workflow.expressions import KEYWORDS
+from trunkline.workflow.validate import (
+    MAX_ATTEMPTS,
+    MAX_DESCRIPTION,
+    MAX_NAME,
+    MAX_PARALLEL,
+    STEP_NAME_PATTERN,
+)
+
+
+def workflow_json_schema() -> JsonObject:
+    """The schema of a workflow file."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Trunkline workflow",
+        "description": "A graph of steps, each of them one call of an agent.",
+        "type": "object",
+        "required": ["name", "steps"],
+        "additionalProperties": False,
+        "properties": {
+            "$schema": {"type": "string", "description": "For editors; Trunkline does not read it."},
+            "name": _text(MAX_NAME, "The workflow's name. Saving under the same name makes a new version."),
+            "description": _text(MAX_DESCRIPTION, "What the workflow is for."),
+            "input": {
+                "type": "object",
+                "description": "A JSON Schema. A run's input is checked against it before the run starts.",
+            },
+            "steps": {
+                "type": "object",
+                "description": "The steps by name. They run in parallel where nothing makes one wait.",
+                "minProperties": 1,
+                "propertyNames": {
+                    "pattern": STEP_NAME_PATTERN,
+                    "not": {"enum": [*sorted(KEYWORDS)]},
+                },
+                "additionalProperties": {"$ref": "#/$defs/step"},
+            },
+            "output": {
+                "description": "What a run returns, with ${ … } in its strings. "
+                "Left out: the outputs of the steps that no other step needs.",
+            },
+            "deadline": _duration("How long a run may take as a whole."),
+            "max_parallel": _integer(1, MAX_PARALLEL, "How many steps of a run may be called at once."),
+        },
+        "$defs": {"step": _step(), "retry": _retry(), "duration": _DURATION},
+    }
+
+
+_DURATION: JsonObject = {
+    "type": "string",
+    "pattern": DURATION_PATTERN,
+    "examples": ["100ms", "25s", "5m", "1h", "2d"],
+}
+
+
+def _step() -> JsonObject:
+    step_name: JsonObject = {"type": "string", "pattern": STEP_NAME_PATTERN}
+    return {
+        "type": "object",
+        "description": "One call of an agent.",
+        "required": ["agent"],
+        "additionalProperties": False,
+        "properties": {
+            "agent": _text(MAX_NAME, "The agent's name, as it is registered."),
+            "needs": {
+                "type": "array",
+                "items": step_name,
+                "description": "Steps that must be done first. What the expressions read is added by itself.",
+            },
+            "when": {
+                "type": ["string", "boolean"],
+                "description": "A CEL expression, with or without ${ }. When it is false the step is skipped.",
+                "examples": ["steps.research.output.data.score < 0.8"],
+            },
+            "input": {
+                "description": "What the agent gets, with ${ … } in strings. Left out: the run's input.",
+                "examples": [{"text": "Write about ${ input.topic }"}],
+            },
+            "retry": {"$ref": "#/$defs/retry"},
+            "timeout": _duration("How long one attempt may take; overrides the agent's."),
+            "on_error": {
+                "description": "What follows when the step has failed, after its retries: the run fails, "
+                "goes on with a null output, or goes on at another step.",
+                "default": "fail",
+                "oneOf": [
+                    {"enum": [*AFTER_FAILURE]},
+                    {
+                        "type": "object",
+                        "required": ["goto"],
+                        "additionalProperties": False,
+                        "properties": {"goto": step_name},
+                    },
+                ],
+            },
+            "delivery": _choice(
+                DELIVERIES,
+                "at_most_once: when the answer is lost the agent is not called again, and a person decides.",
+            ),
+            "context": _choice(
+                CONTEXTS,
+                "Which conversation with the agent the call belongs to: one per run, one per step, or none.",
+            ),
+        },
+    }
+
+
+def _retry() -> JsonObject:
+    return {
+        "type": "object",
+        "description": "When and how often a failed call is made again; overrides the agent's.",
+        "additionalProperties": False,
+        "properties": {
+            "max_attempts": {**_integer(1, MAX_ATTEMPTS, "All calls counted, the first too."), "default": 3},
+            "backoff": {
+                **_choice(BACKOFFS, "How the delay grows from attempt to attempt."),
+                "default": "exponential",
+            },
+            "first_delay": {**_duration("The delay before the second attempt."), "default": "1s"},
+            "max_delay": {**_duration("No delay is longer."), "default": "1m"},
+            "jitter": {
+                "type": "boolean",
+                "default": True,
+                "description": "Vary the delay.",
+            },
+            "on": {
+                "type": "array",
+                "default": ["no_answer", 408, 425, 429, "5xx"],
+                "description": "What is worth another attempt: no_answer, any, HTTP statuses and classes "
+                "(429, 5xx), JSON-RPC codes (below 0), error codes.",
+                "items": {
+                    "oneOf": [
+                        {"type": "integer", "maximum": -1},
+                        {"type": "integer", "minimum": 100, "maximum": 599},
+                        {"type": "string", "pattern": "^([1-5]xx|-?[0-9]{1,6}|[a-z][a-z0-9_]*)$"},
+                    ]
+                },
+            },
+        },
+    }
+
+
+def _text(most: int, description: str) -> JsonObject:
+    return {"type": "string", "minLength": 1, "maxLength": most, "description": description}
+
+
+def _integer(least: int, most: int, description: str) -> JsonObject:
+    return {"type": "integer", "minimum": least, "maximum": most, "description": description}
+
+
+def _choice(options: tuple[str, ...], description: str) -> JsonObject:
+    return {"enum": [*options], "default": options[0], "description": description}
+
+
+def _duration(description: str) -> JsonObject:
+    return {"$ref": "#/$defs/duration", "description": description}

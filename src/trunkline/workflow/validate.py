@@ -1,0 +1,217 @@
+"""
+Reads a definition out of a document's value, and reports everything that does not fit.
+
+What is wrong is left out, so that one mistake is reported once and the rest is still looked at. Expressions
+and the graph come later (`compile.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import NamedTuple
+
+from msgspec import UNSET
+
+from trunkline.jsontypes import Json
+from trunkline.policies import RetryPolicy
+from trunkline.workflow.definition import (
+    AFTER_FAILURE,
+    BACKOFFS,
+    CONTEXTS,
+    DELIVERIES,
+    Goto,
+    OnError,
+    StepDefinition,
+    WorkflowDefinition,
+)
+from trunkline.workflow.expressions import KEYWORDS, bare_source
+from trunkline.workflow.fields import Fields, found
+from trunkline.workflow.places import Path
+from trunkline.workflow.report import Report, closest
+
+WORKFLOW_KEYS = ("name", "description", "input", "steps", "output", "deadline", "max_parallel", "$schema")
+STEP_KEYS = (
+    "agent", "needs", "when", "input", "retry", "timeout", "on_error", "delivery", "context",
+)  # fmt: skip
+RETRY_KEYS = ("max_attempts", "backoff", "first_delay", "max_delay", "jitter", "on")
+
+STEP_NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
+MAX_NAME = 255
+MAX_DESCRIPTION = 10_000
+MAX_ATTEMPTS = 100
+MAX_PARALLEL = 10_000
+
+_STEP_NAME = re.compile(STEP_NAME_PATTERN)
+# A name is part of addresses.
+_UNFIT_IN_NAME = re.compile(r"[\x00-\x1f\x7f/]|^\s|\s$")
+_STATUS_CLASS = re.compile(r"[1-5]xx\Z")
+_ERROR_CODE = re.compile(r"[a-z][a-z0-9_]*\Z")
+_NUMBER = re.compile(r"-?[0-9]{1,6}\Z")
+
+
+class Known(NamedTuple):
+    """What the language itself cannot know; None where nobody says, and then nothing is checked."""
+
+    agents: Collection[str] | None = None
+    error_codes: Collection[str] | None = None
+
+
+def read_definition(value: Json, known: Known, report: Report) -> WorkflowDefinition | None:
+    """The definition, as far as it can be read; None when the document is no mapping at all."""
+    if not isinstance(value, dict):
+        report.error((), f"a workflow must be a mapping with 'name' and 'steps', {found(value)}")
+        return None
+    fields = Fields(value, (), WORKFLOW_KEYS, report)
+    return WorkflowDefinition(
+        name=_name(fields),
+        description=fields.text("description", MAX_DESCRIPTION),
+        input=fields.mapping("input"),
+        steps=_steps(fields, known, report),
+        output=fields.any("output"),
+        deadline=fields.duration("deadline", positive=True),
+        max_parallel=fields.integer("max_parallel", 1, MAX_PARALLEL),
+    )
+
+
+def _name(fields: Fields) -> str:
+    name = fields.required_text("name", MAX_NAME, "my-workflow") or ""
+    if _UNFIT_IN_NAME.search(name):
+        fields.error("name", "'name' must not have '/', control characters, or a space at either end")
+    return name
+
+
+def _steps(fields: Fields, known: Known, report: Report) -> dict[str, StepDefinition]:
+    value = fields.any("steps")
+    if value is UNSET or value is None or value == {}:
+        path: Path = () if value is UNSET else ("steps",)
+        example = "steps: {first: {agent: MyAgent}}"
+        report.error(path, f"'steps' is missing or empty; a workflow needs at least one, such as {example}")
+        return {}
+    if not isinstance(value, dict):
+        fields.error("steps", f"'steps' must be a mapping from a step's name to the step, {found(value)}")
+        return {}
+    return {name: _step(name, step, known, report) for name, step in value.items()}
+
+
+def _step(name: str, value: Json, known: Known, report: Report) -> StepDefinition:
+    path: Path = ("steps", name)
+    if not _STEP_NAME.match(name):
+        shown = name if len(name) <= 64 else f"{name[:64]}…"
+        rule = "a step's name has letters, digits and underscores, at most 64, and no digit first"
+        report.error(path, f"'{shown}' cannot name a step; {rule}", on_key=True)
+    elif name in KEYWORDS:
+        report.error(path, f"'{name}' cannot name a step: it is a word of CEL; choose another", on_key=True)
+    if not isinstance(value, dict):
+        report.error(path, f"a step must be a mapping with 'agent', {found(value)}")
+        value = {"agent": "unknown"}
+    fields = Fields(value, path, STEP_KEYS, report)
+    return StepDefinition(
+        name=name,
+        agent=_agent(fields, known, report),
+        needs=_needs(fields, report),
+        when=_when(fields),
+        input=fields.any("input"),
+        retry=_retry(fields, known, report),
+        timeout=fields.duration("timeout", positive=True),
+        on_error=_on_error(fields, report),
+        delivery=fields.choice("delivery", DELIVERIES, "at_least_once"),
+        context=fields.choice("context", CONTEXTS, "run"),
+    )
+
+
+def _agent(fields: Fields, known: Known, report: Report) -> str:
+    agent = fields.required_text("agent", MAX_NAME, "MyAgent") or ""
+    if agent and known.agents is not None and agent not in known.agents:
+        hint = closest(agent, known.agents) or "; before the first run, register it: trunkline agents add"
+        report.warning((*fields.path, "agent"), f"the agent '{agent}' is not registered{hint}")
+    return agent
+
+
+def _needs(fields: Fields, report: Report) -> tuple[str, ...]:
+    needs: list[str] = []
+    for index, need in enumerate(fields.list("needs") or []):
+        if isinstance(need, str):
+            needs.append(need)
+        else:
+            report.error((*fields.path, "needs", index), f"a need is the name of a step, {found(need)}")
+    return tuple(needs)
+
+
+def _when(fields: Fields) -> str | None:
+    value = fields.any("when")
+    if value is UNSET:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, str) or not value.strip():
+        fields.error("when", f"'when' must be an expression such as input.count > 3, {found(value)}")
+        return None
+    return bare_source(value)
+
+
+def _on_error(fields: Fields, report: Report) -> OnError:
+    value = fields.any("on_error")
+    if not isinstance(value, dict):
+        return fields.choice("on_error", AFTER_FAILURE, "fail")
+    goto = Fields(value, (*fields.path, "on_error"), ("goto",), report)
+    step = goto.required_text("goto", MAX_NAME, "my_step")
+    return "fail" if step is None else Goto(step)
+
+
+def _retry(fields: Fields, known: Known, report: Report) -> RetryPolicy | None:
+    value = fields.mapping("retry")
+    if value is None:
+        return None
+    retry = Fields(value, (*fields.path, "retry"), RETRY_KEYS, report)
+    default = RetryPolicy()
+    first = retry.duration("first_delay", positive=False)
+    first_delay = default.first_delay if first is None else first
+    longest = retry.duration("max_delay", positive=False)
+    if longest is not None and longest < first_delay:
+        retry.error("max_delay", "'max_delay' is shorter than 'first_delay'; make it at least as long")
+    jitter = retry.boolean("jitter")
+    on = retry.list("on")
+    return RetryPolicy(
+        max_attempts=retry.integer("max_attempts", 1, MAX_ATTEMPTS) or default.max_attempts,
+        backoff=retry.choice("backoff", BACKOFFS, default.backoff),
+        first_delay=first_delay,
+        # The default must not cut a longer first delay that was asked for.
+        max_delay=max(default.max_delay, first_delay) if longest is None else longest,
+        jitter=default.jitter if jitter is None else jitter,
+        on=default.on if on is None else _conditions(on, retry.path, known, report),
+    )
+
+
+def _conditions(values: list[Json], path: Path, known: Known, report: Report) -> tuple[str | int, ...]:
+    conditions: list[str | int] = []
+    for index, value in enumerate(values):
+        condition = int(value) if isinstance(value, str) and _NUMBER.match(value) else value
+        problem = _unfit_condition(condition, known)
+        if problem is None and isinstance(condition, str | int):
+            conditions.append(condition)
+        else:
+            report.error((*path, "on", index), f"{problem}")
+    return tuple(conditions)
+
+
+def _unfit_condition(value: Json, known: Known) -> str | None:
+    match value:
+        case int() if not isinstance(value, bool):
+            if value < 0 or 100 <= value <= 599:
+                return None
+            return f"{value} is neither an HTTP status (100 to 599) nor a JSON-RPC code (below 0)"
+        case "no_answer" | "any":
+            return None
+        case str() if _STATUS_CLASS.match(value):
+            return None
+        case str() if _ERROR_CODE.match(value):
+            if known.error_codes is None or value in known.error_codes:
+                return None
+            names = ("no_answer", "any", *known.error_codes)
+            return (
+                f"'{value}' is no error code{closest(value, names) or '; no_answer, any and 5xx are usual'}"
+            )
+        case _:
+            kinds = "no_answer, any, a status such as 429 or 5xx, a JSON-RPC code, or an error code"
+            return f"a retry condition is {kinds}, {found(value)}"
