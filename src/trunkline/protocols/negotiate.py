@@ -119,8 +119,8 @@ def _by_card(agent_url: str, card: AgentCard, fetch: CardFetch) -> Negotiated | 
             reason=f"The card at {fetch.url} offers {offered}, none of which Trunkline speaks",
             fix="Let the agent offer A2A 0.3 over JSON-RPC, or pin the protocol that it speaks.",
         )
-    endpoint = urljoin(agent_url, spoken.url) if spoken.url else agent_url
-    if _origin(endpoint) != _origin(agent_url):
+    endpoint = _endpoint(agent_url, spoken)
+    if _origin(endpoint) is None or _origin(endpoint) != _origin(agent_url):
         return Unclear(
             reason=f"The card at {fetch.url} names the endpoint {endpoint}, which is not of the same origin "
             f"as the agent's url {agent_url}; the agent's credentials are not sent there",
@@ -143,11 +143,23 @@ def _interface(interfaces: Iterable[Interface]) -> Interface | None:
     return None
 
 
-def _origin(url: str) -> tuple[str, str, int | None] | None:
+def _endpoint(agent_url: str, spoken: Interface) -> str:
+    if spoken.url is None:
+        return agent_url
+    try:
+        return urljoin(agent_url, spoken.url)
+    except ValueError:
+        return spoken.url
+
+
+def _origin(url: str) -> tuple[str, str, int] | None:
+    """Scheme, host and port; None when the address has none that we could call."""
     try:
         parts: SplitResult = urlsplit(url)
         port = parts.port
     except ValueError:
         return None
     scheme = parts.scheme.lower()
-    return scheme, (parts.hostname or "").rstrip("."), port or _DEFAULT_PORTS.get(scheme)
+    if scheme not in _DEFAULT_PORTS or not parts.hostname:
+        return None
+    return scheme, parts.hostname.rstrip("."), port or _DEFAULT_PORTS[scheme]
