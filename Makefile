@@ -2,8 +2,11 @@
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/pip --disable-pip-version-check
+# One test process for each core; the crash tests start processes of their own beside them.
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: help setup setup-dev demo up test check bench docs format lock clean
+.PHONY: help setup demo up test check unit bench docs format lock clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -11,14 +14,52 @@ help:  ## show the targets
 setup: $(VENV)/.ready  ## make the virtual environment with the program in it
 
 $(VENV)/.ready: requirements.lock pyproject.toml
-	@$(PYTHON) --version >/dev/null 2>&1 || { echo "Python 3.11 or later is needed: install it, or say make PYTHON=/path/to/python" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Trunkline needs Python 3.11 or later: install it, or say make PYTHON=/path/to/python" >&2; exit 1; }
+	@echo "Installing Trunkline into $(VENV) (once, about half a minute) ..." >&2
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) install --quiet --require-hashes -r requirements.lock
+	@$(PIP) install --quiet --no-deps -e .
 	@touch $@
-
-setup-dev: $(VENV)/.ready-dev
 
 $(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@echo "Installing what tests and checks need ..." >&2
+	@$(PIP) install --quiet --require-hashes -r requirements-dev.lock
 	@touch $@
+
+demo: setup  ## run a real workflow across four agents, and show it
+	@$(BIN)/trunkline demo
+
+up: setup  ## run Trunkline in one process; prints its address
+	@$(BIN)/trunkline up
+
+test: check  ## everything: the checks, then all tests
+	$(BIN)/pytest -n $(JOBS) --dist worksteal
+
+check: $(VENV)/.ready-dev  ## lint, format, types and the import rules
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/lint-imports
+	$(BIN)/pyright
+
+unit: $(VENV)/.ready-dev  ## the tests that do no I/O, in seconds
+	$(BIN)/pytest tests/unit tests/golden
+
+bench: $(VENV)/.ready-dev  ## measure against the hand-written floor, in one run
+	$(BIN)/python -m bench
+
+docs: $(VENV)/.ready-dev  ## write again what is generated: OpenAPI, the language's schema, the CLI's help
+	$(BIN)/python -m tests.public.write
+
+format: $(VENV)/.ready-dev  ## format the code
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+lock:  ## resolve the dependencies anew into the lock files
+	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet pip-tools
+	$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links --no-header -o requirements.lock pyproject.toml
+	$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links --no-header -o requirements-dev.lock requirements-dev.in
+	rm -rf $(VENV)-lock
+
+clean:  ## remove what make has made
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache

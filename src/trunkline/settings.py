@@ -51,15 +51,27 @@ class Settings(BaseSettings):
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65_535, description="Port to listen on; 0 takes a free one.")
     data: Path = Field(Path("trunkline-data"), description="Folder of the database and the key file.")
-    store: str | None = Field(None, description="sqlite:///relative or sqlite:////absolute; in the data folder if not set.")
+    store: str | None = Field(
+        None, description="sqlite:///relative or sqlite:////absolute; in the data folder if not set."
+    )
     broker: str = Field("memory://", description="How tasks travel; embedded: memory://.")
-    secret_key: SecretStr | None = Field(None, description="Key for the agents' secrets; a key file if not set.")
-    allowed_networks: Names = Field((), description="Networks or host names that agents may have beside public ones.")
+    secret_key: SecretStr | None = Field(
+        None, description="Key for the agents' secrets; a key file if not set."
+    )
+    allowed_networks: Names = Field(
+        (), description="Networks or host names that agents may have beside public ones."
+    )
     max_answer_bytes: int = Field(16 * 1024 * 1024, gt=0, description="Longest answer taken from an agent.")
     max_body_bytes: int = Field(4 * 1024 * 1024, gt=0, description="Longest request body taken by the API.")
-    retention: Duration = Field(timedelta(days=30), description="How long finished runs are kept; 0s keeps them.")
-    stop_timeout: Duration = Field(timedelta(seconds=30), description="How long calls may take to end at a stop.")
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level that is logged.")
+    retention: Duration = Field(
+        timedelta(days=30), description="How long finished runs are kept; 0s keeps them."
+    )
+    stop_timeout: Duration = Field(
+        timedelta(seconds=30), description="How long calls may take to end at a stop."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="Least level that is logged."
+    )
     log_format: Literal["auto", "json", "console"] = Field("auto", description="How log lines look.")
 
     @classmethod
@@ -106,7 +118,9 @@ def _check_config_file() -> None:
     try:
         keys = tomllib.loads(CONFIG_FILE.read_text()).keys()
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
-        raise ConfigurationError(f"{CONFIG_FILE} cannot be read: {exc}", fix=f"Correct {CONFIG_FILE}.") from exc
+        raise ConfigurationError(
+            f"{CONFIG_FILE} cannot be read: {exc}", fix=f"Correct {CONFIG_FILE}."
+        ) from exc
     known = Settings.model_fields.keys()
     for key in keys - known:
         closest = difflib.get_close_matches(key, known, 1)

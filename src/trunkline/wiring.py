@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
@@ -24,9 +24,11 @@ from trunkline.bridge.dialects import Dialects
 from trunkline.bridge.health import HealthCheck
 from trunkline.bridge.invoke import AgentInvoker
 from trunkline.bridge.partners import Partners
+from trunkline.bridge.transports.base import Transport
 from trunkline.bridge.transports.guard import AddressPolicy
 from trunkline.bridge.transports.https import HttpTransport
 from trunkline.bridge.worker import Answers, Claims
+from trunkline.brokers.base import Broker
 from trunkline.brokers.memory import MemoryBroker
 from trunkline.clock import Clock, SystemClock
 from trunkline.errors import NotAllowed, Unavailable
@@ -55,6 +57,15 @@ log = structlog.stdlib.get_logger()
 
 
 @dataclass(frozen=True, kw_only=True)
+class Seams:
+    """Where something can be put between two parts: the crash tests end the process there."""
+
+    store: Callable[[Store], Store] = lambda store: store
+    broker: Callable[[Broker[Transaction]], Broker[Transaction]] = lambda broker: broker
+    transport: Callable[[Transport], Transport] = lambda transport: transport
+
+
+@dataclass(frozen=True, kw_only=True)
 class Embedded:
     """The whole system in one process."""
 
@@ -63,14 +74,17 @@ class Embedded:
 
 
 @asynccontextmanager
-async def open_embedded(settings: Settings, *, clock: Clock | None = None) -> AsyncGenerator[Embedded]:
+async def open_embedded(
+    settings: Settings, *, clock: Clock | None = None, seams: Seams | None = None
+) -> AsyncGenerator[Embedded]:
     """Runs everything but the HTTP server while the block runs. At its end calls under way may end first."""
     clock = clock or SystemClock()
+    seams = seams or Seams()
     async with AsyncExitStack() as stack:
-        store: Store = await stack.enter_async_context(open_sqlite(settings.sqlite_path, clock=clock))
+        store = seams.store(await stack.enter_async_context(open_sqlite(settings.sqlite_path, clock=clock)))
         policy = AddressPolicy(settings.allowed_networks, allow_loopback=True)
-        transport = await stack.enter_async_context(
-            HttpTransport(policy, max_answer_bytes=settings.max_answer_bytes)
+        transport = seams.transport(
+            await stack.enter_async_context(HttpTransport(policy, max_answer_bytes=settings.max_answer_bytes))
         )
         metrics = Metrics()
         watchers = Watchers()
@@ -84,7 +98,8 @@ async def open_embedded(settings: Settings, *, clock: Clock | None = None) -> As
         workflows = Workflows(store, directory)
 
         commits = CommitLoop(store, clock)
-        broker: MemoryBroker[Transaction] = MemoryBroker()
+        memory: MemoryBroker[Transaction] = MemoryBroker()
+        broker = seams.broker(memory)
         partners = Partners(Dialects(transport, registry, clock), registry)
         calls = Calls(AgentInvoker(transport, partners, directory, clock, metrics), metrics)
         calls.on_finish(commits.ring)
@@ -93,8 +108,8 @@ async def open_embedded(settings: Settings, *, clock: Clock | None = None) -> As
         driver = Driver(broker, RunStates(workflows), timers, watchers, metrics)
         claims = Claims(broker, calls, owner)
         commits.carry([intake, Answers(broker, calls, owner), timers, driver, claims])
-        broker.deliver_results_to(take_results)
-        broker.deliver_tasks_to(claims.take_tasks)
+        memory.deliver_results_to(take_results)
+        memory.deliver_tasks_to(claims.take_tasks)
 
         services = Services(
             registry=registry,

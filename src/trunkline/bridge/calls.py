@@ -78,7 +78,7 @@ class Calls:
             if claim.key not in self._breaking_off:
                 raise
             finished = self._invoker.stopped(claim)
-        except Exception as exc:  # noqa: BLE001 - the call's outermost frame: a bug here must fail the step, not lose it
+        except Exception as exc:
             log.exception(names.CALL_CRASHED, task_id=claim.key.task_id, run_id=claim.task.run_id)
             message = f"Trunkline failed while calling the agent: {type(exc).__name__}"
             error = StepError(code="internal_error", message=message, fix=fix_for("internal_error"))

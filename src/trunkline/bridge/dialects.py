@@ -46,7 +46,10 @@ class Dialects:
         """Raises `DialectUnclear`."""
         if agent.protocol != AUTO:
             return Dialect(
-                protocol=agent.protocol, url=agent.url, evidence="Pinned by the operator.", decided_at=agent.updated_at
+                protocol=agent.protocol,
+                url=agent.url,
+                evidence="Pinned by the operator.",
+                decided_at=agent.updated_at,
             )
         if agent.dialect is not None:
             return agent.dialect
@@ -111,5 +114,7 @@ class Dialects:
 
     async def _keep(self, agent: Agent, dialect: Dialect) -> Dialect:
         await self._registry.record_dialect(agent, dialect)
-        log.info(names.DIALECT_DECIDED, agent_name=agent.name, protocol=dialect.protocol, evidence=dialect.evidence)
+        log.info(
+            names.DIALECT_DECIDED, agent_name=agent.name, protocol=dialect.protocol, evidence=dialect.evidence
+        )
         return dialect

@@ -43,7 +43,9 @@ class HealthCheck:
         # An agent that takes only POST says 405, or 404: it is there all the same.
         healthy = answer.status < 500 or answer.status == 501
         detail = f"It answered HTTP {answer.status}."
-        return self._report(started, "healthy" if healthy else "unhealthy", detail, partner.protocol, answer.status)
+        return self._report(
+            started, "healthy" if healthy else "unhealthy", detail, partner.protocol, answer.status
+        )
 
     def _report(
         self,

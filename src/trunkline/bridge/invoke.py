@@ -85,17 +85,8 @@ class AgentInvoker:
         seconds = min(max(self._left(deadline), 1.0), _POLL_SECONDS)
         outcome = await talk.exchange(partner, request, seconds)
         if isinstance(outcome, Failed):
-            outcome = self._after_failed_poll(outcome, remote_task_id, deadline)
+            outcome = _after_failed_poll(outcome, remote_task_id)
         return self._finish(claim, talk, partner, outcome, deadline)
-
-    def _after_failed_poll(self, outcome: Failed, remote_task_id: str, deadline: Instant) -> Outcome:
-        """A question that got no answer, or a 5xx, is asked again; an agent that cannot be asked is not."""
-        error = outcome.error
-        if not ERROR_CODES[error.code].answered or (error.code == "agent_http_error" and (error.http_status or 0) >= 500):
-            return Working(remote_task_id=remote_task_id, state="working")
-        if error.jsonrpc_code == -32601:
-            return _unfinished("working")
-        return outcome
 
     def _finish(
         self, claim: ClaimedTask, talk: Talk, partner: Partner, outcome: Outcome, deadline: Instant
@@ -152,9 +143,7 @@ class AgentInvoker:
 
     def failed(self, claim: ClaimedTask, error: StepError, retry: RetryPolicy | None = None) -> Finished:
         self._metrics.attempts.labels(error.code).inc()
-        result = AgentResult(
-            **_ids(claim), status="error", at=self._clock.now(), error=error, retry=retry
-        )
+        result = AgentResult(**_ids(claim), status="error", at=self._clock.now(), error=error, retry=retry)
         return _finished(claim, [], result)
 
     def _stop_result(self, claim: ClaimedTask) -> AgentResult:
@@ -184,6 +173,17 @@ def _unfinished(state: str) -> Failed:
     return Failed(error=_error("agent_task_unfinished", f"Task state: {state}"))
 
 
+def _after_failed_poll(outcome: Failed, remote_task_id: str) -> Outcome:
+    """A question that got no answer, or a 5xx, is asked again; an agent that cannot be asked is not."""
+    error = outcome.error
+    overloaded = error.code == "agent_http_error" and (error.http_status or 0) >= 500
+    if overloaded or not ERROR_CODES[error.code].answered:
+        return Working(remote_task_id=remote_task_id, state="working")
+    if error.jsonrpc_code == -32601:
+        return _unfinished("working")
+    return outcome
+
+
 def _finished(claim: ClaimedTask, exchanges: list[ExchangeRecord], result: AgentResult) -> Finished:
     answer = TaskAnswer(
         key=claim.key, epoch=claim.epoch, remote_task_id=result.remote_task_id, polls=claim.polls
@@ -191,7 +191,9 @@ def _finished(claim: ClaimedTask, exchanges: list[ExchangeRecord], result: Agent
     return Finished(claim=claim, answer=answer, result=result, exchanges=exchanges)
 
 
-def _result(claim: ClaimedTask, outcome: Succeeded | Failed | Interrupted, at: Instant, partner: Partner) -> AgentResult:
+def _result(
+    claim: ClaimedTask, outcome: Succeeded | Failed | Interrupted, at: Instant, partner: Partner
+) -> AgentResult:
     protocol = partner.protocol
     match outcome:
         case Succeeded():

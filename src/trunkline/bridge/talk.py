@@ -1,7 +1,7 @@
 """
 One claimed task's talk with its agent: send, record, count, log, translate.
 
-What leaves and what comes back is recorded here, and nowhere else, so nothing is on the wire that `runs wire` does not show.
+What leaves and what comes back is recorded here, and nowhere else: `runs wire` shows all of it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class Talk:
             request = partner.adapter.encode(self._task)
         except ProtocolTranslationError as exc:
             return self._not_translated(partner, exc, b"")
-        self._metrics.translation_seconds.labels(partner.protocol, "request").observe(perf_counter() - started)
+        self._metrics.translation_seconds.labels(partner.protocol, "request").observe(
+            perf_counter() - started
+        )
         log.debug(
             names.PROTOCOL_REQUEST_TRANSLATION,
             protocol=partner.protocol,
@@ -106,7 +108,9 @@ class Talk:
             outcome = partner.adapter.decode(answer, self._task)
         except ProtocolTranslationError as exc:
             return self._not_translated(partner, exc, answer.body)
-        self._metrics.translation_seconds.labels(partner.protocol, "response").observe(perf_counter() - started)
+        self._metrics.translation_seconds.labels(partner.protocol, "response").observe(
+            perf_counter() - started
+        )
         match outcome:
             case Succeeded():
                 log.info(

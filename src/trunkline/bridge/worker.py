@@ -50,9 +50,7 @@ class Answers:
         for key in lost:
             log.warning(names.ANSWER_TOO_LATE, task_id=key.task_id, attempt=key.attempt)
         await tx.put_exchanges([exchange for item in finished for exchange in item.exchanges])
-        results = [
-            item.result for item in finished if item.result is not None and item.claim.key not in lost
-        ]
+        results = [item.result for item in finished if item.result is not None and item.claim.key not in lost]
         if results:
             await self._broker.publish_results(tx, results)
 

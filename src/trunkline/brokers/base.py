@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias, TypeVar
 
 from trunkline.messages import AgentResult, AgentTask, CancelTask
 
-Tx = TypeVar("Tx", contravariant=True)
+Tx_contra = TypeVar("Tx_contra", contravariant=True)
 AnyTx = TypeVar("AnyTx")
 
 TaskMessage: TypeAlias = AgentTask | CancelTask
@@ -21,12 +21,12 @@ TakeTasks: TypeAlias = Callable[[AnyTx, Sequence[TaskMessage]], Awaitable[None]]
 TakeResults: TypeAlias = Callable[[AnyTx, Sequence[AgentResult]], Awaitable[None]]
 
 
-class Broker(Protocol[Tx]):
+class Broker(Protocol[Tx_contra]):
     @property
     def hands_over_in_transaction(self) -> bool:
         """True: what is published is delivered in the same transaction, so nothing of it need be kept to send again."""
         ...
 
-    async def publish_tasks(self, tx: Tx, messages: Sequence[TaskMessage]) -> None: ...
+    async def publish_tasks(self, tx: Tx_contra, messages: Sequence[TaskMessage]) -> None: ...
 
-    async def publish_results(self, tx: Tx, results: Sequence[AgentResult]) -> None: ...
+    async def publish_results(self, tx: Tx_contra, results: Sequence[AgentResult]) -> None: ...

@@ -83,7 +83,7 @@ class Driver:
         inputs = [item for item in (self._read(run, payload) for _, payload in run.items) if item is not None]
         try:
             turn = decide(state, inputs, tx.now)
-        except Exception:  # noqa: BLE001 - one bad transition must not stop the others in its batch
+        except Exception:
             log.exception(names.RUN_POISONED, run_id=run.run_id, correlation_id=state.correlation_id)
             turn = await self._poisoned(tx, run)
         turn.state.version = version + 1
@@ -101,7 +101,9 @@ class Driver:
         state = (await self._states.load(tx, [run]))[run.run_id]
         turn = Turn(state, tx.now)
         message = "Trunkline could not decide how this run goes on."
-        turn.record(RunFailed(StepError(code="internal_error", message=message, fix=fix_for("internal_error"))))
+        turn.record(
+            RunFailed(StepError(code="internal_error", message=message, fix=fix_for("internal_error")))
+        )
         return turn
 
     def committed(self) -> None:

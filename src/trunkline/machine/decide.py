@@ -49,7 +49,7 @@ from trunkline.machine.inputs import (
 from trunkline.machine.state import RunState, StepState
 from trunkline.machine.steps import agent
 from trunkline.machine.turn import Turn
-from trunkline.messages import AgentResult, StepError, fix_for
+from trunkline.messages import NO_OUTPUT, AgentResult, StepError, fix_for
 from trunkline.workflow import ExpressionError, Step
 
 # An agent that does not confirm a cancellation by then is left alone; the whole cancel ends within 10 s.
@@ -71,7 +71,7 @@ def decide(state: RunState, inputs: Sequence[Input], now: Instant) -> Turn:
     return turn
 
 
-def _take(turn: Turn, item: Input) -> None:
+def _take(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912 - one case for each input
     match item:
         case RunRequested(kept):
             _start(turn, {name: bytes(output) for name, output in kept.items()})
@@ -145,7 +145,7 @@ def _resolve(turn: Turn, item: OutcomeResolved) -> None:
                 attempt=step.attempts,
                 status="success" if succeeded else "error",
                 at=turn.now,
-                output=item.output if succeeded else None,
+                output=item.output if succeeded else NO_OUTPUT,
                 error=None if succeeded else error,
             )
             agent.take_result(turn, plan, step, result)
@@ -212,7 +212,9 @@ def _advance(turn: Turn) -> None:
 def _begin(turn: Turn, plan: Step, step: StepState) -> None:
     if step.attempts == 0:
         if plan.catches and not _caught(turn, plan):
-            turn.record(StepSkipped(step.name, f"No failure to catch: {', '.join(plan.catches)} did not fail."))
+            turn.record(
+                StepSkipped(step.name, f"No failure to catch: {', '.join(plan.catches)} did not fail.")
+            )
             return
         if plan.when is not None:
             try:
@@ -233,7 +235,7 @@ def _caught(turn: Turn, plan: Step) -> bool:
 def _settle(turn: Turn) -> None:
     """What the steps' states mean for the run as a whole."""
     state = turn.state
-    if state.paused or state.status == "PENDING" and state.cancel_requested_at is None:
+    if state.paused or (state.status == "PENDING" and state.cancel_requested_at is None):
         return
     if turn.is_ending:
         if state.in_flight == 0:

@@ -94,7 +94,9 @@ def _count(state: RunState, step: StepState, change: int) -> None:
             pass
 
 
-def _move(state: RunState, step: StepState, status: StepStatus, waiting_for: WaitingFor | None = None) -> None:
+def _move(
+    state: RunState, step: StepState, status: StepStatus, waiting_for: WaitingFor | None = None
+) -> None:
     _count(state, step, -1)
     step.status = status
     step.waiting_for = waiting_for

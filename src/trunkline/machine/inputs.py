@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from trunkline.messages import AgentResult, ReplyMessage
+from trunkline.messages import NO_OUTPUT, AgentResult, ReplyMessage
 
 ResolvedOutcome = Literal["succeeded", "failed", "call_again"]
 
@@ -54,7 +54,7 @@ class ReplyGiven(msgspec.Struct, frozen=True, tag="reply_given"):
 class OutcomeResolved(msgspec.Struct, frozen=True, tag="outcome_resolved"):
     step: str
     outcome: ResolvedOutcome
-    output: msgspec.Raw | None = None
+    output: msgspec.Raw = NO_OUTPUT
 
 
 Input = (

@@ -2,6 +2,7 @@
 
 from trunkline.messages.errors import ERROR_CODES, ErrorCode, fix_for
 from trunkline.messages.model import (
+    NO_OUTPUT,
     AgentResult,
     AgentTask,
     CancelTask,
@@ -13,6 +14,7 @@ from trunkline.messages.model import (
 
 __all__ = [
     "ERROR_CODES",
+    "NO_OUTPUT",
     "AgentResult",
     "AgentTask",
     "CancelTask",

@@ -68,6 +68,8 @@ class Question(msgspec.Struct, kw_only=True, omit_defaults=True):
     data: Json = None
 
 
+NO_OUTPUT = msgspec.Raw(b"null")
+
 ResultStatus = Literal["success", "error", "working", "interrupted", "cancelled", "unknown"]
 
 
@@ -86,7 +88,7 @@ class AgentResult(msgspec.Struct, kw_only=True, omit_defaults=True):
     status: ResultStatus
     at: Instant
     # JSON as it was encoded once by the dialect; nobody between here and the reader decodes it.
-    output: msgspec.Raw | None = None
+    output: msgspec.Raw = NO_OUTPUT
     error: StepError | None = None
     question: Question | None = None
     protocol: str | None = None

@@ -189,7 +189,9 @@ class Runs:
         await self._put(run_id, "cancel", CancelRequested())
 
     async def pause(self, run_id: RunId) -> None:
-        record = await self._allowed(run_id, "pause", lambda status: status in {"PENDING", "RUNNING", "WAITING"})
+        record = await self._allowed(
+            run_id, "pause", lambda status: status in {"PENDING", "RUNNING", "WAITING"}
+        )
         if record.cancel_requested_at is not None:
             raise Conflict(f"Run {run_id} is being cancelled; it cannot be paused.")
         await self._put(run_id, f"pause/{new_id()}", PauseRequested())
@@ -243,7 +245,9 @@ class Runs:
         record, steps = await self._found(run_id)
         compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
         if step not in compiled.steps:
-            raise NotFound(f"Run {run_id} has no step {step}.", fix=f"Its steps: {', '.join(compiled.steps)}.")
+            raise NotFound(
+                f"Run {run_id} has no step {step}.", fix=f"Its steps: {', '.join(compiled.steps)}."
+            )
         return record, next((state for state in steps if state.name == step), StepState(name=step))
 
     async def _allowed(self, run_id: RunId, wish: str, allows: Callable[[RunStatus], bool]) -> RunRecord:
@@ -269,7 +273,8 @@ def _check_input(workflow: Workflow, run_input: Json) -> None:
 def _not_paused(record: RunRecord) -> None:
     if record.paused:
         raise Conflict(
-            f"Run {record.id} is paused; no call may start.", fix=f"Resume it first: trunkline runs resume {record.id}."
+            f"Run {record.id} is paused; no call may start.",
+            fix=f"Resume it first: trunkline runs resume {record.id}.",
         )
 
 
@@ -285,7 +290,9 @@ def _kept(workflow: Workflow, steps: list[StepState], from_step: str | None) -> 
     again: set[str] = set()
     if from_step is not None:
         if from_step not in workflow.steps:
-            raise Invalid(f"There is no step {from_step}.", fix=f"Choose one of: {', '.join(workflow.steps)}.")
+            raise Invalid(
+                f"There is no step {from_step}.", fix=f"Choose one of: {', '.join(workflow.steps)}."
+            )
         waiting = [from_step]
         while waiting:
             name = waiting.pop()
@@ -297,4 +304,3 @@ def _kept(workflow: Workflow, steps: list[StepState], from_step: str | None) -> 
         for step in steps
         if step.status == "COMPLETED" and step.output is not None and step.name not in again
     }
-

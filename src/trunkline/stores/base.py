@@ -22,7 +22,6 @@ from trunkline.ids import RunId
 from trunkline.machine.state import RunState, RunStatus, StepState
 from trunkline.messages import AgentTask, StepError
 
-
 # --- workflows
 
 
@@ -300,7 +299,9 @@ class Store(Protocol):
     # agents: lists are in the order of their names, `after` is the last name seen
     async def agent(self, name_or_id: str) -> Agent | None: ...
 
-    async def agents(self, *, limit: int, after: str | None = None, protocol: str | None = None) -> list[Agent]: ...
+    async def agents(
+        self, *, limit: int, after: str | None = None, protocol: str | None = None
+    ) -> list[Agent]: ...
 
     # workflows: the latest version where none is named
     async def workflow(self, name_or_id: str, version: int | None = None) -> WorkflowVersion | None: ...

@@ -33,4 +33,6 @@ def configure_logs(level: str, log_format: LogFormat) -> None:
         cache_logger_on_first_use=True,
     )
     # Libraries log through the standard library; only what is wrong with them is of interest.
-    logging.basicConfig(level=max(LEVELS[level], logging.WARNING), stream=sys.stderr, format="%(levelname)s %(message)s")
+    logging.basicConfig(
+        level=max(LEVELS[level], logging.WARNING), stream=sys.stderr, format="%(levelname)s %(message)s"
+    )

@@ -22,7 +22,10 @@ class Metrics:
         r = self.registry
         # the seeds' three
         self.protocol_requests = Counter(
-            "agent_protocol_requests_total", "Total agent requests by protocol", ["protocol", "agent_name"], registry=r
+            "agent_protocol_requests_total",
+            "Total agent requests by protocol",
+            ["protocol", "agent_name"],
+            registry=r,
         )
         self.translation_seconds = Histogram(
             "protocol_translation_duration_seconds",

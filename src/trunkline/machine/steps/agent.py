@@ -40,7 +40,7 @@ def retry_timer(step: StepState) -> str:
 
 
 def begin(turn: Turn, plan: Step, step: StepState) -> None:
-    """Calls the agent: with the reply that waits to be sent, with the input of an earlier attempt, or for the first time."""
+    """Calls the agent, for the first time or again."""
     if step.input is None:
         try:
             text = encode(plan.input.evaluate(turn.scope))
@@ -97,7 +97,7 @@ def take_result(turn: Turn, plan: Step, step: StepState, result: AgentResult) ->
                 StepCompleted(
                     step.name,
                     result.attempt,
-                    Payload(bytes(result.output or b"null")),
+                    Payload(bytes(result.output)),
                     result.protocol,
                     result.context_id,
                     result.remote_task_id,
@@ -119,7 +119,12 @@ def take_result(turn: Turn, plan: Step, step: StepState, result: AgentResult) ->
             waiting = WaitingFor(kind=result.question.kind, text=result.question.text)
             turn.record(
                 StepWaiting(
-                    step.name, result.attempt, waiting, result.protocol, result.context_id, result.remote_task_id
+                    step.name,
+                    result.attempt,
+                    waiting,
+                    result.protocol,
+                    result.context_id,
+                    result.remote_task_id,
                 )
             )
         case "cancelled":

@@ -51,7 +51,9 @@ def connect(path: Path) -> apsw.Connection:
             f"{path} is not a SQLite database.", fix="Name another file, or move this one away."
         ) from exc
     except apsw.Error as exc:
-        raise ConfigurationError(f"{path} cannot be opened: {exc}", fix="Check the folder and its rights.") from exc
+        raise ConfigurationError(
+            f"{path} cannot be opened: {exc}", fix="Check the folder and its rights."
+        ) from exc
     return db
 
 
@@ -61,7 +63,9 @@ def translated_errors() -> Generator[None]:
     try:
         yield
     except apsw.FullError as exc:
-        raise Unavailable("The disk is full: nothing can be written.", fix="Free some space; nothing is lost.") from exc
+        raise Unavailable(
+            "The disk is full: nothing can be written.", fix="Free some space; nothing is lost."
+        ) from exc
     except (apsw.IOError, apsw.BusyError, apsw.ReadOnlyError, apsw.CorruptError, apsw.CantOpenError) as exc:
         raise Unavailable(f"The database cannot be used: {exc}") from exc
 

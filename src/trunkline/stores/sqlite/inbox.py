@@ -40,7 +40,11 @@ def claim_woken_runs(db: apsw.Connection, limit: int) -> list[WokenRun]:
 
 def take_due_timers(db: apsw.Connection, now: Instant, limit: int) -> int:
     due = list(
-        rows(db, "SELECT rowid, run_id, key, payload FROM timers WHERE due <= ? ORDER BY due LIMIT ?", (now, limit))
+        rows(
+            db,
+            "SELECT rowid, run_id, key, payload FROM timers WHERE due <= ? ORDER BY due LIMIT ?",
+            (now, limit),
+        )
     )
     if due:
         put_inbox(db, [InboxItem(RunId(run_id), f"timer/{key}", payload) for _, run_id, key, payload in due])

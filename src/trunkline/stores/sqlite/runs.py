@@ -205,7 +205,9 @@ def list_runs(
 
 
 def delete_finished_runs(db: apsw.Connection, before: Instant, limit: int) -> int:
-    old = list(rows(db, "SELECT id FROM runs WHERE finished_at < ? ORDER BY finished_at LIMIT ?", (before, limit)))
+    old = list(
+        rows(db, "SELECT id FROM runs WHERE finished_at < ? ORDER BY finished_at LIMIT ?", (before, limit))
+    )
     for statement in _DELETE_RUN:
         execute_many(db, statement, old)
     return len(old)

@@ -160,7 +160,9 @@ class SqliteStore:
     async def agent(self, name_or_id: str) -> Agent | None:
         return agents.agent(self._reader, name_or_id)
 
-    async def agents(self, *, limit: int, after: str | None = None, protocol: str | None = None) -> list[Agent]:
+    async def agents(
+        self, *, limit: int, after: str | None = None, protocol: str | None = None
+    ) -> list[Agent]:
         return agents.agents(self._reader, limit=limit, after=after, protocol=protocol)
 
     async def workflow(self, name_or_id: str, version: int | None = None) -> WorkflowVersion | None:

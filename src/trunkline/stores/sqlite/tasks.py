@@ -39,6 +39,11 @@ _CLAIM_DUE = f"""
     RETURNING {_CLAIM_COLUMNS}
 """  # noqa: S608 - as above
 
+_END_IN_DOUBT = f"""
+    UPDATE tasks SET status = 'done' WHERE status = 'claimed' AND owner <> ? AND at_most_once = 1
+    RETURNING {_CLAIM_COLUMNS}
+"""  # noqa: S608 - as above
+
 
 def put_tasks(db: apsw.Connection, tasks: Sequence[QueuedTask]) -> None:
     execute_many(
@@ -46,7 +51,14 @@ def put_tasks(db: apsw.Connection, tasks: Sequence[QueuedTask]) -> None:
         "INSERT INTO tasks(task_id, attempt, run_id, agent, status, at_most_once, payload)"
         " VALUES (?, ?, ?, ?, 'queued', ?, ?) ON CONFLICT(task_id, attempt) DO NOTHING",
         (
-            (item.task.task_id, item.task.attempt, item.task.run_id, item.task.agent, item.task.at_most_once, item.payload)
+            (
+                item.task.task_id,
+                item.task.attempt,
+                item.task.run_id,
+                item.task.agent,
+                item.task.at_most_once,
+                item.payload,
+            )
             for item in tasks
         ),
     )
@@ -99,7 +111,11 @@ def _stop(db: apsw.Connection, owner: str, key: TaskKey) -> StoppedTask | None:
         return None
     claim = _claim(tuple(columns))
     if was == "queued":
-        execute(db, "UPDATE tasks SET status = 'done' WHERE task_id = ? AND attempt = ?", (key.task_id, key.attempt))
+        execute(
+            db,
+            "UPDATE tasks SET status = 'done' WHERE task_id = ? AND attempt = ?",
+            (key.task_id, key.attempt),
+        )
     elif was == "remote":
         execute(
             db,
@@ -146,8 +162,7 @@ def reclaim_tasks(db: apsw.Connection, owner: str, now: Instant) -> list[Claimed
     )
     ended = rows(
         db,
-        "UPDATE tasks SET status = 'done' WHERE status = 'claimed' AND owner <> ? AND at_most_once = 1"
-        f" RETURNING {_CLAIM_COLUMNS}",
+        _END_IN_DOUBT,
         (owner,),
     )
     unknown = [_claim(row) for row in ended]
