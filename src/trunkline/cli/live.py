@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -17,17 +18,23 @@ from trunkline.cli.progress import RunProgress, StepProgress
 
 # Often enough for the tenths of a second to run.
 REFRESHES_PER_SECOND = 8
+# The headline, the table's head and edges, and the line about the steps that are not shown.
+FRAME_LINES = 6
+# Steps that have nothing to tell: the first to be left out when there are too many.
+QUIET = frozenset({"PENDING", "COMPLETED", "SKIPPED", "CANCELLED"})
 
 
 @contextmanager
 def live_view(progress: RunProgress) -> Generator[None]:
     """Keeps `progress` on the screen, and leaves its last picture there."""
 
+    console = Console()
+
     def picture() -> RenderableType:
-        return draw(progress, datetime.now(UTC))
+        return draw(progress, datetime.now(UTC), rows=max(1, console.height - FRAME_LINES))
 
     with Live(
-        console=Console(),
+        console=console,
         get_renderable=picture,
         refresh_per_second=REFRESHES_PER_SECOND,
         vertical_overflow="visible",
@@ -35,15 +42,26 @@ def live_view(progress: RunProgress) -> Generator[None]:
         yield
 
 
-def draw(progress: RunProgress, now: datetime) -> RenderableType:
+def draw(progress: RunProgress, now: datetime, rows: int) -> RenderableType:
+    """The run with at most `rows` steps: a picture higher than the screen would only scroll."""
     table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
     for column in ("STEP", "STATUS", "AGENT", "ATTEMPTS", "TIME", "DIALECT", "WHY"):
         table.add_column(
             column, overflow="fold", justify="right" if column in ("ATTEMPTS", "TIME") else "left"
         )
-    for step in progress.steps.values():
+    shown = _shown(list(progress.steps.values()), rows)
+    for step in shown:
         table.add_row(*_row(step, now))
-    return Group(_headline(progress, now), table)
+    hidden = Counter(step.status for step in progress.steps.values())
+    hidden.subtract(step.status for step in shown)
+    rest = ", ".join(f"{count} {status}" for status, count in hidden.items() if count)
+    return Group(_headline(progress, now), table, Text(f"and {rest}" if rest else "", style="dim"))
+
+
+def _shown(steps: list[StepProgress], rows: int) -> list[StepProgress]:
+    if len(steps) <= rows:
+        return steps
+    return [step for step in steps if step.status not in QUIET][:rows]
 
 
 def _headline(progress: RunProgress, now: datetime) -> Text:

@@ -235,6 +235,8 @@ _RUN_EVENTS: dict[str, RunTelling] = {
     "RunCancelled": _run_ended("CANCELLED"),
 }
 
+KNOWN_EVENTS = _STEP_EVENTS.keys() | _RUN_EVENTS.keys()
+
 
 def _unknown(event: Event) -> str:
     return f"[{event['type']}]"

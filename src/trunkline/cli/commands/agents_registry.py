@@ -89,7 +89,7 @@ def list_agents(*, protocol: str | None = None, limit: int | None = None, server
         print_json(page.answer())
         return Exit.OK
     rows = [
-        [agent["name"], agent["protocol"], _spoken(agent), agent["url"], agent["auth_type"]]
+        [agent["name"], agent["protocol"], _dialect(agent), agent["url"], agent["auth_type"]]
         for agent in page.items
     ]
     print_table(("AGENT", "PROTOCOL", "SPEAKS", "URL", "AUTH"), rows)
@@ -139,6 +139,11 @@ def _print_agent(agent: Agent, server: Server) -> None:
         return
     fields = [(name.replace("_", " "), value) for name, value in cast("JsonObject", agent).items()]
     print_fields([(name, _spoken(agent) if name == "dialect" else value) for name, value in fields])
+
+
+def _dialect(agent: Agent) -> str:
+    dialect = agent["dialect"]
+    return dialect["protocol"] if dialect else ""
 
 
 def _spoken(agent: Agent) -> str:

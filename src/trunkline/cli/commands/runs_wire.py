@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 from cyclopts import Parameter
 
@@ -10,6 +10,9 @@ from trunkline.cli.exit_codes import Exit
 from trunkline.cli.options import HERE, Flag, RunArgument, Server
 from trunkline.cli.output import note, print_json, print_text
 from trunkline.cli.show_wire import exchange_lines
+
+if TYPE_CHECKING:
+    from trunkline.jsontypes import JsonObject
 
 
 def wire(
@@ -38,7 +41,7 @@ def wire(
         from trunkline.bridge.exchanges import to_curl  # noqa: PLC0415  (only --curl needs the bridge)
 
         for exchange in exchanges:
-            print_text(to_curl(exchange))
+            print_text(to_curl(cast("JsonObject", exchange)))
     else:
         print_text("\n\n".join("\n".join(exchange_lines(exchange)) for exchange in exchanges))
     if not exchanges:

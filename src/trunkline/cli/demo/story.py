@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
 from trunkline.cli.client import Client
+from trunkline.cli.demo.names import commands_of_this_program
 from trunkline.cli.demo.processes import running
 from trunkline.cli.follow import follow_run, progress_for_people
 from trunkline.cli.output import print_now, print_text, print_value
@@ -85,33 +86,33 @@ def workflow_text() -> bytes:
     return files("trunkline.cli.demo").joinpath(WORKFLOW).read_bytes()
 
 
+def how_to_go_on(run: Run, url: str | None) -> Mapping[str, str]:
+    """What to type next, by what it is for; `url` is that of a demo that stays."""
+    program, python = commands_of_this_program()
+    if url is not None:
+        return {
+            "talk to this Trunkline": f"export TRUNKLINE_URL={url}",
+            "look at the run again": f"{program} runs show {run['id']}",
+            "repeat a request by hand": f"{program} runs wire {run['id']} {SHOWN_STEP} --curl",
+            "run it again": f"{program} run demo -i topic=glaciers -i language=en --follow",
+        }
+    return {
+        "look around in the demo": f"{program} demo --keep",
+        "start Trunkline": f"{program} up",
+        "start an agent": f"{python} -m trunkline.cli.demo.simple_agent --port 8080",
+        "register it": f"{program} agents add Writer http://127.0.0.1:8080/agent",
+        "write a workflow": "echo '{name: hello, steps: {write: {agent: Writer}}}' > hello.yaml",
+        "run it": f"{program} run hello.yaml -i topic='tidal power' --follow",
+    }
+
+
 def say_how_to_go_on(run: Run, url: str | None) -> None:
-    """What to type next; `url` is that of a demo that stays."""
-    commands = _with_the_demo(run["id"], url) if url else _on_your_own()
+    commands = how_to_go_on(run, url)
     width = max(map(len, commands))
     print_now("\nHow to go on:\n")
     for purpose, command in commands.items():
         print_now(f"  {purpose:<{width}}  {command}")
     print_now("")
-
-
-def _with_the_demo(run_id: str, url: str) -> Mapping[str, str]:
-    return {
-        "talk to this Trunkline": f"export TRUNKLINE_URL={url}",
-        "look at the run again": f"trunkline runs show {run_id}",
-        "repeat a request by hand": f"trunkline runs wire {run_id} {SHOWN_STEP} --curl",
-        "run it again": "trunkline run demo -i topic=glaciers -i language=en --follow",
-    }
-
-
-def _on_your_own() -> Mapping[str, str]:
-    return {
-        "start Trunkline": "trunkline up",
-        "start an agent": "python -m trunkline.cli.demo.simple_agent --port 8080",
-        "register it": "trunkline agents add Writer http://127.0.0.1:8080/agent",
-        "run a workflow": "trunkline run my-workflow.yaml -i topic='tidal power' --follow",
-        "see every run": "trunkline runs list",
-    }
 
 
 def _register(client: Client, agent: DemoAgent, url: str) -> None:

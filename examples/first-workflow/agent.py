@@ -1,0 +1,31 @@
+"""
+A first agent of your own, with nothing but the standard library. It speaks Simple A2A.
+
+    request   {"task_id": "…", "input": {"text": "Ann"}}
+    answer    {"task_id": "…", "status": "success", "output": {"text": "Hello, Ann!"}, "error": null}
+"""
+
+from __future__ import annotations
+
+import json
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+PORT = 8080
+
+
+class Greeter(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        task = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        output = {"text": f"Hello, {task['input']['text']}!"}
+        answer = {"task_id": task["task_id"], "status": "success", "output": output, "error": None}
+        body = json.dumps(answer).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+if __name__ == "__main__":
+    print(f"Greeter listens at http://127.0.0.1:{PORT}/agent")
+    ThreadingHTTPServer(("127.0.0.1", PORT), Greeter).serve_forever()

@@ -1,0 +1,470 @@
+"""The client and the commands against a server whose answers each test writes down."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple, cast
+
+import pytest
+
+from trunkline.cli import client as client_module
+from trunkline.cli.app import run_command_line
+from trunkline.cli.client import Client
+from trunkline.cli.exit_codes import Exit
+from trunkline.cli.failures import ApiError, CliError, ServerAway
+
+
+class Seen(NamedTuple):
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> object:
+        return json.loads(self.body)
+
+
+class Answer(NamedTuple):
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = MappingProxyType({})
+
+
+class ScriptedServer:
+    """Gives the answers written for `METHOD path` in turn, the last one for ever; keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, list[Answer]] = {}
+        self.seen: list[Seen] = []
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self.url = f"http://127.0.0.1:{self.http.server_port}"
+
+    def on(self, call: str, value: object, status: int = 200, **headers: str) -> None:
+        body = value if isinstance(value, bytes) else json.dumps(value).encode()
+        named = {name.replace("_", "-"): text for name, text in headers.items()}
+        self.answers.setdefault(call, []).append(Answer(status, body, named))
+
+    def asked(self, call: str) -> list[Seen]:
+        return [seen for seen in self.seen if f"{seen.method} {seen.path}" == call]
+
+    def _answer(self, seen: Seen) -> Answer:
+        self.seen.append(seen)
+        answers = self.answers.get(f"{seen.method} {seen.path}")
+        if not answers:
+            problem = {"title": "Not found", "status": 404, "detail": f"No {seen.path}", "fix": "List them."}
+            return Answer(404, json.dumps(problem).encode())
+        return answers.pop(0) if len(answers) > 1 else answers[0]
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def answer(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+                answer = server._answer(Seen(self.command, self.path, dict(self.headers.items()), body))  # pyright: ignore[reportPrivateUsage] - its own handler
+                self.send_response(answer.status)
+                for name, value in answer.headers.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(answer.body)
+
+            do_GET = do_POST = do_PATCH = do_DELETE = answer  # noqa: N815  (the standard library's names)
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+                del format, args
+
+        return Handler
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    scripted = ScriptedServer()
+    thread = threading.Thread(target=scripted.http.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield scripted
+    scripted.http.shutdown()
+    thread.join()
+    scripted.http.server_close()
+
+
+def page(*items: object, next_cursor: str | None = None) -> dict[str, object]:
+    return {"items": list(items), "next_cursor": next_cursor}
+
+
+def a_run(status: str = "RUNNING", **fields: object) -> dict[str, object]:
+    times = {"created_at": "2026-03-01T12:00:00Z", "started_at": "2026-03-01T12:00:00Z", "finished_at": None}
+    return {
+        "id": "r1",
+        "workflow": {"name": "report", "version": 1},
+        "status": status,
+        "input": {},
+        "output": None,
+        "error": None,
+        "correlation_id": "c1",
+        "steps": [],
+        **times,
+        **fields,
+    }
+
+
+def stream(*events: tuple[int, str, object]) -> bytes:
+    text = ""
+    for seq, kind, data in events:
+        event = {"seq": seq, "type": kind, "at": "2026-03-01T12:00:00Z", "data": data}
+        text += f"id: {seq}\nevent: {kind}\ndata: {json.dumps(event)}\n\n"
+    return b": hello\n\n" + text.encode()
+
+
+# --- the client
+
+
+def test_a_list_is_read_over_all_its_pages(server: ScriptedServer) -> None:
+    server.on("GET /api/v1/agents?limit=1000", page({"name": "a"}, next_cursor="n"))
+    server.on("GET /api/v1/agents?limit=1000&cursor=n", page({"name": "b"}))
+    found = Client(server.url).agents()
+    assert [agent["name"] for agent in found.items] == ["a", "b"]
+    assert found.next_cursor is None
+
+
+def test_a_limited_list_ends_where_it_should(server: ScriptedServer) -> None:
+    server.on("GET /api/v1/runs?limit=1", page(a_run(), next_cursor="n"))
+    found = Client(server.url).runs(limit=1)
+    assert len(found.items) == 1
+    assert found.next_cursor == "n"
+
+
+def test_a_refusal_keeps_the_servers_words(server: ScriptedServer) -> None:
+    problem = {
+        "title": "Invalid",
+        "detail": "url: cannot be called",
+        "fix": "Correct it.",
+        "errors": [{"path": "url", "message": "cannot be called", "line": 3, "column": 5}],
+    }
+    server.on("POST /api/v1/agents", problem, status=422)
+    with pytest.raises(ApiError) as caught:
+        Client(server.url).create_agent({"name": "a"})
+    assert caught.value.exit_code == Exit.INVALID
+    assert caught.value.lines() == ["error: url: cannot be called", "fix: Correct it."]
+    caught.value.source = "agents.yaml"
+    assert "  agents.yaml:3:5: cannot be called (url)" in caught.value.lines()
+
+
+def test_a_page_of_html_is_no_answer(server: ScriptedServer) -> None:
+    server.on("GET /api/v1/runs/r1", b"<html>", Content_Type="text/html")
+    server.on("GET /api/v1/runs/r2", b"<html>", status=502)
+    with pytest.raises(CliError, match="text/html"):
+        Client(server.url).run("r1")
+    with pytest.raises(ApiError, match="HTTP 502") as caught:
+        Client(server.url).run("r2")
+    assert "--url" in (caught.value.fix or "")
+
+
+def test_names_are_one_part_of_a_path(server: ScriptedServer) -> None:
+    server.on("GET /api/v1/agents/a%2Fb%20c%3F", {"name": "a/b c?"}, ETag='"1"')
+    agent, etag = Client(server.url).agent("a/b c?")
+    assert (agent["name"], etag) == ("a/b c?", '"1"')
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8000", "ftp://a", "http://", "http://a:b", "http://a:0"])
+def test_what_is_no_address_is_a_usage_error(url: str) -> None:
+    with pytest.raises(CliError) as caught:
+        Client(url)
+    assert caught.value.exit_code == Exit.USAGE
+
+
+def test_a_cut_stream_goes_on_after_the_last_event(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_module, "RECONNECT_PAUSE_SECONDS", 0)
+    server.on("GET /api/v1/runs/r1/events", stream((1, "RunStarted", {}), (2, "StepStarted", {"step": "a"})))
+    server.on("GET /api/v1/runs/r1/events", stream((3, "RunCompleted", {})) + b"id: 4\ndata: {")
+    events = list(Client(server.url).follow("r1"))
+    assert [event["seq"] for event in events] == [1, 2, 3]
+    first, second = server.asked("GET /api/v1/runs/r1/events")
+    assert "Last-Event-ID" not in first.headers
+    assert second.headers["Last-Event-ID"] == "2"
+    assert second.headers["Accept"] == "text/event-stream"
+
+
+def test_a_server_that_stays_away_ends_the_following(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_module, "RECONNECT_PAUSE_SECONDS", 0)
+    monkeypatch.setattr(client_module, "RECONNECT_SECONDS", 0)
+    with pytest.raises(ServerAway):
+        list(Client("http://127.0.0.1:9").follow("r1"))
+
+
+# --- the commands
+
+
+def run(capsys: pytest.CaptureFixture[str], server: ScriptedServer, *arguments: str) -> tuple[int, str, str]:
+    code = run_command_line([*arguments, "--url", server.url])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_runs_are_listed_as_aligned_text(server: ScriptedServer, capsys: pytest.CaptureFixture[str]) -> None:
+    server.on("GET /api/v1/runs?limit=50", page(a_run("COMPLETED", finished_at="2026-03-01T12:00:02Z")))
+    code, out, err = run(capsys, server, "runs", "list")
+    assert (code, err) == (0, "")
+    header, row = out.splitlines()
+    assert header.split() == ["RUN", "WORKFLOW", "STATUS", "CREATED", "TIME"]
+    assert row.startswith("r1   report v1  COMPLETED")
+    assert row.endswith("2.0 s")
+
+
+def test_json_has_the_form_of_the_api(server: ScriptedServer, capsys: pytest.CaptureFixture[str]) -> None:
+    server.on("GET /api/v1/runs?status=FAILED&limit=50", page(a_run("FAILED")))
+    code, out, _ = run(capsys, server, "runs", "list", "--status", "FAILED", "--json")
+    assert code == 0
+    assert json.loads(out) == page(a_run("FAILED"))
+
+
+def test_an_unknown_run_is_exit_3_with_nothing_on_stdout(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, server, "runs", "show", "nope")
+    assert (code, out) == (3, "")
+    assert err == "error: No /api/v1/runs/nope\nfix: List them.\n"
+
+
+def test_with_json_the_problem_is_json_on_stderr(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, server, "runs", "show", "nope", "--json")
+    assert (code, out) == (3, "")
+    problem = json.loads(err)
+    assert (problem["detail"], problem["exit_code"]) == ("No /api/v1/runs/nope", 3)
+
+
+def test_a_server_that_is_away_is_exit_6(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["runs", "list", "--url", "http://127.0.0.1:9"]) == 6
+    assert "fix: Start one with: trunkline up" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["runs", "lst"], ["runs", "show"], ["nope"], ["runs", "list", "--nope"]]
+)
+def test_a_wrong_command_is_exit_2_and_names_the_help(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command_line(arguments) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("error: ")
+    assert "--help" in err
+
+
+AGENTS_FILE = """
+agents:
+  - name: "LegacyAgent"
+    url: "http://legacy:8080"
+    protocol: "simple-a2a"
+
+  - name: "ModernAgent"
+    url: "http://modern:8001"
+    protocol: "jsonrpc-2.0"
+    protocol_config:
+      method: "message/send"
+      version: "2.0"
+
+  - name: "SameAgent"
+    url: "http://same:8001"
+"""
+
+
+def test_applying_agents_creates_updates_and_leaves_alone(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "agents.yaml"
+    file.write_text(AGENTS_FILE)
+    modern = {
+        "name": "ModernAgent",
+        "url": "http://modern:8001",
+        "protocol": "jsonrpc-2.0",
+        "protocol_config": {"method": "old", "version": "2.0", "input_mode": "json"},
+    }
+    server.on("POST /api/v1/agents", {"name": "LegacyAgent"}, status=201)
+    server.on("GET /api/v1/agents/ModernAgent", modern, ETag='"1"')
+    server.on("PATCH /api/v1/agents/ModernAgent", modern, ETag='"2"')
+    server.on("GET /api/v1/agents/SameAgent", {"name": "SameAgent", "url": "http://same:8001"}, ETag='"1"')
+    code, out, err = run(capsys, server, "agents", "apply", str(file))
+    assert (code, err) == (0, "")
+    assert [line.split() for line in out.splitlines()[1:]] == [
+        ["LegacyAgent", "created"],
+        ["ModernAgent", "updated"],
+        ["SameAgent", "unchanged"],
+    ]
+    (created,) = server.asked("POST /api/v1/agents")
+    assert created.json == {"name": "LegacyAgent", "url": "http://legacy:8080", "protocol": "simple-a2a"}
+    (patched,) = server.asked("PATCH /api/v1/agents/ModernAgent")
+    assert patched.headers["If-Match"] == '"1"'
+    assert patched.json == {"protocol_config": {"method": "message/send", "input_mode": None}}
+
+
+@pytest.mark.parametrize("text", ["- a", "agents: 3", "agents: [{url: x}]", "agents: [", "agents: [x]", ""])
+def test_a_file_without_agents_is_exit_7(
+    text: str, server: ScriptedServer, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "agents.yaml"
+    file.write_text(text)
+    code, _, err = run(capsys, server, "agents", "apply", str(file))
+    assert code == 7
+    assert str(file) in err
+
+
+def test_an_agent_is_added_without_its_secret_on_the_command_line(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENT_TOKEN", "t0ken")
+    answer = {"name": "a", "url": "http://a", "dialect": None, "auth_type": "bearer"}
+    server.on("POST /api/v1/agents", answer, status=201)
+    code, out, _ = run(
+        capsys, server, "agents", "add", "a", "http://a", "--auth-type", "bearer", "--auth-env", "AGENT_TOKEN",
+        "--config", "input_mode=json", "--timeout", "500",
+    )  # fmt: skip
+    assert code == 0
+    assert "t0ken" not in out
+    assert server.seen[0].json == {
+        "name": "a",
+        "url": "http://a",
+        "auth_type": "bearer",
+        "auth_config": {"token": "t0ken"},
+        "protocol_config": {"input_mode": "json"},
+        "timeout_ms": 500,
+    }
+
+
+def executed(server: ScriptedServer, *events: tuple[int, str, object], final: dict[str, object]) -> None:
+    server.on("POST /api/v1/workflows/report/execute", a_run("PENDING"), status=202)
+    server.on("GET /api/v1/runs/r1/events", stream(*events))
+    server.on("GET /api/v1/runs/r1", final)
+
+
+def test_a_followed_run_prints_its_events_then_its_output(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    final = a_run("COMPLETED", output="done")
+    executed(server, (1, "RunStarted", {}), (2, "RunCompleted", {}), final=final)
+    code, out, _ = run(capsys, server, "run", "report", "-i", "topic=tides", "-i", "depth=3", "--follow")
+    assert code == 0
+    lines = out.splitlines()
+    assert [line.split(" ", 1)[1] for line in lines[:2]] == [
+        "run started (report v1, r1)",
+        "run completed (0 ms)",
+    ]
+    assert lines[2:] == ["done"]
+    assert server.seen[0].json == {"topic": "tides", "depth": 3}
+
+
+def test_a_followed_run_with_json_prints_one_document(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = {"code": "agent_timeout", "message": "No answer", "fix": "Raise it."}
+    executed(server, (1, "RunFailed", {"error": error}), final=a_run("FAILED", error=error))
+    code, out, err = run(capsys, server, "run", "report", "--follow", "--json")
+    assert code == 10
+    assert json.loads(out)["status"] == "FAILED"
+    assert "run failed: No answer" in err
+
+
+def test_a_run_that_waits_for_a_person_is_exit_13_with_the_question(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    waiting_for = {"kind": "input", "text": "Which tone?", "until": None}
+    step = {
+        "name": "write",
+        "agent": "Writer",
+        "status": "WAITING",
+        "error": None,
+        "waiting_for": waiting_for,
+    }
+    executed(server, (1, "RunWaiting", {"steps": ["write"]}), final=a_run("WAITING", steps=[step]))
+    code, _, err = run(capsys, server, "run", "report", "--wait", "60")
+    assert code == 13
+    assert "write asks: Which tone?" in err
+    assert "trunkline runs reply r1 write" in err
+
+
+def test_a_run_that_does_not_end_in_time_is_exit_12(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_module, "RECONNECT_PAUSE_SECONDS", 0)
+    executed(server, (1, "RunStarted", {}), final=a_run("RUNNING"))
+    code, out, _ = run(capsys, server, "run", "report", "--wait", "0.05")
+    assert (code, out) == (12, "")
+
+
+def test_a_file_is_saved_before_it_runs_and_that_version_runs(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "report.yaml"
+    file.write_text("name: report\n")
+    warning = {"path": "steps.a.agent", "message": "unknown agent", "line": 4, "column": 12}
+    saved = {"id": "w", "name": "report", "version": 7, "warnings": [warning]}
+    server.on("POST /api/v1/workflows", saved, status=201)
+    server.on("POST /api/v1/workflows/report/execute?version=7", a_run("PENDING"), status=202)
+    code, out, err = run(capsys, server, "run", str(file), "--idempotency-key", "k")
+    assert (code, out) == (0, "r1\n")
+    assert f"{file}:4:12: unknown agent (steps.a.agent) [warning]" in err
+    assert server.seen[0].headers["Content-Type"] == "application/yaml"
+    assert server.seen[1].headers["Idempotency-Key"] == "k"
+
+
+def test_a_reply_needs_an_answer(server: ScriptedServer, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, server, "runs", "reply", "r1", "write")
+    assert code == 2
+    assert "trunkline runs reply r1 write 'YOUR ANSWER'" in err
+    server.on("POST /api/v1/runs/r1/steps/write/reply", a_run(), status=202)
+    code, _, _ = run(capsys, server, "runs", "reply", "r1", "write", "Formal", "--data", '{"tone": 1}')
+    assert code == 0
+    assert server.seen[0].json == {"text": "Formal", "data": {"tone": 1}}
+
+
+def test_steering_sends_what_was_asked(server: ScriptedServer, capsys: pytest.CaptureFixture[str]) -> None:
+    for action in ("cancel", "pause", "resume", "retry"):
+        server.on(f"POST /api/v1/runs/r1/{action}", a_run(), status=202)
+        arguments = ["--from-step", "write", "-i", "a=1"] if action == "retry" else []
+        code, out, _ = run(capsys, server, "runs", action, "r1", *arguments)
+        assert (code, out) == (0, "run     r1\nstatus  RUNNING\n")
+    assert server.seen[-1].json == {"from_step": "write", "input": {"a": 1}}
+    server.on("POST /api/v1/runs/r1/steps/pay/resolve", a_run(), status=202)
+    code, _, _ = run(capsys, server, "runs", "resolve", "r1", "pay", "succeeded", "--output", '{"id": 1}')
+    assert code == 0
+    assert server.seen[-1].json == {"outcome": "succeeded", "output": {"id": 1}}
+
+
+def test_a_conflict_is_exit_4_with_its_reason(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    problem = {"detail": "The run is COMPLETED.", "fix": "Retry it: trunkline runs retry r1"}
+    server.on("POST /api/v1/runs/r1/cancel", problem, status=409)
+    code, out, err = run(capsys, server, "runs", "cancel", "r1")
+    assert (code, out) == (4, "")
+    assert "The run is COMPLETED." in err
+
+
+def test_watching_with_json_prints_one_event_per_line(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.on("GET /api/v1/runs/r1", a_run("CANCELLED"))
+    server.on("GET /api/v1/runs/r1/events", stream((1, "RunStarted", {}), (2, "RunCancelled", {})))
+    code, out, _ = run(capsys, server, "runs", "watch", "r1", "--json")
+    assert code == 11
+    events = [cast("dict[str, object]", json.loads(line)) for line in out.splitlines()]
+    assert [event["type"] for event in events] == ["RunStarted", "RunCancelled"]
+
+
+def test_the_url_can_come_from_the_environment(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRUNKLINE_URL", server.url + "/")
+    server.on("GET /api/v1/workflows?limit=1000", page())
+    assert run_command_line(["workflows", "list"]) == 0
+    assert "trunkline workflows apply FILE" in capsys.readouterr().err

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import cast
+
+import pytest
+
+from trunkline.cli.answers import Exchange, Run
+from trunkline.cli.output import Cell, aligned, print_fields, print_table
+from trunkline.cli.picture import Node, as_mermaid, as_text
+from trunkline.cli.show_run import error_lines, question_lines
+from trunkline.cli.show_wire import exchange_lines
+from trunkline.cli.times import duration_between, duration_text
+
+
+def test_a_piped_table_has_aligned_columns_and_one_line_per_row() -> None:
+    text = aligned(("STEP", "WHY"), [["research", "two\nlines"], ["a", ""]])
+    assert text == "STEP      WHY\nresearch  two lines\na         -"
+
+
+def test_a_piped_table_has_no_colours(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("RUN", "STATUS"), [["r1", Cell("FAILED", "red")]])
+    assert capsys.readouterr().out == "RUN  STATUS\nr1   FAILED\n"
+
+
+def test_fields_without_a_value_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    print_fields([("run", "r1"), ("retry of", None), ("status", "FAILED")])
+    assert capsys.readouterr().out == "run     r1\nstatus  FAILED\n"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.0, "0 ms"),
+        (0.0421, "42 ms"),
+        (0.4, "0.4 s"),
+        (59.9, "59.9 s"),
+        (61, "1 m 01 s"),
+        (7260, "2 h 01 m"),
+    ],
+)
+def test_durations_are_short(seconds: float, text: str) -> None:
+    assert duration_text(timedelta(seconds=seconds)) == text
+
+
+def test_what_is_not_over_has_no_duration() -> None:
+    assert duration_between("2026-03-01T12:00:00.5Z", None) == ""
+    assert duration_between("2026-03-01T12:00:00.5Z", "2026-03-01T12:00:02.5Z") == "2.0 s"
+
+
+def a_step(name: str, **fields: object) -> dict[str, object]:
+    return {"name": name, "status": "PENDING", "error": None, "waiting_for": None, **fields}
+
+
+def a_run(*steps: dict[str, object], error: object = None) -> Run:
+    return cast("Run", {"id": "r1", "status": "FAILED", "steps": list(steps), "error": error})
+
+
+def test_an_error_is_told_once_with_a_fix_that_can_be_typed() -> None:
+    error = {"code": "agent_http_error", "message": "HTTP 500", "fix": "Look: trunkline runs wire RUN STEP."}
+    assert error_lines(a_run(a_step("write", error=error), error=error)) == [
+        "",
+        "write failed with agent_http_error: HTTP 500",
+        "fix: Look: trunkline runs wire r1 write.",
+    ]
+
+
+def test_a_question_comes_with_the_command_that_answers_it() -> None:
+    waiting = a_step(
+        "write", status="WAITING", waiting_for={"kind": "input", "text": "Which tone?", "until": None}
+    )
+    unknown = a_step("pay", status="OUTCOME_UNKNOWN")
+    lines = question_lines(a_run(waiting, unknown))
+    assert "write asks: Which tone?" in lines
+    assert "reply: trunkline runs reply r1 write 'YOUR ANSWER'" in lines
+    assert "resolve: trunkline runs resolve r1 pay succeeded|failed|call_again" in lines
+
+
+def test_a_step_that_only_waits_for_its_next_attempt_asks_nothing() -> None:
+    waiting = a_step("write", waiting_for={"kind": "retry", "text": "HTTP 503", "until": None})
+    assert question_lines(a_run(waiting)) == []
+
+
+def test_an_exchange_shows_both_sides_with_their_json_laid_out() -> None:
+    exchange: dict[str, object] = {
+        "step": "write",
+        "attempt": 2,
+        "started_at": "2026-03-01T12:00:00Z",
+        "duration_ms": 12.4,
+        "request": {"method": "POST", "url": "http://a/", "headers": {"Accept": "x"}, "body": '{"a":1}'},
+        "response": {"status": 503, "headers": {}, "body": "busy"},
+        "error": {"code": "agent_http_error", "message": "HTTP 503"},
+        "notes": ["cut"],
+    }
+    lines = exchange_lines(cast("Exchange", exchange))
+    assert lines[0].endswith("write attempt 2 (12 ms)")
+    assert lines[1:] == [
+        "> POST http://a/",
+        "> Accept: x",
+        ">",
+        "> {",
+        '>   "a": 1',
+        "> }",
+        "< 503",
+        "<",
+        "< busy",
+        "! agent_http_error: HTTP 503",
+        "# cut",
+    ]
+
+
+NODES = (
+    Node("research", "Researcher"),
+    Node("figures", "Statistician"),
+    Node("check", "Checker", ("research",), 'a < "b"'),
+    Node("write", "Writer", ("check", "figures")),
+    Node("sorry", "Writer", ("write",), None, ("write",)),
+)
+
+
+def test_steps_that_can_run_side_by_side_are_bracketed() -> None:
+    assert as_text(NODES).splitlines() == [
+        "┌ research  Researcher",
+        "└ figures   Statistician",
+        "  │",
+        '─ check     Checker       after research  when a < "b"',
+        "  │",
+        "─ write     Writer        after check, figures",
+        "  │",
+        "─ sorry     Writer        if write failed",
+    ]
+
+
+def test_mermaid_gets_labels_that_it_can_read() -> None:
+    text = as_mermaid(NODES)
+    assert '    check["check<br/>Checker<br/>when a &lt; #quot;b#quot;"]' in text
+    assert "    research --> check" in text
+    assert "    write -. on error .-> sorry" in text
+
+
+def test_a_long_chain_is_drawn_without_recursion() -> None:
+    chain = [Node(f"s{n}", "A", (f"s{n - 1}",) if n else ()) for n in range(5_000)]
+    assert len(as_text(chain).splitlines()) == 9_999
+    assert as_text(list(reversed(chain))).splitlines()[0] == f"─ s0{' ' * 3}  A"

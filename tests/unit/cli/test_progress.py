@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import cast, get_args
+
+import pytest
+
+from trunkline.cli.answers import Event, Run
+from trunkline.cli.progress import KNOWN_EVENTS, RunProgress
+from trunkline.machine import events
+
+
+@pytest.fixture(autouse=True)
+def utc() -> Iterator[None]:
+    """The reader's time zone, for the time of a test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "UTC")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+def a_run() -> RunProgress:
+    steps = [{"name": "research", "agent": "Researcher"}, {"name": "write", "agent": "Writer"}]
+    run = {"id": "r1", "workflow": {"name": "report", "version": 2}, "steps": steps}
+    return RunProgress.of(cast("Run", run))
+
+
+def event(second: float, kind: str, **data: object) -> Event:
+    at = datetime(2026, 3, 1, 12, 0, tzinfo=UTC).timestamp() + second
+    text = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return cast("Event", {"seq": 1, "type": kind, "at": text, "data": data})
+
+
+def test_a_step_is_told_from_its_start_to_its_end() -> None:
+    run = a_run()
+    assert run.apply(event(0, "RunStarted")) == "12:00:00 run started (report v2, r1)"
+    assert (
+        run.apply(event(0.6, "StepStarted", step="research", attempt=1, task_id="t", agent="Researcher"))
+        == "12:00:00 research started (attempt 1, Researcher)"
+    )
+    assert (
+        run.apply(event(1, "StepCompleted", step="research", attempt=1, protocol="jsonrpc-2.0"))
+        == "12:00:01 research completed (attempt 1, 0.4 s, jsonrpc-2.0)"
+    )
+    assert run.apply(event(2, "RunCompleted", output={"bytes": 2})) == "12:00:02 run completed (2.0 s)"
+    assert run.status == "COMPLETED"
+    assert [step.status for step in run.steps.values()] == ["COMPLETED", "PENDING"]
+
+
+def test_a_retry_says_when_and_why() -> None:
+    run = a_run()
+    run.apply(event(0, "StepStarted", step="write", attempt=1))
+    due = int(datetime(2026, 3, 1, 12, 0, 5, tzinfo=UTC).timestamp() * 1_000_000)
+    line = run.apply(
+        event(1, "StepRetryScheduled", step="write", attempt=1, due=due, error={"message": "HTTP 503"})
+    )
+    assert line == "12:00:01 write tries again (at 12:00:05, attempt 1, 1.0 s): HTTP 503"
+    assert run.steps["write"].status == "WAITING"
+    run.apply(event(5, "StepStarted", step="write", attempt=2))
+    assert (run.steps["write"].attempts, run.steps["write"].reason) == (2, "")
+
+
+def test_a_run_that_waits_for_a_person_shows_the_question() -> None:
+    run = a_run()
+    line = run.apply(
+        event(1, "StepWaiting", step="write", attempt=1, waiting_for={"kind": "input", "text": "Which tone?"})
+    )
+    assert line == "12:00:01 write waits for input: Which tone?"
+    run.apply(event(1, "RunWaiting", steps=["write"]))
+    assert run.waits_for_a_person
+    assert run.asking == ("write",)
+    run.apply(event(2, "StepReplied", step="write"))
+    run.apply(event(2, "RunContinued"))
+    assert not run.waits_for_a_person
+
+
+def test_a_failure_says_why_and_whether_the_run_goes_on() -> None:
+    run = a_run()
+    run.apply(event(0, "StepStarted", step="write", attempt=1))
+    error = {"code": "agent_timeout", "message": "No answer"}
+    assert (
+        run.apply(event(1, "StepFailed", step="write", attempt=1, error=error, handled=True))
+        == "12:00:01 write failed (attempt 1, 1.0 s, the run goes on): No answer"
+    )
+    assert run.apply(event(2, "RunFailed", error=error)) == "12:00:02 run failed: No answer"
+
+
+def test_an_event_of_an_unknown_kind_is_shown_by_its_name() -> None:
+    run = a_run()
+    assert run.apply(event(0, "StepTeleported", step="research")) == "12:00:00 research [StepTeleported]"
+    assert run.apply(event(0, "RunTeleported")) == "12:00:00 run [RunTeleported]"
+    assert run.apply(event(0, "StepStarted", step="unheard_of")) == "12:00:00 unheard_of started (attempt 1)"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "StepStarted", "StepWorking", "StepCompleted", "StepKept", "StepRetryScheduled", "StepRequeued",
+        "StepFailed", "StepSkipped", "StepWaiting", "StepReplied", "StepOutcomeUnknown",
+        "StepOutcomeResolved", "StepCancelled",
+    ],
+)  # fmt: skip
+def test_an_event_with_less_than_expected_is_still_told(kind: str) -> None:
+    line = a_run().apply(event(0, kind, step="research"))
+    assert line.startswith("12:00:00 research ")
+    assert "[" not in line
+
+
+def test_every_event_that_the_machine_can_record_has_words() -> None:
+    assert {kind.__name__ for kind in get_args(events.Event)} <= KNOWN_EVENTS
