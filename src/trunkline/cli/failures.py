@@ -56,9 +56,12 @@ class CliError(Exception):
 
     def lines(self) -> list[str]:
         """The message as a person reads it."""
-        text = [f"error: {self.what}"]
-        # The server's own words already hold what is wrong; a file's position is worth saying all the same.
-        text += [f"  {p.text(self.source)}" for p in self.places if self.source or p.message not in self.what]
+        if self.source and self.places:
+            text = [f"error: {self.source} is not valid", *(f"  {p.text(self.source)}" for p in self.places)]
+        else:
+            text = [f"error: {self.what}"]
+            # The server's own words usually hold what is wrong already.
+            text += [f"  {place.text(None)}" for place in self.places if place.message not in self.what]
         if self.fix:
             text.append(f"fix: {self.fix}")
         return text

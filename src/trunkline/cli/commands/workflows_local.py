@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 from cyclopts import Parameter
 
 from trunkline.cli.exit_codes import Exit
-from trunkline.cli.failures import Place, explained
+from trunkline.cli.failures import CliError, Place, explained, place_of
 from trunkline.cli.inputs import read_bytes
 from trunkline.cli.options import HERE, JsonFlag, Server
-from trunkline.cli.output import note, print_json, print_text
+from trunkline.cli.output import print_json, print_text
 from trunkline.cli.picture import Node, as_mermaid, as_text
 from trunkline.cli.workflow_files import is_file
 
 if TYPE_CHECKING:
     from trunkline.workflow import Loaded, Workflow
+
+
+class Report(TypedDict):
+    """What came of one file."""
+
+    file: str
+    name: str | None
+    errors: list[dict[str, object]]
+    warnings: list[dict[str, object]]
 
 
 def validate(
@@ -29,23 +39,15 @@ def validate(
     """
     Check workflow files.
 
-    Needs no server. Everything that is wrong is told as file:line:column: message; the exit code is 7 then.
+    Needs no server. Everything that is wrong is told as file:line:column: message, and the exit code is 7 then.
     """
-    reports: list[dict[str, object]] = []
-    for file in files:
-        loaded = _load(file)
-        places = [Place(f.path, f.message, f.line, f.column) for f in loaded.warnings]
-        for place in places:
-            note(f"{place.text(file)} [warning]")
-        reports.append(
-            {"file": file, "name": loaded.definition.name, "warnings": [place._asdict() for place in places]}
-        )
+    reports = [_report(file) for file in files]
     if json:
         print_json({"items": reports, "next_cursor": None})
     else:
         for report in reports:
-            print_text(f"{report['file']}: {report['name']} is valid")
-    return Exit.OK
+            _print_report(report)
+    return Exit.INVALID if any(report["errors"] for report in reports) else Exit.OK
 
 
 def graph(
@@ -84,6 +86,30 @@ def schema(*, json: JsonFlag = False) -> int:
 
     print_json(workflow_json_schema())
     return Exit.OK
+
+
+def _report(file: str) -> Report:
+    try:
+        loaded = _load(file)
+    except CliError as error:
+        # Some mistakes have no place: a file that is no text at all.
+        errors = error.places or (Place("", error.what),)
+        return {"file": file, "name": None, "errors": _dicts(errors), "warnings": []}
+    warnings = [Place(f.path, f.message, f.line, f.column) for f in loaded.warnings]
+    return {"file": file, "name": loaded.definition.name, "errors": [], "warnings": _dicts(warnings)}
+
+
+def _print_report(report: Report) -> None:
+    for error in report["errors"]:
+        print_text(place_of(error).text(report["file"]))
+    for warning in report["warnings"]:
+        print_text(f"{place_of(warning).text(report['file'])} [warning]")
+    if not report["errors"]:
+        print_text(f"{report['file']}: {report['name']} is valid")
+
+
+def _dicts(places: Iterable[Place]) -> list[dict[str, object]]:
+    return [place._asdict() for place in places]
 
 
 def _load(file: str) -> Loaded:

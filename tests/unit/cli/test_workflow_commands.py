@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from trunkline.cli.app import run_command_line
+
+GOOD = "name: good\nsteps:\n  a: {agent: A}\n  b: {agent: B, needs: [a]}\n"
+BAD = "name: bad\nsteps:\n  a: {agent: A, neds: [b]}\n  b: {agent: B, needs: [zz]}\n"
+
+
+def write(folder: Path, name: str, text: str) -> str:
+    (folder / name).write_text(text)
+    return str(folder / name)
+
+
+def test_every_mistake_in_every_file_is_told_where_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good, bad = write(tmp_path, "good.yaml", GOOD), write(tmp_path, "bad.yaml", BAD)
+    assert run_command_line(["workflows", "validate", bad, good]) == 7
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"{bad}:3:17: ")
+    assert lines[1].startswith(f"{bad}:4:25: ")
+    assert lines[2:] == [f"{good}: good is valid"]
+
+
+def test_validation_as_json_is_one_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = write(tmp_path, "bad.yaml", BAD)
+    assert run_command_line(["workflows", "validate", bad, "--json"]) == 7
+    (report,) = json.loads(capsys.readouterr().out)["items"]
+    assert [(error["line"], error["column"]) for error in report["errors"]] == [(3, 17), (4, 25)]
+
+
+def test_a_file_that_is_no_yaml_is_told_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.yaml").write_bytes(b"\xff\xfe\x00")
+    assert run_command_line(["workflows", "validate", str(tmp_path / "x.yaml")]) == 7
+    assert capsys.readouterr().out.startswith(str(tmp_path / "x.yaml"))
+
+
+def test_a_graph_of_a_file_needs_no_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = write(tmp_path, "good.yaml", GOOD)
+    assert run_command_line(["workflows", "graph", good]) == 0
+    assert capsys.readouterr().out == "─ a  A\n  │\n─ b  B  after a\n"
+    assert run_command_line(["workflows", "graph", good, "--format", "mermaid"]) == 0
+    assert "    a --> b" in capsys.readouterr().out
+
+
+def test_the_schema_is_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["workflows", "schema"]) == 0
+    assert "$schema" in json.loads(capsys.readouterr().out)
+
+
+def test_the_settings_show_where_they_come_from_and_no_secret(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TRUNKLINE_SECRET_KEY", "c2VjcmV0")
+    (tmp_path / "trunkline.toml").write_text('retention = "12h"\nport = 1\n')
+    monkeypatch.setenv("TRUNKLINE_PORT", "8123")
+    assert run_command_line(["config", "view", "--json"]) == 0
+    out = capsys.readouterr().out
+    shown = json.loads(out)
+    assert shown["port"] == {"value": "8123", "source": "environment"}
+    assert shown["retention"] == {"value": "12h", "source": "trunkline.toml"}
+    assert shown["host"]["source"] == "default"
+    assert "c2VjcmV0" not in out
