@@ -22,8 +22,9 @@ from trunkline.telemetry import names
 log = structlog.stdlib.get_logger()
 
 _CARD_SECONDS = 5.0
-# Without a card, what an agent turns out to take is tried in this order.
-_WITHOUT_CARD = ("simple-a2a", "jsonrpc-2.0")
+# What an agent without a card is taken to speak, and what else it may speak when it proves us wrong.
+_WITHOUT_CARD = "simple-a2a"
+_SECOND_GUESS = "jsonrpc-2.0"
 
 
 class DialectUnclear(Exception):
@@ -72,13 +73,12 @@ class Dialects:
             fresh = await self._look(agent, credentials)
             if fresh.protocol != refused.protocol:
                 return fresh
-            if refused.protocol not in _WITHOUT_CARD or fresh.card_etag is not None:
+            if refused.protocol != _WITHOUT_CARD:
                 return None
-            other = next(protocol for protocol in _WITHOUT_CARD if protocol != refused.protocol)
             return await self._keep(
                 agent,
                 Dialect(
-                    protocol=other,
+                    protocol=_SECOND_GUESS,
                     url=agent.url,
                     evidence=f"The agent refused {refused.protocol} and has no card.",
                     decided_at=self._clock.now(),
