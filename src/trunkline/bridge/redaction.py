@@ -15,8 +15,11 @@ from functools import lru_cache
 from urllib.parse import quote
 
 from trunkline.agents.auth import NO_CREDENTIALS, Credentials
+from trunkline.jsontypes import decode, encode
+from trunkline.messages import StepError
 
 REDACTED = "[redacted]"
+_REDACTED_BYTES = REDACTED.encode()
 VARIABLE_PREFIX = "$TRUNKLINE_SECRET"
 # A shorter text is no secret, and replacing it everywhere would leave nothing to read.
 _SHORTEST_SECRET = 4
@@ -32,6 +35,7 @@ class Redaction:
         self._shown = credentials.shown
         self._query = credentials.query
         self._needles = _needles((*credentials.secrets, *secrets))
+        self._needles_in_json = tuple(needle.encode() for needle in self._needles if _is_json(needle))
         # How much of a text beyond the cut must be looked at to find a secret that lies across it.
         self.longest = max(map(len, self._needles), default=0)
 
@@ -40,6 +44,22 @@ class Redaction:
             if needle in text:
                 text = text.replace(needle, REDACTED)
         return text
+
+    def body(self, body: bytes) -> bytes:
+        """JSON text without the secrets; JSON it stays."""
+        for needle in self._needles_in_json:
+            if needle in body:
+                body = body.replace(needle, _REDACTED_BYTES)
+        return body
+
+    def error(self, error: StepError) -> None:
+        """Takes the secrets out of an agent's words, in place."""
+        if not self._needles:
+            return
+        error.message = self.text(error.message)
+        error.fix = self.text(error.fix)
+        if error.detail is not None:
+            error.detail = decode(self.body(encode(error.detail)))
 
     def url(self, url: str) -> str:
         """The URL that was called, with the secret in its query as a variable."""
@@ -75,6 +95,15 @@ def _forms(secret: str) -> tuple[str, ...]:
     in_letters = json.dumps(secret, ensure_ascii=False)[1:-1]
     # Some encoders escape the slash, which base64 has.
     return (secret, as_json, in_letters, as_json.replace("/", "\\/"), quote(secret, safe=""))
+
+
+def _is_json(text: str) -> bool:
+    """True when the text can stand in a JSON string as it is, and so be taken out of one."""
+    try:
+        json.loads(f'"{text}"')
+    except ValueError:
+        return False
+    return True
 
 
 @lru_cache(maxsize=1_024)

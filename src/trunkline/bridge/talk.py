@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from time import perf_counter
 
+import msgspec
 import structlog
 
 from trunkline.bridge.exchanges import Sent, encode_exchange, record
@@ -20,9 +21,11 @@ from trunkline.protocols import (
     AgentAnswer,
     AgentRequest,
     Failed,
+    Interrupted,
     Outcome,
     ProtocolTranslationError,
     Succeeded,
+    Working,
     failure_of,
 )
 from trunkline.stores.base import ClaimedTask, ExchangeRecord
@@ -113,27 +116,38 @@ class Talk:
         )
         match outcome:
             case Succeeded():
+                cleaned = partner.redaction.body(outcome.output)
+                if cleaned is not outcome.output:
+                    outcome = msgspec.structs.replace(outcome, output=cleaned)
                 log.info(
                     names.OUTPUT_EXTRACTED,
                     protocol=partner.protocol,
                     output=_Cut(partner, outcome.output),
                     **self.ids,
                 )
-                for warning in outcome.warnings:
-                    log.warning(names.AGENT_WARNING, protocol=partner.protocol, warning=warning, **self.ids)
+                self._warn(partner, outcome.warnings)
             case Failed():
+                partner.redaction.error(outcome.error)
+                self._warn(partner, outcome.warnings)
                 log.error(
                     names.CALL_FAILED,
                     protocol=partner.protocol,
                     code=outcome.error.code,
-                    error=partner.redaction.text(outcome.error.message),
+                    error=outcome.error.message,
                     http_status=answer.status,
                     data=_Cut(partner, answer.body),
                     **self.ids,
                 )
-            case _:
+            case Interrupted():
+                outcome.question.text = partner.redaction.text(outcome.question.text)
+            case Working():
                 pass
         return outcome
+
+    def _warn(self, partner: Partner, warnings: tuple[str, ...]) -> None:
+        for warning in warnings:
+            text = partner.redaction.text(warning)
+            log.warning(names.AGENT_WARNING, protocol=partner.protocol, warning=text, **self.ids)
 
     def _not_translated(self, partner: Partner, exc: ProtocolTranslationError, body: bytes) -> Failed:
         self._metrics.translation_errors.labels(partner.protocol, exc.direction, exc.code).inc()
@@ -145,7 +159,9 @@ class Talk:
             data=_Cut(partner, body),
             **self.ids,
         )
-        return failure_of(exc)
+        failed = failure_of(exc)
+        partner.redaction.error(failed.error)
+        return failed
 
     def _record(
         self,
