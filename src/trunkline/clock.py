@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import NewType, Protocol
 
 Instant = NewType("Instant", int)
@@ -37,4 +38,11 @@ def seconds_between(earlier: Instant, later: Instant) -> float:
 
 def rfc3339(instant: Instant) -> str:
     """The form in which every door shows a time, e.g. `2026-03-01T12:00:00.123456Z`."""
-    return datetime.fromtimestamp(instant / 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    seconds, microseconds = divmod(instant, 1_000_000)
+    return f"{_to_the_second(seconds)}.{microseconds:06d}Z"
+
+
+# An answer shows many times, and most of them are of the same few seconds.
+@lru_cache(maxsize=1_024)
+def _to_the_second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -13,10 +13,11 @@ from trunkline.api.openapi import build_openapi
 from trunkline.api.operations import JSON
 from trunkline.api.problems import install_problems
 from trunkline.api.routes.agents import add_agent_routes
-from trunkline.api.routes.runs import add_run_routes
+from trunkline.api.routes.runs import RunRoutes, add_run_routes
 from trunkline.api.routes.system import add_system_routes
 from trunkline.api.routes.workflows import add_workflow_routes
 from trunkline.api.services import HealthReport, Limits, Services
+from trunkline.api.shortcut import Shortcut
 from trunkline.jsontypes import encode
 
 __all__ = ["HealthReport", "Limits", "Services", "create_app"]
@@ -27,8 +28,8 @@ def create_app(services: Services) -> ASGIApp:
     # No documentation pages: they would load scripts from another host.
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     install_problems(app)
-    # The router tries routes in order: the hottest come first.
-    add_run_routes(app, services)
+    runs = RunRoutes(services)
+    add_run_routes(app, runs)
     add_workflow_routes(app, services)
     add_agent_routes(app, services)
     add_system_routes(app, services)
@@ -41,4 +42,4 @@ def create_app(services: Services) -> ASGIApp:
         return Response(document(), media_type=JSON)
 
     app.router.add_api_route("/openapi.json", openapi, methods=["GET"], include_in_schema=False)
-    return Edge(app)
+    return Edge(Shortcut(app, runs.execute))

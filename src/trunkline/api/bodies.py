@@ -67,8 +67,8 @@ def decode_json(body: bytes) -> Json:
 
 
 def decode_object(body: bytes) -> JsonObject:
-    """The JSON object of a body; an empty body is an empty object."""
-    value = decode_json(body) if body.strip() else {}
+    """The JSON object of a body."""
+    value = decode_json(body)
     if not isinstance(value, dict):
         raise Invalid("The body must be a JSON object.", fix="Send an object: {…}.")
     return value

@@ -80,11 +80,6 @@ def test_a_nul_character_is_a_character() -> None:
     assert decode_json(b'"\\u0000"') == "\x00"
 
 
-@pytest.mark.parametrize("body", [b"", b" \n"])
-def test_an_empty_body_is_an_empty_object(body: bytes) -> None:
-    assert decode_object(body) == {}
-
-
 @pytest.mark.parametrize("body", [b"[]", b"null", b'"x"', b"1"])
 def test_what_is_not_an_object_is_refused_where_one_is_needed(body: bytes) -> None:
     with pytest.raises(Invalid, match="object"):

@@ -171,7 +171,7 @@ class RunRoutes:
 
     async def retry(self, request: Request, run: RunPath) -> Response:
         """Starts a new run that keeps the completed outputs of a finished one."""
-        asked = convert(decode_object(await self._body(request)), _Retry)
+        asked = convert(decode_object(await self._body(request) or b"{}"), _Retry)
         started = await self._runs.retry(
             RunId(run),
             from_step=asked.from_step,
@@ -255,8 +255,7 @@ _EXECUTE_PARAMETERS: list[Documentation] = [
 ]
 
 
-def add_run_routes(app: FastAPI, services: Services) -> None:
-    routes = RunRoutes(services)
+def add_run_routes(app: FastAPI, routes: RunRoutes) -> None:
     _add_starting(app, routes)
     _add_reading(app, routes)
     _add_steering(app, routes)
