@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -468,3 +470,25 @@ def test_the_url_can_come_from_the_environment(
     server.on("GET /api/v1/workflows?limit=1000", page())
     assert run_command_line(["workflows", "list"]) == 0
     assert "trunkline workflows apply FILE" in capsys.readouterr().err
+
+
+def test_a_piped_list_imports_nothing_heavy(server: ScriptedServer) -> None:
+    server.on("GET /api/v1/runs?limit=50", page(a_run()))
+    program = (
+        "import sys; from trunkline.cli.app import run_command_line; "
+        f"run_command_line(['runs', 'list', '--url', '{server.url}']); "
+        "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    imported = set(done.stdout.splitlines()[-1].split())
+    assert "cyclopts" in imported
+    assert not imported & {
+        "rich",
+        "msgspec",
+        "pydantic",
+        "fastapi",
+        "aiohttp",
+        "asyncio",
+        "yaml",
+        "sqlalchemy",
+    }

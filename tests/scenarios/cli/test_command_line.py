@@ -1,0 +1,266 @@
+"""The program as people and scripts use it: arguments in; stdout, stderr and an exit code out."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from trunkline.testing import ScriptedAgent, jsonrpc_task, simple_error, simple_success
+from trunkline.testing.agents import Call
+
+pytestmark = pytest.mark.anyio
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, object]:
+        return json.loads(self.out)
+
+
+Trunkline = Callable[..., Coroutine[None, None, Result]]
+
+
+async def start(url: str, *arguments: str) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "trunkline",
+        *arguments,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "TRUNKLINE_URL": url},
+    )
+
+
+@pytest.fixture
+def trunkline(trunkline_url: str) -> Trunkline:
+    async def call(*arguments: str) -> Result:
+        process = await start(trunkline_url, *arguments)
+        out, err = await process.communicate()
+        return Result(process.returncode or 0, out.decode(), err.decode())
+
+    return call
+
+
+def workflow(name: str, *steps: str) -> str:
+    text = f"name: {name}\nsteps:\n" + "".join(f"  {step}\n" for step in steps)
+    Path(f"{name}.yaml").write_text(text)
+    return f"{name}.yaml"
+
+
+async def test_from_an_agent_to_a_result(trunkline: Trunkline) -> None:
+    async with ScriptedAgent(simple_success({"text": "hello"})) as agent:
+        added = await trunkline("agents", "add", "Greeter", agent.url, "--protocol", "simple-a2a")
+        assert (added.code, added.err) == (0, "")
+        file = workflow("greet", "hi: {agent: Greeter}", "bye: {agent: Greeter, needs: [hi]}")
+        run = await trunkline("run", file, "-i", "name=Ann", "-i", "age=3", "--follow")
+    assert run.code == 0
+    assert "hi started (attempt 1, Greeter)" in run.out
+    assert "bye completed (attempt 1, " in run.out
+    assert agent.calls[0].body["input"] == {"name": "Ann", "age": 3}
+
+    listed = await trunkline("runs", "list", "--workflow", "greet", "--json")
+    (summary,) = listed.json["items"]  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType]
+    run_id = str(summary["id"])  # pyright: ignore[reportUnknownArgumentType]
+    shown = await trunkline("runs", "show", run_id)
+    assert "greet v1" in shown.out
+    assert "simple-a2a" in shown.out
+    events = await trunkline("runs", "events", run_id)
+    assert events.out.splitlines()[-1].split()[3] == "completed"
+
+
+async def test_a_failed_run_is_exit_10_and_says_why_and_what_to_do(trunkline: Trunkline) -> None:
+    async with ScriptedAgent(simple_error("no paper left")) as agent:
+        await trunkline("agents", "add", "Printer", agent.url, "--protocol", "simple-a2a")
+        run = await trunkline("run", workflow("print", "out: {agent: Printer}"), "--wait", "60")
+    assert run.code == 10
+    assert run.out == ""
+    assert "no paper left" in run.err
+    assert "fix: " in run.err
+
+
+async def test_a_question_is_shown_answered_and_the_run_goes_on(trunkline: Trunkline) -> None:
+    async with ScriptedAgent(
+        jsonrpc_task("Which tone?", state="input-required"), jsonrpc_task("Dear Sir")
+    ) as agent:
+        await trunkline("agents", "add", "Asker", agent.url, "--protocol", "jsonrpc-2.0")
+        asked = await trunkline("run", workflow("ask", "letter: {agent: Asker}"), "--follow", "--json")
+        assert asked.code == 13
+        run_id = str(asked.json["id"])
+        assert "letter asks: Which tone?" in (await trunkline("runs", "show", run_id)).out
+        replied = await trunkline("runs", "reply", run_id, "letter", "Formal")
+        assert replied.code == 0
+        ended = await trunkline("runs", "watch", run_id)
+    assert ended.code == 0
+    assert "letter got its reply" in ended.out
+    assert agent.calls[1].message["parts"] == [{"kind": "text", "text": "Formal"}]
+    again = await trunkline("runs", "reply", run_id, "letter", "Formal")
+    assert again.code == 4
+    assert again.err.startswith("error: ")
+
+
+async def test_the_printed_curl_command_repeats_the_request(trunkline: Trunkline) -> None:
+    async with ScriptedAgent(simple_success({"text": "it's $HOME `here`"})) as agent:
+        await trunkline("agents", "add", "Echo", agent.url, "--protocol", "simple-a2a")
+        file = workflow("echo", "say: {agent: Echo}")
+        run = await trunkline("run", file, "-i", 'text=it\'s "$HOME" `here` \\n ü', "--wait", "60", "--json")
+        assert run.code == 0
+        wire = await trunkline("runs", "wire", str(run.json["id"]), "say", "--curl")
+        shell = await asyncio.create_subprocess_shell(wire.out, stdout=asyncio.subprocess.PIPE)
+        await shell.communicate()
+    assert shell.returncode == 0
+    assert agent.calls[1].body == agent.calls[0].body
+
+
+async def test_a_paused_run_is_resumed_and_a_running_one_cancelled(trunkline: Trunkline) -> None:
+    called, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(call: Call) -> dict[str, object]:
+        called.set()
+        await go_on.wait()
+        return {"task_id": call.id, "status": "success", "output": {"text": "done"}, "error": None}
+
+    async with ScriptedAgent(slow) as agent:  # pyright: ignore[reportArgumentType] - a dict is JSON
+        await trunkline("agents", "add", "Slow", agent.url, "--protocol", "simple-a2a")
+        file = workflow("slow", "first: {agent: Slow}", "second: {agent: Slow, needs: [first]}")
+        run_id = (await trunkline("run", file)).out.strip()
+        await called.wait()
+        timed_out = await trunkline("runs", "watch", run_id, "--wait", "0.2")
+        assert timed_out.code == 12
+        paused = await trunkline("runs", "pause", run_id, "--json")
+        assert paused.json["status"] == "PAUSED"
+        called.clear()
+        go_on.set()
+        assert (await trunkline("runs", "resume", run_id)).code == 0
+        await called.wait()
+        ended = await trunkline("runs", "watch", run_id)
+        assert ended.code == 0
+        go_on.clear()
+        called.clear()
+        run_id = (await trunkline("run", "slow")).out.strip()
+        await called.wait()
+        assert (await trunkline("runs", "cancel", run_id)).code == 0
+        assert (await trunkline("runs", "watch", run_id)).code == 11
+        assert (await trunkline("runs", "cancel", run_id)).code == 4
+        go_on.set()
+        retried = await trunkline("runs", "retry", run_id, "--json")
+        assert retried.json["retry_of"] == run_id
+        assert (await trunkline("runs", "watch", str(retried.json["id"]))).code == 0
+
+
+async def test_ctrl_c_leaves_the_run_running_and_says_so(trunkline: Trunkline, trunkline_url: str) -> None:
+    go_on = asyncio.Event()
+
+    async def slow(call: Call) -> dict[str, object]:
+        await go_on.wait()
+        return {"task_id": call.id, "status": "success", "output": {"text": "done"}, "error": None}
+
+    async with ScriptedAgent(slow) as agent:  # pyright: ignore[reportArgumentType] - a dict is JSON
+        await trunkline("agents", "add", "Patient", agent.url, "--protocol", "simple-a2a")
+        following = await start(
+            trunkline_url, "run", workflow("patience", "wait: {agent: Patient}"), "--follow"
+        )
+        assert following.stdout is not None
+        line = await following.stdout.readline()
+        assert b"run started (patience v1, " in line
+        following.send_signal(signal.SIGINT)
+        _, err = await following.communicate()
+        assert following.returncode == 130
+        assert b"The run goes on. Watch it again with: trunkline runs watch " in err
+        run_id = err.decode().split()[-1]
+        go_on.set()
+        assert (await trunkline("runs", "watch", run_id)).code == 0
+
+
+async def test_the_seeds_agents_file_is_applied_as_printed(trunkline: Trunkline) -> None:
+    Path("agents.yaml").write_text(
+        """# Agent configuration example
+agents:
+  - name: "LegacyAgent"
+    url: "http://legacy:8080"
+    protocol: "simple-a2a"
+  
+  - name: "ModernAgent"
+    url: "http://modern:8001"
+    protocol: "jsonrpc-2.0"
+    protocol_config:
+      method: "message/send"
+      version: "2.0"
+"""  # noqa: W293  (as it is printed)
+    )
+    first = await trunkline("agents", "apply", "agents.yaml")
+    assert (first.code, first.out.split()[2:]) == (0, ["LegacyAgent", "created", "ModernAgent", "created"])
+    second = await trunkline("agents", "apply", "agents.yaml", "--json")
+    assert second.json["items"] == [
+        {"name": "LegacyAgent", "change": "unchanged"},
+        {"name": "ModernAgent", "change": "unchanged"},
+    ]
+    assert (await trunkline("agents", "remove", "LegacyAgent")).code == 0
+    assert (await trunkline("agents", "show", "LegacyAgent")).code == 3
+    health = await trunkline("agents", "health", "ModernAgent")
+    assert health.code == 6
+
+
+async def test_a_secret_is_never_shown_again(trunkline: Trunkline, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CANARY", "canary-5e31")
+    async with ScriptedAgent(simple_success({"text": "ok"})) as agent:
+        added = await trunkline(
+            "agents", "add", "Guarded", agent.url, "--protocol", "simple-a2a", "--auth-type", "bearer",
+            "--auth-env", "CANARY",
+        )  # fmt: skip
+        run = await trunkline("run", workflow("guarded", "call: {agent: Guarded}"), "--wait", "60", "--json")
+    assert agent.calls[0].headers["Authorization"] == "Bearer canary-5e31"
+    run_id = str(run.json["id"])
+    shown = [
+        added,
+        run,
+        await trunkline("agents", "show", "Guarded", "--json"),
+        await trunkline("runs", "wire", run_id),
+        await trunkline("runs", "wire", run_id, "--curl"),
+        await trunkline("runs", "wire", run_id, "--json"),
+    ]
+    for result in shown:
+        assert result.code == 0
+        assert "canary-5e31" not in result.out + result.err
+    assert "$TRUNKLINE_SECRET" in shown[4].out
+
+
+async def test_a_wrong_file_is_refused_where_it_is_wrong(trunkline: Trunkline) -> None:
+    file = workflow("wrong", "a: {agent: A, neds: [b]}")
+    applied = await trunkline("workflows", "apply", file)
+    assert applied.code == 7
+    assert f"{file}:3:17: " in applied.err
+    assert (await trunkline("run", "no-such-workflow")).code == 3
+    assert (await trunkline("runs", "show", "no-such-run")).code == 3
+
+
+async def test_the_doctor_finds_nothing_wrong(trunkline: Trunkline) -> None:
+    result = await trunkline("doctor")
+    assert result.code == 0
+    assert "it takes work" in result.out
+
+
+async def test_a_data_folder_in_use_is_exit_4_with_the_reason_also_as_json(trunkline: Trunkline) -> None:
+    first = await start("", "up", "--port", "0", "--data", "data")
+    assert first.stdout is not None
+    url = (await first.stdout.readline()).decode()
+    assert url.startswith("http://127.0.0.1:")
+    for flags in ([], ["--json"]):
+        second = await trunkline("up", "--port", "0", "--data", "data", *flags)
+        assert (second.code, second.out) == (4, "")
+        assert "in use" in second.err
+    first.send_signal(signal.SIGTERM)
+    rest, _ = await first.communicate()
+    assert (first.returncode, rest) == (0, b"")
