@@ -11,6 +11,7 @@ from pydantic.json_schema import models_json_schema
 
 from trunkline import __version__
 from trunkline.api.correlation import HEADER
+from trunkline.api.operations import WORKFLOW_DEFINITION
 from trunkline.api.schemas import (
     AgentCreate,
     AgentPatch,
@@ -20,7 +21,8 @@ from trunkline.api.schemas import (
     ResolveRequest,
     RetryRequest,
 )
-from trunkline.jsontypes import JsonObject
+from trunkline.jsontypes import JsonObject, decode, encode
+from trunkline.workflow import workflow_json_schema
 
 DESCRIPTION = """\
 Trunkline runs workflows whose steps are AI agents.
@@ -62,6 +64,7 @@ def build_openapi(app: FastAPI) -> JsonObject:
     components = _object(document.setdefault("components", {}))
     schemas = _object(components.setdefault("schemas", {}))
     schemas.update(_referenced_schemas())
+    schemas.update(_workflow_schemas())
     for unused in _UNUSED:
         schemas.pop(unused, None)
     for path in _object(document["paths"]).values():
@@ -98,6 +101,15 @@ def _referenced_schemas() -> JsonObject:
         [(model, "validation") for model in _REFERENCED], ref_template="#/components/schemas/{model}"
     )
     return _object(cast("JsonObject", document)["$defs"])
+
+
+def _workflow_schemas() -> JsonObject:
+    """The language's own schema, its parts beside it: a reference starts at the document's root."""
+    text = encode(workflow_json_schema()).replace(b'"#/$defs/', b'"#/components/schemas/Workflow-')
+    schema = _object(decode(text))
+    schema.pop("$schema")
+    parts = _object(schema.pop("$defs"))
+    return {WORKFLOW_DEFINITION: schema, **{f"Workflow-{name}": part for name, part in parts.items()}}
 
 
 def _object(value: object) -> JsonObject:

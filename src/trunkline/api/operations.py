@@ -22,6 +22,8 @@ Documentation = dict[str, object]
 Responses = dict[int | str, Documentation]
 
 JSON = "application/json"
+# The schema of the workflow language, which is not ours to describe.
+WORKFLOW_DEFINITION = "WorkflowDefinition"
 PROBLEM_REF = {"$ref": "#/components/schemas/Problem"}
 
 _CORRELATION: Documentation = {

@@ -11,7 +11,15 @@ from starlette.responses import Response
 
 from trunkline.api.bodies import decode_json, read_body
 from trunkline.api.execution import MAX_VERSION
-from trunkline.api.operations import JSON, LOCATION, add_operation, answer, body, problems
+from trunkline.api.operations import (
+    JSON,
+    LOCATION,
+    WORKFLOW_DEFINITION,
+    add_operation,
+    answer,
+    body,
+    problems,
+)
 from trunkline.api.paging import DEFAULT_LIMIT, Limit, NumberCursor, TextCursor, decode_cursor, page
 from trunkline.api.schemas import SavedWorkflow, Workflow, WorkflowPage
 from trunkline.api.services import Services
@@ -73,7 +81,7 @@ class WorkflowRoutes:
 
 def add_workflow_routes(app: FastAPI, services: Services) -> None:
     routes = WorkflowRoutes(services)
-    definition = {"type": "object", "description": "A definition in the workflow language."}
+    definition = {"$ref": f"#/components/schemas/{WORKFLOW_DEFINITION}"}
     add_operation(
         app, f"POST {WORKFLOWS}", routes.save, name="save_workflow", tag="workflows",
         extra=body(definition, media_types=(JSON, *YAML_TYPES)),

@@ -1,0 +1,83 @@
+"""The running server keeps every promise of its OpenAPI document, whatever schemathesis thinks of sending."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from trunkline.testing import RunningSystem, ScriptedAgent, jsonrpc_task, running_system, simple_success
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
+
+WORKFLOW = """
+name: probe
+steps:
+  answers: {agent: Answers}
+  asks: {agent: Asks}
+"""
+
+# Which statuses are a yes or a no, beyond what the checks assume:
+#   404, 409, 412  what was made up does not exist, or the state does not allow it, however well-formed
+#   422            where more is asked of a body than a schema can say: an expression compiles, a step exists,
+#                  max_delay is not below first_delay, auth_config goes with auth_type, the input fits the workflow
+CONFIG = """
+[parameters]
+"path.workflow" = "probe"
+"path.run" = "{run}"
+"path.step" = "asks"
+"query.wait" = "0"
+
+[generation]
+# A query or header that nobody has heard of is ignored, as everywhere on the web.
+allow-extra-parameters = false
+
+[checks.positive_data_acceptance]
+expected-statuses = ["2xx", 404, 409, 412]
+
+[checks.negative_data_rejection]
+expected-statuses = [400, 404, 405, 409, 412, 413, 422]
+
+[[operations]]
+include-operation-id = [
+  "create_agent", "replace_agent", "patch_agent", "save_workflow", "execute_workflow", "retry_run"
+]
+checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 409, 412, 422]
+"""
+
+
+async def waiting_run(system: RunningSystem, answers: ScriptedAgent, asks: ScriptedAgent) -> str:
+    """A run that has something to show behind each of its addresses."""
+    await system.register("Answers", answers.url, protocol="simple-a2a")
+    await system.register("Asks", asks.url, protocol="jsonrpc-2.0")
+    await system.save(WORKFLOW)
+    run_id = await system.start("probe", {"query": "anybody there?"})
+    await system.wait_for(run_id, {"WAITING"})
+    return run_id
+
+
+async def schemathesis(url: str, config: Path) -> tuple[int | None, str]:
+    process = await asyncio.create_subprocess_exec(
+        str(Path(sys.executable).with_name("schemathesis")),
+        "--config-file", str(config), "run", f"{url}/openapi.json",
+        "--max-examples", "20", "--seed", "20260301", "--request-timeout", "30", "--no-color",
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        cwd=config.parent,
+    )  # fmt: skip
+    output, _ = await process.communicate()
+    return process.returncode, output.decode()
+
+
+async def test_the_server_does_what_its_description_says(tmp_path: Path) -> None:
+    async with (
+        running_system(tmp_path / "data") as system,
+        ScriptedAgent(simple_success({"text": "here"})) as answers,
+        ScriptedAgent(jsonrpc_task("which one?", state="input-required")) as asks,
+    ):
+        config = tmp_path / "schemathesis.toml"
+        config.write_text(CONFIG.format(run=await waiting_run(system, answers, asks)))
+        code, output = await schemathesis(system.url, config)
+    assert code == 0, output
