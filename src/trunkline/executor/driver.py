@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
 import structlog
 
 from trunkline.brokers.base import Broker, TaskMessage
 from trunkline.clock import Instant, seconds_between
 from trunkline.executor.states import RunStates
 from trunkline.executor.timers import Timers
-from trunkline.machine.decide import decide
+from trunkline.machine.decide import abandon, decide
 from trunkline.machine.effects import DispatchTask, DropTimer, StartTimer, StopTask
-from trunkline.machine.events import RunFailed, encode_event
-from trunkline.machine.inputs import Input, decode_input, encode_input
+from trunkline.machine.events import encode_event
+from trunkline.machine.inputs import decode_input, encode_input
 from trunkline.machine.state import RunState
 from trunkline.machine.turn import Turn
 from trunkline.messages import CancelTask, StepError, fix_for
@@ -80,31 +79,20 @@ class Driver:
 
     async def _decide(self, tx: Transaction, run: WokenRun, state: RunState) -> tuple[Turn, Transition]:
         version = state.version
-        inputs = [item for item in (self._read(run, payload) for _, payload in run.items) if item is not None]
         try:
-            turn = decide(state, inputs, tx.now)
+            turn = decide(state, [decode_input(payload) for _, payload in run.items], tx.now)
         except Exception:
             log.exception(names.RUN_POISONED, run_id=run.run_id, correlation_id=state.correlation_id)
             turn = await self._poisoned(tx, run)
         turn.state.version = version + 1
         return turn, _transition(turn, version, [row for row, _ in run.items])
 
-    def _read(self, run: WokenRun, payload: bytes) -> Input | None:
-        try:
-            return decode_input(payload)
-        except msgspec.DecodeError as exc:
-            log.error(names.INPUT_UNREADABLE, run_id=run.run_id, error=str(exc), size=len(payload))
-            return None
-
     async def _poisoned(self, tx: Transaction, run: WokenRun) -> Turn:
         """The run as it was, ended: a decision that fails once would fail for ever."""
         state = (await self._states.load(tx, [run]))[run.run_id]
-        turn = Turn(state, tx.now)
         message = "Trunkline could not decide how this run goes on."
-        turn.record(
-            RunFailed(StepError(code="internal_error", message=message, fix=fix_for("internal_error")))
-        )
-        return turn
+        error = StepError(code="internal_error", message=message, fix=fix_for("internal_error"))
+        return abandon(state, error, tx.now)
 
     def committed(self) -> None:
         for turn in self._turns:

@@ -71,6 +71,14 @@ def decide(state: RunState, inputs: Sequence[Input], now: Instant) -> Turn:
     return turn
 
 
+def abandon(state: RunState, error: StepError, now: Instant) -> Turn:
+    """Ends a run that cannot be decided. Changes `state`."""
+    turn = Turn(state, now)
+    _stop_steps(turn, "The run could not go on.", tell_agents=True)
+    _fail(turn, error)
+    return turn
+
+
 def _take(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912 - one case for each input
     match item:
         case RunRequested(kept):

@@ -29,12 +29,15 @@ ERROR_CODES: dict[str, ErrorCode] = {
     ),
     "agent_url_invalid": ErrorCode(**_NOT_SENT, fix="Correct the agent's url."),
     "agent_secret_unreadable": ErrorCode(
-        **_NOT_SENT, fix="Set the agent's auth_config again; the key that encrypted it is not the present one."
+        **_NOT_SENT,
+        fix="Set the agent's auth_config again; the key that encrypted it is not the present one.",
     ),
     "agent_timeout": ErrorCode(
         **_NO_ANSWER, fix="Raise the step's timeout or the agent's timeout_ms, or make the agent faster."
     ),
-    "agent_connection_lost": ErrorCode(**_NO_ANSWER, fix="Look at the agent's log: it closed the connection."),
+    "agent_connection_lost": ErrorCode(
+        **_NO_ANSWER, fix="Look at the agent's log: it closed the connection."
+    ),
     "agent_redirected": ErrorCode(**_ANSWERED, fix="Register the address that the agent redirects to."),
     "agent_http_error": ErrorCode(**_ANSWERED, fix="Look at the wire: trunkline runs wire RUN STEP."),
     "agent_answer_too_large": ErrorCode(
@@ -46,7 +49,9 @@ ERROR_CODES: dict[str, ErrorCode] = {
     "agent_answer_malformed": ErrorCode(
         **_ANSWERED, fix="Compare the agent's answer with the format: trunkline runs wire RUN STEP."
     ),
-    "agent_response_id_mismatch": ErrorCode(**_ANSWERED, fix="The agent must echo the request's id unchanged."),
+    "agent_response_id_mismatch": ErrorCode(
+        **_ANSWERED, fix="The agent must echo the request's id unchanged."
+    ),
     "agent_jsonrpc_error": ErrorCode(**_ANSWERED, fix="The agent refused; its message says why."),
     "agent_reported_error": ErrorCode(**_ANSWERED, fix="The agent failed; its message says why."),
     "agent_task_failed": ErrorCode(**_ANSWERED, fix="The agent's task ended without success; see its words."),
@@ -57,14 +62,22 @@ ERROR_CODES: dict[str, ErrorCode] = {
         **_NOT_SENT, fix="Pin the agent's protocol, or make its agent card reachable."
     ),
     "request_not_encodable": ErrorCode(**_NOT_SENT, fix="Correct the step's input."),
-    "expression_failed": ErrorCode(**_NOT_SENT, fix="Correct the expression in the workflow and save it again."),
-    "output_failed": ErrorCode(**_NOT_SENT, fix="Correct the workflow's output expression and save it again."),
+    "expression_failed": ErrorCode(
+        **_NOT_SENT, fix="Correct the expression in the workflow and save it again."
+    ),
+    "output_failed": ErrorCode(
+        **_NOT_SENT, fix="Correct the workflow's output expression and save it again."
+    ),
     "outcome_unknown": ErrorCode(
         **_NO_ANSWER, fix="Find out whether the agent did the work, then: trunkline runs resolve RUN STEP."
     ),
-    "deadline_exceeded": ErrorCode(**_NO_ANSWER, fix="Raise the workflow's deadline, or make its steps faster."),
+    "deadline_exceeded": ErrorCode(
+        **_NO_ANSWER, fix="Raise the workflow's deadline, or make its steps faster."
+    ),
     "cancelled": ErrorCode(**_NO_ANSWER, fix="Start it again: trunkline runs retry RUN."),
-    "internal_error": ErrorCode(**_NOT_SENT, fix="Report this with the server's log: it is a bug in Trunkline."),
+    "internal_error": ErrorCode(
+        **_NOT_SENT, fix="Report this with the server's log: it is a bug in Trunkline."
+    ),
 }
 
 

@@ -19,7 +19,6 @@ DIALECT_DECIDED = "dialect_decided"
 RUN_STARTED = "run_started"
 RUN_FINISHED = "run_finished"
 RUN_POISONED = "run_poisoned"
-INPUT_UNREADABLE = "input_unreadable"
 
 # the process
 READY = "ready"

@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from trunkline.cli.exit_codes import Exit
-from trunkline.cli.failures import CliError, explained
+from trunkline.cli.failures import explained
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["auto", "json", "console"]
@@ -84,11 +83,4 @@ def up(
         from trunkline.wiring import run_embedded  # noqa: PLC0415
 
         settings = load_settings({name: value for name, value in flags.items() if value is not None})
-        try:
-            return run_embedded(settings)
-        except OSError as error:
-            raise CliError(
-                f"Trunkline cannot work with the data folder {settings.data}: {error}",
-                fix="Check the folder and its rights, or choose another one with --data",
-                exit_code=Exit.INVALID,
-            ) from error
+        return run_embedded(settings)

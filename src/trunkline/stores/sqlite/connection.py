@@ -37,6 +37,16 @@ def check_library() -> None:
         )
 
 
+def make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        raise ConfigurationError(
+            f"The data folder {folder} cannot be made: {exc.strerror or exc}.",
+            fix="Check the path and its rights, or choose another folder with --data.",
+        ) from exc
+
+
 def connect(path: Path) -> apsw.Connection:
     try:
         db = apsw.Connection(str(path), statementcachesize=200)
@@ -74,7 +84,13 @@ def translated_errors() -> Generator[None]:
 def owned(path: Path) -> Generator[None]:
     """Holds the lock of a database file; the operating system gives it back when the process ends, however it ends."""
     lock = path.with_name(path.name + ".lock")
-    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as exc:
+        raise ConfigurationError(
+            f"{lock} cannot be written: {exc.strerror or exc}.",
+            fix="Check the folder's rights, or choose another folder with --data.",
+        ) from exc
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

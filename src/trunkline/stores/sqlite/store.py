@@ -37,7 +37,7 @@ from trunkline.stores.base import (
     WorkflowVersion,
 )
 from trunkline.stores.sqlite import agents, backlog, history, inbox, runs, tasks, workflows
-from trunkline.stores.sqlite.connection import check_library, connect, owned, translated_errors
+from trunkline.stores.sqlite.connection import check_library, connect, make_folder, owned, translated_errors
 from trunkline.stores.sqlite.driver import execute, first
 from trunkline.stores.sqlite.migrate import upgrade
 
@@ -226,7 +226,7 @@ async def open_sqlite(path: Path, *, clock: Clock | None = None) -> AsyncGenerat
     """Takes the file for this process alone, brings its schema up to date, and gives it back at the end."""
     check_library()
     with ExitStack() as stack:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         stack.enter_context(owned(path))
         writer = connect(path)
         upgrade(writer)
