@@ -342,7 +342,9 @@ def _not_answered(exc: Exception, seconds: float, incoming: _Incoming) -> Transp
     match exc:
         case TimeoutError():
             return TransportError(
-                "agent_timeout", f"The agent did not answer within {seconds:g} s.", partial=partial
+                "agent_timeout",
+                f"The agent did not answer within {max(round(seconds, 2), 0.01):g} s.",
+                partial=partial,
             )
         case HttpProcessingError():
             return TransportError(
