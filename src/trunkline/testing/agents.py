@@ -4,12 +4,13 @@ Agents for tests: real HTTP servers on free ports of this machine, whose answers
     async with ScriptedAgent(simple_success({"result": "hi"})) as agent:
         ... agent.url ... agent.calls
 
-An answer is a JSON value (sent with status 200), a `Reply`, or a function from the call to one of both; given several,
-each call takes the next, and the last one stays.
+An answer is a JSON value (sent with status 200), a `Reply`, a `Hangup`, a `Drip`, or a function from the call to one of
+them; given several, each call takes the next, and the last one stays.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType, TracebackType
 from typing import Self, TypeAlias
@@ -53,26 +54,48 @@ class Reply(msgspec.Struct, frozen=True):
     headers: Mapping[str, str] = MappingProxyType({"Content-Type": "application/json"})
 
 
-Scripted: TypeAlias = "Json | Reply"
+class Hangup(msgspec.Struct, frozen=True):
+    """Writes these bytes, whatever they are, and closes the connection."""
+
+    sent: bytes = b""
+
+
+class Drip(msgspec.Struct, frozen=True):
+    """An answer that goes on for ever, one byte at a time."""
+
+    pause: float = 1.0
+
+
+Scripted: TypeAlias = "Json | Reply | Hangup | Drip"
 Script: TypeAlias = "Scripted | Callable[[Call], Scripted | Awaitable[Scripted]]"
 
 
 class ScriptedAgent:
-    """Keeps every call; `card` is what it publishes under `/.well-known/agent-card.json`, if anything."""
+    """
+    Keeps every call, and those whose caller went away before the answer.
 
-    def __init__(self, *scripts: Script, card: JsonObject | None = None) -> None:
+    `card` is what it publishes under `/.well-known/agent-card.json`, if anything; without a `port` it takes a free one.
+    """
+
+    def __init__(self, *scripts: Script, card: JsonObject | Reply | None = None, port: int = 0) -> None:
         self._scripts = list(scripts)
         self._card = card
+        self._port = port
+        self._bell = asyncio.Event()
         self.calls: list[Call] = []
+        self.deserted: list[Call] = []
+        # Headers of the requests for the card.
+        self.card_requests: list[dict[str, str]] = []
         self.url = ""
         app = web.Application(client_max_size=64 * 1024 * 1024)
         app.router.add_get("/.well-known/agent-card.json", self._show_card)
         app.router.add_post("/{path:.*}", self._answer)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        # Cancelled when the caller goes away: that is how an agent notices.
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
 
     async def __aenter__(self) -> Self:
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        site = web.TCPSite(self._runner, "127.0.0.1", self._port)
         await site.start()
         host, port = self._runner.addresses[0][:2]
         self.url = f"http://{host}:{port}/agent"
@@ -87,27 +110,88 @@ class ScriptedAgent:
         """From now on."""
         self._scripts = list(scripts)
 
-    def publish(self, card: JsonObject | None) -> None:
+    def publish(self, card: JsonObject | Reply | None) -> None:
         self._card = card
 
-    async def _show_card(self, request: web.Request) -> web.Response:
-        del request
-        if self._card is None:
-            return web.Response(status=404)
-        return web.Response(body=encode(self._card), content_type="application/json")
+    @property
+    def port(self) -> int:
+        return self._runner.addresses[0][1]
 
-    async def _answer(self, request: web.Request) -> web.Response:
+    async def called(self, times: int = 1) -> Call:
+        """Waits for that many calls; the last of them."""
+        while len(self.calls) < times:
+            await self._news()
+        return self.calls[times - 1]
+
+    async def was_deserted(self) -> Call:
+        """Waits until a caller has gone away unanswered."""
+        while not self.deserted:
+            await self._news()
+        return self.deserted[0]
+
+    async def _news(self) -> None:
+        self._bell.clear()
+        await self._bell.wait()
+
+    async def _show_card(self, request: web.Request) -> web.Response:
+        self.card_requests.append(dict(request.headers))
+        match self._card:
+            case None:
+                return web.Response(status=404)
+            case Reply():
+                return _response(self._card)
+            case card:
+                return web.Response(body=encode(card), content_type="application/json")
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
         body = decode(await request.read())
         call = Call(
-            len(self.calls) + 1, request.path, dict(request.headers), body if isinstance(body, dict) else {}
+            len(self.calls) + 1,
+            request.path_qs,
+            dict(request.headers),
+            body if isinstance(body, dict) else {},
         )
         self.calls.append(call)
+        self._bell.set()
+        try:
+            return await self._say(request, call)
+        except asyncio.CancelledError:
+            self.deserted.append(call)
+            self._bell.set()
+            raise
+
+    async def _say(self, request: web.Request, call: Call) -> web.StreamResponse:
         script = self._scripts.pop(0) if len(self._scripts) > 1 else self._scripts[0]
         scripted = script(call) if callable(script) else script
         answer = await scripted if isinstance(scripted, Awaitable) else scripted
-        if isinstance(answer, Reply):
-            return web.Response(status=answer.status, body=answer.body, headers=answer.headers)
-        return web.Response(body=encode(answer), content_type="application/json")
+        match answer:
+            case Reply():
+                return _response(answer)
+            case Hangup(sent):
+                return _hang_up(request, sent)
+            case Drip(pause):
+                return await _drip(request, pause)
+            case value:
+                return web.Response(body=encode(value), content_type="application/json")
+
+
+def _response(reply: Reply) -> web.Response:
+    return web.Response(status=reply.status, body=reply.body, headers=reply.headers)
+
+
+def _hang_up(request: web.Request, sent: bytes) -> web.StreamResponse:
+    if request.transport is not None:
+        request.transport.write(sent)
+        request.transport.close()
+    return web.Response()
+
+
+async def _drip(request: web.Request, pause: float) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+    await response.prepare(request)
+    while True:
+        await response.write(b" ")
+        await asyncio.sleep(pause)
 
 
 def simple_success(output: Json) -> Callable[[Call], Json]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import aiohttp
 import msgspec
+from prometheus_client.parser import text_string_to_metric_families
 
 from trunkline.api.server import base_url, listen, serving
 from trunkline.clock import Clock
@@ -74,6 +75,28 @@ class RunningSystem:
     async def get(self, run_id: str) -> JsonObject:
         return _expect(await self.call("GET", f"/runs/{run_id}"), {200}).json
 
+    async def items(self, path: str) -> list[JsonObject]:
+        """All items of a list, page after page, e.g. of `/runs/{id}/events`."""
+        found: list[JsonObject] = []
+        cursor: Json = None
+        separator = "&" if "?" in path else "?"
+        while True:
+            page = f"{path}{separator}cursor={cursor}" if cursor else path
+            answer = _expect(await self.call("GET", page), {200}).json
+            found += objects_in(answer["items"])
+            cursor = answer["next_cursor"]
+            if cursor is None:
+                return found
+
+    async def metric(self, name: str, **labels: str) -> float | None:
+        """One sample of `/metrics`; None when there is none with exactly these labels."""
+        text = _expect(await self.call("GET", "//metrics"), {200}).body.decode()
+        for family in text_string_to_metric_families(text):
+            for sample in family.samples:
+                if sample.name == name and sample.labels == labels:
+                    return sample.value
+        return None
+
     async def wait_for(self, run_id: str, statuses: Collection[str] = _FINAL) -> JsonObject:
         """Follows the run's events until it has one of the statuses; the test's own time limit ends a vain wait."""
         seen = 0
@@ -104,6 +127,18 @@ def step_of(run: JsonObject, name: str) -> JsonObject:
             if isinstance(step, dict) and step["name"] == name:
                 return step
     raise LookupError(f"The run has no step {name}.")
+
+
+def error_of(thing: JsonObject) -> JsonObject:
+    """The error of a run or a step; there must be one."""
+    error = thing["error"]
+    if not isinstance(error, dict):
+        raise TypeError(f"There is no error: {thing}")
+    return error
+
+
+def objects_in(value: Json) -> list[JsonObject]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _run_id(text: str) -> RunId:
