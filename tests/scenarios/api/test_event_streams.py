@@ -1,0 +1,179 @@
+"""A run's history, as pages and as a stream."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import aiohttp
+import msgspec
+import pytest
+
+from trunkline.api.schemas import EventPage
+from trunkline.jsontypes import Json, JsonObject, decode
+from trunkline.testing import RunningSystem, ScriptedAgent, simple_success
+from trunkline.testing.agents import Call
+
+pytestmark = pytest.mark.anyio
+
+STEPS = 30
+CHAIN = "name: chain\nsteps:\n" + "".join(
+    f"  s{number}: {{agent: A, needs: [{f's{number - 1}' if number else ''}]}}\n" for number in range(STEPS)
+)
+
+
+class Received(msgspec.Struct):
+    id: int
+    event: str
+    data: JsonObject
+
+
+def parse(block: bytes) -> Received | None:
+    """One block of a stream; None for a comment."""
+    fields = dict(line.split(": ", 1) for line in block.decode().splitlines() if not line.startswith(":"))
+    if not fields:
+        return None
+    data = decode(fields["data"])
+    assert isinstance(data, dict)
+    return Received(int(fields["id"]), fields["event"], data)
+
+
+async def stream(
+    system: RunningSystem, run_id: str, last_event_id: int | None = None
+) -> AsyncGenerator[Received]:
+    headers = {"Accept": "text/event-stream"}
+    if last_event_id is not None:
+        headers["Last-Event-ID"] = str(last_event_id)
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"{system.url}/api/v1/runs/{run_id}/events", headers=headers) as response,
+    ):
+        assert response.status == 200
+        assert response.headers["Content-Type"].startswith("text/event-stream")
+        buffer = b""
+        async for chunk in response.content.iter_any():
+            *blocks, buffer = (buffer + chunk).split(b"\n\n")
+            for block in blocks:
+                received = parse(block)
+                if received is not None:
+                    yield received
+
+
+async def history(system: RunningSystem, run_id: str) -> list[Json]:
+    answer = await system.call("GET", f"/runs/{run_id}/events?limit=1000")
+    EventPage.model_validate_json(answer.body)
+    items = answer.json["items"]
+    assert isinstance(items, list)
+    return items
+
+
+@pytest.fixture
+async def agent(system: RunningSystem) -> AsyncGenerator[ScriptedAgent]:
+    async with ScriptedAgent(simple_success({"text": "done"})) as agent:
+        await system.register("A", agent.url, protocol="simple-a2a")
+        await system.save(CHAIN)
+        yield agent
+
+
+async def test_a_stream_that_is_opened_at_the_start_ends_after_the_final_event(
+    system: RunningSystem, agent: ScriptedAgent
+) -> None:
+    run_id = await system.start("chain")
+    received = [event async for event in stream(system, run_id)]
+    assert [event.id for event in received] == list(range(1, len(received) + 1))
+    assert (received[0].event, received[-1].event) == ("RunStarted", "RunCompleted")
+    assert all((event.data["seq"], event.data["type"]) == (event.id, event.event) for event in received)
+    assert [event.data for event in received] == await history(system, run_id)
+
+
+async def test_a_client_that_is_cut_a_hundred_times_misses_nothing_and_sees_nothing_twice(
+    system: RunningSystem, agent: ScriptedAgent
+) -> None:
+    turn = asyncio.Semaphore(0)
+
+    async def one_at_a_time(call: Call) -> Json:
+        await turn.acquire()
+        return {"task_id": call.id, "status": "success", "output": {}, "error": None}
+
+    agent.script(one_at_a_time)
+    run_id = await system.start("chain")
+    received: list[Received] = []
+    cuts = 0
+    while not received or received[-1].event != "RunCompleted":
+        # Each connection is dropped after its first event.
+        events = stream(system, run_id, received[-1].id if received else None)
+        async for event in events:
+            received.append(event)
+            break
+        await events.aclose()
+        cuts += 1
+        turn.release()
+    assert cuts > 2 * STEPS
+    assert [event.data for event in received] == await history(system, run_id)
+    assert len(agent.calls) == STEPS
+
+
+async def test_a_client_that_leaves_does_not_disturb_the_run(
+    system: RunningSystem, agent: ScriptedAgent
+) -> None:
+    run_id = await system.start("chain")
+    for _ in range(3):
+        events = stream(system, run_id)
+        await anext(events)
+        await events.aclose()
+    assert (await system.wait_for(run_id))["status"] == "COMPLETED"
+    assert len(agent.calls) == STEPS
+
+
+async def test_a_stream_of_a_finished_run_begins_where_it_is_told(
+    system: RunningSystem, agent: ScriptedAgent
+) -> None:
+    run = await system.run("chain")
+    run_id = str(run["id"])
+    last = len(await history(system, run_id))
+    assert [event.id async for event in stream(system, run_id, last - 2)] == [last - 1, last]
+    assert [event.id async for event in stream(system, run_id, last)] == []
+    assert [event.id async for event in stream(system, f"{run_id}", last + 10)] == []
+    after = await system.call("GET", f"/runs/{run_id}/events?after={last - 1}")
+    items = after.json["items"]
+    assert isinstance(items, list)
+    assert len(items) == 1
+
+
+async def test_pages_join_to_the_whole_history(system: RunningSystem, agent: ScriptedAgent) -> None:
+    run_id = str((await system.run("chain"))["id"])
+    seen: list[Json] = []
+    cursor: Json = 0
+    while cursor is not None:
+        page = (await system.call("GET", f"/runs/{run_id}/events?limit=7&cursor={cursor}")).json
+        assert isinstance(page["items"], list)
+        assert len(page["items"]) <= 7
+        seen += page["items"]
+        cursor = page["next_cursor"]
+    assert seen == await history(system, run_id)
+
+
+async def test_a_wrong_last_event_id_is_refused(system: RunningSystem, agent: ScriptedAgent) -> None:
+    run_id = await system.start("chain")
+    headers = {"Accept": "text/event-stream", "Last-Event-ID": "yesterday"}
+    answer = await system.call("GET", f"/runs/{run_id}/events", headers=headers)
+    assert answer.status == 422
+    await system.wait_for(run_id)
+
+
+async def test_streams_end_when_the_process_is_asked_to_stop(
+    system: RunningSystem, agent: ScriptedAgent
+) -> None:
+    gate = asyncio.Event()
+
+    async def never(call: Call) -> Json:
+        await gate.wait()
+        return None
+
+    agent.script(never)
+    run_id = await system.start("chain")
+    events = stream(system, run_id)
+    await anext(events)
+    system.embedded.services.stopping.set()
+    assert [event.event async for event in events] == ["StepStarted"]
+    gate.set()

@@ -1,0 +1,82 @@
+"""Workflow definitions over REST."""
+
+from __future__ import annotations
+
+import pytest
+
+from trunkline.api.schemas import SavedWorkflow, Workflow, WorkflowPage
+from trunkline.jsontypes import JsonObject
+from trunkline.testing import RunningSystem
+
+pytestmark = pytest.mark.anyio
+
+YAML = b"name: w\nsteps:\n  a: {agent: A}\n"
+SAME: JsonObject = {"steps": {"a": {"agent": "A"}}, "name": "w"}
+
+
+@pytest.mark.parametrize("kind", ["application/yaml", "text/yaml", "application/x-yaml", "text/plain", ""])
+async def test_yaml_is_taken_under_any_name(system: RunningSystem, kind: str) -> None:
+    answer = await system.call("POST", "/workflows", YAML, {"Content-Type": kind} if kind else None)
+    assert answer.status == 201
+    saved = SavedWorkflow.model_validate_json(answer.body)
+    assert (saved.name, saved.version) == ("w", 1)
+    assert [warning.line for warning in saved.warnings] == [3]
+    assert answer.headers["Location"] == "/api/v1/workflows/w/versions/1"
+
+
+async def test_unchanged_content_is_the_version_that_exists(system: RunningSystem) -> None:
+    first = await system.call("POST", "/workflows", YAML)
+    again = await system.call("POST", "/workflows", SAME)
+    other = await system.call("POST", "/workflows", {**SAME, "description": "another"})
+    assert [answer.status for answer in (first, again, other)] == [201, 200, 201]
+    assert [answer.json["version"] for answer in (first, again, other)] == [1, 1, 2]
+    assert first.json["id"] == again.json["id"] == other.json["id"]
+
+
+async def test_findings_have_their_place_in_the_text(system: RunningSystem) -> None:
+    answer = await system.call("POST", "/workflows", b"name: w\nsteps:\n  a: {agnet: A}\n")
+    assert answer.status == 422
+    errors = answer.json["errors"]
+    assert isinstance(errors, list)
+    assert any(
+        isinstance(error, dict)
+        and (error["path"], error["line"], error["column"]) == ("steps.a.agnet", 3, 7)
+        and "agent" in str(error["message"])
+        for error in errors
+    )
+
+
+@pytest.mark.parametrize("body", [b"", b"a\tb:\n\t- c", b"[]", b"null", b"- a\n- b", b"\xff\xfe\x00"])
+async def test_what_is_no_definition_is_refused(system: RunningSystem, body: bytes) -> None:
+    assert (await system.call("POST", "/workflows", body)).status == 422
+
+
+async def test_every_version_stays_readable(system: RunningSystem) -> None:
+    saved = await system.save(YAML.decode())
+    await system.save({**SAME, "description": "second"})
+    latest = Workflow.model_validate_json((await system.call("GET", "/workflows/w")).body)
+    by_id = Workflow.model_validate_json((await system.call("GET", f"/workflows/{saved['id']}")).body)
+    first = Workflow.model_validate_json((await system.call("GET", "/workflows/w/versions/1")).body)
+    assert latest == by_id
+    assert (latest.version, latest.definition["description"]) == (2, "second")
+    assert (first.version, first.source, first.definition) == (1, YAML.decode(), SAME)
+    assert (await system.call("GET", "/workflows/w/versions/3")).status == 404
+
+
+async def test_lists_are_paged(system: RunningSystem) -> None:
+    for name in ("b", "a", "c"):
+        await system.save({**SAME, "name": name})
+    await system.save({**SAME, "name": "a", "description": "second"})
+    page = WorkflowPage.model_validate_json((await system.call("GET", "/workflows?limit=2")).body)
+    assert [(workflow.name, workflow.version) for workflow in page.items] == [("a", 2), ("b", 1)]
+    rest = await system.call("GET", f"/workflows?limit=2&cursor={page.next_cursor}")
+    last = WorkflowPage.model_validate_json(rest.body)
+    assert [workflow.name for workflow in last.items] == ["c"]
+    assert last.next_cursor is None
+
+    versions = WorkflowPage.model_validate_json(
+        (await system.call("GET", "/workflows/a/versions?limit=1")).body
+    )
+    assert [workflow.version for workflow in versions.items] == [2]
+    older = await system.call("GET", f"/workflows/a/versions?limit=1&cursor={versions.next_cursor}")
+    assert [workflow.version for workflow in WorkflowPage.model_validate_json(older.body).items] == [1]
