@@ -83,11 +83,12 @@ async def test_a_stale_if_match_changes_nothing(system: RunningSystem) -> None:
     changed = await system.call("PATCH", "/agents/A", {"description": "new"}, {"If-Match": tag})
     assert changed.status == 200
     assert changed.headers["ETag"] != tag
-    for method, body in (
+    too_late: list[tuple[str, Json]] = [
         ("PATCH", {"description": "lost"}),
         ("PUT", {"name": "A", "url": URL}),
         ("DELETE", None),
-    ):
+    ]
+    for method, body in too_late:
         assert (await system.call(method, "/agents/A", body, {"If-Match": tag})).status == 412
     assert (await system.call("GET", "/agents/A")).json["description"] == "new"
 
