@@ -79,6 +79,7 @@ class StepRetryScheduled(_Event, frozen=True):
     # An answered failure gives the next attempt a new task id.
     answered: bool
     protocol: str | None = None
+    context_id: str | None = None
 
 
 class StepRequeued(_Event, frozen=True):

@@ -169,9 +169,9 @@ def evolve(state: RunState, event: Event, at: Instant) -> StepState | None:  # n
             _learn(state, step, protocol=protocol, context_id=context, remote_task_id=remote)
             _finish(state, step, "COMPLETED", at)
             return step
-        case StepRetryScheduled(name, _, due, error, answered, protocol):
+        case StepRetryScheduled(name, _, due, error, answered, protocol, context):
             step = step_of(state, name)
-            _learn(state, step, protocol=protocol)
+            _learn(state, step, protocol=protocol, context_id=context)
             step.error = error
             if answered:
                 step.answered_failures += 1

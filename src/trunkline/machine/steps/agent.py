@@ -185,7 +185,9 @@ def _schedule_retry(turn: Turn, plan: Step, step: StepState, result: AgentResult
     delay = delay_before(policy, step.attempts + 1, error, salt=result.task_id)
     due = after(turn.now, delay)
     turn.record(
-        StepRetryScheduled(step.name, result.attempt, due, error, is_answered(error), result.protocol)
+        StepRetryScheduled(
+            step.name, result.attempt, due, error, is_answered(error), result.protocol, result.context_id
+        )
     )
     turn.wish(StartTimer(retry_timer(step), due, RetryDue(step.name, step.attempts)))
 
