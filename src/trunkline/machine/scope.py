@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from trunkline.jsontypes import Json, decode
 from trunkline.machine.state import RunState, StepState
 from trunkline.messages import StepError
+from trunkline.workflow import ExpressionError
 
 _STEPS = "steps."
 
@@ -20,7 +23,7 @@ class RunScope:
     def __call__(self, name: str) -> Json:
         if name == "input":
             if not self._input_read:
-                self._input = decode(self._state.input)
+                self._input = _read(self._state.input, "input", "the run's input")
                 self._input_read = True
             return self._input
         if name == "run":
@@ -37,8 +40,18 @@ class RunScope:
         if step.output is None:
             return None
         if step.name not in self._outputs:
-            self._outputs[step.name] = decode(step.output)
+            self._outputs[step.name] = _read(
+                step.output, f"steps.{step.name}.output", f"the output of step {step.name}"
+            )
         return self._outputs[step.name]
+
+
+def _read(text: bytes, path: str, what: str) -> Json:
+    # A dialect passes an output on as text that it has not read to the end: this may be the first who does.
+    try:
+        return decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+        raise ExpressionError(f"{what} cannot be read as JSON: {exc}", path) from exc
 
 
 def _error(error: StepError | None) -> Json:

@@ -1,0 +1,192 @@
+"""
+One run, played through the machine without store, broker or agents.
+
+    play = Rehearsal(YAML)
+    play.start()
+    play.succeed("research", {"text": "found"})
+
+It keeps what the machine has recorded and wished for, and does to timers and tasks what the store would do.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import msgspec
+
+from trunkline.clock import Instant, after
+from trunkline.ids import RunId
+from trunkline.jsontypes import Json, decode, encode
+from trunkline.machine.decide import decide
+from trunkline.machine.effects import DispatchTask, DropTimer, StartTimer, StopTask
+from trunkline.machine.events import Event
+from trunkline.machine.evolve import restore
+from trunkline.machine.inputs import (
+    CancelRequested,
+    Input,
+    OutcomeResolved,
+    PauseRequested,
+    ReplyGiven,
+    ResolvedOutcome,
+    ResultArrived,
+    ResumeRequested,
+    RunRequested,
+)
+from trunkline.machine.state import RunState, StepState
+from trunkline.machine.turn import Turn
+from trunkline.messages import AgentResult, AgentTask, Question, ReplyMessage, ResultStatus, StepError
+from trunkline.policies import RetryPolicy
+from trunkline.workflow import Workflow, compile_workflow, load_workflow
+
+RUN = RunId("018f0000-0000-7000-8000-000000000001")
+START = Instant(1_000_000_000)
+
+
+def workflow_of(text: str) -> Workflow:
+    return compile_workflow(load_workflow(text).definition)
+
+
+def fresh_state(workflow: Workflow, run_input: Json = None) -> RunState:
+    state = RunState(
+        id=RUN, workflow=workflow, correlation_id="c-1", input=encode(run_input), created_at=START
+    )
+    restore(state, [])
+    return state
+
+
+class Rehearsal:
+    def __init__(self, workflow: str | Workflow, run_input: Json = None) -> None:
+        if isinstance(workflow, str):
+            workflow = workflow_of(workflow)
+        self.state = fresh_state(workflow, run_input)
+        self.now = START
+        self.events: list[Event] = []
+        # When each event was recorded.
+        self.times: list[Instant] = []
+        self.tasks: list[AgentTask] = []
+        self.stops: list[StopTask] = []
+        self.timers: dict[str, StartTimer] = {}
+
+    def take(self, *inputs: Input) -> Turn:
+        turn = decide(self.state, inputs, self.now)
+        self.state.version += 1
+        self.events += turn.events
+        self.times += [self.now] * len(turn.events)
+        for effect in turn.effects:
+            match effect:
+                case DispatchTask(task):
+                    self.tasks.append(task)
+                case StopTask():
+                    self.stops.append(effect)
+                case StartTimer(key):
+                    self.timers[key] = effect
+                case DropTimer(key):
+                    self.timers.pop(key, None)
+        return turn
+
+    def start(self, **kept: Json) -> Turn:
+        return self.take(RunRequested({name: msgspec.Raw(encode(output)) for name, output in kept.items()}))
+
+    def pause(self) -> Turn:
+        return self.take(PauseRequested())
+
+    def resume(self) -> Turn:
+        return self.take(ResumeRequested())
+
+    def cancel(self) -> Turn:
+        return self.take(CancelRequested())
+
+    def reply(self, step: str, text: str) -> Turn:
+        return self.take(ReplyGiven(step, ReplyMessage(text=text)))
+
+    def resolve(self, step: str, outcome: ResolvedOutcome, output: Json = None) -> Turn:
+        return self.take(OutcomeResolved(step, outcome, msgspec.Raw(encode(output))))
+
+    def pass_time(self, delay: timedelta) -> None:
+        """Fires the timers that become due, each at its time."""
+        end = after(self.now, delay)
+        while due := sorted((t for t in self.timers.values() if t.due <= end), key=lambda timer: timer.due):
+            self.now = max(self.now, due[0].due)
+            del self.timers[due[0].key]
+            self.take(due[0].item)
+        self.now = end
+
+    def task(self, step: str) -> AgentTask:
+        """The step's latest call."""
+        return self.calls(step)[-1]
+
+    def calls(self, step: str) -> list[AgentTask]:
+        return [task for task in self.tasks if task.step == step]
+
+    def succeed(self, step: str, output: Json = None, context_id: str | None = None) -> Turn:
+        return self.answer(
+            self.task(step), "success", output=msgspec.Raw(encode(output)), context_id=context_id
+        )
+
+    def fail(self, step: str, code: str = "agent_task_failed", **fields: int) -> Turn:
+        return self.answer(self.task(step), "error", error=error(code, **fields))
+
+    def work(self, step: str, remote_task_id: str = "remote-1", context_id: str = "context-1") -> Turn:
+        return self.answer(self.task(step), "working", remote_task_id=remote_task_id, context_id=context_id)
+
+    def ask(self, step: str, text: str = "Which one?", remote_task_id: str = "remote-1") -> Turn:
+        return self.answer(
+            self.task(step),
+            "interrupted",
+            question=Question(kind="input", text=text),
+            remote_task_id=remote_task_id,
+            context_id="context-1",
+        )
+
+    def answer(
+        self,
+        task: AgentTask,
+        status: ResultStatus,
+        *,
+        output: msgspec.Raw | None = None,
+        error: StepError | None = None,
+        question: Question | None = None,
+        retry: RetryPolicy | None = None,
+        remote_task_id: str | None = None,
+        context_id: str | None = None,
+    ) -> Turn:
+        """What became of one call, in general."""
+        result = AgentResult(
+            task_id=task.task_id,
+            run_id=task.run_id,
+            step=task.step,
+            attempt=task.attempt,
+            status=status,
+            at=self.now,
+            output=output if output is not None else msgspec.Raw(b"null"),
+            error=error,
+            question=question,
+            retry=retry,
+            remote_task_id=remote_task_id,
+            context_id=context_id,
+        )
+        return self.take(ResultArrived(result))
+
+    def step(self, name: str) -> StepState:
+        return self.state.steps.get(name) or StepState(name=name)
+
+    @property
+    def statuses(self) -> dict[str, str]:
+        return {name: self.step(name).status for name in self.state.workflow.steps}
+
+    @property
+    def output(self) -> Json:
+        assert self.state.output is not None
+        return decode(self.state.output)
+
+    @property
+    def history(self) -> list[str]:
+        """The types of the events so far."""
+        return [type(event).__name__ for event in self.events]
+
+
+def error(code: str, **fields: int) -> StepError:
+    made = StepError(code=code, message=f"It was {code}.")
+    for name, value in fields.items():
+        setattr(made, name, value)
+    return made
