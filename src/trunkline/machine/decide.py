@@ -102,10 +102,9 @@ def _take(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912 - one case fo
             if turn.state.paused:
                 turn.record(RunResumed())
         case ReplyGiven(name, reply):
-            plan, step = _step(turn, name)
+            _, step = _step(turn, name)
             if step.status == "WAITING" and step.waiting_for is not None and step.waiting_for.kind != "retry":
                 turn.record(StepReplied(name, Payload(encode(reply))))
-                agent.call(turn, plan, step, step.input or b"null", step.attempts)
         case OutcomeResolved():
             _resolve(turn, item)
         case _:
@@ -167,27 +166,31 @@ def _cancel(turn: Turn) -> None:
     if turn.state.cancel_requested_at is not None:
         return
     turn.record(RunCancelRequested())
-    for step in list(turn.state.steps.values()):
+    for step in _under_way(turn):
         if step.status == "RUNNING":
             turn.wish(StopTask(agent.present_task(turn, step), step.attempts))
-        elif not step.is_final:
+        else:
             _cancel_step(turn, step, "The run was cancelled.", tell_agent=True)
     if turn.state.in_flight:
         turn.wish(StartTimer(CANCEL_TIMER, after(turn.now, CANCEL_PATIENCE), CancelOverdue()))
 
 
+def _under_way(turn: Turn) -> list[StepState]:
+    """The steps that have begun and not ended; of one that never began there is nothing to say."""
+    return [step for step in turn.state.steps.values() if step.attempts and not step.is_final]
+
+
 def _cancel_step(turn: Turn, step: StepState, reason: str, *, tell_agent: bool) -> None:
     if step.status == "WAITING" and step.waiting_for is not None and step.waiting_for.kind == "retry":
         turn.drop_timer(agent.retry_timer(step))
-    elif tell_agent and step.status in {"RUNNING", "WAITING"}:
+    elif tell_agent and (step.status in {"RUNNING", "WAITING"} or step.has_unsent_reply):
         turn.wish(StopTask(agent.present_task(turn, step), step.attempts))
     turn.record(StepCancelled(step.name, reason))
 
 
 def _stop_steps(turn: Turn, reason: str, *, tell_agents: bool) -> None:
-    for step in list(turn.state.steps.values()):
-        if step.status in {"RUNNING", "WAITING", "OUTCOME_UNKNOWN"}:
-            _cancel_step(turn, step, reason, tell_agent=tell_agents)
+    for step in _under_way(turn):
+        _cancel_step(turn, step, reason, tell_agent=tell_agents)
 
 
 def _pass_deadline(turn: Turn) -> None:

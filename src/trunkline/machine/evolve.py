@@ -62,14 +62,21 @@ def restore(state: RunState, steps: Iterable[StepState]) -> None:
             state.unfinished -= 1
             for dependent in state.workflow.steps[step.name].dependents:
                 step_of(state, dependent).remaining -= 1
-            if _is_unhandled(state, step) and state.failure is None:
-                state.failure = step.error
+            if step.status == "FAILED" and state.workflow.steps[step.name].definition.on_error == "fail":
+                _blame(state, step)
     if state.status != "PENDING":
         state.ready.extend(name for name in state.workflow.steps if _is_ready(state, name))
 
 
-def _is_unhandled(state: RunState, step: StepState) -> bool:
-    return step.status == "FAILED" and state.workflow.steps[step.name].definition.on_error == "fail"
+def _blame(state: RunState, step: StepState) -> None:
+    # By what is stored: whoever reads the steps again, in any order, has to come to the same failure.
+    blamed = None if state.failure is None or state.failure.step is None else state.steps[state.failure.step]
+    if blamed is None or _end(state, step) < _end(state, blamed):
+        state.failure = step.error
+
+
+def _end(state: RunState, step: StepState) -> tuple[int, int]:
+    return step.finished_at or 0, state.workflow.steps[step.name].index
 
 
 def _is_ready(state: RunState, name: str) -> bool:
@@ -150,6 +157,8 @@ def evolve(state: RunState, event: Event, at: Instant) -> StepState | None:  # n
             return step
         case StepStarted(name, attempt, _, _, payload):
             step = step_of(state, name)
+            if step.has_unsent_reply:
+                step.replies += 1
             _move(state, step, "RUNNING")
             step.attempts = attempt
             step.input = payload.text
@@ -187,9 +196,9 @@ def evolve(state: RunState, event: Event, at: Instant) -> StepState | None:  # n
             step = step_of(state, name)
             _learn(state, step, protocol=protocol, context_id=context)
             step.error = error
-            if not handled and state.failure is None:
-                state.failure = error
             _finish(state, step, "FAILED", at)
+            if not handled:
+                _blame(state, step)
             return step
         case StepSkipped(name):
             step = step_of(state, name)
@@ -203,7 +212,8 @@ def evolve(state: RunState, event: Event, at: Instant) -> StepState | None:  # n
         case StepReplied(name, reply):
             step = step_of(state, name)
             step.reply = reply.text
-            step.replies += 1
+            _move(state, step, "PENDING")
+            state.ready.append(name)
             return step
         case StepOutcomeUnknown(name, _, error):
             step = step_of(state, name)

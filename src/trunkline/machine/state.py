@@ -45,12 +45,12 @@ class StepState(msgspec.Struct, kw_only=True):
     attempts: int = 0
     # Failures that the agent itself answered: each gives the next attempt a new task id.
     answered_failures: int = 0
-    # Replies given to the agent's questions: each gives the next call a new task id.
+    # Replies sent to the agent's questions: each has a task id of its own.
     replies: int = 0
     protocol: str | None = None
     context_id: str | None = None
     remote_task_id: str | None = None
-    # The reply that the present call carries, in place of the input.
+    # The reply that the present call, or the next one, carries in place of the input.
     reply: bytes | None = None
     # JSON texts, decoded only by the expression that reads them.
     input: bytes | None = None
@@ -65,6 +65,12 @@ class StepState(msgspec.Struct, kw_only=True):
     @property
     def is_final(self) -> bool:
         return self.status in FINAL_STEP_STATUSES
+
+    @property
+    def has_unsent_reply(self) -> bool:
+        """A person has answered the agent's question, and the call that carries it may not begin yet."""
+        # A call that carried it and failed has left its error.
+        return self.status == "PENDING" and self.reply is not None and self.error is None
 
 
 class RunState(msgspec.Struct, kw_only=True):
@@ -96,7 +102,8 @@ class RunState(msgspec.Struct, kw_only=True):
     backing_off: int = 0
     awaiting_person: int = 0
     unfinished: int = 0
-    # The first failure that nothing handles: no further step starts, the run ends FAILED.
+    # The first failure that nothing handles, and of several at one instant that of the first step: no
+    # further step starts, the run ends FAILED.
     failure: StepError | None = None
 
     @property

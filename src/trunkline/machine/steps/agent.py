@@ -49,13 +49,16 @@ def begin(turn: Turn, plan: Step, step: StepState) -> None:
             return
     else:
         text = step.input
-    call(turn, plan, step, text, step.attempts + 1)
+    _call(turn, plan, step, text)
 
 
-def call(turn: Turn, plan: Step, step: StepState, text: bytes, attempt: int) -> None:
+def _call(turn: Turn, plan: Step, step: StepState, text: bytes) -> None:
     definition = plan.definition
+    # A reply goes on with the same attempt: a conversation does not use attempts up.
+    replying = step.has_unsent_reply
+    attempt = step.attempts if replying else step.attempts + 1
     task = AgentTask(
-        task_id=present_task(turn, step),
+        task_id=task_id(turn.state.id, step.name, step.answered_failures, step.replies + replying),
         input_data=decode(step.reply if step.reply is not None else text),
         correlation_id=turn.state.correlation_id,
         run_id=turn.state.id,
