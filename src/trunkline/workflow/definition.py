@@ -8,7 +8,7 @@ out can be read, changed and saved again. Equal content gives equal bytes, whate
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -97,20 +97,24 @@ class _WorkflowForm(Struct, omit_defaults=True):
     max_parallel: int | None = None
 
 
+_Form = TypeVar("_Form", _RetryForm, _StepForm, _WorkflowForm)
+
 _decoder = msgspec.json.Decoder(_WorkflowForm)
 
 
 def canonical_form(definition: WorkflowDefinition) -> bytes:
     """The one JSON text of a definition."""
     return msgspec.json.encode(
-        _WorkflowForm(
-            name=definition.name,
-            description=definition.description,
-            input=definition.input,
-            steps={name: _step_form(step) for name, step in definition.steps.items()},
-            output=definition.output,
-            deadline=_text(definition.deadline),
-            max_parallel=definition.max_parallel,
+        _normal(
+            _WorkflowForm(
+                name=definition.name,
+                description=definition.description,
+                input=definition.input,
+                steps={name: _step_form(step) for name, step in definition.steps.items()},
+                output=definition.output,
+                deadline=_text(definition.deadline),
+                max_parallel=definition.max_parallel,
+            )
         )
     )
 
@@ -130,28 +134,41 @@ def definition_from_canonical(data: bytes) -> WorkflowDefinition:
 
 
 def _step_form(step: StepDefinition) -> _StepForm:
-    return _StepForm(
-        agent=step.agent,
-        needs=step.needs,
-        when=step.when,
-        input=step.input,
-        retry=None if step.retry is None else _retry_form(step.retry),
-        timeout=_text(step.timeout),
-        on_error=step.on_error,
-        delivery=step.delivery,
-        context=step.context,
+    return _normal(
+        _StepForm(
+            agent=step.agent,
+            needs=step.needs,
+            when=step.when,
+            input=step.input,
+            retry=None if step.retry is None else _retry_form(step.retry),
+            timeout=_text(step.timeout),
+            on_error=step.on_error,
+            delivery=step.delivery,
+            context=step.context,
+        )
     )
 
 
 def _retry_form(policy: RetryPolicy) -> _RetryForm:
-    return _RetryForm(
-        max_attempts=policy.max_attempts,
-        backoff=policy.backoff,
-        first_delay=format_duration(policy.first_delay),
-        max_delay=format_duration(policy.max_delay),
-        jitter=policy.jitter,
-        on=policy.on,
+    return _normal(
+        _RetryForm(
+            max_attempts=policy.max_attempts,
+            backoff=policy.backoff,
+            first_delay=format_duration(policy.first_delay),
+            max_delay=format_duration(policy.max_delay),
+            jitter=policy.jitter,
+            on=policy.on,
+        )
     )
+
+
+def _normal(form: _Form) -> _Form:
+    # msgspec leaves out a value that is the default itself; one that only equals it would stay.
+    fields = form.__struct_fields__[-len(form.__struct_defaults__) :]
+    for name, default in zip(fields, form.__struct_defaults__, strict=True):
+        if getattr(form, name) == default:
+            setattr(form, name, default)
+    return form
 
 
 def _step(name: str, form: _StepForm) -> StepDefinition:

@@ -23,7 +23,7 @@ _FORM = re.compile(DURATION_PATTERN)
 
 def parse_duration(text: str) -> timedelta:
     """The duration that a text names; raises `ValueError`, with what is wrong, when it names none."""
-    match = _FORM.match(text)
+    match = _FORM.fullmatch(text)
     if match is None:
         raise ValueError(
             f"'{text[:40]}' is not a duration; write a number and a unit, such as 100ms, 25s, 5m, 1h or 2d"

@@ -13,9 +13,11 @@ from trunkline.workflow.scalars import resolve
 
 # What aliases may add to a document, in characters and nodes: enough for shared settings, little for a bomb.
 ALIAS_BUDGET = 1_000_000
+# Keys and values: more than twenty thousand steps, and what 64 MiB can hold.
+MAX_NODES = 500_000
 
 
-class Refused(Exception):  # noqa: N818 - a fact, and the caller's `Invalid` is the error
+class Refused(Exception):
     """The text cannot be read; the finding says why."""
 
     def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
@@ -56,8 +58,14 @@ class DocumentBuilder:
         self._anchors: dict[str, tuple[Json, int]] = {}
         self._aliased = 0
         self._documents = 0
+        self._nodes = 0
 
     def take(self, event: yaml.Event) -> None:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise _refused(
+                event, f"the document has more than {MAX_NODES:,} keys and values; split the workflow"
+            )
         if isinstance(event, yaml.ScalarEvent):
             self._scalar(event)
         elif isinstance(event, yaml.MappingStartEvent):

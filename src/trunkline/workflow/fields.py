@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 from trunkline.jsontypes import Json
 from trunkline.workflow.durations import parse_duration
 from trunkline.workflow.places import Path
-from trunkline.workflow.report import Report, closest
+from trunkline.workflow.report import Report
 
 _Choice = TypeVar("_Choice", bound=str)
 
@@ -25,7 +25,7 @@ class Fields:
         self._report = report
         for key in value:
             if key not in known:
-                hint = closest(key, known) or f"; known are {', '.join(known)}"
+                hint = report.hint(key, known) or f"; known are {', '.join(known)}"
                 report.error((*path, key), f"the key '{key}' is not known here{hint}", on_key=True)
 
     def error(self, key: str, message: str) -> None:
@@ -55,7 +55,7 @@ class Fields:
         for option in options:
             if value == option:
                 return option
-        hint = closest(value, options) if isinstance(value, str) else ""
+        hint = self._report.hint(value, options) if isinstance(value, str) else ""
         self.error(key, f"'{key}' must be {_either(options)}, {found(value)}{hint}")
         return default
 

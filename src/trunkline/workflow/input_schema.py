@@ -14,6 +14,8 @@ from trunkline.workflow.report import MOST_FINDINGS, Report
 # A pattern that needs more steps back than this is an attack, or will be one.
 _PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000)
 
+_LONGEST_MESSAGE = 300
+
 
 class InputSchema:
     def __init__(self, schema: JsonObject) -> None:
@@ -23,8 +25,9 @@ class InputSchema:
     def check(self, value: Json) -> list[Finding]:
         """What is wrong with an input; empty when it is right."""
         errors = islice(self._validator.iter_errors(value), MOST_FINDINGS)
+        # A message quotes the value that is wrong, whatever its size.
         return [
-            Finding(path=path_text(("input", *error.instance_path)), message=error.message)
+            Finding(path=path_text(("input", *error.instance_path)), message=error.message[:_LONGEST_MESSAGE])
             for error in errors
         ]
 
@@ -35,6 +38,6 @@ def read_input_schema(schema: JsonObject | None, report: Report) -> InputSchema 
     try:
         return InputSchema(schema)
     except jsonschema_rs.ValidationError as exc:
-        message = f"the input schema is not valid JSON Schema: {exc.message}"
+        message = f"the input schema is not valid JSON Schema: {exc.message[:_LONGEST_MESSAGE]}"
         report.error(("input", *exc.instance_path), message)
         return None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from trunkline.workflow.definition import Goto, WorkflowDefinition
 from trunkline.workflow.expressions import Sites
 from trunkline.workflow.graph import tangles, way
-from trunkline.workflow.report import Report, closest
+from trunkline.workflow.report import Report
 
 # Of a tangle of many steps a few examples are enough to find the mistake.
 _MOST_EXAMPLES = 10
@@ -18,16 +19,17 @@ _MOST_SHOWN = 12
 
 @dataclass(slots=True)
 class Links:
-    """How one step hangs together with the others; the keys are an ordered set."""
+    """How one step hangs together with the others."""
 
-    written: dict[str, None] = field(default_factory=dict[str, None])
+    # With the place in the list. The other dicts are ordered sets.
+    written: dict[str, int] = field(default_factory=dict[str, int])
     read: dict[str, None] = field(default_factory=dict[str, None])
     catches: dict[str, None] = field(default_factory=dict[str, None])
     dependents: dict[str, None] = field(default_factory=dict[str, None])
 
     @property
     def needs(self) -> tuple[str, ...]:
-        return tuple(self.written | self.read | self.catches)
+        return tuple(dict.fromkeys((*self.written, *self.read, *self.catches)))
 
 
 def connect(definition: WorkflowDefinition, sites: Mapping[str, Sites], report: Report) -> dict[str, Links]:
@@ -50,9 +52,9 @@ def _link_needs(definition: WorkflowDefinition, name: str, links: dict[str, Link
         if need == name:
             report.error(path, "a step cannot need itself; remove it")
         elif need not in links:
-            report.error(path, _no_step(need, links))
+            report.error(path, _no_step(need, links, report))
         else:
-            links[name].written[need] = None
+            links[name].written.setdefault(need, index)
 
 
 def _link_reads(name: str, sites: Sites, links: dict[str, Links], report: Report) -> None:
@@ -74,58 +76,81 @@ def _link_goto(definition: WorkflowDefinition, name: str, links: dict[str, Links
     if on_error.step == name:
         report.error(path, "a step cannot go to itself; use 'retry' to call its agent again")
     elif on_error.step not in links:
-        report.error(path, _no_step(on_error.step, links))
+        report.error(path, _no_step(on_error.step, links, report))
     else:
         links[on_error.step].catches[name] = None
 
 
 def _report_circles(links: dict[str, Links], sites: Mapping[str, Sites], report: Report) -> None:
-    written = {name: link.written for name, link in links.items()}
-    circles = tangles(written)
+    circles = tangles({name: link.written for name, link in links.items()})
     for circle in circles:
-        _report_circle(circle, written, links, report)
-    in_circle = frozenset[str]().union(*circles)
-    edges = {name: link.needs for name, link in links.items()}
-    for group in tangles(edges):
+        _report_circle(circle, {name: link.written for name, link in links.items()}, links, sites, report)
+    explained = frozenset[str]().union(*circles)
+    for group in tangles({name: link.needs for name, link in links.items()}):
         # What is written explains the circle already; the rest would repeat it.
-        if not group & in_circle:
-            _report_backward(group, edges, links, sites, report)
+        if not group & explained:
+            _report_tangle(group, links, sites, report)
 
 
-def _report_circle(
-    circle: frozenset[str], written: Mapping[str, dict[str, None]], links: dict[str, Links], report: Report
+def _report_tangle(
+    group: frozenset[str], links: dict[str, Links], sites: Mapping[str, Sites], report: Report
 ) -> None:
-    first = next(name for name in links if name in circle)
-    steps = way(written, first, first, circle)
-    index = list(written[first]).index(steps[1])
-    message = f"the steps wait for one another in a circle: {_arrows(steps)}; remove one of these needs"
-    report.error(("steps", first, "needs", index), message)
+    """Names what makes the circle where that is clear, and shows the circle where its parts are alike."""
+    before = len(report.errors)
+    _report_reads(group, {name: tuple(link.written) for name, link in links.items()}, links, sites, report)
+    _report_gotos(group, links, report)
+    if len(report.errors) == before:
+        solid = {name: (*link.written, *link.catches) for name, link in links.items()}
+        _report_reads(group, solid, links, sites, report)
+    if len(report.errors) == before:
+        _report_circle(group, {name: link.needs for name, link in links.items()}, links, sites, report)
 
 
-def _report_backward(
+def _report_reads(
     group: frozenset[str],
-    edges: Mapping[str, tuple[str, ...]],
+    solid: Mapping[str, tuple[str, ...]],
     links: dict[str, Links],
     sites: Mapping[str, Sites],
     report: Report,
 ) -> None:
-    examples = 0
-    for name in (name for name in links if name in group):
-        for step in (step for step in links[name].read if step in group):
+    """Finds the steps that read one that waits for them, by the edges that are beyond doubt."""
+    reads = ((name, step) for name in links if name in group for step in links[name].read if step in group)
+    for name, step in islice(reads, _MOST_EXAMPLES):
+        steps = way(solid, step, name, group)
+        if steps and step not in solid[name]:
             site = sites[name][f"steps.{step}"]
-            why = _arrows(way(edges, step, name, group))
-            message = (
-                f"'{name}' reads the step '{step}', which is not upstream of it: {step} waits for it ({why})"
-            )
-            report.error(site.path, message, excerpt=site.excerpt)
-            examples += 1
-        for source in (source for source in links[name].catches if source in group):
-            why = _arrows(way(edges, source, name, group))
-            message = f"'{source}' cannot go to '{name}', which is upstream of it ({why}); go to a later step"
-            report.error(("steps", source, "on_error", "goto"), message)
-            examples += 1
-        if examples >= _MOST_EXAMPLES:
-            return
+            message = f"'{name}' reads the step '{step}', which is not upstream of it: {step} waits for it"
+            report.error(site.path, f"{message} ({_arrows(steps)})", excerpt=site.excerpt)
+
+
+def _report_gotos(group: frozenset[str], links: dict[str, Links], report: Report) -> None:
+    solid = {name: (*link.written, *link.read) for name, link in links.items()}
+    gotos = ((name, step) for step in links if step in group for name in links[step].catches if name in group)
+    for name, step in islice(gotos, _MOST_EXAMPLES):
+        steps = way(solid, name, step, group)
+        if steps:
+            message = f"'{name}' cannot go to '{step}', which is upstream of it ({_arrows(steps)})"
+            report.error(("steps", name, "on_error", "goto"), f"{message}; go to a later step")
+
+
+def _report_circle(
+    circle: frozenset[str],
+    edges: Mapping[str, Iterable[str]],
+    links: dict[str, Links],
+    sites: Mapping[str, Sites],
+    report: Report,
+) -> None:
+    first = next(name for name in links if name in circle)
+    steps = way(edges, first, first, circle)
+    message = f"the steps wait for one another in a circle: {_arrows(steps)}; one of them has to go first"
+    second, link = steps[1], links[first]
+    if second in link.written:
+        report.error(("steps", first, "needs", link.written[second]), message)
+    elif second in link.read:
+        site = sites[first][f"steps.{second}"]
+        report.error(site.path, message, excerpt=site.excerpt)
+    else:
+        report.error(("steps", second, "on_error", "goto"), message)
 
 
 def _arrows(steps: list[str]) -> str:
@@ -134,5 +159,6 @@ def _arrows(steps: list[str]) -> str:
     return " -> ".join(steps)
 
 
-def _no_step(name: str, links: Mapping[str, Links]) -> str:
-    return f"there is no step '{name[:64]}'{closest(name, links) or '; the steps are the keys under steps'}"
+def _no_step(name: str, links: Mapping[str, Links], report: Report) -> str:
+    hint = report.hint(name, links) or "; the steps are the keys under 'steps'"
+    return f"there is no step '{name[:64]}'{hint}"

@@ -18,7 +18,7 @@ import yaml
 
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json
-from trunkline.workflow.events import DocumentBuilder, Refused
+from trunkline.workflow.events import MAX_NODES, DocumentBuilder, Refused
 from trunkline.workflow.places import Places, line_and_column
 from trunkline.workflow.report import MOST_FINDINGS, refusal
 
@@ -77,18 +77,22 @@ def locate(text: str) -> Places:
 def _decoded(text: str | bytes) -> str:
     if len(text) > MAX_BYTES:
         raise Refused(f"the source has {len(text):,} bytes, more than {MAX_BYTES:,}; split the workflow")
-    if isinstance(text, bytes):
-        try:
-            text = text.decode()
-        except UnicodeDecodeError as exc:
-            line, column = line_and_column(text[: exc.start].decode(), exc.start)
-            raise Refused("this is not UTF-8; save the file in UTF-8", line, column) from exc
+    try:
+        text = text.decode() if isinstance(text, bytes) else text.encode().decode()
+    except UnicodeDecodeError as exc:
+        line, column = line_and_column(exc.object[: exc.start].decode(), exc.start)
+        raise Refused("this is not UTF-8; save the file in UTF-8", line, column) from exc
+    except UnicodeEncodeError as exc:
+        line, column = line_and_column(exc.object, exc.start)
+        raise Refused(
+            "half of a surrogate pair stands alone; write the whole character", line, column
+        ) from exc
     return text.removeprefix("\ufeff")
 
 
 def _as_json(text: str) -> Json:
     """The value of a JSON object without doubled keys; None for all else, for the YAML reader to explain."""
-    if not text.lstrip().startswith("{"):
+    if not text.lstrip().startswith("{") or sum(map(text.count, "[{,:")) > MAX_NODES:
         return None
     try:
         value: Json = msgspec.json.decode(text)
@@ -131,12 +135,15 @@ def _build(text: str, places: Places | None) -> DocumentBuilder:
 
 
 def _explained(text: str, exc: yaml.MarkedYAMLError) -> Refused:
+    problem = exc.problem or "it cannot be read"
     mark = exc.problem_mark or exc.context_mark
+    if "could not find expected ':'" in problem:
+        # Noticed long after the key that lacks it.
+        mark = exc.context_mark or mark
     if mark is None:
-        return Refused(f"this is not YAML: {exc.problem}")
+        return Refused(f"this is not YAML: {problem}")
     if text[mark.index : mark.index + 1] == "\t":
         return Refused("a tab cannot indent YAML; use spaces", mark.line + 1, mark.column + 1)
-    problem = exc.problem or "it cannot be read"
     hint = next((hint for part, hint in _HINTS.items() if part in problem), "")
     context = f" {exc.context}" if exc.context else ""
     message = f"this is not YAML: {problem}{context}" + (f"; {hint}" if hint else "")

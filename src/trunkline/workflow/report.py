@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from itertools import islice
 from typing import NamedTuple
 
 from trunkline.errors import Finding, Invalid
@@ -11,6 +12,8 @@ from trunkline.workflow.places import Excerpt, Path, Places, find, path_text
 
 # Nobody reads more, and one mistake in a generated file repeats itself in every step.
 MOST_FINDINGS = 100
+# A few milliseconds' worth.
+_MOST_COMPARED = 2_000
 
 
 class Note(NamedTuple):
@@ -24,6 +27,17 @@ class Report:
     def __init__(self) -> None:
         self.errors: list[Note] = []
         self.warnings: list[Note] = []
+        self._hints = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether anything more that is found would not be shown."""
+        return len(self.errors) >= MOST_FINDINGS
+
+    def hint(self, word: str, known: Iterable[str]) -> str:
+        """`closest`, as long as somebody will read it: looking is slow."""
+        self._hints += 1
+        return closest(word, known) if self._hints <= MOST_FINDINGS else ""
 
     def error(
         self, path: Path, message: str, *, on_key: bool = False, excerpt: Excerpt | None = None
@@ -50,10 +64,10 @@ def refusal(source: str, found: list[Finding], total: int) -> Invalid:
 
 def closest(word: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?`, or nothing when no known word is near."""
-    # Comparing costs the product of the lengths, for every known word: a long one is not a typing mistake.
+    # Comparing costs the product of the lengths, for every known word; a very long one is no typing mistake.
     if len(word) > 80:
         return ""
-    near = difflib.get_close_matches(word, known, n=1)
+    near = difflib.get_close_matches(word, islice(known, _MOST_COMPARED), n=1)
     return f"; did you mean '{near[0]}'?" if near else ""
 
 

@@ -81,7 +81,7 @@ def _step() -> JsonObject:
             },
             "when": {
                 "type": ["string", "boolean"],
-                "description": "A CEL expression, with or without ${ }. When it is false the step is skipped.",
+                "description": "CEL, with or without ${ }. When it is false the step is skipped.",
                 "examples": ["steps.research.output.data.score < 0.8"],
             },
             "input": {

@@ -20,6 +20,7 @@ from trunkline.workflow.definition import (
     BACKOFFS,
     CONTEXTS,
     DELIVERIES,
+    AfterFailure,
     Goto,
     OnError,
     StepDefinition,
@@ -28,7 +29,7 @@ from trunkline.workflow.definition import (
 from trunkline.workflow.expressions import KEYWORDS, bare_source
 from trunkline.workflow.fields import Fields, found
 from trunkline.workflow.places import Path
-from trunkline.workflow.report import Report, closest
+from trunkline.workflow.report import Report
 
 WORKFLOW_KEYS = ("name", "description", "input", "steps", "output", "deadline", "max_parallel", "$schema")
 STEP_KEYS = (
@@ -96,7 +97,7 @@ def _steps(fields: Fields, known: Known, report: Report) -> dict[str, StepDefini
 
 def _step(name: str, value: Json, known: Known, report: Report) -> StepDefinition:
     path: Path = ("steps", name)
-    if not _STEP_NAME.match(name):
+    if not _STEP_NAME.fullmatch(name):
         shown = name if len(name) <= 64 else f"{name[:64]}…"
         rule = "a step's name has letters, digits and underscores, at most 64, and no digit first"
         report.error(path, f"'{shown}' cannot name a step; {rule}", on_key=True)
@@ -123,7 +124,7 @@ def _step(name: str, value: Json, known: Known, report: Report) -> StepDefinitio
 def _agent(fields: Fields, known: Known, report: Report) -> str:
     agent = fields.required_text("agent", MAX_NAME, "MyAgent") or ""
     if agent and known.agents is not None and agent not in known.agents:
-        hint = closest(agent, known.agents) or "; before the first run, register it: trunkline agents add"
+        hint = report.hint(agent, known.agents) or "; before the first run, register it: trunkline agents add"
         report.warning((*fields.path, "agent"), f"the agent '{agent}' is not registered{hint}")
     return agent
 
@@ -153,7 +154,8 @@ def _when(fields: Fields) -> str | None:
 def _on_error(fields: Fields, report: Report) -> OnError:
     value = fields.any("on_error")
     if not isinstance(value, dict):
-        return fields.choice("on_error", AFTER_FAILURE, "fail")
+        after: AfterFailure = fields.choice("on_error", AFTER_FAILURE, "fail")
+        return after
     goto = Fields(value, (*fields.path, "on_error"), ("goto",), report)
     step = goto.required_text("goto", MAX_NAME, "my_step")
     return "fail" if step is None else Goto(step)
@@ -187,7 +189,7 @@ def _conditions(values: list[Json], path: Path, known: Known, report: Report) ->
     conditions: list[str | int] = []
     for index, value in enumerate(values):
         condition = int(value) if isinstance(value, str) and _NUMBER.match(value) else value
-        problem = _unfit_condition(condition, known)
+        problem = _unfit_condition(condition, known, report)
         if problem is None and isinstance(condition, str | int):
             conditions.append(condition)
         else:
@@ -195,7 +197,7 @@ def _conditions(values: list[Json], path: Path, known: Known, report: Report) ->
     return tuple(conditions)
 
 
-def _unfit_condition(value: Json, known: Known) -> str | None:
+def _unfit_condition(value: Json, known: Known, report: Report) -> str | None:
     match value:
         case int() if not isinstance(value, bool):
             if value < 0 or 100 <= value <= 599:
@@ -208,10 +210,10 @@ def _unfit_condition(value: Json, known: Known) -> str | None:
         case str() if _ERROR_CODE.match(value):
             if known.error_codes is None or value in known.error_codes:
                 return None
-            names = ("no_answer", "any", *known.error_codes)
-            return (
-                f"'{value}' is no error code{closest(value, names) or '; no_answer, any and 5xx are usual'}"
+            hint = (
+                report.hint(value, known.error_codes) or "; no_answer, any and 5xx are the usual conditions"
             )
+            return f"'{value}' is no error code{hint}"
         case _:
             kinds = "no_answer, any, a status such as 429 or 5xx, a JSON-RPC code, or an error code"
             return f"a retry condition is {kinds}, {found(value)}"

@@ -44,7 +44,7 @@ _SMALL = frozenset({
 _Form = Mapping[str, float]
 
 
-class TooCostly(Exception):  # noqa: N818 - a fact; the engine turns it into an ExpressionError
+class TooCostly(Exception):
     """The expression would take too much for this data."""
 
 
@@ -82,7 +82,7 @@ def _weigh_items(items: Collection[Json], keys_size: int, depth: int) -> Weight:
             size += _text_size(item)
         elif isinstance(item, (dict, list)):
             weight = weigh(item, depth - 1)
-            size += weight.size
+            size += weight.size - _VALUE
             inner = max(inner, weight.length, weight.inner)
     if size > BUDGET:
         raise TooCostly(f"it reads more than {BUDGET >> 20} MiB")
@@ -106,10 +106,15 @@ class Estimate:
 
     def check(self, node: Node) -> None:
         """Raises `TooCostly` when evaluating the tree could go beyond the budget."""
+        if self.total(node) > BUDGET:
+            raise TooCostly(
+                f"it could make more than {BUDGET >> 20} MiB out of what it reads; let a step do this"
+            )
+
+    def total(self, node: Node) -> float:
+        """The most bytes that evaluating the tree can take."""
         bound, made = self._bound(node, {})
-        total = _constant(bound.size) + _constant(made)
-        if total > BUDGET:
-            raise TooCostly(f"it could make more than {BUDGET >> 20} MiB out of what it reads")
+        return _constant(bound.size) + _constant(made)
 
     def _bound(self, node: Node, scope: Mapping[str, _Bound]) -> tuple[_Bound, _Form]:
         """The bound of a node's value, and of everything made on the way to it."""

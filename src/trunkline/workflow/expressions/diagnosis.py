@@ -64,15 +64,10 @@ def _unknown_name(name: str, source: str, line: int, column: int, steps: Collect
     if re.search(rf"\b{re.escape(name)}\s*\(", source):
         line, column = _start_of(rf"\b{re.escape(name)}\s*\(", source, line, column)
         return CompileError(f"there is no function '{name}' in CEL", source, line, column)
-    known = "an expression knows input, run and steps.NAME; text needs quotes"
-    return CompileError(
-        f"the name '{first}' is not known{closest(first, ('input', 'run', 'steps'))}; {known}".replace(
-            "?;", "?"
-        ),
-        source,
-        line,
-        column,
-    )
+    line, column = _start_of(rf"\b{re.escape(first)}\b", source, line, column)
+    hint = closest(first, ("input", "run", "steps")) or ";"
+    known = "an expression knows input, run and steps.NAME, and text needs quotes"
+    return CompileError(f"the name '{first}' is not known{hint} {known}", source, line, column)
 
 
 def _start_of(pattern: str, source: str, line: int, column: int) -> tuple[int, int]:

@@ -26,6 +26,11 @@ from trunkline.workflow.expressions.values import NoJson, cut_down, to_json, wan
 # Without a macro a value can be made once for every time it is read, and at every level above that.
 _LEVELS = 32
 
+# All expressions of a workflow together, in characters, so that saving one takes seconds at most.
+MAX_TOTAL = 2_000_000
+# What compiling even the shortest expression costs, in characters.
+_EACH = 40
+
 # What the library raises for data and results that it cannot take; anything else is a bug of ours.
 _REFUSALS = (RuntimeError, ValueError, TypeError, OverflowError, MemoryError)
 
@@ -77,6 +82,7 @@ class Engine:
 
     def __init__(self, steps: Collection[str]) -> None:
         self._steps = steps
+        self._total = 0
 
     def compile(self, source: str) -> Expression:
         """The expression of a source; raises `CompileError`."""
@@ -105,6 +111,9 @@ class Engine:
         return expression
 
     def _compile(self, source: str) -> tuple[cel.Expression, CelExpression]:
+        self._total += len(source) + _EACH
+        if self._total > MAX_TOTAL:
+            raise CompileError("the workflow has too many expressions; plain paths do not count", source)
         try:
             compiled = self._environment.compile(source)
         except RuntimeError as exc:

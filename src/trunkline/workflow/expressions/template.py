@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 import msgspec
 
 from trunkline.jsontypes import Json
+from trunkline.workflow.expressions.budget import BUDGET
 from trunkline.workflow.expressions.engine import Engine, Expression
 from trunkline.workflow.expressions.errors import CompileError, ExpressionError
 from trunkline.workflow.expressions.paths import PlainPath, Scope
@@ -34,13 +35,15 @@ class _Constant:
 
 
 class _Text:
-    def __init__(self, parts: list[str | Expression]) -> None:
+    def __init__(self, parts: list[str | Expression], source: str) -> None:
         self._parts = parts
+        self._source = source
 
     def evaluate(self, scope: Scope) -> Json:
-        return "".join(
-            part if isinstance(part, str) else _as_text(part.evaluate(scope)) for part in self._parts
-        )
+        texts = [part if isinstance(part, str) else _as_text(part.evaluate(scope)) for part in self._parts]
+        if sum(map(len, texts)) > BUDGET:
+            raise ExpressionError(f"the text would be larger than {BUDGET >> 20} MiB", self._source[:200])
+        return "".join(texts)
 
 
 class _Object:
@@ -118,6 +121,8 @@ class Compiler:
 
     def condition(self, source: str, path: Path) -> tuple[Condition | None, Sites]:
         sites: Sites = {}
+        if self._report.full:
+            return None, sites
         try:
             expression = self._engine.compile_condition(source)
         except CompileError as exc:
@@ -149,6 +154,8 @@ class Compiler:
         return _Object(list(parts.items()))
 
     def _string(self, text: str, path: Path, sites: Sites) -> _Part:
+        if self._report.full:
+            return _Constant(text)
         try:
             parts = [
                 part if isinstance(part, str) else self._engine.compile(part.text) for part in split(text)
@@ -165,7 +172,7 @@ class Compiler:
             case [single] if not isinstance(single, str):
                 return single
             case _:
-                return _Text(parts)
+                return _Text(parts, text)
 
     def _not_compiled(self, exc: CompileError, path: Path) -> None:
         self._report.error(path, exc.message, excerpt=Excerpt(exc.source, exc.line, exc.column))

@@ -15,7 +15,7 @@ from trunkline.workflow.expressions.tree import Reading
 Wanted: TypeAlias = "dict[str, Wanted] | bool"
 
 
-class NoJson(Exception):  # noqa: N818 - a fact; the engine turns it into an ExpressionError
+class NoJson(Exception):
     """The result of an expression is nothing that JSON can hold."""
 
 

@@ -1,0 +1,222 @@
+"""Every finding of a workflow that is wrong, with its line and column."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from trunkline.errors import Finding, Invalid
+from trunkline.workflow import load_workflow
+
+
+def findings_in(text: str, **known: list[str]) -> list[Finding]:
+    with pytest.raises(Invalid) as caught:
+        load_workflow(dedent(text), source="flow.yaml", **known)
+    return list(caught.value.findings)
+
+
+def the_finding_in(text: str) -> Finding:
+    (finding,) = findings_in(text)
+    return finding
+
+
+HEAD = "name: flow\nsteps:\n  a: {agent: A}\n"
+STEP = HEAD + "  b: {agent: A, "
+
+
+def unmarked(text: str) -> tuple[str, int | None, int | None]:
+    """The text without its mark, and the line and column where the mark stood."""
+    before, mark, after = text.partition("▸")
+    if not mark:
+        return text, None, None
+    return before + after, before.count("\n") + 1, len(before) - before.rfind("\n")
+
+
+@pytest.mark.parametrize(
+    ("marked", "path", "message"),
+    [
+        ("", "", "a workflow must be a mapping with 'name' and 'steps', and it is empty"),
+        ("▸- a\n- b", "", "a workflow must be a mapping with 'name' and 'steps', and it is a list"),
+        ("▸just text", "", "and it is 'just text'"),
+        ("name: x\nsteps: ▸{}", "steps", "'steps' is missing or empty"),
+        ("name: x\nsteps:▸", "steps", "'steps' is missing or empty"),
+        ("▸name: x", "", "'steps' is missing or empty"),
+        ("name: x\nsteps: ▸[a, b]", "steps", "must be a mapping from a step's name to the step"),
+        ("▸steps: {a: {agent: A}}", "", "'name' is missing; add it, such as name: my-workflow"),
+        (
+            "name: ▸5\nsteps: {a: {agent: A}}",
+            "name",
+            "'name' must be text of 1 to 255 characters, and it is 5",
+        ),
+        ("name: ▸''\nsteps: {a: {agent: A}}", "name", "'name' must be text of 1 to 255 characters"),
+        ("name: ▸a/b\nsteps: {a: {agent: A}}", "name", "must not have '/'"),
+        (
+            HEAD + "▸max_paralel: 3",
+            "max_paralel",
+            "'max_paralel' is not known here; did you mean 'max_parallel'?",
+        ),
+        (HEAD + "▸zzz: 3", "zzz", "'zzz' is not known here; known are name, description, input"),
+        (HEAD + "max_parallel: ▸0", "max_parallel", "a whole number from 1 to 10,000, and it is 0"),
+        (HEAD + "max_parallel: ▸true", "max_parallel", "and it is true"),
+        (HEAD + "deadline: ▸60", "deadline", "and it is 60; write 60s or 60ms"),
+        (HEAD + "deadline: ▸soon", "deadline", "'soon' is not a duration"),
+        (HEAD + "deadline: ▸0s", "deadline", "must be longer than nothing"),
+        (HEAD + "input: ▸string", "input", "'input' must be a mapping, and it is 'string'"),
+        (HEAD + "input:\n  type: ▸objekt", "input.type", "not valid JSON Schema"),
+        (HEAD + "input: ▸{$ref: 'http://example.com/s'}", "input", "not valid JSON Schema"),
+        (HEAD + "  b:▸", "steps.b", "a step must be a mapping with 'agent', and it is empty"),
+        (HEAD + "  b: ▸{}", "steps.b", "'agent' is missing; add it, such as agent: MyAgent"),
+        (
+            HEAD + "  ▸b-c: {agent: A}",
+            "steps.b-c",
+            "'b-c' cannot name a step; a step's name has letters, digits",
+        ),
+        (HEAD + "  ▸9b: {agent: A}", "steps['9b']", "no digit first"),
+        (HEAD + "  ▸'in': {agent: A}", "steps.in", "a word of CEL"),
+        (STEP + "▸neds: [a]}", "steps.b.neds", "did you mean 'needs'?"),
+        (STEP + "needs: ▸a}", "steps.b.needs", "must be a list, and it is 'a'; write needs: [a]"),
+        (STEP + "needs: [a, ▸5]}", "steps.b.needs[1]", "a need is the name of a step"),
+        (STEP + "needs: [▸c]}", "steps.b.needs[0]", "there is no step 'c'"),
+        (STEP + "needs: [a, ▸b]}", "steps.b.needs[1]", "a step cannot need itself"),
+        (STEP + "timeout: ▸5x}", "steps.b.timeout", "'5x' is not a duration"),
+        (STEP + "context: ▸runs}", "steps.b.context", "did you mean 'run'?"),
+        (STEP + "delivery: ▸once}", "steps.b.delivery", "at_least_once or at_most_once"),
+        (STEP + "on_error: ▸stop}", "steps.b.on_error", "fail or continue, and it is 'stop'"),
+        (STEP + "on_error: {goto: ▸b}}", "steps.b.on_error.goto", "cannot go to itself"),
+        (STEP + "on_error: {goto: ▸c}}", "steps.b.on_error.goto", "there is no step 'c'"),
+        (STEP + "on_error: ▸{step: a}}", "steps.b.on_error", "'goto' is missing"),
+        (STEP + "when: ▸5}", "steps.b.when", "must be an expression such as input.count > 3"),
+        (STEP + "when: ▸''}", "steps.b.when", "must be an expression"),
+        (STEP + "when: input.x +▸}", "steps.b.when", "the expression ends too early"),
+        (STEP + 'when: "${ ▸inptu.x }"}', "steps.b.when", "did you mean 'input'?"),
+        (STEP + "when: ▸size(input.x)}", "steps.b.when", "must be true or false, and this is int"),
+        (STEP + "retry: ▸3}", "steps.b.retry", "'retry' must be a mapping, and it is 3"),
+        (STEP + "retry: {max_attempts: ▸101}}", "steps.b.retry.max_attempts", "from 1 to 100"),
+        (STEP + "retry: {▸attempts: 2}}", "steps.b.retry.attempts", "did you mean 'max_attempts'?"),
+        (STEP + "retry: {jitter: ▸'yes'}}", "steps.b.retry.jitter", "must be true or false"),
+        (STEP + "retry: {backoff: ▸lineal}}", "steps.b.retry.backoff", "did you mean 'linear'?"),
+        (STEP + "retry: {max_delay: ▸10ms}}", "steps.b.retry.max_delay", "shorter than 'first_delay'"),
+        (STEP + "retry: {on: [5xx, ▸42]}}", "steps.b.retry.on[1]", "42 is neither an HTTP status"),
+        (STEP + "retry: {on: [▸true]}}", "steps.b.retry.on[0]", "a retry condition is no_answer"),
+        (STEP + "retry: {on: [▸'6xx']}}", "steps.b.retry.on[0]", "a retry condition is no_answer"),
+        (STEP + "input: {x: '${ ▸steps.b.output }'}}", "steps.b.input.x", "cannot read itself"),
+        (STEP + "input: ['${ ▸steps.aa.output }']}", "steps.b.input[0]", "did you mean 'a'?"),
+        (STEP + "input: {▸'${ x }': 1}}", "steps.b.input['${ x }']", "a key cannot hold an expression"),
+        (HEAD + "output: Result ${▸ steps.b.output", "output", "the expression has no closing brace"),
+        (HEAD + "output: {x: {y: '${ ▸nope }'}}", "output.x.y", "the name 'nope' is not known"),
+    ],
+)
+def test_a_mistake_is_found_at_its_place(marked: str, path: str, message: str) -> None:
+    text, line, column = unmarked(marked)
+    finding = next(finding for finding in findings_in(text) if message in finding.message)
+    assert (finding.path, finding.line, finding.column) == (path, line, column)
+
+
+def test_a_position_inside_a_block_is_found() -> None:
+    finding = the_finding_in("""\
+        name: flow
+        steps:
+          a:
+            agent: A
+            input:
+              text: |
+                A text of several lines,
+                and ${ input.topic + missing } in it.
+        """)
+    assert (finding.path, finding.line, finding.column) == ("steps.a.input.text", 8, 30)
+
+
+def test_a_position_inside_an_expression_of_several_lines_is_found() -> None:
+    finding = the_finding_in("""\
+        name: flow
+        steps:
+          a:
+            agent: A
+            when: |
+              input.topic == 'tea' &&
+              input.count >
+                missing
+        """)
+    assert (finding.path, finding.line, finding.column) == ("steps.a.when", 8, 9)
+
+
+def test_a_position_behind_escapes_is_that_of_the_value() -> None:
+    finding = the_finding_in("name: flow\nsteps: {a: {agent: A, when: \"'\\t' == missing\"}}")
+    assert (finding.line, finding.column) == (2, 29)
+
+
+def test_findings_in_json_have_their_places_too() -> None:
+    finding = the_finding_in('{"name": "flow",\n "steps": {"a": {"agent": "A",\n   "needs": ["b"]}}}')
+    assert (finding.path, finding.line, finding.column) == ("steps.a.needs[0]", 3, 14)
+
+
+def test_all_mistakes_are_told_at_once_in_the_order_of_the_text() -> None:
+    found = findings_in("""\
+        name: flow
+        stpes: 1
+        steps:
+          a:
+            agnt: A
+            needs: [b]
+          a:
+            agent: A
+            when: input.x +
+          c: {agent: C, timeout: 3}
+        output: ${ steps.d.output }
+        """)
+    assert [(finding.line, finding.path) for finding in found] == [
+        (2, "stpes"),
+        (7, "steps.a"),
+        (9, "steps.a.when"),
+        (10, "steps.c.timeout"),
+        (11, "output"),
+    ]
+
+
+def test_the_error_itself_names_file_line_column_and_the_number_of_others() -> None:
+    with pytest.raises(Invalid, match=r"^flow\.yaml:1:1: nme: the key 'nme' .* \(and 3 more\)$"):
+        load_workflow("nme: x\nstep: 1", source="flow.yaml")
+
+
+def test_a_generated_mistake_in_every_step_is_told_a_hundred_times() -> None:
+    steps = "\n".join(
+        f"  s{n}: {{agent: A, neds: [x], needs: [y{n}], when: zz.x{n} > 1}}" for n in range(3_000)
+    )
+    assert len(findings_in(f"name: flow\nsteps:\n{steps}")) == 100
+
+
+def test_an_agent_that_is_not_registered_is_a_warning() -> None:
+    loaded = load_workflow(
+        "name: flow\nsteps:\n  a: {agent: Writr}\n  b: {agent: B}\n", known_agents=["Writer", "B"]
+    )
+    assert loaded.warnings == [
+        Finding(
+            path="steps.a.agent",
+            message="the agent 'Writr' is not registered; did you mean 'Writer'?",
+            line=3,
+            column=14,
+        )
+    ]
+
+
+def test_an_agent_without_a_similar_name_gets_the_command_that_registers_it() -> None:
+    (warning,) = load_workflow("name: flow\nsteps: {a: {agent: A}}", known_agents=[]).warnings
+    assert "trunkline agents add" in warning.message
+
+
+def test_error_codes_are_checked_when_they_are_known() -> None:
+    text = "name: flow\nsteps: {a: {agent: A, retry: {on: [agent_timout, any, no_answer, 5xx, -32000]}}}"
+    load_workflow(text)
+    (finding,) = findings_in(text, known_error_codes=["agent_timeout"])
+    assert finding.message == "'agent_timout' is no error code; did you mean 'agent_timeout'?"
+    assert (finding.path, finding.line, finding.column) == ("steps.a.retry.on[0]", 2, 36)
+
+
+def test_more_expressions_than_can_be_compiled_in_seconds_are_refused() -> None:
+    found = findings_in(
+        "name: flow\nsteps: {a: {agent: A}}\noutput: ${ "
+        + f"'{'x' * 1_900}' == '' }}${{" * 1_100
+        + " 1 + 1 }"
+    )
+    assert found[0].message == "the workflow has too many expressions; plain paths do not count"
