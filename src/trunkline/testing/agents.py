@@ -123,6 +123,14 @@ class ScriptedAgent:
             await self._news()
         return self.calls[times - 1]
 
+    async def called_for(self, method: str) -> Call:
+        """Waits for a call of this JSON-RPC method; the first of them."""
+        while True:
+            for call in self.calls:
+                if call.method == method:
+                    return call
+            await self._news()
+
     async def was_deserted(self) -> Call:
         """Waits until a caller has gone away unanswered."""
         while not self.deserted:
