@@ -1,0 +1,78 @@
+"""`python -m bench`: every figure, or one; `--profile` shows where the time of the job goes instead."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping
+
+import uvloop
+
+from bench.dialects import dialects
+from bench.doors import command, execute, start
+from bench.load import Order, give_order
+from bench.long_runs import long_runs, slow_disk
+from bench.processes import child, python
+from bench.speed import speed
+from bench.stand import Stand, stand, sync_ms
+from bench.table import Row, show
+
+FIGURES: Mapping[str, Callable[[Stand], Awaitable[list[Row]]]] = {
+    "speed": speed,
+    "dialects": dialects,
+    "execute": execute,
+    "long": long_runs,
+    "disk": slow_disk,
+    "command": command,
+    "start": start,
+}
+_PROFILED_RUNS = 6_000
+
+
+async def _measure(names: list[str], options: argparse.Namespace) -> None:
+    rows: list[Row] = []
+    began = time.perf_counter()
+    with stand(quick=options.quick, memory_runs=options.memory_runs) as place:
+        for name in names:
+            print(f"measuring: {name}", file=sys.stderr)
+            rows += await FIGURES[name](place)
+        print(
+            f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the end, an fsync takes"
+            f" {sync_ms(place.folder):.2f} ms, measured in {time.perf_counter() - began:.0f} s;"
+            " medians (lowest-highest)\n"
+        )
+    show(rows)
+
+
+def _profile(options: argparse.Namespace) -> None:
+    with stand(quick=options.quick, memory_runs=options.memory_runs) as place:
+        log = place.folder / "inprocess.log"
+        data = str(place.folder / "data")
+        with child(python("bench.inprocess", place.agent_url, data, "--sample"), log) as worker:
+            took = give_order(worker, Order(50, place.runs(_PROFILED_RUNS)))
+            worker.finish()
+        print(f"{took.per_second:.0f} workflows/s while sampled, without the API")
+        print("\n".join(line for line in log.read_text().splitlines() if not line.startswith("{")))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a quarter of everything, in about 40 s")
+    parser.add_argument("--only", choices=FIGURES, action="append", help="this figure alone; may be repeated")
+    parser.add_argument(
+        "--memory-runs", type=int, default=None, help="runs before the memory is looked at (10,000)"
+    )
+    parser.add_argument("--profile", action="store_true", help="where the time goes, instead of the table")
+    options = parser.parse_args()
+    if options.memory_runs is None:
+        options.memory_runs = 2_500 if options.quick else 10_000
+    if options.profile:
+        _profile(options)
+    else:
+        uvloop.run(_measure(options.only or list(FIGURES), options))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""What one request, one command and one start cost."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from statistics import median
+
+from bench.http1 import request
+from bench.job import DOOR, RUN_INPUT
+from bench.load import Order
+from bench.ours import PROGRAM, drive, trunkline_up
+from bench.processes import child, python
+from bench.stand import Stand
+from bench.table import Row, ratio, spread
+
+_AT_A_TIME = 50
+_REQUESTS = 6_000
+
+
+async def execute(stand: Stand) -> list[Row]:
+    """`POST …/execute` without waiting, of a run that calls no agent and is over in the same commit."""
+    folder = stand.new_folder()
+    path = f"/api/v1/workflows/{DOOR}/execute"
+    order = Order(_AT_A_TIME, stand.runs(_REQUESTS))
+    ours: list[float] = []
+    bare: list[float] = []
+    with ExitStack() as stack:
+        server = stack.enter_context(trunkline_up(folder))
+        await server.set_up(stand.agent_url)
+        (folder / "answer").write_bytes(await server.call(path, RUN_INPUT))
+        other = stack.enter_context(
+            child(python("bench.bare_asgi", str(folder / "answer")), folder / "bare.log")
+        )
+        for number in range(stand.rounds + 1):
+            took = await drive(server.url, request(server.url, path, RUN_INPUT), order)
+            took_bare = await drive(other.first_line, request(other.first_line, path, RUN_INPUT), order)
+            if number:
+                ours.append(took.per_second)
+                bare.append(took_bare.per_second)
+    figure = "POST execute/s, a run without calls"
+    return [Row(figure, spread(ours), f"bare ASGI {spread(bare)}", ratio(ours, bare), "0.4")]
+
+
+async def command(stand: Stand) -> list[Row]:
+    """`trunkline runs list` until its first output."""
+    with trunkline_up(stand.new_folder()) as server:
+        await server.set_up(stand.agent_url)
+        await server.run("bench")
+        listing = [str(PROGRAM), "runs", "list", "--url", server.url]
+        ours, python_alone = _in_turn(listing, [sys.executable, "-c", "print()"], stand.rounds + 2)
+    against = f"python alone {median(python_alone):.0f} ms"
+    return [Row("trunkline runs list, first output", spread(ours, ".0f", " ms"), against, "", "under 200 ms")]
+
+
+def _in_turn(ours: Sequence[str], other: Sequence[str], rounds: int) -> tuple[list[float], list[float]]:
+    times = [(_first_output_ms(ours), _first_output_ms(other)) for _ in range(rounds)]
+    return [mine for mine, _ in times], [its for _, its in times]
+
+
+def _first_output_ms(command_line: Sequence[str]) -> float:
+    began = time.perf_counter()
+    with subprocess.Popen(command_line, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        first = process.stdout.read(1)
+        seconds = time.perf_counter() - began
+        process.stdout.read()
+    if not first or process.returncode != 0:
+        raise RuntimeError(f"{command_line} failed.")
+    return seconds * 1_000
+
+
+async def start(stand: Stand) -> list[Row]:
+    """`trunkline up` until it says that it is ready: with a new folder, and with one that is there."""
+    new: list[float] = []
+    again: list[float] = []
+    for _ in range(stand.rounds):
+        folder = stand.new_folder()
+        for times in (new, again):
+            with trunkline_up(folder) as server:
+                times.append(server.process.seconds_to_ready)
+    return [
+        Row("trunkline up until ready, new folder", spread(new, ".2f", " s")),
+        Row("  folder that is there", spread(again, ".2f", " s")),
+    ]

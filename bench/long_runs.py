@@ -1,0 +1,75 @@
+"""What a step costs in a long run, against one in a short run; and what a slow disk costs."""
+
+from __future__ import annotations
+
+import time
+
+from bench.job import sequence_of
+from bench.load import Order, give_order
+from bench.ours import Server, trunkline_up
+from bench.processes import child, python
+from bench.stand import Stand
+from bench.table import Row, ratio, spread
+
+_SHORT = 10
+_LONG = 10_000
+_SYNC_DELAY = 0.001
+
+
+async def long_runs(stand: Stand) -> list[Row]:
+    steps = stand.runs(_LONG)
+    with trunkline_up(stand.new_folder()) as server:
+        await server.set_up(stand.agent_url)
+        await server.save(sequence_of(_SHORT))
+        await server.save(sequence_of(steps))
+        await server.run(f"sequence_{_SHORT}")
+        # Compiles the long one: once for a version, not once for a run.
+        before = await _measure(server, _SHORT, steps // _SHORT // 5)
+        long = await _measure(server, steps, 1)
+        after = await _measure(server, _SHORT, steps // _SHORT // 5)
+    short = [(early + late) / 2 for early, late in zip(before, after, strict=True)]
+    return [
+        Row(
+            f"step of a run of {steps:,}, {what}",
+            f"{long[place]:.3f} ms",
+            f"of {_SHORT} {short[place]:.3f} ms",
+            f"{long[place] / short[place]:.2f}",
+            "1.2",
+        )
+        for place, what in enumerate(("elapsed", "CPU"))
+    ]
+
+
+async def _measure(server: Server, steps: int, runs: int) -> tuple[float, float]:
+    """Milliseconds for each step, elapsed and CPU."""
+    cpu = server.process.cpu_seconds()
+    began = time.perf_counter()
+    for _ in range(runs):
+        await server.run(f"sequence_{steps}")
+    elapsed = time.perf_counter() - began
+    return elapsed * 1_000 / steps / runs, (server.process.cpu_seconds() - cpu) * 1_000 / steps / runs
+
+
+async def slow_disk(stand: Stand) -> list[Row]:
+    """The job, 50 at a time, with 1 ms more for every fsync; both sides run through the same shim."""
+    order = Order(50, stand.runs(2_000))
+    folder = stand.new_folder()
+    rates: dict[float, list[float]] = {0.0: [], _SYNC_DELAY: []}
+    command = {
+        delay: python(
+            "bench.inprocess", stand.agent_url, str(folder / str(delay)), "--sync-delay", str(delay)
+        )
+        for delay in rates
+    }
+    with (
+        child(command[0.0], folder / "fast.log") as fast,
+        child(command[_SYNC_DELAY], folder / "slow.log") as slow,
+    ):
+        for number in range(stand.rounds):
+            for delay, worker in ((0.0, fast), (_SYNC_DELAY, slow)):
+                took = give_order(worker, order)
+                if number:
+                    rates[delay].append(took.per_second)
+    ours, against = rates[_SYNC_DELAY], rates[0.0]
+    figure = "workflows/s with 1 ms more for each fsync, no API"
+    return [Row(figure, spread(ours), f"without it {spread(against)}", ratio(ours, against), "0.6")]

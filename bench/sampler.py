@@ -1,0 +1,89 @@
+"""
+Where the time goes: samples of the event loop's thread, one for every few milliseconds of CPU time.
+
+A signal interrupts the program between two instructions of Python, so what C code does counts for the line that
+called it. Other threads are not seen.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+_PERIOD = 0.001
+_MOST_LINES = 45
+_SOURCES = Path(__file__).resolve().parent.parent / "src"
+
+
+class _Samples:
+    def __init__(self) -> None:
+        self.total = 0
+        self.own: Counter[str] = Counter()
+        self.cumulative: Counter[str] = Counter()
+        self.modules: Counter[str] = Counter()
+
+    def take(self, number: int, frame: FrameType | None) -> None:
+        del number
+        self.total += 1
+        if frame is not None:
+            self.own[_line(frame)] += 1
+            self.modules[_module(frame)] += 1
+        functions: set[str] = set()
+        while frame is not None:
+            functions.add(_function(frame))
+            frame = frame.f_back
+        self.cumulative.update(functions)
+
+    def show(self) -> None:
+        for title, counts in (
+            ("by module, own", self.modules),
+            ("by line, own", self.own),
+            ("by function, cumulative", self.cumulative),
+        ):
+            print(f"\n{title} ({self.total} samples)", file=sys.stderr)
+            for name, count in counts.most_common(_MOST_LINES):
+                print(f"{100 * count / self.total:6.1f} %  {name}", file=sys.stderr)
+
+
+def _place(frame: FrameType) -> str:
+    path = Path(frame.f_code.co_filename)
+    if path.is_relative_to(_SOURCES):
+        return str(path.relative_to(_SOURCES))
+    parts = path.parts
+    if "site-packages" in parts:
+        return "/".join(parts[parts.index("site-packages") + 1 :])
+    return "/".join(parts[-2:])
+
+
+def _line(frame: FrameType) -> str:
+    return f"{_place(frame)}:{frame.f_lineno} {frame.f_code.co_name}"
+
+
+def _function(frame: FrameType) -> str:
+    return f"{_place(frame)}:{frame.f_code.co_firstlineno} {frame.f_code.co_name}"
+
+
+def _module(frame: FrameType) -> str:
+    place = _place(frame)
+    return place if place.startswith("trunkline") else place.split("/", 1)[0]
+
+
+@contextmanager
+def sampling(*, enabled: bool) -> Generator[None]:
+    """Samples while the block runs; prints what it has seen to stderr at its end."""
+    if not enabled:
+        yield
+        return
+    samples = _Samples()
+    signal.signal(signal.SIGPROF, samples.take)
+    signal.setitimer(signal.ITIMER_PROF, _PERIOD, _PERIOD)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        samples.show()

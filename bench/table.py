@@ -1,0 +1,39 @@
+"""One line for each figure: ours, what it is held against, the ratio, and the goal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+import msgspec
+
+_HEAD = ("figure", "ours", "against", "ratio", "goal")
+
+
+class Row(msgspec.Struct, frozen=True):
+    figure: str
+    ours: str
+    against: str = ""
+    ratio: str = ""
+    goal: str = ""
+
+
+def ratio(ours: Sequence[float], against: Sequence[float]) -> str:
+    """The median of the ratios of neighbours in time: noise that lasts longer than one pair falls out."""
+    return f"{median(a / b for a, b in zip(ours, against, strict=True)):.2f}"
+
+
+def spread(values: Sequence[float], form: str = ".0f", unit: str = "") -> str:
+    """The median, and how far the rest lies from it."""
+    if len(values) == 1:
+        return f"{values[0]:{form}}{unit}"
+    return f"{median(values):{form}}{unit} ({min(values):{form}}-{max(values):{form}})"
+
+
+def show(rows: Sequence[Row]) -> None:
+    lines = [_HEAD, *((row.figure, row.ours, row.against, row.ratio, row.goal) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(_HEAD))]
+    for number, line in enumerate(lines):
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        if number == 0:
+            print("  ".join("-" * width for width in widths))
