@@ -113,11 +113,12 @@ def _dicts(places: Iterable[Place]) -> list[dict[str, object]]:
 
 
 def _load(file: str) -> Loaded:
+    from trunkline.messages import ERROR_CODES  # noqa: PLC0415  (as the next)
     from trunkline.workflow import load_workflow  # noqa: PLC0415  (compiles CEL: slow to import)
 
     text = read_bytes(file)
     with explained(file):
-        return load_workflow(text, source=file)
+        return load_workflow(text, source=file, known_error_codes=ERROR_CODES)
 
 
 def _compiled(workflow: str, server: Server) -> Workflow:
