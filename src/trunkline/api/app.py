@@ -9,7 +9,6 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from trunkline.api.edge import Edge
-from trunkline.api.openapi import build_openapi
 from trunkline.api.operations import JSON
 from trunkline.api.problems import install_problems
 from trunkline.api.routes.agents import add_agent_routes
@@ -36,6 +35,9 @@ def create_app(services: Services) -> ASGIApp:
 
     @cache
     def document() -> bytes:
+        # Imported when somebody asks: the models behind it would make every start slower.
+        from trunkline.api.openapi import build_openapi  # noqa: PLC0415
+
         return encode(build_openapi(app))
 
     async def openapi() -> Response:

@@ -13,6 +13,7 @@ from typing import TypeVar
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 
+from trunkline.api.correlation import find_header
 from trunkline.api.problems import BodyTooLarge, BrokenBody, finding_of
 from trunkline.errors import Invalid
 from trunkline.jsontypes import Json, JsonObject, decode
@@ -25,8 +26,8 @@ T = TypeVar("T")
 
 async def read_body(request: Request, limit: int) -> bytes:
     """The whole body; refused as soon as it is known to be longer than `limit` bytes."""
-    declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and int(declared) > limit:
+    declared = find_header(request.scope["headers"], b"content-length")
+    if declared is not None and int(declared) > limit:
         raise _too_large(limit)
     chunks: list[bytes] = []
     size = 0

@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from starlette.requests import Request
 
+from trunkline.api.correlation import find_header
 from trunkline.errors import Finding, Invalid
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
@@ -20,7 +21,8 @@ IDEMPOTENCY_KEY = "Idempotency-Key"
 MAX_WAIT_SECONDS = 300.0
 MAX_VERSION = 2**31 - 1
 
-_KEY = re.compile(r"[\x20-\x7e]{1,255}")
+_RAW_KEY = IDEMPOTENCY_KEY.lower().encode()
+_KEY = re.compile(rb"[\x20-\x7e]{1,255}")
 
 
 class Execution(msgspec.Struct, frozen=True):
@@ -30,9 +32,10 @@ class Execution(msgspec.Struct, frozen=True):
 
 
 def read_execution(request: Request) -> Execution:
-    key = request.headers.get(IDEMPOTENCY_KEY)
-    if key is not None and not _KEY.fullmatch(key):
+    given = find_header(request.scope["headers"], _RAW_KEY)
+    if given is not None and not _KEY.fullmatch(given):
         raise _invalid("header.idempotency-key", "must be 1 to 255 printable ASCII characters")
+    key = None if given is None else given.decode("ascii")
     if not request.scope["query_string"]:
         return Execution(idempotency_key=key)
     query = dict(parse_qsl(request.scope["query_string"].decode("latin-1"), keep_blank_values=True))

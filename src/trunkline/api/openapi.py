@@ -6,21 +6,13 @@ from typing import cast
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
-from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from trunkline import __version__
+from trunkline.api import schemas
 from trunkline.api.correlation import HEADER
 from trunkline.api.operations import WORKFLOW_DEFINITION
-from trunkline.api.schemas import (
-    AgentCreate,
-    AgentPatch,
-    JsonRpcProtocolConfig,
-    Problem,
-    ReplyRequest,
-    ResolveRequest,
-    RetryRequest,
-)
+from trunkline.api.schemas import Shape
 from trunkline.jsontypes import JsonObject, decode, encode
 from trunkline.workflow import workflow_json_schema
 
@@ -36,12 +28,8 @@ TAGS = [
     {"name": "runs", "description": "Workflows at work: start, read, watch, steer."},
     {"name": "system", "description": "The process itself."},
 ]
-# Named by reference only: the operations that take them read their bodies by themselves.
-_REFERENCED: tuple[type[BaseModel], ...] = (
-    AgentCreate, AgentPatch, JsonRpcProtocolConfig, ReplyRequest, ResolveRequest, RetryRequest, Problem,
-)  # fmt: skip
-# The framework's own shapes of an invalid request, which is never answered.
-_UNUSED = ("HTTPValidationError", "ValidationError")
+# The framework's own shape of an invalid request, which is never answered.
+_UNUSED = "HTTPValidationError"
 _CORRELATION_PARAMETER: JsonObject = {
     "name": HEADER,
     "in": "header",
@@ -61,12 +49,7 @@ def build_openapi(app: FastAPI) -> JsonObject:
             title="Trunkline", version=__version__, description=DESCRIPTION, routes=app.routes, tags=TAGS
         ),
     )
-    components = _object(document.setdefault("components", {}))
-    schemas = _object(components.setdefault("schemas", {}))
-    schemas.update(_referenced_schemas())
-    schemas.update(_workflow_schemas())
-    for unused in _UNUSED:
-        schemas.pop(unused, None)
+    document["components"] = {"schemas": {**_shapes(), **_workflow_schemas()}}
     for path in _object(document["paths"]).values():
         for operation in _object(path).values():
             _complete(_object(operation))
@@ -83,7 +66,7 @@ def _complete(operation: JsonObject) -> None:
     parameters.append(_CORRELATION_PARAMETER)
     responses = _object(operation["responses"])
     # Added by the framework wherever there is a parameter, also where any value of it is valid.
-    if _UNUSED[0] in str(responses.get("422")):
+    if _UNUSED in str(responses.get("422")):
         del responses["422"]
 
 
@@ -96,9 +79,13 @@ def _without_null(schema: JsonObject) -> JsonObject:
             return schema
 
 
-def _referenced_schemas() -> JsonObject:
+def _shapes() -> JsonObject:
+    models = [
+        model for model in vars(schemas).values() if isinstance(model, type) and issubclass(model, Shape)
+    ]
     _, document = models_json_schema(
-        [(model, "validation") for model in _REFERENCED], ref_template="#/components/schemas/{model}"
+        [(model, "validation") for model in models if model is not Shape],
+        ref_template="#/components/schemas/{model}",
     )
     return _object(cast("JsonObject", document)["$defs"])
 

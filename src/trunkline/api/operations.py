@@ -1,8 +1,8 @@
 """
 How operations are put on the application and described for OpenAPI.
 
-Handlers answer with ready responses; the models named here are documentation that the tests hold to the
-truth, never a second serialisation.
+Handlers answer with ready responses. Shapes are named here, not imported: building the models of `schemas` would
+make every start slower for the sake of a document that is seldom asked for.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
-from pydantic import BaseModel
 from starlette.responses import Response
 from starlette.routing import request_response
 
@@ -24,7 +23,6 @@ Responses = dict[int | str, Documentation]
 JSON = "application/json"
 # The schema of the workflow language, which is not ours to describe.
 WORKFLOW_DEFINITION = "WorkflowDefinition"
-PROBLEM_REF = {"$ref": "#/components/schemas/Problem"}
 
 _CORRELATION: Documentation = {
     HEADER: {
@@ -53,7 +51,7 @@ def problems(*statuses: int) -> Responses:
     return {
         status: {
             "description": _PROBLEMS[status],
-            "content": {PROBLEM_JSON: {"schema": PROBLEM_REF}},
+            "content": {PROBLEM_JSON: {"schema": ref("Problem")}},
             "headers": _CORRELATION,
         }
         for status in (*statuses, "5XX")
@@ -61,21 +59,20 @@ def problems(*statuses: int) -> Responses:
 
 
 def answer(
-    model: type[BaseModel] | None,
+    shape: str | None,
     description: str,
     *,
     headers: Mapping[str, object] | None = None,
     content: Mapping[str, object] | None = None,
 ) -> Documentation:
-    """One answer of an operation; `content` adds media types beside the model's JSON."""
+    """One answer of an operation; `content` adds media types beside the shape's JSON."""
     documentation: Documentation = {
         "description": description,
         "headers": {**_CORRELATION, **(headers or {})},
     }
-    if model is not None:
-        documentation["model"] = model
-    if content is not None:
-        documentation["content"] = dict(content)
+    given = {} if shape is None else {JSON: {"schema": ref(shape)}}
+    if shape is not None or content is not None:
+        documentation["content"] = {**given, **(content or {})}
     return documentation
 
 
@@ -88,8 +85,9 @@ def body(
     }
 
 
-def ref(model: type[BaseModel]) -> dict[str, object]:
-    return {"$ref": f"#/components/schemas/{model.__name__}"}
+def ref(shape: str) -> dict[str, object]:
+    """One of `schemas`, by its name."""
+    return {"$ref": f"#/components/schemas/{shape}"}
 
 
 class ReadyRoute(APIRoute):

@@ -67,6 +67,8 @@ async def serving(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[None]
         log_config=None,
         access_log=False,
         server_header=False,
+        # Nobody before us is trusted to say who the caller is.
+        proxy_headers=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
     server = _Server(config)

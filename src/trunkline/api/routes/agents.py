@@ -14,7 +14,6 @@ from trunkline.agents import Agent
 from trunkline.api.bodies import decode_object, read_body
 from trunkline.api.operations import ETAG, JSON, LOCATION, add_operation, answer, body, problems, ref
 from trunkline.api.paging import DEFAULT_LIMIT, Limit, TextCursor, decode_cursor, page
-from trunkline.api.schemas import AgentCreate, AgentHealth, AgentMetadata, AgentPage, AgentPatch
 from trunkline.api.services import Services
 from trunkline.api.views import agent_json, agents_json, health_json
 from trunkline.errors import StaleVersion
@@ -107,17 +106,17 @@ def _agent_response(agent: Agent, status: int = 200, headers: dict[str, str] | N
 
 def add_agent_routes(app: FastAPI, services: Services) -> None:
     routes = AgentRoutes(services)
-    shown = answer(AgentMetadata, "The agent.", headers=ETAG)
+    shown = answer("AgentMetadata", "The agent.", headers=ETAG)
     add_operation(
-        app, f"POST {AGENTS}", routes.create, name="create_agent", tag="agents", extra=body(ref(AgentCreate)),
+        app, f"POST {AGENTS}", routes.create, name="create_agent", tag="agents", extra=body(ref("AgentCreate")),
         responses={
-            201: answer(AgentMetadata, "The agent, registered.", headers={**ETAG, **LOCATION}),
+            201: answer("AgentMetadata", "The agent, registered.", headers={**ETAG, **LOCATION}),
             **problems(400, 409, 413, 422),
         },
     )  # fmt: skip
     add_operation(
         app, f"GET {AGENTS}", routes.list, name="list_agents", tag="agents",
-        responses={200: answer(AgentPage, "A page of agents."), **problems(422)},
+        responses={200: answer("AgentPage", "A page of agents."), **problems(422)},
     )  # fmt: skip
     add_operation(
         app, f"GET {AGENTS}/{{agent}}", routes.get, name="get_agent", tag="agents",
@@ -125,11 +124,11 @@ def add_agent_routes(app: FastAPI, services: Services) -> None:
     )  # fmt: skip
     add_operation(
         app, f"PUT {AGENTS}/{{agent}}", routes.replace, name="replace_agent", tag="agents",
-        extra=body(ref(AgentCreate)), responses={200: shown, **problems(400, 404, 409, 412, 413, 422)},
+        extra=body(ref("AgentCreate")), responses={200: shown, **problems(400, 404, 409, 412, 413, 422)},
     )  # fmt: skip
     add_operation(
         app, f"PATCH {AGENTS}/{{agent}}", routes.patch, name="patch_agent", tag="agents",
-        extra=body(ref(AgentPatch), media_types=(MERGE_PATCH, JSON)),
+        extra=body(ref("AgentPatch"), media_types=(MERGE_PATCH, JSON)),
         responses={200: shown, **problems(400, 404, 409, 412, 413, 422)},
     )  # fmt: skip
     add_operation(
@@ -138,5 +137,5 @@ def add_agent_routes(app: FastAPI, services: Services) -> None:
     )  # fmt: skip
     add_operation(
         app, f"GET {AGENTS}/{{agent}}/health", routes.health, name="check_agent_health", tag="agents",
-        responses={200: answer(AgentHealth, "What the check has found."), **problems(404)},
+        responses={200: answer("AgentHealth", "What the check has found."), **problems(404)},
     )  # fmt: skip

@@ -16,15 +16,6 @@ from trunkline.api.events import EVENT_STREAM, EventStream
 from trunkline.api.execution import IDEMPOTENCY_KEY, MAX_VERSION, MAX_WAIT_SECONDS, read_execution
 from trunkline.api.operations import JSON, LOCATION, Documentation, add_operation, answer, body, problems, ref
 from trunkline.api.paging import DEFAULT_LIMIT, Limit, NumberCursor, TextCursor, decode_cursor, page
-from trunkline.api.schemas import (
-    EventPage,
-    ReplyRequest,
-    ResolveRequest,
-    RetryRequest,
-    Run,
-    RunPage,
-    WirePage,
-)
 from trunkline.api.services import Services
 from trunkline.api.views import events_json, run_json, runs_json, wire_json
 from trunkline.errors import Invalid
@@ -270,8 +261,8 @@ def _add_starting(app: FastAPI, routes: RunRoutes) -> None:
             **body({"description": "The run's input."}, required=False),
         },
         responses={
-            200: answer(Run, "The run, finished.", headers=LOCATION),
-            202: answer(Run, "The run, started.", headers=LOCATION),
+            200: answer("Run", "The run, finished.", headers=LOCATION),
+            202: answer("Run", "The run, started.", headers=LOCATION),
             **problems(400, 404, 413, 422),
         },
     )  # fmt: skip
@@ -281,17 +272,16 @@ def _add_reading(app: FastAPI, routes: RunRoutes) -> None:
     add_operation(
         app, f"GET {RUNS}/{{run}}", routes.get, name="get_run", tag="runs", ready=True,
         extra={"parameters": [_path("run", "The run's id.")]},
-        responses={200: answer(Run, "The run."), **problems(404)},
+        responses={200: answer("Run", "The run."), **problems(404)},
     )  # fmt: skip
     add_operation(
         app, f"GET {RUNS}", routes.list, name="list_runs", tag="runs",
-        responses={200: answer(RunPage, "A page of runs."), **problems(422)},
+        responses={200: answer("RunPage", "A page of runs."), **problems(422)},
     )  # fmt: skip
     add_operation(
         app, f"GET {RUNS}/{{run}}/events", routes.events, name="list_run_events", tag="runs",
         responses={
-            200: answer(
-                EventPage, "A page of events, or the stream.",
+            200: answer("EventPage", "A page of events, or the stream.",
                 content={EVENT_STREAM: {"schema": {"type": "string"}}},
             ),
             **problems(404, 422),
@@ -299,12 +289,12 @@ def _add_reading(app: FastAPI, routes: RunRoutes) -> None:
     )  # fmt: skip
     add_operation(
         app, f"GET {RUNS}/{{run}}/wire", routes.wire, name="list_run_exchanges", tag="runs",
-        responses={200: answer(WirePage, "A page of exchanges."), **problems(404, 422)},
+        responses={200: answer("WirePage", "A page of exchanges."), **problems(404, 422)},
     )  # fmt: skip
 
 
 def _add_steering(app: FastAPI, routes: RunRoutes) -> None:
-    accepted = answer(Run, "The run as it is now.", headers=LOCATION)
+    accepted = answer("Run", "The run as it is now.", headers=LOCATION)
     for name, endpoint in (("cancel", routes.cancel), ("pause", routes.pause), ("resume", routes.resume)):
         add_operation(
             app, f"POST {RUNS}/{{run}}/{name}", endpoint, name=f"{name}_run", tag="runs",
@@ -313,14 +303,14 @@ def _add_steering(app: FastAPI, routes: RunRoutes) -> None:
     with_body = problems(400, 404, 409, 413, 422)
     add_operation(
         app, f"POST {RUNS}/{{run}}/retry", routes.retry, name="retry_run", tag="runs",
-        extra=body(ref(RetryRequest), required=False),
-        responses={202: answer(Run, "The new run.", headers=LOCATION), **with_body},
+        extra=body(ref("RetryRequest"), required=False),
+        responses={202: answer("Run", "The new run.", headers=LOCATION), **with_body},
     )  # fmt: skip
     add_operation(
         app, f"POST {RUNS}/{{run}}/steps/{{step}}/reply", routes.reply, name="reply_to_step", tag="runs",
-        extra=body(ref(ReplyRequest)), responses={202: accepted, **with_body},
+        extra=body(ref("ReplyRequest")), responses={202: accepted, **with_body},
     )  # fmt: skip
     add_operation(
         app, f"POST {RUNS}/{{run}}/steps/{{step}}/resolve", routes.resolve, name="resolve_step", tag="runs",
-        extra=body(ref(ResolveRequest)), responses={202: accepted, **with_body},
+        extra=body(ref("ResolveRequest")), responses={202: accepted, **with_body},
     )  # fmt: skip

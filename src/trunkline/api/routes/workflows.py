@@ -19,9 +19,9 @@ from trunkline.api.operations import (
     answer,
     body,
     problems,
+    ref,
 )
 from trunkline.api.paging import DEFAULT_LIMIT, Limit, NumberCursor, TextCursor, decode_cursor, page
-from trunkline.api.schemas import SavedWorkflow, Workflow, WorkflowPage
 from trunkline.api.services import Services
 from trunkline.api.views import saved_workflow_json, workflow_json, workflows_json
 
@@ -81,30 +81,29 @@ class WorkflowRoutes:
 
 def add_workflow_routes(app: FastAPI, services: Services) -> None:
     routes = WorkflowRoutes(services)
-    definition = {"$ref": f"#/components/schemas/{WORKFLOW_DEFINITION}"}
     add_operation(
         app, f"POST {WORKFLOWS}", routes.save, name="save_workflow", tag="workflows",
-        extra=body(definition, media_types=(JSON, *YAML_TYPES)),
+        extra=body(ref(WORKFLOW_DEFINITION), media_types=(JSON, *YAML_TYPES)),
         responses={
-            200: answer(SavedWorkflow, "The version that has this content already.", headers=LOCATION),
-            201: answer(SavedWorkflow, "The new version.", headers=LOCATION),
+            200: answer("SavedWorkflow", "The version that has this content already.", headers=LOCATION),
+            201: answer("SavedWorkflow", "The new version.", headers=LOCATION),
             **problems(400, 413, 422),
         },
     )  # fmt: skip
     add_operation(
         app, f"GET {WORKFLOWS}", routes.list, name="list_workflows", tag="workflows",
-        responses={200: answer(WorkflowPage, "A page of workflows."), **problems(422)},
+        responses={200: answer("WorkflowPage", "A page of workflows."), **problems(422)},
     )  # fmt: skip
     add_operation(
         app, f"GET {WORKFLOWS}/{{workflow}}", routes.get, name="get_workflow", tag="workflows",
-        responses={200: answer(Workflow, "The latest version."), **problems(404)},
+        responses={200: answer("Workflow", "The latest version."), **problems(404)},
     )  # fmt: skip
     add_operation(
         app, f"GET {WORKFLOWS}/{{workflow}}/versions", routes.versions, name="list_workflow_versions",
-        tag="workflows", responses={200: answer(WorkflowPage, "A page of versions."), **problems(404, 422)},
+        tag="workflows", responses={200: answer("WorkflowPage", "A page of versions."), **problems(404, 422)},
     )  # fmt: skip
     add_operation(
         app, f"GET {WORKFLOWS}/{{workflow}}/versions/{{version}}", routes.get_version,
         name="get_workflow_version", tag="workflows",
-        responses={200: answer(Workflow, "The version."), **problems(404, 422)},
+        responses={200: answer("Workflow", "The version."), **problems(404, 422)},
     )  # fmt: skip
