@@ -46,14 +46,14 @@ class Talk:
         self._task = claim.task
         self.exchanges: list[ExchangeRecord] = []
         # On every line that is logged of this task.
-        self.ids = {
-            "run_id": claim.task.run_id,
-            "task_id": claim.task.task_id,
-            "step": claim.task.step,
-            "attempt": claim.task.attempt,
-            "agent_name": claim.task.agent,
-            "correlation_id": claim.task.correlation_id,
-        }
+        self._log = log.bind(
+            run_id=claim.task.run_id,
+            task_id=claim.task.task_id,
+            step=claim.task.step,
+            attempt=claim.task.attempt,
+            agent_name=claim.task.agent,
+            correlation_id=claim.task.correlation_id,
+        )
 
     def encode(self, partner: Partner) -> AgentRequest | Failed:
         """The task as a request."""
@@ -65,18 +65,17 @@ class Talk:
         self._metrics.translation_seconds.labels(partner.protocol, "request").observe(
             perf_counter() - started
         )
-        log.debug(
+        self._log.debug(
             names.PROTOCOL_REQUEST_TRANSLATION,
             protocol=partner.protocol,
             input_size=len(request.body),
             request=_Cut(partner, request.body),
-            **self.ids,
         )
         return request
 
     async def exchange(self, partner: Partner, request: AgentRequest, seconds: float) -> Outcome:
         """Sends the request once; what the answer means, or why there is none."""
-        log.info(names.HTTP_CALL, protocol=partner.protocol, **self.ids)
+        self._log.info(names.HTTP_CALL, protocol=partner.protocol)
         self._metrics.protocol_requests.labels(partner.protocol, partner.agent.name).inc()
         headers = {**partner.headers, "X-Correlation-ID": self._task.correlation_id, **request.headers}
         sent = Sent("POST", partner.address, headers, request.body)
@@ -87,7 +86,7 @@ class Talk:
         except TransportError as exc:
             self._record(partner, sent, exc.partial, started_at, started, error=exc.message)
             message = partner.redaction.text(exc.message)
-            log.error(names.CALL_FAILED, protocol=partner.protocol, code=exc.code, error=message, **self.ids)
+            self._log.error(names.CALL_FAILED, protocol=partner.protocol, code=exc.code, error=message)
             status = exc.partial.status if exc.partial is not None else None
             return Failed(
                 error=StepError(code=exc.code, message=message, fix=fix_for(exc.code), http_status=status)
@@ -98,13 +97,12 @@ class Talk:
         return outcome
 
     def _decode(self, partner: Partner, answer: AgentAnswer) -> Outcome:
-        log.debug(
+        self._log.debug(
             names.PROTOCOL_RESPONSE_TRANSLATION,
             protocol=partner.protocol,
             response_size=len(answer.body),
             http_status=answer.status,
             response=_Cut(partner, answer.body),
-            **self.ids,
         )
         started = perf_counter()
         try:
@@ -119,24 +117,22 @@ class Talk:
                 cleaned = partner.redaction.body(outcome.output)
                 if cleaned is not outcome.output:
                     outcome = msgspec.structs.replace(outcome, output=cleaned)
-                log.info(
+                self._log.info(
                     names.OUTPUT_EXTRACTED,
                     protocol=partner.protocol,
                     output=_Cut(partner, outcome.output),
-                    **self.ids,
                 )
                 self._warn(partner, outcome.warnings)
             case Failed():
                 partner.redaction.error(outcome.error)
                 self._warn(partner, outcome.warnings)
-                log.error(
+                self._log.error(
                     names.CALL_FAILED,
                     protocol=partner.protocol,
                     code=outcome.error.code,
                     error=outcome.error.message,
                     http_status=answer.status,
                     data=_Cut(partner, answer.body),
-                    **self.ids,
                 )
             case Interrupted():
                 outcome.question.text = partner.redaction.text(outcome.question.text)
@@ -147,17 +143,16 @@ class Talk:
     def _warn(self, partner: Partner, warnings: tuple[str, ...]) -> None:
         for warning in warnings:
             text = partner.redaction.text(warning)
-            log.warning(names.AGENT_WARNING, protocol=partner.protocol, warning=text, **self.ids)
+            self._log.warning(names.AGENT_WARNING, protocol=partner.protocol, warning=text)
 
     def _not_translated(self, partner: Partner, exc: ProtocolTranslationError, body: bytes) -> Failed:
         self._metrics.translation_errors.labels(partner.protocol, exc.direction, exc.code).inc()
-        log.error(
+        self._log.error(
             names.PROTOCOL_TRANSLATION_ERROR,
             protocol=partner.protocol,
             direction=exc.direction,
             error=partner.redaction.text(str(exc)),
             data=_Cut(partner, body),
-            **self.ids,
         )
         failed = failure_of(exc)
         partner.redaction.error(failed.error)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
+import time
 from typing import Literal
 
+import msgspec
 import structlog
+from structlog.typing import EventDict, WrappedLogger
+
+from trunkline.clock import Instant, rfc3339
 
 LogFormat = Literal["json", "console", "auto"]
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
@@ -15,24 +21,42 @@ LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNI
 def configure_logs(level: str, log_format: LogFormat) -> None:
     """`auto` is for people on a terminal and JSON anywhere else."""
     for_people = log_format == "console" or (log_format == "auto" and sys.stderr.isatty())
-    shared: list[structlog.typing.Processor] = [
-        structlog.contextvars.merge_contextvars,
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.format_exc_info,
-    ]
+    wrapper = structlog.make_filtering_bound_logger(LEVELS[level])
     if for_people:
-        renderer: structlog.typing.Processor = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
-        shared.pop()
+        structlog.configure(
+            processors=[
+                structlog.processors.add_log_level,
+                structlog.processors.TimeStamper(fmt="iso", utc=True),
+                structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),
+            ],
+            wrapper_class=wrapper,
+            logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+            cache_logger_on_first_use=True,
+        )
     else:
-        renderer = structlog.processors.JSONRenderer()
-    structlog.configure(
-        processors=[*shared, renderer],
-        wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=True,
-    )
+        structlog.configure(
+            processors=[json_line],
+            wrapper_class=wrapper,
+            logger_factory=structlog.BytesLoggerFactory(sys.stderr.buffer),
+            cache_logger_on_first_use=True,
+        )
     # Libraries log through the standard library; only what is wrong with them is of interest.
     logging.basicConfig(
         level=max(LEVELS[level], logging.WARNING), stream=sys.stderr, format="%(levelname)s %(message)s"
     )
+
+
+_encoder = msgspec.json.Encoder(enc_hook=repr)
+
+
+def json_line(logger: WrappedLogger, method: str, event: EventDict) -> bytes:
+    """All that structlog's own processors do for such a line, in one: several lines are written for each step."""
+    event["level"] = method
+    event["timestamp"] = rfc3339(Instant(time.time_ns() // 1_000))
+    if "exc_info" in event:
+        event = structlog.processors.format_exc_info(logger, method, event)
+    try:
+        return _encoder.encode(event)
+    except (TypeError, ValueError, OverflowError):
+        # Half a surrogate pair, a key that is no text: whatever it is, the line is written.
+        return json.dumps(event, default=repr, skipkeys=True).encode()

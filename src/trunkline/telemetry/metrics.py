@@ -1,17 +1,30 @@
-"""
-The metrics, all in one place.
-
-Children are kept by those who count often: looking a label up costs more than counting.
-"""
+"""The metrics, all in one place."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Generic, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+AnyMetric = TypeVar("AnyMetric", Counter, Gauge, Histogram)
+
 _TRANSLATION_BUCKETS = (0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.005, 0.01, 0.1)
 _STEP_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
+
+
+class Labelled(Generic[AnyMetric]):
+    """A metric with labels; its children are kept, since the metric's own way to them takes longer than to count."""
+
+    def __init__(self, metric: AnyMetric) -> None:
+        self._metric = metric
+        self._children: dict[tuple[str, ...], AnyMetric] = {}
+
+    def labels(self, *values: str) -> AnyMetric:
+        child = self._children.get(values)
+        if child is None:
+            child = self._children[values] = self._metric.labels(*values)
+        return child
 
 
 class Metrics:
@@ -21,39 +34,51 @@ class Metrics:
         self.registry = CollectorRegistry()
         r = self.registry
         # the seeds' three
-        self.protocol_requests = Counter(
-            "agent_protocol_requests_total",
-            "Total agent requests by protocol",
-            ["protocol", "agent_name"],
-            registry=r,
+        self.protocol_requests = Labelled(
+            Counter(
+                "agent_protocol_requests_total",
+                "Total agent requests by protocol",
+                ["protocol", "agent_name"],
+                registry=r,
+            )
         )
-        self.translation_seconds = Histogram(
-            "protocol_translation_duration_seconds",
-            "Time spent translating protocols",
-            ["protocol", "direction"],
-            buckets=_TRANSLATION_BUCKETS,
-            registry=r,
+        self.translation_seconds = Labelled(
+            Histogram(
+                "protocol_translation_duration_seconds",
+                "Time spent translating protocols",
+                ["protocol", "direction"],
+                buckets=_TRANSLATION_BUCKETS,
+                registry=r,
+            )
         )
-        self.translation_errors = Counter(
-            "protocol_translation_errors_total",
-            "Protocol translation errors",
-            ["protocol", "direction", "error_type"],
-            registry=r,
+        self.translation_errors = Labelled(
+            Counter(
+                "protocol_translation_errors_total",
+                "Protocol translation errors",
+                ["protocol", "direction", "error_type"],
+                registry=r,
+            )
         )
         # ours
         self.runs_started = Counter("trunkline_runs_started_total", "Runs accepted", registry=r)
-        self.runs_finished = Counter(
-            "trunkline_runs_finished_total", "Runs that reached a final state", ["status"], registry=r
+        self.runs_finished = Labelled(
+            Counter(
+                "trunkline_runs_finished_total", "Runs that reached a final state", ["status"], registry=r
+            )
         )
-        self.attempts = Counter(
-            "trunkline_attempts_total", "Calls of agents by what became of them", ["outcome"], registry=r
+        self.attempts = Labelled(
+            Counter(
+                "trunkline_attempts_total", "Calls of agents by what became of them", ["outcome"], registry=r
+            )
         )
-        self.step_seconds = Histogram(
-            "trunkline_step_duration_seconds",
-            "From a step's first attempt to its end",
-            ["status"],
-            buckets=_STEP_BUCKETS,
-            registry=r,
+        self.step_seconds = Labelled(
+            Histogram(
+                "trunkline_step_duration_seconds",
+                "From a step's first attempt to its end",
+                ["status"],
+                buckets=_STEP_BUCKETS,
+                registry=r,
+            )
         )
         self.calls_in_flight = Gauge("trunkline_calls_in_flight", "Agent calls under way", registry=r)
         self.turn_seconds = Histogram(
