@@ -12,10 +12,12 @@ import structlog
 
 from trunkline.agents import AUTO, Agent, Dialect
 from trunkline.agents.auth import Credentials
+from trunkline.bridge.redaction import Redaction
 from trunkline.bridge.transports.base import Transport, TransportError
 from trunkline.clock import Clock
+from trunkline.errors import NotFound
 from trunkline.messages import StepError, fix_for
-from trunkline.protocols import CardFetch, Unclear, negotiate, next_card_url
+from trunkline.protocols import CardFetch, Negotiated, Unclear, negotiate, next_card_url
 from trunkline.services.registry import Registry
 from trunkline.telemetry import names
 
@@ -42,6 +44,8 @@ class Dialects:
         self._clock = clock
         # One look at a time for each agent: a hundred first calls ask for its card once.
         self._looking: dict[str, asyncio.Lock] = {}
+        # Agents whose last answer made no sense in the dialect that they are known for.
+        self._doubted: set[str] = set()
 
     async def of(self, agent: Agent, credentials: Credentials) -> Dialect:
         """Raises `DialectUnclear`."""
@@ -52,22 +56,46 @@ class Dialects:
                 evidence="Pinned by the operator.",
                 decided_at=agent.updated_at,
             )
-        if agent.dialect is not None:
+        if agent.dialect is not None and agent.id not in self._doubted:
             return agent.dialect
         async with self._looking.setdefault(agent.id, asyncio.Lock()):
-            known = (await self._registry.get(agent.id)).dialect
-            return known or await self._look(agent, credentials)
+            known = await self._known(agent)
+            if known is not None and agent.id not in self._doubted:
+                return known
+            return await self._look_again(agent, known, credentials)
+
+    def doubt(self, agent: Agent) -> None:
+        """Asks for the card again before the next call: the agent may have moved on."""
+        self._doubted.add(agent.id)
+
+    async def _look_again(self, agent: Agent, known: Dialect | None, credentials: Credentials) -> Dialect:
+        try:
+            fresh = await self._look(agent, credentials)
+        except DialectUnclear:
+            # An agent that is down or busy says nothing new about its dialect.
+            if known is None:
+                raise
+            return known
+        self._doubted.discard(agent.id)
+        return fresh
+
+    async def _known(self, agent: Agent) -> Dialect | None:
+        try:
+            return (await self._registry.get(agent.id)).dialect
+        except NotFound:
+            # Deleted while it is being called; this call still ends.
+            return None
 
     async def another(self, agent: Agent, refused: Dialect, credentials: Credentials) -> Dialect | None:
         """
         What to try after an agent has proved that it did not take a request in `refused`; None: nothing else.
 
-        The card is asked again first: the agent may have moved on.
+        The card is asked again first: the agent may have moved on. A guess is kept by `adopt`, once it has worked.
         """
         if agent.protocol != AUTO:
             return None
         async with self._looking.setdefault(agent.id, asyncio.Lock()):
-            known = (await self._registry.get(agent.id)).dialect
+            known = await self._known(agent)
             if known is not None and known.protocol != refused.protocol:
                 return known
             fresh = await self._look(agent, credentials)
@@ -75,30 +103,37 @@ class Dialects:
                 return fresh
             if refused.protocol != _WITHOUT_CARD:
                 return None
-            return await self._keep(
-                agent,
-                Dialect(
-                    protocol=_SECOND_GUESS,
-                    url=agent.url,
-                    evidence=f"The agent refused {refused.protocol} and has no card.",
-                    decided_at=self._clock.now(),
-                ),
+            return Dialect(
+                protocol=_SECOND_GUESS,
+                url=agent.url,
+                evidence=f"The agent refused {refused.protocol} and has no card.",
+                decided_at=self._clock.now(),
             )
+
+    async def adopt(self, agent: Agent, dialect: Dialect) -> None:
+        """Keeps what has proved right."""
+        known = await self._known(agent)
+        if known is None or known.protocol != dialect.protocol:
+            await self._keep(agent, dialect)
 
     async def _look(self, agent: Agent, credentials: Credentials) -> Dialect:
         fetches: list[CardFetch] = []
         while (url := next_card_url(agent.url, fetches)) is not None:
             fetches.append(await self._fetch(url, credentials))
         found = negotiate(agent.url, fetches)
+        redaction = Redaction(credentials)
+        if isinstance(found, Negotiated) and redaction.text(found.url) != found.url:
+            found = Unclear(reason="The card names an endpoint that contains the agent's secret")
         if isinstance(found, Unclear):
             code = "agent_protocol_unclear"
-            raise DialectUnclear(StepError(code=code, message=found.reason, fix=found.fix or fix_for(code)))
+            reason = redaction.text(found.reason)
+            raise DialectUnclear(StepError(code=code, message=reason, fix=found.fix or fix_for(code)))
         return await self._keep(
             agent,
             Dialect(
                 protocol=found.protocol,
                 url=found.url,
-                evidence=found.evidence,
+                evidence=redaction.text(found.evidence),
                 decided_at=self._clock.now(),
                 card_etag=found.card_etag,
             ),

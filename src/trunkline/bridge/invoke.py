@@ -65,10 +65,16 @@ class AgentInvoker:
 
     async def _send(self, talk: Talk, partner: Partner, deadline: Instant) -> tuple[Partner, Outcome]:
         outcome = await self._send_once(talk, partner, deadline)
-        if isinstance(outcome, Failed) and outcome.other_dialect:
+        if _is_refused(outcome):
             other = await self._partners.another(partner)
             if isinstance(other, Partner):
-                return other, await self._send_once(talk, other, deadline)
+                second = await self._send_once(talk, other, deadline)
+                if not _is_refused(second):
+                    await self._partners.adopt(other)
+                    return other, second
+                await self._partners.adopt(partner)
+        elif isinstance(outcome, Failed) and _is_puzzling(outcome.error):
+            self._partners.doubt(partner)
         return partner, outcome
 
     async def _send_once(self, talk: Talk, partner: Partner, deadline: Instant) -> Outcome:
@@ -167,6 +173,17 @@ def _ids(claim: ClaimedTask) -> _Ids:
 
 def _error(code: str, message: str) -> StepError:
     return StepError(code=code, message=message, fix=fix_for(code))
+
+
+def _is_refused(outcome: Outcome) -> bool:
+    return isinstance(outcome, Failed) and outcome.other_dialect
+
+
+def _is_puzzling(error: StepError) -> bool:
+    """No proof that the agent speaks another dialect by now, but what one would look like."""
+    return error.code == "agent_answer_malformed" or (
+        error.code == "agent_http_error" and error.http_status == 500
+    )
 
 
 def _unfinished(state: str) -> Failed:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from trunkline.agents import Agent, Dialect
+from trunkline.agents import AUTO, Agent, Dialect
 from trunkline.agents.auth import Credentials, credentials
 from trunkline.bridge.dialects import Dialects, DialectUnclear
 from trunkline.bridge.redaction import Redaction
@@ -54,7 +54,7 @@ class Partners:
             dialect = await self._dialects.of(agent, opened)
         except DialectUnclear as exc:
             return exc.error
-        return self._keep(agent, dialect, opened)
+        return self._keep(_partner(agent, dialect, opened))
 
     async def another(self, refused: Partner) -> Partner | StepError | None:
         """The same agent in another dialect, after it has proved that it did not take the work in this one."""
@@ -62,7 +62,18 @@ class Partners:
             dialect = await self._dialects.another(refused.agent, refused.dialect, refused.credentials)
         except DialectUnclear as exc:
             return exc.error
-        return None if dialect is None else self._keep(refused.agent, dialect, refused.credentials)
+        return None if dialect is None else _partner(refused.agent, dialect, refused.credentials)
+
+    async def adopt(self, partner: Partner) -> None:
+        """The agent speaks this dialect from now on."""
+        await self._dialects.adopt(partner.agent, partner.dialect)
+        self._keep(partner)
+
+    def doubt(self, partner: Partner) -> None:
+        """Finds out anew before the next call what the agent speaks, unless that is pinned."""
+        if partner.agent.protocol == AUTO:
+            self._dialects.doubt(partner.agent)
+            self._kept.pop(partner.agent.name, None)
 
     def _open(self, agent: Agent) -> Credentials | StepError:
         try:
@@ -71,25 +82,29 @@ class Partners:
             code = "agent_secret_unreadable"
             return StepError(code=code, message=exc.message, fix=fix_for(code))
 
-    def _keep(self, agent: Agent, dialect: Dialect, opened: Credentials) -> Partner | StepError:
-        try:
-            adapter = ProtocolAdapterFactory.create_adapter(dialect.protocol, agent.protocol_config)
-        except UnsupportedProtocol as exc:
-            code = "agent_protocol_unclear"
-            return StepError(code=code, message=str(exc), fix=fix_for(code))
-        partner = Partner(
-            agent=agent,
-            dialect=dialect,
-            adapter=adapter,
-            credentials=opened,
-            address=opened.add_to(dialect.url),
-            headers={**_HEADERS, **opened.headers},
-            redaction=Redaction(opened),
-        )
-        if len(self._kept) >= _MOST_KEPT:
-            self._kept.clear()
-        self._kept[agent.name] = partner
+    def _keep(self, partner: Partner | StepError) -> Partner | StepError:
+        if isinstance(partner, Partner):
+            if len(self._kept) >= _MOST_KEPT:
+                self._kept.clear()
+            self._kept[partner.agent.name] = partner
         return partner
+
+
+def _partner(agent: Agent, dialect: Dialect, opened: Credentials) -> Partner | StepError:
+    try:
+        adapter = ProtocolAdapterFactory.create_adapter(dialect.protocol, agent.protocol_config)
+    except UnsupportedProtocol as exc:
+        code = "agent_protocol_unclear"
+        return StepError(code=code, message=str(exc), fix=fix_for(code))
+    return Partner(
+        agent=agent,
+        dialect=dialect,
+        adapter=adapter,
+        credentials=opened,
+        address=opened.add_to(dialect.url),
+        headers={**_HEADERS, **opened.headers},
+        redaction=Redaction(opened),
+    )
 
 
 def _is_current(partner: Partner, agent: Agent) -> bool:
@@ -97,5 +112,5 @@ def _is_current(partner: Partner, agent: Agent) -> bool:
     return (
         partner.agent.id == agent.id
         and partner.agent.version == agent.version
-        and (agent.dialect is None or partner.dialect == agent.dialect or agent.protocol != "auto")
+        and (agent.dialect is None or partner.dialect == agent.dialect or agent.protocol != AUTO)
     )
