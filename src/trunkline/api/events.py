@@ -39,13 +39,16 @@ class EventStream(Response):
 
     media_type = EVENT_STREAM
 
-    def __init__(self, services: Services, run_id: RunId, after: int) -> None:
+    def __init__(
+        self, services: Services, run_id: RunId, after: int, *, ping_after: float = PING_AFTER_SECONDS
+    ) -> None:
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         # The length of a stream is not known when it begins.
         del self.headers["content-length"]
         self._services = services
         self._run_id = run_id
         self._after = after
+        self._ping_after = ping_after
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         del scope
@@ -75,21 +78,21 @@ class EventStream(Response):
     async def _chunks(self) -> AsyncIterator[bytes]:
         runs, run_id, after = self._services.runs, self._run_id, self._after
         now = asyncio.get_running_loop().time
-        ping_at = now() + PING_AFTER_SECONDS
+        ping_at = now() + self._ping_after
         with runs.watch(run_id) as watch:
             while True:
                 # Asked before the events are read: if final now, what is read next is all there will be.
                 status, _ = await runs.status(run_id)
                 events = await runs.events(run_id, after=after, limit=_BATCH)
                 if events:
-                    after, ping_at = events[-1].seq, now() + PING_AFTER_SECONDS
+                    after, ping_at = events[-1].seq, now() + self._ping_after
                     yield b"".join(map(encode_event, events))
                 elif status in FINAL_RUN_STATUSES:
                     return
                 else:
-                    await watch.changed(_LOOK_AGAIN_SECONDS)
+                    await watch.changed(min(_LOOK_AGAIN_SECONDS, max(ping_at - now(), 0)))
                     if now() >= ping_at:
-                        ping_at = now() + PING_AFTER_SECONDS
+                        ping_at = now() + self._ping_after
                         yield _PING
 
 

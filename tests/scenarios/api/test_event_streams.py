@@ -8,8 +8,11 @@ from collections.abc import AsyncGenerator
 import aiohttp
 import msgspec
 import pytest
+from starlette.types import Message
 
+from trunkline.api.events import EventStream
 from trunkline.api.schemas import EventPage
+from trunkline.ids import RunId
 from trunkline.jsontypes import Json, JsonObject, decode
 from trunkline.testing import RunningSystem, ScriptedAgent, simple_success
 from trunkline.testing.agents import Call
@@ -159,6 +162,28 @@ async def test_a_wrong_last_event_id_is_refused(system: RunningSystem, agent: Sc
     answer = await system.call("GET", f"/runs/{run_id}/events", headers=headers)
     assert answer.status == 422
     await system.wait_for(run_id)
+
+
+async def test_a_silent_stream_shows_that_it_lives(system: RunningSystem, agent: ScriptedAgent) -> None:
+    gate, pinged = asyncio.Event(), asyncio.Event()
+
+    async def never(call: Call) -> Json:
+        await gate.wait()
+        return None
+
+    async def send(message: Message) -> None:
+        if message.get("body") == b": ping\n\n":
+            pinged.set()
+
+    async def receive() -> Message:
+        await pinged.wait()
+        return {"type": "http.disconnect"}
+
+    agent.script(never)
+    run_id = RunId(await system.start("chain"))
+    await EventStream(system.embedded.services, run_id, 0, ping_after=0.01)({}, receive, send)
+    assert pinged.is_set()
+    gate.set()
 
 
 async def test_streams_end_when_the_process_is_asked_to_stop(

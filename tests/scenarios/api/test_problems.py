@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import aiohttp
 import pytest
 
+from trunkline.api.app import create_app
+from trunkline.api.server import base_url, listen, serving
 from trunkline.testing import Answer, RunningSystem, running_system
 
 pytestmark = pytest.mark.anyio
@@ -121,6 +125,22 @@ async def test_the_callers_correlation_id_comes_back(system: RunningSystem) -> N
     missing = await system.call("GET", "/runs/none", headers=headers)
     assert_problem(missing, 404)
     assert missing.json["correlation_id"] == "order-7"
+
+
+async def test_what_is_missing_is_named_by_readyz(system: RunningSystem) -> None:
+    async def readiness() -> dict[str, str]:
+        return {"store": "the disk is full", "broker": "ok"}
+
+    app = create_app(replace(system.embedded.services, readiness=readiness))
+    with listen("127.0.0.1", 0) as listener:
+        async with (
+            serving(app, listener),
+            aiohttp.ClientSession(base_url(listener)) as session,
+            session.get("/readyz") as response,
+        ):
+            answer = Answer(response.status, response.headers.copy(), await response.read())
+    assert_problem(answer, 503)
+    assert answer.json["detail"] == "store: the disk is full"
 
 
 async def test_the_system_says_that_it_lives_and_is_ready(system: RunningSystem) -> None:
