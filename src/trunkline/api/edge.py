@@ -13,8 +13,7 @@ import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trunkline.api.correlation import RAW_HEADER, SCOPE_KEY, choose_correlation_id
-
-HTTP_REQUEST = "http_request"
+from trunkline.telemetry import names
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -45,7 +44,7 @@ class Edge:
         with suppress(Exception):
             await self._app(scope, receive, send_marked)
         log.debug(
-            HTTP_REQUEST,
+            names.HTTP_REQUEST,
             method=scope["method"],
             path=scope["path"],
             status=status,

@@ -33,9 +33,9 @@ from trunkline.errors import (
     Unavailable,
 )
 from trunkline.jsontypes import encode
+from trunkline.telemetry import names
 
 PROBLEM_JSON = "application/problem+json"
-REQUEST_FAILED = "request_failed"
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -138,7 +138,7 @@ def unexpected(request: Request, error: Exception) -> Response:
 
 def _log_failure(request: Request, error: Exception) -> None:
     log.error(
-        REQUEST_FAILED,
+        names.REQUEST_FAILED,
         method=request.method,
         path=request.url.path,
         correlation_id=correlation_id_of(request.scope),

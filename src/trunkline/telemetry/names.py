@@ -20,6 +20,10 @@ RUN_STARTED = "run_started"
 RUN_FINISHED = "run_finished"
 RUN_POISONED = "run_poisoned"
 
+# the REST door
+HTTP_REQUEST = "http_request"
+REQUEST_FAILED = "request_failed"
+
 # the process
 READY = "ready"
 STOPPING = "stopping"

@@ -12,10 +12,11 @@ from starlette.types import ASGIApp, Message, Scope
 from structlog.testing import capture_logs
 
 from trunkline.api.edge import Edge
-from trunkline.api.problems import REQUEST_FAILED, install_problems
+from trunkline.api.problems import install_problems
 from trunkline.api.shortcut import Shortcut
 from trunkline.errors import NotFound, Unavailable
 from trunkline.jsontypes import decode
+from trunkline.telemetry import names
 
 pytestmark = pytest.mark.anyio
 
@@ -83,7 +84,7 @@ async def test_a_failure_is_a_problem_that_the_log_explains(
     assert isinstance(problem, dict)
     assert (code, problem["status"]) == (status, status)
     assert b"hunter2" not in body
-    failures = [line for line in logs if line["event"] == REQUEST_FAILED]
+    failures = [line for line in logs if line["event"] == names.REQUEST_FAILED]
     assert [line["correlation_id"] for line in failures] == [problem["correlation_id"]]
 
 
