@@ -1,0 +1,51 @@
+"""
+Writes again what is generated from the program and checked in: `make docs`.
+
+The tests beside this file fail while one of these files is not as the program is; this is the way to agree to a
+change, and the difference shows in review.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal
+
+import msgspec
+from tests.public.test_cli_help import GROUPS, group_help
+from tests.public.test_docs import ERROR_CODES_FILE, OPERATING_FILE, error_codes_page, operating_page
+
+from trunkline.jsontypes import JsonObject
+from trunkline.telemetry.logs import configure_logs
+from trunkline.testing import running_system
+from trunkline.workflow import workflow_json_schema
+
+HERE = Path(__file__).parent
+
+
+async def openapi_document() -> JsonObject:
+    with TemporaryDirectory() as folder:
+        async with running_system(Path(folder)) as system:
+            return (await system.call("GET", "//openapi.json")).json
+
+
+def write_json(
+    name: str, document: JsonObject, *, indent: int, order: Literal["sorted"] | None = None
+) -> None:
+    text = msgspec.json.encode(document, order=order)
+    (HERE / name).write_bytes(msgspec.json.format(text, indent=indent) + b"\n")
+
+
+def main() -> None:
+    configure_logs("warning", "console")
+    for group in GROUPS:
+        (HERE / f"cli-{group}.txt").write_text(group_help(group))
+    write_json("openapi.json", asyncio.run(openapi_document()), indent=1, order="sorted")
+    write_json("workflow-schema.json", workflow_json_schema(), indent=2)
+    ERROR_CODES_FILE.write_text(error_codes_page())
+    OPERATING_FILE.write_text(operating_page())
+
+
+if __name__ == "__main__":
+    main()
