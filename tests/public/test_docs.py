@@ -13,8 +13,6 @@ from pathlib import Path
 import pytest
 from pydantic_core import PydanticUndefined
 
-from trunkline.api.edge import HTTP_REQUEST
-from trunkline.api.problems import REQUEST_FAILED
 from trunkline.cli.exit_codes import Exit
 from trunkline.messages import ERROR_CODES, ErrorCode
 from trunkline.settings import Settings
@@ -108,7 +106,7 @@ def first_column(heading: str) -> set[str]:
 def test_the_events_in_the_guide_are_those_that_are_logged() -> None:
     source = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
     logged = {getattr(names, name) for name in re.findall(r"\bnames\.([A-Z_]+)\b", source)}
-    assert first_column("Logs") == logged | {HTTP_REQUEST, REQUEST_FAILED}
+    assert first_column("Logs") == logged
 
 
 def test_the_metrics_in_the_guide_are_those_of_the_program() -> None:
