@@ -123,6 +123,7 @@ async def open_embedded(
         )
         async with store.transaction() as tx:
             await claims.reclaim(tx)
+        claims.committed()
         async with asyncio.TaskGroup() as group:
             group.create_task(commits.run())
             group.create_task(Retention(store, settings.retention).run(stopping))

@@ -94,11 +94,20 @@ class Calls:
         """Stops a call of ours; where the agent has a task by now, it is told."""
         task = self._tasks.get(claim.key)
         if task is None:
+            self._withdraw(claim)
             return
         self._breaking_off.add(claim.key)
         task.cancel()
         if claim.remote_task_id is not None:
             self.tell(claim, ended=False)
+
+    def _withdraw(self, claim: ClaimedTask) -> None:
+        """Its call has ended a moment ago. If the agent goes on, it is told, and the news is not written any more."""
+        for item in self.finished:
+            answer = item.answer
+            if item.claim.key == claim.key and answer is not None and answer.poll_at is not None:
+                item.answer = item.result = None
+                self.tell(msgspec.structs.replace(claim, remote_task_id=answer.remote_task_id), ended=True)
 
     def tell(self, claim: ClaimedTask, *, ended: bool) -> None:
         self._idle.clear()

@@ -89,11 +89,18 @@ class Claims:
             self._stopped += await tx.stop_tasks(self._owner, keys)
 
     async def reclaim(self, tx: Transaction) -> None:
-        """At start: tasks that an earlier process had claimed when it died are called again, or are in doubt."""
-        unknown = await tx.reclaim_tasks(self._owner)
-        if unknown:
-            log.warning(names.TASKS_RECLAIMED, outcome_unknown=len(unknown))
-            await self._broker.publish_results(tx, [_ended(claim, "unknown", tx.now) for claim in unknown])
+        """
+        At start, a turn of its own: tasks that an earlier process had claimed when it died are called again, are in
+        doubt, or end as they were to end then.
+        """
+        left = await tx.reclaim_tasks(self._owner)
+        if left.in_doubt:
+            log.warning(names.TASKS_RECLAIMED, outcome_unknown=len(left.in_doubt))
+        results = [_ended(claim, "unknown", tx.now) for claim in left.in_doubt]
+        results += [_ended(claim, "cancelled", tx.now) for claim in left.stopped if not claim.remote_task_id]
+        if results:
+            await self._broker.publish_results(tx, results)
+        self._stopped = [StoppedTask(claim=claim, was="remote") for claim in left.stopped if claim.remote_task_id]
 
     def close(self) -> None:
         """Claims nothing more; what is under way goes on."""

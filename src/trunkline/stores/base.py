@@ -170,11 +170,21 @@ class StoppedTask(msgspec.Struct, frozen=True, kw_only=True):
     A task that is to end, and where it stood.
 
     `queued` ones are done now; `claimed` ones are in somebody's hands; `remote` ones were claimed by this call, so
-    that the agent can be told; `done` ones are told only if the agent waits for a reply.
+    that the agent can be told; `done` ones are told only if the agent waits for a reply. Whoever holds one may die
+    before it has ended: `reclaim_tasks` remembers that it is to end.
     """
 
     claim: ClaimedTask
     was: TaskStatus
+
+
+class ReclaimedTasks(msgspec.Struct, frozen=True, kw_only=True):
+    """What an earlier owner had in its hands when it died, apart from what is simply queued again."""
+
+    # Marked `at_most_once`; ended here.
+    in_doubt: list[ClaimedTask]
+    # They were to end. Ended here, unless the agent has taken them: then they are claimed, so that it can be told.
+    stopped: list[ClaimedTask]
 
 
 class TaskAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -275,10 +285,10 @@ class Transaction(Protocol):
         """Keys of those that were not ours any more: nothing of them is written."""
         ...
 
-    async def reclaim_tasks(self, owner: str) -> list[ClaimedTask]:
+    async def reclaim_tasks(self, owner: str) -> ReclaimedTasks:
         """
-        At start: tasks claimed by an earlier owner that is gone. Those marked `at_most_once` are returned and
-        end here; all others are queued again.
+        At start: what earlier owners had claimed is queued again, or asked for where the agent has taken it,
+        except for what must not be called again.
         """
         ...
 

@@ -28,6 +28,7 @@ from trunkline.stores.base import (
     InboxItem,
     NewRun,
     QueuedTask,
+    ReclaimedTasks,
     RunRecord,
     StoppedTask,
     TaskAnswer,
@@ -97,7 +98,7 @@ class SqliteTransaction:
     async def write_answers(self, owner: str, answers: Sequence[TaskAnswer]) -> set[TaskKey]:
         return tasks.write_answers(self._db, owner, answers)
 
-    async def reclaim_tasks(self, owner: str) -> list[ClaimedTask]:
+    async def reclaim_tasks(self, owner: str) -> ReclaimedTasks:
         return tasks.reclaim_tasks(self._db, owner, self.now)
 
     async def next_poll(self) -> Instant | None:

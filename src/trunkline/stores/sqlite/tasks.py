@@ -9,7 +9,7 @@ import msgspec
 
 from trunkline.clock import Instant
 from trunkline.messages import AgentTask
-from trunkline.stores.base import ClaimedTask, QueuedTask, StoppedTask, TaskAnswer, TaskKey
+from trunkline.stores.base import ClaimedTask, QueuedTask, ReclaimedTasks, StoppedTask, TaskAnswer, TaskKey
 from trunkline.stores.sqlite.driver import Row, execute, execute_many, first, rows
 
 _tasks: msgspec.json.Decoder[AgentTask] = msgspec.json.Decoder(AgentTask)
@@ -39,6 +39,13 @@ _CLAIM_DUE = f"""
     RETURNING {_CLAIM_COLUMNS}
 """  # noqa: S608 - as above
 
+# What the agent has taken stays claimed until the agent has been told.
+_END_STOPPED = f"""
+    UPDATE tasks SET status = CASE WHEN remote_task_id IS NULL THEN 'done' ELSE 'claimed' END,
+        owner = ?1, epoch = epoch + 1
+    WHERE status = 'claimed' AND owner <> ?1 AND stopping = 1
+    RETURNING {_CLAIM_COLUMNS}
+"""  # noqa: S608 - as above
 _END_IN_DOUBT = f"""
     UPDATE tasks SET status = 'done' WHERE status = 'claimed' AND owner <> ? AND at_most_once = 1
     RETURNING {_CLAIM_COLUMNS}
@@ -116,10 +123,15 @@ def _stop(db: apsw.Connection, owner: str, key: TaskKey) -> StoppedTask | None:
             "UPDATE tasks SET status = 'done' WHERE task_id = ? AND attempt = ?",
             (key.task_id, key.attempt),
         )
+    elif was == "claimed":
+        execute(
+            db, "UPDATE tasks SET stopping = 1 WHERE task_id = ? AND attempt = ?", (key.task_id, key.attempt)
+        )
     elif was == "remote":
         execute(
             db,
-            "UPDATE tasks SET status = 'claimed', owner = ?, epoch = epoch + 1 WHERE task_id = ? AND attempt = ?",
+            "UPDATE tasks SET status = 'claimed', stopping = 1, owner = ?, epoch = epoch + 1"
+            " WHERE task_id = ? AND attempt = ?",
             (owner, key.task_id, key.attempt),
         )
         claim = msgspec.structs.replace(claim, epoch=claim.epoch + 1)
@@ -152,7 +164,8 @@ def write_answers(db: apsw.Connection, owner: str, answers: Sequence[TaskAnswer]
     return lost
 
 
-def reclaim_tasks(db: apsw.Connection, owner: str, now: Instant) -> list[ClaimedTask]:
+def reclaim_tasks(db: apsw.Connection, owner: str, now: Instant) -> ReclaimedTasks:
+    stopped = [_claim(row) for row in rows(db, _END_STOPPED, (owner,))]
     # What the agent has taken is asked for, never sent again.
     execute(
         db,
@@ -160,14 +173,9 @@ def reclaim_tasks(db: apsw.Connection, owner: str, now: Instant) -> list[Claimed
         " AND remote_task_id IS NOT NULL",
         (now, owner),
     )
-    ended = rows(
-        db,
-        _END_IN_DOUBT,
-        (owner,),
-    )
-    unknown = [_claim(row) for row in ended]
+    in_doubt = [_claim(row) for row in rows(db, _END_IN_DOUBT, (owner,))]
     execute(db, "UPDATE tasks SET status = 'queued' WHERE status = 'claimed' AND owner <> ?", (owner,))
-    return unknown
+    return ReclaimedTasks(in_doubt=in_doubt, stopped=stopped)
 
 
 def next_poll(db: apsw.Connection) -> Instant | None:

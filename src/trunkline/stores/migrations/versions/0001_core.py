@@ -183,6 +183,7 @@ def _create_tasks() -> None:
         sa.Column("status", sa.String(), nullable=False, comment="queued, claimed, remote or done"),
         sa.Column("owner", sa.String()),
         sa.Column("epoch", sa.BigInteger(), nullable=False, server_default=sa.text("0")),
+        sa.Column("stopping", sa.SmallInteger(), nullable=False, server_default=sa.text("0")),
         sa.Column("at_most_once", sa.SmallInteger(), nullable=False, server_default=sa.text("0")),
         sa.Column("deadline", sa.BigInteger()),
         sa.Column("poll_at", sa.BigInteger()),
