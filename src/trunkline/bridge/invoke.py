@@ -79,7 +79,7 @@ class AgentInvoker:
 
     async def _send_once(self, talk: Talk, partner: Partner, deadline: Instant) -> Outcome:
         request = talk.encode(partner)
-        if isinstance(request, Failed):
+        if not isinstance(request, AgentRequest):
             return request
         return await talk.exchange(partner, request, self._left(deadline))
 

@@ -14,12 +14,13 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from urllib.parse import quote
 
+import msgspec
+
 from trunkline.agents.auth import NO_CREDENTIALS, Credentials
-from trunkline.jsontypes import decode, encode
-from trunkline.messages import StepError
+from trunkline.jsontypes import Json, decode, encode
 
 REDACTED = "[redacted]"
-_REDACTED_BYTES = REDACTED.encode()
+_REDACTED_JSON = encode(REDACTED)
 VARIABLE_PREFIX = "$TRUNKLINE_SECRET"
 # A shorter text is no secret, and replacing it everywhere would leave nothing to read.
 _SHORTEST_SECRET = 4
@@ -35,7 +36,7 @@ class Redaction:
         self._shown = credentials.shown
         self._query = credentials.query
         self._needles = _needles((*credentials.secrets, *secrets))
-        self._needles_in_json = tuple(needle.encode() for needle in self._needles if _is_json(needle))
+        self._needles_in_json = tuple(needle.encode() for needle in self._needles)
         # How much of a text beyond the cut must be looked at to find a secret that lies across it.
         self.longest = max(map(len, self._needles), default=0)
 
@@ -47,19 +48,25 @@ class Redaction:
 
     def body(self, body: bytes) -> bytes:
         """JSON text without the secrets; JSON it stays."""
-        for needle in self._needles_in_json:
-            if needle in body:
-                body = body.replace(needle, _REDACTED_BYTES)
-        return body
+        if not any(needle in body for needle in self._needles_in_json):
+            return body
+        try:
+            return encode(self.value(decode(body)))
+        except (msgspec.DecodeError, RecursionError):
+            # Nobody could have read it anyway.
+            return _REDACTED_JSON
 
-    def error(self, error: StepError) -> None:
-        """Takes the secrets out of an agent's words, in place."""
-        if not self._needles:
-            return
-        error.message = self.text(error.message)
-        error.fix = self.text(error.fix)
-        if error.detail is not None:
-            error.detail = decode(self.body(encode(error.detail)))
+    def value(self, value: Json) -> Json:
+        """A JSON value whose texts are without the secrets; a number that has the same digits is none."""
+        match value:
+            case str():
+                return self.text(value)
+            case list():
+                return [self.value(item) for item in value]
+            case dict():
+                return {self.text(name): self.value(item) for name, item in value.items()}
+            case _:
+                return value
 
     def url(self, url: str) -> str:
         """The URL that was called, with the secret in its query as a variable."""
@@ -93,17 +100,10 @@ def _needles(secrets: Iterable[str]) -> tuple[str, ...]:
 def _forms(secret: str) -> tuple[str, ...]:
     as_json = json.dumps(secret)[1:-1]
     in_letters = json.dumps(secret, ensure_ascii=False)[1:-1]
+    # JSON may hold JSON as a text.
+    twice = json.dumps(as_json)[1:-1]
     # Some encoders escape the slash, which base64 has.
-    return (secret, as_json, in_letters, as_json.replace("/", "\\/"), quote(secret, safe=""))
-
-
-def _is_json(text: str) -> bool:
-    """True when the text can stand in a JSON string as it is, and so be taken out of one."""
-    try:
-        json.loads(f'"{text}"')
-    except ValueError:
-        return False
-    return True
+    return (secret, as_json, in_letters, twice, as_json.replace("/", "\\/"), quote(secret, safe=""))
 
 
 @lru_cache(maxsize=1_024)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from time import perf_counter
 
-import msgspec
 import structlog
 
+from trunkline.bridge.echoes import without_echoes
 from trunkline.bridge.exchanges import Sent, encode_exchange, record
 from trunkline.bridge.partners import Partner
 from trunkline.bridge.transports.base import Transport, TransportError
@@ -55,7 +55,7 @@ class Talk:
             correlation_id=claim.task.correlation_id,
         )
 
-    def encode(self, partner: Partner) -> AgentRequest | Failed:
+    def encode(self, partner: Partner) -> AgentRequest | Outcome:
         """The task as a request."""
         started = perf_counter()
         try:
@@ -106,7 +106,7 @@ class Talk:
         )
         started = perf_counter()
         try:
-            outcome = partner.adapter.decode(answer, self._task)
+            outcome = without_echoes(partner.adapter.decode(answer, self._task), partner.redaction)
         except ProtocolTranslationError as exc:
             return self._not_translated(partner, exc, answer.body)
         self._metrics.translation_seconds.labels(partner.protocol, "response").observe(
@@ -114,9 +114,6 @@ class Talk:
         )
         match outcome:
             case Succeeded():
-                cleaned = partner.redaction.body(outcome.output)
-                if cleaned is not outcome.output:
-                    outcome = msgspec.structs.replace(outcome, output=cleaned)
                 self._log.info(
                     names.OUTPUT_EXTRACTED,
                     protocol=partner.protocol,
@@ -124,7 +121,6 @@ class Talk:
                 )
                 self._warn(partner, outcome.warnings)
             case Failed():
-                partner.redaction.error(outcome.error)
                 self._warn(partner, outcome.warnings)
                 self._log.error(
                     names.CALL_FAILED,
@@ -134,18 +130,15 @@ class Talk:
                     http_status=answer.status,
                     data=_Cut(partner, answer.body),
                 )
-            case Interrupted():
-                outcome.question.text = partner.redaction.text(outcome.question.text)
-            case Working():
+            case Interrupted() | Working():
                 pass
         return outcome
 
     def _warn(self, partner: Partner, warnings: tuple[str, ...]) -> None:
         for warning in warnings:
-            text = partner.redaction.text(warning)
-            self._log.warning(names.AGENT_WARNING, protocol=partner.protocol, warning=text)
+            self._log.warning(names.AGENT_WARNING, protocol=partner.protocol, warning=warning)
 
-    def _not_translated(self, partner: Partner, exc: ProtocolTranslationError, body: bytes) -> Failed:
+    def _not_translated(self, partner: Partner, exc: ProtocolTranslationError, body: bytes) -> Outcome:
         self._metrics.translation_errors.labels(partner.protocol, exc.direction, exc.code).inc()
         self._log.error(
             names.PROTOCOL_TRANSLATION_ERROR,
@@ -154,9 +147,7 @@ class Talk:
             error=partner.redaction.text(str(exc)),
             data=_Cut(partner, body),
         )
-        failed = failure_of(exc)
-        partner.redaction.error(failed.error)
-        return failed
+        return without_echoes(failure_of(exc), partner.redaction)
 
     def _record(
         self,
@@ -197,5 +188,8 @@ class _Cut:
 
     def __repr__(self) -> str:
         margin = self._partner.redaction.longest
-        text = self._body[: _LOGGED_BYTES + margin].decode("utf-8", "replace")
-        return self._partner.redaction.text(text)[:_LOGGED_BYTES]
+        piece = self._body[: _LOGGED_BYTES + margin]
+        text = self._partner.redaction.text(piece.decode("utf-8", "replace"))
+        # The edge of a piece may hold half a secret, and what was redacted before has moved it forward.
+        whole = text if len(piece) == len(self._body) else text[: len(text) - margin]
+        return whole[:_LOGGED_BYTES]
