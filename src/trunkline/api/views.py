@@ -150,6 +150,10 @@ def run_json(view: RunView) -> bytes:
     return encode(_run(view.record, [_step(step) for step in view.steps]))
 
 
+def steps_json(steps: Sequence[StepView], next_cursor: str | None) -> bytes:
+    return page_json([_step(step) for step in steps], next_cursor)
+
+
 def runs_json(records: Sequence[RunRecord], next_cursor: str | None) -> bytes:
     return page_json([_run(record, msgspec.UNSET) for record in records], next_cursor)
 

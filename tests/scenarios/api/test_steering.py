@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from trunkline.api.schemas import Run, RunPage, WirePage
+from trunkline.api.schemas import Run, RunPage, StepPage, WirePage
 from trunkline.jsontypes import Json
 from trunkline.testing import RunningSystem, ScriptedAgent, jsonrpc_task, simple_error, simple_success
 from trunkline.testing.agents import Call
@@ -72,6 +72,18 @@ async def test_a_failed_run_says_why_and_what_to_do(system: RunningSystem, agent
     assert "no such city" in run.error.message
     assert run.error.fix
     assert [step.status for step in run.steps] == ["COMPLETED", "FAILED"]
+
+
+async def test_steps_come_in_pages_in_the_order_of_the_definition(
+    system: RunningSystem, agent: ScriptedAgent
+) -> None:
+    run_id = str((await system.run("w"))["id"])
+    first = StepPage.model_validate_json((await system.call("GET", f"/runs/{run_id}/steps?limit=1")).body)
+    rest = await system.call("GET", f"/runs/{run_id}/steps?limit=1&cursor={first.next_cursor}")
+    second = StepPage.model_validate_json(rest.body)
+    assert [step.name for step in (*first.items, *second.items)] == ["a", "b"]
+    assert second.next_cursor is None
+    assert (await system.call("GET", "/runs/none/steps")).status == 404
 
 
 async def test_a_retry_is_a_new_run_that_keeps_what_was_done(

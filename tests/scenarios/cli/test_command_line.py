@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import pytest
 
@@ -58,6 +58,19 @@ def workflow(name: str, *steps: str) -> str:
     text = f"name: {name}\nsteps:\n" + "".join(f"  {step}\n" for step in steps)
     Path(f"{name}.yaml").write_text(text)
     return f"{name}.yaml"
+
+
+async def test_an_export_is_all_there_is_about_a_run(trunkline: Trunkline) -> None:
+    async with ScriptedAgent(simple_success({"text": "hello"})) as agent:
+        await trunkline("agents", "add", "Exported", agent.url, "--protocol", "simple-a2a")
+        run = await trunkline("run", workflow("exported", "hi: {agent: Exported}"), "--wait", "30", "--json")
+        export = await trunkline("runs", "export", str(run.json["id"]))
+    assert export.code == 0
+    assert export.json["run"] == run.json
+    assert [event["type"] for event in cast("list[dict[str, object]]", export.json["events"])] == [
+        "RunStarted", "StepStarted", "StepCompleted", "RunCompleted",
+    ]  # fmt: skip
+    assert len(cast("list[object]", export.json["wire"])) == 1
 
 
 async def test_from_an_agent_to_a_result(trunkline: Trunkline) -> None:

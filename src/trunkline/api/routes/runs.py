@@ -17,7 +17,7 @@ from trunkline.api.execution import IDEMPOTENCY_KEY, MAX_VERSION, MAX_WAIT_SECON
 from trunkline.api.operations import JSON, LOCATION, Documentation, add_operation, answer, body, problems, ref
 from trunkline.api.paging import DEFAULT_LIMIT, Limit, NumberCursor, TextCursor, decode_cursor, page
 from trunkline.api.services import Services
-from trunkline.api.views import events_json, run_json, runs_json, wire_json
+from trunkline.api.views import events_json, run_json, runs_json, steps_json, wire_json
 from trunkline.errors import Invalid
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json, JsonObject
@@ -99,6 +99,16 @@ class RunRoutes:
         )
         records, next_cursor = page(found, limit, lambda record: record.id)
         return Response(runs_json(records, next_cursor), media_type=JSON)
+
+    async def steps(
+        self, run: RunPath, limit: Limit = DEFAULT_LIMIT, cursor: NumberCursor = None
+    ) -> Response:
+        """The run's steps in the order of the definition, those not begun yet too."""
+        begin = int(cursor or 0)
+        view = await self._runs.get(RunId(run))
+        numbered = list(enumerate(view.steps[begin : begin + limit + 1], begin + 1))
+        found, next_cursor = page(numbered, limit, lambda step: step[0])
+        return Response(steps_json([step for _, step in found], next_cursor), media_type=JSON)
 
     async def events(
         self,
@@ -277,6 +287,10 @@ def _add_reading(app: FastAPI, routes: RunRoutes) -> None:
     add_operation(
         app, f"GET {RUNS}", routes.list, name="list_runs", tag="runs",
         responses={200: answer("RunPage", "A page of runs."), **problems(422)},
+    )  # fmt: skip
+    add_operation(
+        app, f"GET {RUNS}/{{run}}/steps", routes.steps, name="list_run_steps", tag="runs",
+        responses={200: answer("StepPage", "A page of steps."), **problems(404, 422)},
     )  # fmt: skip
     add_operation(
         app, f"GET {RUNS}/{{run}}/events", routes.events, name="list_run_events", tag="runs",

@@ -21,6 +21,7 @@ from trunkline.api.schemas.runs import (
     RetryRequest,
     Run,
     RunPage,
+    StepPage,
     WirePage,
 )
 from trunkline.api.schemas.workflows import SavedWorkflow, Workflow, WorkflowPage
@@ -45,6 +46,7 @@ __all__ = [
     "RunPage",
     "SavedWorkflow",
     "Shape",
+    "StepPage",
     "WirePage",
     "Workflow",
     "WorkflowPage",

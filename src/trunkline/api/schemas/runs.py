@@ -78,6 +78,11 @@ class RunPage(Shape):
     next_cursor: NextCursor
 
 
+class StepPage(Shape):
+    items: list[Step]
+    next_cursor: NextCursor
+
+
 class Event(Shape):
     seq: int = Field(description="Counts the run's events from 1, without a gap.")
     type: str

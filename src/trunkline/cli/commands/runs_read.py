@@ -59,6 +59,13 @@ def list_runs(
     return Exit.OK
 
 
+def export(run: RunArgument, /, *, server: Server = HERE) -> int:
+    """Print everything there is about a run, as one JSON document: the run, its events, its wire."""
+    client = server.client()
+    print_json({"run": client.run(run), "events": client.events(run).items, "wire": client.wire(run).items})
+    return Exit.OK
+
+
 def show(run: RunArgument, /, *, server: Server = HERE) -> int:
     """Show a run with its steps, errors and questions."""
     found = server.client().run(run)
