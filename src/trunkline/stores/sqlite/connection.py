@@ -25,6 +25,9 @@ OLDEST_SQLITE = (3, 51, 3)
 _CHECKPOINT_PAGES = 8_000
 _CACHE_KIBIBYTES = 8_000
 _BUSY_MILLISECONDS = 5_000
+# Each use of a statement takes the next place in the driver's cache, round and round: with fewer places than one
+# transaction has uses, those that run once in it are pushed out and parsed again. 512 is the most it allows.
+_CACHED_STATEMENTS = 512
 
 
 def check_library() -> None:
@@ -49,7 +52,7 @@ def make_folder(folder: Path) -> None:
 
 def connect(path: Path) -> apsw.Connection:
     try:
-        db = apsw.Connection(str(path), statementcachesize=200)
+        db = apsw.Connection(str(path), statementcachesize=_CACHED_STATEMENTS)
         db.set_busy_timeout(_BUSY_MILLISECONDS)
         execute(db, "PRAGMA journal_mode=WAL")
         execute(db, "PRAGMA synchronous=FULL")

@@ -43,6 +43,12 @@ def is_duplicate(exc: apsw.ConstraintError) -> bool:
     return code in {apsw.SQLITE_CONSTRAINT_UNIQUE, apsw.SQLITE_CONSTRAINT_PRIMARYKEY}
 
 
+def rows_many(db: apsw.Connection, sql: str, batch: Iterable[Sequence[Value]]) -> Iterator[Row]:
+    """Runs one statement for every member of a batch; what it returns (`RETURNING …`) must be read to the end."""
+    cursor = db.executemany(sql, batch)  # pyright: ignore[reportUnknownMemberType] - see the module
+    return cast("Iterator[Row]", cursor)
+
+
 def execute_many(db: apsw.Connection, sql: str, batch: Iterable[Sequence[Value]]) -> None:
     """Runs one statement for every member of a batch."""
     db.executemany(sql, batch)  # pyright: ignore[reportUnknownMemberType] - see the module

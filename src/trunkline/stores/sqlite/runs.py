@@ -13,7 +13,7 @@ from trunkline.jsontypes import encode
 from trunkline.machine.state import RunStatus, StepState, WaitingFor
 from trunkline.messages import StepError
 from trunkline.stores.base import ExistingRun, NewRun, RunRecord, Transition
-from trunkline.stores.sqlite.driver import Row, Value, execute, execute_many, first, rows
+from trunkline.stores.sqlite.driver import Row, Value, execute_many, first, rows, rows_many
 
 _errors: msgspec.json.Decoder[StepError] = msgspec.json.Decoder(StepError)
 _waits: msgspec.json.Decoder[WaitingFor] = msgspec.json.Decoder(WaitingFor)
@@ -39,6 +39,10 @@ _UPSERT_STEP = f"""
         output = excluded.output, error = excluded.error, waiting_for = excluded.waiting_for,
         started_at = excluded.started_at, finished_at = excluded.finished_at
 """  # noqa: S608 - as above
+_UPDATE_RUN = """
+    UPDATE runs SET status = ?, version = ?, seq = ?, output = ?, error = ?, paused = ?, contexts = ?,
+        cancel_requested_at = ?, started_at = ?, finished_at = ? WHERE id = ? AND version = ? RETURNING id
+"""
 _DELETE_RUN = (
     # A task's id begins with its run's id and a slash; '0' is the character after the slash.
     "DELETE FROM tasks WHERE task_id >= ?1 || '/' AND task_id < ?1 || '0'",
@@ -52,31 +56,35 @@ _DELETE_RUN = (
 
 
 def insert_runs(db: apsw.Connection, runs: Sequence[NewRun]) -> list[ExistingRun | None]:
-    return [_insert_run(db, run) for run in runs]
+    inserted = {
+        run_id
+        for (run_id,) in rows_many(
+            db,
+            "INSERT INTO runs(id, workflow_id, workflow_name, workflow_version, status, version, seq, input,"
+            " correlation_id, idempotency_key, request_digest, retry_of, paused, created_at)"
+            " VALUES (?, ?, ?, ?, 'PENDING', 0, 0, ?, ?, ?, ?, ?, 0, ?)"
+            " ON CONFLICT(workflow_id, idempotency_key) DO NOTHING RETURNING id",
+            (
+                (
+                    run.id,
+                    run.workflow_id,
+                    run.workflow_name,
+                    run.workflow_version,
+                    run.input,
+                    run.correlation_id,
+                    run.idempotency_key,
+                    run.request_digest,
+                    run.retry_of,
+                    run.created_at,
+                )
+                for run in runs
+            ),
+        )
+    }
+    return [None if run.id in inserted else _existing_run(db, run) for run in runs]
 
 
-def _insert_run(db: apsw.Connection, run: NewRun) -> ExistingRun | None:
-    inserted = execute(
-        db,
-        "INSERT INTO runs(id, workflow_id, workflow_name, workflow_version, status, version, seq, input,"
-        " correlation_id, idempotency_key, request_digest, retry_of, paused, created_at)"
-        " VALUES (?, ?, ?, ?, 'PENDING', 0, 0, ?, ?, ?, ?, ?, 0, ?)"
-        " ON CONFLICT(workflow_id, idempotency_key) DO NOTHING",
-        (
-            run.id,
-            run.workflow_id,
-            run.workflow_name,
-            run.workflow_version,
-            run.input,
-            run.correlation_id,
-            run.idempotency_key,
-            run.request_digest,
-            run.retry_of,
-            run.created_at,
-        ),
-    )
-    if inserted == 1:
-        return None
+def _existing_run(db: apsw.Connection, run: NewRun) -> ExistingRun:
     ((run_id, digest),) = rows(
         db,
         "SELECT id, request_digest FROM runs WHERE workflow_id = ? AND idempotency_key = ?",
@@ -86,14 +94,13 @@ def _insert_run(db: apsw.Connection, run: NewRun) -> ExistingRun | None:
 
 
 def write_transitions(db: apsw.Connection, transitions: Sequence[Transition]) -> set[RunId]:
-    moved: set[RunId] = set()
+    written = {run_id for (run_id,) in rows_many(db, _UPDATE_RUN, map(_run_row, transitions))}
     steps: list[tuple[Value, ...]] = []
     events: list[tuple[Value, ...]] = []
     applied: list[tuple[int]] = []
     for transition in transitions:
         run_id = transition.state.id
-        if not _update_run(db, transition):
-            moved.add(run_id)
+        if run_id not in written:
             continue
         steps.extend(_step_row(run_id, step) for step in transition.changed_steps)
         events.extend((run_id, event.seq, event.type, event.at, event.data) for event in transition.events)
@@ -103,31 +110,25 @@ def write_transitions(db: apsw.Connection, transitions: Sequence[Transition]) ->
     execute_many(db, "INSERT INTO events(run_id, seq, type, at, data) VALUES (?, ?, ?, ?, ?)", events)
     # The row stays, so that a duplicate finds it; what it said is in the state now.
     execute_many(db, "UPDATE inbox SET applied = 1, payload = x'' WHERE id = ?", applied)
-    return moved
+    return {transition.state.id for transition in transitions if transition.state.id not in written}
 
 
-def _update_run(db: apsw.Connection, transition: Transition) -> bool:
+def _run_row(transition: Transition) -> tuple[Value, ...]:
     state = transition.state
-    changed = execute(
-        db,
-        "UPDATE runs SET status = ?, version = ?, seq = ?, output = ?, error = ?, paused = ?, contexts = ?,"
-        " cancel_requested_at = ?, started_at = ?, finished_at = ? WHERE id = ? AND version = ?",
-        (
-            state.status,
-            state.version,
-            state.seq,
-            state.output,
-            _json(state.error),
-            state.paused,
-            encode(state.contexts) if state.contexts else None,
-            state.cancel_requested_at,
-            state.started_at,
-            state.finished_at,
-            state.id,
-            transition.expected_version,
-        ),
+    return (
+        state.status,
+        state.version,
+        state.seq,
+        state.output,
+        _json(state.error),
+        state.paused,
+        encode(state.contexts) if state.contexts else None,
+        state.cancel_requested_at,
+        state.started_at,
+        state.finished_at,
+        state.id,
+        transition.expected_version,
     )
-    return changed == 1
 
 
 def _write_timers(db: apsw.Connection, transition: Transition) -> None:

@@ -10,7 +10,7 @@ import msgspec
 from trunkline.clock import Instant
 from trunkline.messages import AgentTask
 from trunkline.stores.base import ClaimedTask, QueuedTask, ReclaimedTasks, StoppedTask, TaskAnswer, TaskKey
-from trunkline.stores.sqlite.driver import Row, execute, execute_many, first, rows
+from trunkline.stores.sqlite.driver import Row, execute, execute_many, first, rows, rows_many
 
 _tasks: msgspec.json.Decoder[AgentTask] = msgspec.json.Decoder(AgentTask)
 
@@ -139,13 +139,13 @@ def _stop(db: apsw.Connection, owner: str, key: TaskKey) -> StoppedTask | None:
 
 
 def write_answers(db: apsw.Connection, owner: str, answers: Sequence[TaskAnswer]) -> set[TaskKey]:
-    lost: set[TaskKey] = set()
-    for answer in answers:
-        changed = execute(
-            db,
-            "UPDATE tasks SET status = ?, poll_at = ?, polls = ?, deadline = ?, result = ?,"
-            " remote_task_id = coalesce(?, remote_task_id)"
-            " WHERE task_id = ? AND attempt = ? AND epoch = ? AND owner = ? AND status = 'claimed'",
+    written = rows_many(
+        db,
+        "UPDATE tasks SET status = ?, poll_at = ?, polls = ?, deadline = ?, result = ?,"
+        " remote_task_id = coalesce(?, remote_task_id)"
+        " WHERE task_id = ? AND attempt = ? AND epoch = ? AND owner = ? AND status = 'claimed'"
+        " RETURNING task_id, attempt",
+        (
             (
                 "done" if answer.poll_at is None else "remote",
                 answer.poll_at,
@@ -157,11 +157,12 @@ def write_answers(db: apsw.Connection, owner: str, answers: Sequence[TaskAnswer]
                 answer.key.attempt,
                 answer.epoch,
                 owner,
-            ),
-        )
-        if changed == 0:
-            lost.add(answer.key)
-    return lost
+            )
+            for answer in answers
+        ),
+    )
+    ours = {(task_id, attempt) for task_id, attempt in written}
+    return {answer.key for answer in answers if (answer.key.task_id, answer.key.attempt) not in ours}
 
 
 def reclaim_tasks(db: apsw.Connection, owner: str, now: Instant) -> ReclaimedTasks:
