@@ -97,7 +97,7 @@ async def open_embedded(
         registry = Registry(store, Vault(load_key(configured, settings.key_file)), directory)
         workflows = Workflows(store, directory)
 
-        commits = CommitLoop(store, clock)
+        commits = CommitLoop(store, clock, metrics)
         memory: MemoryBroker[Transaction] = MemoryBroker()
         broker = seams.broker(memory)
         partners = Partners(Dialects(transport, registry, clock), registry)

@@ -139,7 +139,7 @@ class AgentInvoker:
         if isinstance(partner, Partner) and claim.remote_task_id is not None:
             request = partner.adapter.encode_cancel(claim.task, claim.remote_task_id)
             if isinstance(request, AgentRequest):
-                await talk.exchange(partner, request, _CANCEL_SECONDS)
+                await talk.ask_to_stop(partner, request, _CANCEL_SECONDS)
         if not ended:
             return Finished(claim=claim, answer=None, result=None, exchanges=talk.exchanges)
         return _finished(claim, talk.exchanges, self._stop_result(claim))

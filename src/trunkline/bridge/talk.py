@@ -75,8 +75,45 @@ class Talk:
 
     async def exchange(self, partner: Partner, request: AgentRequest, seconds: float) -> Outcome:
         """Sends the request once; what the answer means, or why there is none."""
-        self._log.info(names.HTTP_CALL, protocol=partner.protocol)
         self._metrics.protocol_requests.labels(partner.protocol, partner.agent.name).inc()
+        answer, outcome = await self._send(partner, request, seconds)
+        match outcome:
+            case Succeeded():
+                self._log.info(
+                    names.OUTPUT_EXTRACTED,
+                    protocol=partner.protocol,
+                    output=_Cut(partner, outcome.output),
+                )
+                self._warn(partner, outcome.warnings)
+            case Failed():
+                self._warn(partner, outcome.warnings)
+                self._log.error(
+                    names.CALL_FAILED,
+                    protocol=partner.protocol,
+                    code=outcome.error.code,
+                    error=outcome.error.message,
+                    http_status=outcome.error.http_status,
+                    data=_Cut(partner, answer.body if answer is not None else b""),
+                )
+            case Interrupted() | Working():
+                pass
+        return outcome
+
+    async def ask_to_stop(self, partner: Partner, request: AgentRequest, seconds: float) -> None:
+        """Asks the agent to end its task; that the task has ended without success is what was asked for."""
+        _, outcome = await self._send(partner, request, seconds)
+        if isinstance(outcome, Failed) and outcome.error.code != "agent_task_failed":
+            self._log.warning(
+                names.CANCEL_NOT_CONFIRMED,
+                protocol=partner.protocol,
+                code=outcome.error.code,
+                error=outcome.error.message,
+            )
+
+    async def _send(
+        self, partner: Partner, request: AgentRequest, seconds: float
+    ) -> tuple[AgentAnswer | None, Outcome]:
+        self._log.info(names.HTTP_CALL, protocol=partner.protocol)
         headers = {**partner.headers, "X-Correlation-ID": self._task.correlation_id, **request.headers}
         sent = Sent("POST", partner.address, headers, request.body)
         started_at = self._clock.now()
@@ -86,15 +123,13 @@ class Talk:
         except TransportError as exc:
             self._record(partner, sent, exc.partial, started_at, started, error=exc.message)
             message = partner.redaction.text(exc.message)
-            self._log.error(names.CALL_FAILED, protocol=partner.protocol, code=exc.code, error=message)
             status = exc.partial.status if exc.partial is not None else None
-            return Failed(
-                error=StepError(code=exc.code, message=message, fix=fix_for(exc.code), http_status=status)
-            )
+            error = StepError(code=exc.code, message=message, fix=fix_for(exc.code), http_status=status)
+            return exc.partial, Failed(error=error)
         outcome = self._decode(partner, answer)
-        notes = () if not isinstance(outcome, Succeeded | Failed) else outcome.warnings
+        notes = outcome.warnings if isinstance(outcome, Succeeded | Failed) else ()
         self._record(partner, sent, answer, started_at, started, notes=notes)
-        return outcome
+        return answer, outcome
 
     def _decode(self, partner: Partner, answer: AgentAnswer) -> Outcome:
         self._log.debug(
@@ -112,26 +147,6 @@ class Talk:
         self._metrics.translation_seconds.labels(partner.protocol, "response").observe(
             perf_counter() - started
         )
-        match outcome:
-            case Succeeded():
-                self._log.info(
-                    names.OUTPUT_EXTRACTED,
-                    protocol=partner.protocol,
-                    output=_Cut(partner, outcome.output),
-                )
-                self._warn(partner, outcome.warnings)
-            case Failed():
-                self._warn(partner, outcome.warnings)
-                self._log.error(
-                    names.CALL_FAILED,
-                    protocol=partner.protocol,
-                    code=outcome.error.code,
-                    error=outcome.error.message,
-                    http_status=answer.status,
-                    data=_Cut(partner, answer.body),
-                )
-            case Interrupted() | Working():
-                pass
         return outcome
 
     def _warn(self, partner: Partner, warnings: tuple[str, ...]) -> None:

@@ -50,7 +50,7 @@ from trunkline.machine.state import RunState, StepState
 from trunkline.machine.steps import agent
 from trunkline.machine.turn import Turn
 from trunkline.messages import NO_OUTPUT, AgentResult, StepError, fix_for
-from trunkline.workflow import ExpressionError, Step
+from trunkline.workflow import ExpressionError, Step, format_duration
 
 # An agent that does not confirm a cancellation by then is left alone; the whole cancel ends within 10 s.
 CANCEL_PATIENCE = timedelta(seconds=8)
@@ -194,9 +194,12 @@ def _stop_steps(turn: Turn, reason: str, *, tell_agents: bool) -> None:
 
 
 def _pass_deadline(turn: Turn) -> None:
+    deadline = turn.state.workflow.deadline
+    if deadline is None:
+        return
     error = StepError(
         code="deadline_exceeded",
-        message=f"The run did not end within its deadline of {turn.state.workflow.deadline}.",
+        message=f"The run did not end within its deadline of {format_duration(deadline)}.",
         fix=fix_for("deadline_exceeded"),
     )
     _stop_steps(turn, "The workflow's deadline has passed.", tell_agents=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
+from time import perf_counter
 from typing import Protocol
 
 import structlog
@@ -19,6 +20,7 @@ from trunkline.clock import Clock, Instant, after
 from trunkline.errors import Unavailable
 from trunkline.stores.base import Store, Transaction
 from trunkline.telemetry import names
+from trunkline.telemetry.metrics import Metrics
 
 log = structlog.stdlib.get_logger()
 
@@ -48,8 +50,9 @@ class Part(Protocol):
 
 
 class CommitLoop:
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, metrics: Metrics) -> None:
         self._store = store
+        self._turn_seconds = metrics.turn_seconds
         self._clock = clock
         self._parts: Sequence[Part] = ()
         self._bell = asyncio.Event()
@@ -79,6 +82,7 @@ class CommitLoop:
             await self._nap()
 
     async def _turn(self) -> None:
+        started = perf_counter()
         try:
             async with self._store.transaction() as tx:
                 for part in self._parts:
@@ -97,6 +101,7 @@ class CommitLoop:
             self._bell.set()
         else:
             self.trouble = None
+            self._turn_seconds.observe(perf_counter() - started)
             for part in self._parts:
                 part.committed()
 

@@ -21,7 +21,7 @@ from cyclopts import Parameter
 from trunkline.cli.agent_secrets import resolve_references
 from trunkline.cli.client import Client
 from trunkline.cli.exit_codes import Exit
-from trunkline.cli.failures import ApiError, CliError
+from trunkline.cli.failures import ApiError, CliError, explained
 from trunkline.cli.inputs import read_bytes
 from trunkline.cli.options import HERE, Server
 from trunkline.cli.output import print_json, print_table, status_cell
@@ -55,12 +55,14 @@ def apply(
 
 def read_agents(file: str) -> list[JsonObject]:
     """The file's agents, each with a name; what else they have is the server's to judge."""
-    import yaml  # noqa: PLC0415  (only this command needs it)
+    # The workflows' own reader: YAML 1.1, which the library's loader reads, takes `on` for true.
+    from trunkline.workflow.parse import read_document  # noqa: PLC0415  (slow to import; only this command needs it)
 
-    try:
-        content = cast("Json", yaml.safe_load(read_bytes(file)))
-    except yaml.YAMLError as error:
-        raise _invalid(file, f"it is not YAML: {error}") from error
+    with explained(file):
+        document = read_document(read_bytes(file), file)
+    if document.problems:
+        raise _invalid(file, document.problems[0].message)
+    content = document.value
     listed = content.get("agents") if isinstance(content, dict) else None
     if not isinstance(listed, list):
         raise _invalid(file, "it has no list named agents")
