@@ -73,6 +73,7 @@ class _Step(msgspec.Struct):
     input: msgspec.Raw
     output: msgspec.Raw
     error: _Error | None
+    warnings: Sequence[str]
     waiting_for: _Waiting | None
     started_at: str | None
     finished_at: str | None
@@ -121,6 +122,7 @@ def _step(view: StepView) -> _Step:
         _payload(state.input),
         _payload(state.output),
         _error(state.error),
+        state.warnings,
         None if waiting is None else _Waiting(waiting.kind, waiting.text, _time(waiting.until)),
         _time(state.started_at),
         _time(state.finished_at),

@@ -171,10 +171,11 @@ def evolve(state: RunState, event: Event, at: Instant) -> StepState | None:  # n
             _move(state, step, "RUNNING", WaitingFor(kind="remote", text=_REMOTE_TEXT))
             _learn(state, step, protocol=protocol, context_id=context, remote_task_id=remote)
             return step
-        case StepCompleted(name, _, output, protocol, context, remote):
+        case StepCompleted(name, _, output, protocol, context, remote, warnings):
             step = step_of(state, name)
             step.output = output.text
             step.error = None
+            step.warnings = warnings
             _learn(state, step, protocol=protocol, context_id=context, remote_task_id=remote)
             _finish(state, step, "COMPLETED", at)
             return step

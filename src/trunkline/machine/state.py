@@ -56,6 +56,8 @@ class StepState(msgspec.Struct, kw_only=True):
     input: bytes | None = None
     output: bytes | None = None
     error: StepError | None = None
+    # What an operator should know though the call succeeded.
+    warnings: tuple[str, ...] = ()
     waiting_for: WaitingFor | None = None
     started_at: Instant | None = None
     finished_at: Instant | None = None

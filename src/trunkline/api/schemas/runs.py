@@ -47,6 +47,7 @@ class Step(Shape):
     input: JsonValue
     output: JsonValue
     error: StepFailure | None
+    warnings: list[str] = Field(description="What is odd about an answer that was taken all the same.")
     waiting_for: WaitingFor | None
     started_at: Time | None
     finished_at: Time | None

@@ -17,6 +17,7 @@ from trunkline.stores.sqlite.driver import Row, Value, execute_many, first, rows
 
 _errors: msgspec.json.Decoder[StepError] = msgspec.json.Decoder(StepError)
 _waits: msgspec.json.Decoder[WaitingFor] = msgspec.json.Decoder(WaitingFor)
+_warnings: msgspec.json.Decoder[tuple[str, ...]] = msgspec.json.Decoder(tuple[str, ...])
 _contexts: msgspec.json.Decoder[dict[str, str]] = msgspec.json.Decoder(dict[str, str])
 
 _RUN_COLUMNS = (
@@ -25,18 +26,19 @@ _RUN_COLUMNS = (
 )
 _STEP_COLUMNS = (
     "name, status, attempts, answered_failures, replies, protocol, context_id, remote_task_id, reply, input, output,"
-    " error, waiting_for, started_at, finished_at"
+    " error, warnings, waiting_for, started_at, finished_at"
 )
 
 _SELECT_RUNS = f"SELECT {_RUN_COLUMNS} FROM runs"  # noqa: S608 - constants of this module
 _SELECT_STEPS = f"SELECT {_STEP_COLUMNS} FROM steps WHERE run_id = ? ORDER BY rowid"  # noqa: S608 - as above
 _UPSERT_STEP = f"""
-    INSERT INTO steps(run_id, {_STEP_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO steps(run_id, {_STEP_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT(run_id, name) DO UPDATE SET
         status = excluded.status, attempts = excluded.attempts, answered_failures = excluded.answered_failures,
         replies = excluded.replies, protocol = excluded.protocol, context_id = excluded.context_id,
         remote_task_id = excluded.remote_task_id, reply = excluded.reply, input = excluded.input,
-        output = excluded.output, error = excluded.error, waiting_for = excluded.waiting_for,
+        output = excluded.output, error = excluded.error, warnings = excluded.warnings,
+        waiting_for = excluded.waiting_for,
         started_at = excluded.started_at, finished_at = excluded.finished_at
 """  # noqa: S608 - as above
 _UPDATE_RUN = """
@@ -166,6 +168,7 @@ def _step_row(run_id: RunId, step: StepState) -> tuple[Value, ...]:
         step.input,
         step.output,
         _json(step.error),
+        _json(step.warnings or None),
         _json(step.waiting_for),
         step.started_at,
         step.finished_at,
@@ -244,7 +247,7 @@ def _run_record(row: Row) -> RunRecord:
 def _step_state(row: Row) -> StepState:
     (
         name, status, attempts, answered_failures, replies, protocol, context_id, remote_task_id, reply, input_,
-        output, error, waiting_for, started_at, finished_at,
+        output, error, warnings, waiting_for, started_at, finished_at,
     ) = row  # fmt: skip
     return StepState(
         name=name,
@@ -259,6 +262,7 @@ def _step_state(row: Row) -> StepState:
         input=input_,
         output=output,
         error=None if error is None else _errors.decode(error),
+        warnings=() if warnings is None else _warnings.decode(warnings),
         waiting_for=None if waiting_for is None else _waits.decode(waiting_for),
         started_at=started_at,
         finished_at=finished_at,

@@ -127,6 +127,7 @@ def _create_steps() -> None:
         sa.Column("input", sa.LargeBinary()),
         sa.Column("output", sa.LargeBinary()),
         sa.Column("error", sa.LargeBinary()),
+        sa.Column("warnings", sa.LargeBinary()),
         sa.Column("waiting_for", sa.LargeBinary()),
         sa.Column("started_at", sa.BigInteger()),
         sa.Column("finished_at", sa.BigInteger()),
