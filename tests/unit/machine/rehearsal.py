@@ -64,6 +64,7 @@ class Rehearsal:
         # When each event was recorded.
         self.times: list[Instant] = []
         self.tasks: list[AgentTask] = []
+        self._latest: dict[str, AgentTask] = {}
         self.stops: list[StopTask] = []
         self.timers: dict[str, StartTimer] = {}
 
@@ -76,6 +77,7 @@ class Rehearsal:
             match effect:
                 case DispatchTask(task):
                     self.tasks.append(task)
+                    self._latest[task.step] = task
                 case StopTask():
                     self.stops.append(effect)
                 case StartTimer(key):
@@ -113,7 +115,7 @@ class Rehearsal:
 
     def task(self, step: str) -> AgentTask:
         """The step's latest call."""
-        return self.calls(step)[-1]
+        return self._latest[step]
 
     def calls(self, step: str) -> list[AgentTask]:
         return [task for task in self.tasks if task.step == step]

@@ -60,3 +60,18 @@ steps:
     play.succeed("a", context_id="of the run")
     play.succeed("b", context_id="of the step")
     assert play.task("c").context_id == "of the run"
+
+
+def test_each_agent_has_a_conversation_of_its_own() -> None:
+    play = Rehearsal("""
+name: w
+steps:
+  a: {agent: A}
+  b: {agent: B}
+  c: {agent: A, needs: [a, b]}
+  d: {agent: B, needs: [a, b]}
+""")
+    play.start()
+    play.succeed("a", context_id="with A")
+    play.succeed("b", context_id="with B")
+    assert (play.task("c").context_id, play.task("d").context_id) == ("with A", "with B")

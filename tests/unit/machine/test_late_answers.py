@@ -89,3 +89,11 @@ def test_an_answer_for_a_step_that_has_not_begun_changes_nothing() -> None:
     task = play.task("s")
     task.step = "t"
     assert play.answer(task, "success").events == []
+
+
+def test_a_second_answer_to_a_call_changes_nothing() -> None:
+    play = Rehearsal("{name: w, steps: {s: {agent: A}, t: {agent: A}}}")
+    play.start()
+    play.succeed("s", "first")
+    assert play.succeed("s", "second").events == []
+    assert play.step("s").output == b'"first"'

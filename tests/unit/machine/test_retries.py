@@ -167,3 +167,14 @@ def test_a_retry_timer_that_rings_twice_calls_once() -> None:
     play.take(item, item)
     play.take(item)
     assert len(play.calls("s")) == 2
+
+
+def test_a_retry_timer_of_an_earlier_attempt_does_not_shorten_the_wait_for_the_next() -> None:
+    play = Rehearsal(ONE)
+    play.start()
+    play.fail("s", "agent_timeout")
+    earlier = play.timers["retry/s/1"].item
+    play.pass_time(timedelta(seconds=1))
+    play.fail("s", "agent_timeout")
+    assert play.take(earlier).events == []
+    assert play.step("s").status == "WAITING"

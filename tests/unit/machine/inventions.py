@@ -1,0 +1,61 @@
+"""Workflows to try the machine on, made up by whoever picks: hypothesis or a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Literal, Protocol, TypeVar
+
+from trunkline.policies import RetryPolicy
+from trunkline.workflow import Goto, StepDefinition, Workflow, WorkflowDefinition, compile_workflow
+
+T = TypeVar("T")
+
+NAMES = "abcdef"
+
+
+class Pick(Protocol):
+    def __call__(self, options: Sequence[T], /) -> T: ...
+
+
+def invent_workflow(pick: Pick) -> Workflow:
+    count = pick((1, 2, 3, 4, 5, 6, 6, 6))
+    return compile_workflow(
+        WorkflowDefinition(
+            name="w",
+            steps={NAMES[index]: _invent_step(pick, index, count) for index in range(count)},
+            max_parallel=pick((None, 1, 2)),
+            deadline=pick((None, timedelta(minutes=5))),
+        )
+    )
+
+
+def _invent_step(pick: Pick, index: int, count: int) -> StepDefinition:
+    earlier = NAMES[:index]
+    needs = {pick(earlier) for _ in range(pick((0, 1, 1, 2)))} if earlier else set[str]()
+    # Weighted: a run that fails at once teaches little.
+    conditions = [None] * 12 + ["input.yes", "input.no", "input.missing"]
+    conditions += [f"steps.{name}.output.ok" for name in earlier]
+    inputs = ["${ input }"] * 8 + ["${ input.missing }", *(f"${{ steps.{name}.output }}" for name in earlier)]
+    after_failure: list[Literal["fail", "continue"] | Goto] = ["fail", "continue", "continue", "continue"]
+    after_failure += map(Goto, NAMES[index + 1 : count])
+    return StepDefinition(
+        name=NAMES[index],
+        agent=pick("AB"),
+        needs=tuple(sorted(needs)),
+        when=pick(conditions),
+        input=pick(inputs),
+        retry=pick((None, _invent_policy(pick))),
+        on_error=pick(after_failure),
+        delivery=pick(("at_least_once", "at_least_once", "at_most_once")),
+        context=pick(("run", "step", "none")),
+    )
+
+
+def _invent_policy(pick: Pick) -> RetryPolicy:
+    return RetryPolicy(
+        max_attempts=pick((1, 2, 3, 9)),
+        backoff=pick(("fixed", "linear", "exponential")),
+        jitter=pick((True, False)),
+        on=pick((("no_answer", "5xx"), ("any",), (), ("agent_task_failed", 503))),
+    )

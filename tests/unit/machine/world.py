@@ -1,0 +1,316 @@
+"""
+The world around one run, as hostile as it may be, and what must hold in it after every turn.
+
+It plays bridge, store and people: answers calls in any order, too late or twice, lets timers ring, restarts from what
+is stored, and lets people interfere at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+import msgspec
+from tests.unit.machine.rehearsal import Rehearsal, error, fresh_state
+
+from trunkline.jsontypes import Json
+from trunkline.machine.decide import CANCEL_TIMER, DEADLINE_TIMER
+from trunkline.machine.effects import DispatchTask, StopTask
+from trunkline.machine.events import StepOutcomeResolved, StepReplied, StepRetryScheduled, StepStarted
+from trunkline.machine.evolve import evolve, restore
+from trunkline.machine.inputs import (
+    CancelRequested,
+    Input,
+    OutcomeResolved,
+    PauseRequested,
+    ReplyGiven,
+    ResultArrived,
+    ResumeRequested,
+)
+from trunkline.machine.retry import was_sent
+from trunkline.machine.state import RunState, StepState
+from trunkline.machine.turn import Turn
+from trunkline.messages import AgentResult, AgentTask, Question, ReplyMessage, ResultStatus, StepError
+from trunkline.workflow import Workflow
+
+OUTPUTS = (b'{"ok":true}', b'{"ok":false}', b"null", b"not JSON")
+ERRORS = (
+    ("agent_timeout", None),
+    ("agent_unreachable", None),
+    ("agent_http_error", 503),
+    ("agent_task_failed", None),
+)
+INPUT: Json = {"yes": True, "no": False}
+
+Key = tuple[str, int]
+Possibility = Callable[[], Input | None]
+Kind = Literal["success", "answer", "timer", "wish", "pause", "late", "again", "restart", "end"]
+# How often each kind is tried, mixed so that neighbours differ.
+WEIGHTS: tuple[Kind, ...] = (
+    "answer", "timer", "wish", "timer", "answer", "wish", "timer", "answer", "success", "restart", "timer",
+    "answer", "wish", "answer", "timer", "success", "wish", "answer", "pause", "timer", "wish", "late",
+    "answer", "wish", "again", "answer", "timer", "pause", "answer", "timer", "wish", "answer", "end",
+)  # fmt: skip
+
+
+class World:
+    def __init__(self, workflow: Workflow) -> None:
+        self.play = Rehearsal(workflow, INPUT)
+        self.replayed = fresh_state(workflow, INPUT)
+        self.stored: dict[str, bytes] = {}
+        # Calls that have not ended, and all that ever were.
+        self.open: dict[Key, AgentTask] = {}
+        self.calls: dict[Key, AgentTask] = {}
+        self.stopped: set[Key] = set()
+        self.taken: list[Input] = []
+        self._seen: dict[str, str] = {}
+
+    # --- what can happen
+
+    def happen(self, number: int) -> Input | None:
+        """One of all that can happen next, by its number; what it has for the inbox, if anything."""
+        number, place = divmod(number, len(WEIGHTS))
+        kinds = self._possibilities()
+        # A kind that offers nothing at present leaves its place to the next.
+        order: list[Kind] = [*WEIGHTS[place:], *WEIGHTS[:place]]
+        options = next(kinds[kind] for kind in order if kinds[kind])
+        return options[number % len(options)]()
+
+    def _possibilities(self) -> dict[Kind, list[Possibility]]:
+        return {
+            "success": [lambda call=call: self._succeed(call, OUTPUTS[0]) for call in self.open.values()],
+            "answer": list(self._other_answers()),
+            "timer": [lambda key=key: self._ring(key) for key in self.play.timers if key != DEADLINE_TIMER],
+            "wish": list(self._wishes()),
+            "pause": [ResumeRequested if self.play.state.paused else PauseRequested],
+            "late": [
+                lambda call=call: self._succeed(call, OUTPUTS[0]) for call in list(self.calls.values())[-3:]
+            ],
+            "again": [lambda item=item: item for item in self.taken[-6:]],
+            "restart": [self._restart],
+            "end": [CancelRequested, lambda: self._ring(DEADLINE_TIMER)],
+        }
+
+    def help(self) -> Input:
+        """What brings the run nearer to its end: an answer, the next attempt, or what people owe it."""
+        state = self.play.state
+        if state.paused:
+            return ResumeRequested()
+        for call in self.open.values():
+            return self._succeed(call, OUTPUTS[0])
+        for key in self.play.timers:
+            if key.startswith("retry/"):
+                return self.play.timers.pop(key).item
+        for step in state.steps.values():
+            if step.status == "WAITING":
+                return ReplyGiven(step.name, ReplyMessage(text="Yes."))
+            if step.status == "OUTCOME_UNKNOWN":
+                return OutcomeResolved(step.name, "call_again")
+        raise AssertionError(f"Nobody can help a run that is {state.status}: {self.play.statuses}")
+
+    def _other_answers(self) -> Iterator[Callable[[], Input]]:
+        for key, call in list(self.open.items()):
+            for output in OUTPUTS[1:]:
+                yield lambda call=call, output=output: self._succeed(call, output)
+            for code, status in ERRORS:
+                yield lambda call=call, code=code, status=status: self._fail(call, code, status)
+            yield lambda call=call: self._result(call, "working", remote_task_id="r")
+            yield lambda call=call: self._ask(call)
+            if key in self.stopped:
+                yield lambda call=call: self._result(call, "cancelled")
+            if call.at_most_once:
+                yield lambda call=call: self._result(call, "unknown")
+
+    def _wishes(self) -> Iterator[Callable[[], Input]]:
+        for step in self.play.state.steps.values():
+            name = step.name
+            if step.status == "WAITING":
+                yield lambda name=name: ReplyGiven(name, ReplyMessage(text="Yes."))
+            if step.status == "OUTCOME_UNKNOWN":
+                yield lambda name=name: OutcomeResolved(name, "succeeded", msgspec.Raw(OUTPUTS[0]))
+                yield lambda name=name: OutcomeResolved(name, "failed")
+                yield lambda name=name: OutcomeResolved(name, "call_again")
+
+    def _succeed(self, call: AgentTask, output: bytes) -> Input:
+        return self._result(
+            call, "success", output=msgspec.Raw(output), context_id=f"context of {call.agent}"
+        )
+
+    def _fail(self, call: AgentTask, code: str, http_status: int | None) -> Input:
+        failure = error(code) if http_status is None else error(code, http_status=http_status)
+        return self._result(call, "error", failure=failure)
+
+    def _ask(self, call: AgentTask) -> Input:
+        question = Question(kind="input", text="Which?")
+        return self._result(call, "interrupted", question=question, remote_task_id="r", context_id="asked")
+
+    def _result(
+        self,
+        call: AgentTask,
+        status: ResultStatus,
+        *,
+        output: msgspec.Raw | None = None,
+        failure: StepError | None = None,
+        question: Question | None = None,
+        remote_task_id: str | None = None,
+        context_id: str | None = None,
+    ) -> Input:
+        if status != "working":
+            self.open.pop((call.task_id, call.attempt), None)
+        return ResultArrived(
+            AgentResult(
+                task_id=call.task_id,
+                run_id=call.run_id,
+                step=call.step,
+                attempt=call.attempt,
+                status=status,
+                at=self.play.now,
+                output=output or msgspec.Raw(b"null"),
+                error=failure,
+                question=question,
+                remote_task_id=remote_task_id,
+                context_id=context_id,
+            )
+        )
+
+    def _ring(self, key: str) -> Input | None:
+        timer = self.play.timers.pop(key, None)
+        if timer is None:
+            return None
+        self.play.now = max(self.play.now, timer.due)
+        return timer.item
+
+    def _restart(self) -> None:
+        """Forgets what is in memory and goes on from what is stored."""
+        self.play.state = self._restored()
+
+    # --- one turn, and what must hold after it
+
+    def turn(self, inputs: list[Input]) -> Turn:
+        was_final, was_paused = self.play.state.is_final, self.play.state.paused
+        turn = self.play.take(*inputs)
+        self.taken += inputs
+        if was_final:
+            assert (turn.events, turn.effects) == ([], []), "a final state was left"
+        if was_paused and turn.state.paused and not any(isinstance(i, ResumeRequested) for i in inputs):
+            assert not any(isinstance(event, StepStarted) for event in turn.events), "started while paused"
+        most = 4 * len(inputs) + 3 * len(turn.state.workflow.steps) + 4
+        assert len(turn.events) <= most, "one turn recorded too much"
+        self._perform(turn)
+        self._check_history(turn)
+        self._check_steps()
+        self._check_wake_reasons()
+        return turn
+
+    def _perform(self, turn: Turn) -> None:
+        for step in turn.changed.values():
+            self.stored[step.name] = msgspec.msgpack.encode(step)
+        for event in turn.events:
+            evolve(self.replayed, event, turn.now)
+        for effect in turn.effects:
+            if isinstance(effect, StopTask):
+                self.stopped.add((effect.task_id, effect.attempt))
+            elif isinstance(effect, DispatchTask):
+                task = effect.task
+                key = (task.task_id, task.attempt)
+                assert key not in self.calls, "a call was made twice"
+                busy = [
+                    k for k, call in self.open.items() if call.step == task.step and k not in self.stopped
+                ]
+                assert busy == [], "two calls in flight for one step"
+                self.open[key] = self.calls[key] = task
+
+    def _check_history(self, turn: Turn) -> None:
+        state = self.play.state
+        assert state.seq == len(self.play.events), "the numbers of the events have a gap"
+        self.replayed.version = state.version
+        assert normal(self.replayed) == normal(state), "replaying the events gives another state"
+        assert normal(self._restored()) == normal(state), "reading the rows gives another state"
+        for event in turn.events:
+            if isinstance(event, StepStarted):
+                self._check_start(event)
+
+    def _check_start(self, start: StepStarted) -> None:
+        """The rules of task ids, of attempts and of `at_most_once`, by what lies between two starts."""
+        history = self.play.events[: self.play.events.index(start)]
+        before = [event for event in history if getattr(event, "step", None) == start.step]
+        starts = [event for event in before if isinstance(event, StepStarted)]
+        if not starts:
+            assert (start.attempt, start.task_id.rpartition("/")[2]) == (1, "0")
+            return
+        between = before[before.index(starts[-1]) + 1 :]
+        replied = any(isinstance(event, StepReplied) for event in between)
+        retries = [event for event in between if isinstance(event, StepRetryScheduled)]
+        is_new = replied or any(retry.answered for retry in retries)
+        assert (start.task_id != starts[-1].task_id) == is_new, "the task id breaks the rule"
+        assert start.attempt == starts[-1].attempt + (not replied), "the attempts are miscounted"
+        if self.play.state.workflow.steps[start.step].definition.delivery == "at_most_once":
+            not_sent = any(not was_sent(retry.error) for retry in retries)
+            resolved = any(isinstance(event, StepOutcomeResolved) for event in between)
+            assert not_sent or resolved or replied, "an at_most_once step was called twice"
+
+    def _check_steps(self) -> None:
+        state = self.play.state
+        limit = state.workflow.max_parallel
+        assert limit is None or state.in_flight <= limit, "more steps in flight than max_parallel"
+        for name, status in self.play.statuses.items():
+            before = self._seen.get(name, "PENDING")
+            if before in {"COMPLETED", "FAILED", "SKIPPED", "CANCELLED"}:
+                assert status == before, "a step left its final state"
+            if status != "PENDING":
+                needs = state.workflow.steps[name].needs
+                kept_or_ready = all(self.play.step(need).is_final for need in needs)
+                assert kept_or_ready, "a step began before what it needs had ended"
+            self._seen[name] = status
+
+    def _check_wake_reasons(self) -> None:
+        state, timers = self.play.state, self.play.timers
+        if state.is_final:
+            assert timers == {}, "a finished run left a timer behind"
+            return
+        for step in state.steps.values():
+            key = (f"{state.id}/{step.name}/{step.answered_failures}", step.attempts)
+            if step.replies:
+                key = (f"{key[0]}.{step.replies}", step.attempts)
+            if step.status == "RUNNING":
+                assert key in self.open, "a step runs though no call is in flight"
+            if step.waiting_for is not None and step.waiting_for.kind == "retry":
+                assert f"retry/{step.name}/{step.attempts}" in timers, "a retry has no timer"
+        if state.status == "RUNNING":
+            assert state.in_flight or state.backing_off, "nothing will ever wake the run"
+        if state.status == "WAITING":
+            assert (state.in_flight, state.backing_off) == (0, 0), "the run waits though something goes on"
+            assert state.awaiting_person, "the run waits for nobody"
+        if state.cancel_requested_at is not None:
+            assert CANCEL_TIMER in timers, "a cancellation has no end"
+        if state.workflow.deadline is not None and state.status != "PENDING":
+            assert DEADLINE_TIMER in timers, "the deadline is forgotten"
+
+    def _restored(self) -> RunState:
+        state = msgspec.structs.replace(
+            fresh_state(self.play.state.workflow, INPUT),
+            **{field: getattr(self.play.state, field) for field in STORED_FIELDS},
+            contexts=dict(self.play.state.contexts),
+            unfinished=0,
+        )
+        steps = [msgspec.msgpack.decode(row, type=StepState) for row in self.stored.values()]
+        restore(state, steps)
+        return state
+
+
+STORED_FIELDS = (
+    "status", "version", "seq", "output", "error", "paused", "cancel_requested_at", "started_at", "finished_at",
+)  # fmt: skip
+COUNTERS = ("in_flight", "backing_off", "awaiting_person", "unfinished", "failure", "contexts")
+
+
+def normal(state: RunState) -> dict[str, object]:
+    """What two states must agree on: steps that nobody has touched may be there or not, and order is free."""
+    steps = {
+        name: step
+        for name, step in state.steps.items()
+        if step != StepState(name=name, remaining=len(state.workflow.steps[name].needs))
+    }
+    ready = {name for name in state.ready if name not in state.steps or state.steps[name].status == "PENDING"}
+    fields = {field: getattr(state, field) for field in (*STORED_FIELDS, *COUNTERS)}
+    return {**fields, "steps": steps, "ready": ready}
