@@ -1,0 +1,124 @@
+"""What was on the wire: complete, in order, without secrets, and as a command that can be run again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+
+import pytest
+
+from trunkline.bridge.exchanges import to_curl
+from trunkline.jsontypes import Json, JsonObject, decode
+from trunkline.testing import Call, RunningSystem, ScriptedAgent, jsonrpc_task, simple_success
+from trunkline.testing.agents import Hangup, Reply
+
+pytestmark = pytest.mark.anyio
+
+needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+
+
+def part(exchange: JsonObject, name: str) -> JsonObject:
+    value = exchange[name]
+    assert isinstance(value, dict)
+    return value
+
+
+async def test_every_exchange_of_every_attempt_is_kept_in_order(system: RunningSystem) -> None:
+    working = jsonrpc_task("", state="working")
+    script = (Reply(503, b"busy"), Hangup(), working, jsonrpc_task("done"))
+    async with ScriptedAgent(*script) as agent:
+        await system.register("Agent", agent.url, protocol="jsonrpc-2.0")
+        retry: JsonObject = {"max_attempts": 3, "backoff": "fixed", "first_delay": "10ms"}
+        steps: JsonObject = {"only": {"agent": "Agent", "retry": retry}}
+        await system.save({"name": "one", "steps": steps})
+        run = await system.run("one", {"text": "hi"})
+        items = await system.items(f"/runs/{run['id']}/wire?limit=3")
+    keys = {"step", "attempt", "started_at", "duration_ms", "request", "response", "error", "notes"}
+    assert [item.keys() for item in items] == [keys] * 4
+    assert [(item["step"], item["attempt"]) for item in items] == [("only", n) for n in (1, 2, 3, 3)]
+    assert [str(item["started_at"]) for item in items] == sorted(str(item["started_at"]) for item in items)
+    assert items[1]["response"] is None
+    assert items[1]["error"] == "The agent closed the connection unanswered."
+    for item, call in zip(items, agent.calls, strict=True):
+        request = part(item, "request")
+        assert request["method"] == "POST"
+        assert request["url"] == agent.url
+        assert decode(str(request["body"])) == call.body
+        assert part(request, "headers")["X-Correlation-ID"] == run["correlation_id"]
+        assert float(str(item["duration_ms"])) >= 0
+    assert part(items[0], "response")["status"] == 503
+    assert part(items[0], "response")["body"] == "busy"
+    assert part(part(items[3], "response"), "headers")["content-type"] == "application/json"
+
+
+async def test_the_wire_of_one_step_can_be_asked_for(system: RunningSystem) -> None:
+    async with ScriptedAgent(simple_success("ok")) as agent:
+        await system.register("Agent", agent.url, protocol="simple-a2a")
+        await system.save({"name": "two", "steps": {"a": {"agent": "Agent"}, "b": {"agent": "Agent"}}})
+        run = await system.run("two")
+        items = await system.items(f"/runs/{run['id']}/wire?step=b")
+    assert [item["step"] for item in items] == ["b"]
+
+
+def only_friends(call: Call) -> Json | Reply:
+    """Answers the same to the same, and nothing to strangers."""
+    if call.headers.get("Authorization") not in (None, "Bearer s3cret $x", "Basic YW5uOnBhc3M6d29yZA=="):
+        return Reply(401, b"who are you?")
+    return jsonrpc_task(f"{call.id} {call.message['parts']}")(call)
+
+
+@needs_curl
+@pytest.mark.parametrize(
+    ("auth", "variable"),
+    [
+        ({}, {}),
+        (
+            {"auth_type": "bearer", "auth_config": {"token": "s3cret $x"}},
+            {"TRUNKLINE_SECRET_IT_S_MINE": "s3cret $x"},
+        ),
+        (
+            {"auth_type": "basic", "auth_config": {"username": "ann", "password": "pass:word"}},
+            {"TRUNKLINE_SECRET_IT_S_MINE": "ann:pass:word"},
+        ),
+    ],
+    ids=["nobody", "bearer", "basic"],
+)
+async def test_a_copied_command_gets_the_same_answer(
+    system: RunningSystem, auth: dict[str, Json], variable: dict[str, str]
+) -> None:
+    async with ScriptedAgent(only_friends) as agent:
+        await system.register("It's mine", agent.url, protocol="jsonrpc-2.0", **auth)
+        await system.save({"name": "one", "steps": {"only": {"agent": "It's mine"}}})
+        run = await system.run("one", {"text": 'it\'s "$HOME" `id`\n\\ å\u0000'})
+        (exchange,) = await system.items(f"/runs/{run['id']}/wire")
+        shell = await asyncio.create_subprocess_exec(
+            "sh",
+            "-c",
+            to_curl(exchange),
+            stdout=asyncio.subprocess.PIPE,
+            env={"PATH": os.environ["PATH"], "NO_PROXY": "*", **variable},
+        )
+        printed, _ = await shell.communicate()
+    assert shell.returncode == 0
+    assert run["status"] == "COMPLETED"
+    assert decode(printed) == decode(str(part(exchange, "response")["body"]))
+    assert agent.calls[0].body == agent.calls[1].body
+
+
+async def test_a_long_request_is_cut_and_says_so(system: RunningSystem) -> None:
+    async with ScriptedAgent(simple_success("ok")) as agent:
+        await system.register("Agent", agent.url, protocol="simple-a2a")
+        await system.save({"name": "one", "steps": {"only": {"agent": "Agent"}}})
+        run = await system.run("one", {"text": "x" * 100_000})
+        (exchange,) = await system.items(f"/runs/{run['id']}/wire")
+    assert len(str(part(exchange, "request")["body"])) == 64 * 1024
+    assert "The request body is cut" in str(exchange["notes"])
+    assert to_curl(exchange).startswith("# The request body is cut")
+    assert agent.calls[0].body["input"] == {"text": "x" * 100_000}
+
+
+async def test_a_run_that_does_not_exist_has_no_wire(system: RunningSystem) -> None:
+    answer = await system.call("GET", "/runs/nothing/wire")
+    assert answer.status == 404
+    assert answer.headers["Content-Type"] == "application/problem+json"
