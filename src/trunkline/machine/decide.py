@@ -251,9 +251,8 @@ def _settle(turn: Turn) -> None:
     state = turn.state
     if state.paused or (state.status == "PENDING" and state.cancel_requested_at is None):
         return
-    if turn.is_ending:
-        if state.in_flight == 0:
-            _end(turn)
+    if turn.is_ending and state.in_flight == 0:
+        _end(turn)
     elif state.unfinished == 0:
         _complete(turn)
     elif state.in_flight == 0 and state.backing_off == 0 and state.awaiting_person:

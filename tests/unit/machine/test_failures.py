@@ -159,3 +159,20 @@ steps:
     assert (failure.code, play.calls("a")) == ("expression_failed", [])
     assert "has no key 'missing'" in failure.message
     assert play.statuses["b"] == "RUNNING"
+
+
+def test_a_waiting_run_that_fails_while_another_call_starts_does_not_wait_any_more() -> None:
+    play = Rehearsal("""
+name: w
+steps:
+  a: {agent: A}
+  b: {agent: B, needs: [a]}
+  c: {agent: C, needs: [a], input: "${ input.missing }"}
+""", {"there": 1})  # fmt: skip
+    play.start()
+    play.ask("a")
+    play.succeed("a")
+    assert play.statuses == {"a": "COMPLETED", "b": "RUNNING", "c": "FAILED"}
+    assert play.state.status == "RUNNING"
+    play.succeed("b")
+    assert play.state.status == "FAILED"
