@@ -12,9 +12,9 @@ import uvloop
 
 from bench.dialects import dialects
 from bench.doors import command, execute, start
-from bench.load import Order, give_order
+from bench.load import Order
 from bench.long_runs import long_runs, slow_disk
-from bench.processes import child, python
+from bench.ours import LOG, trunkline_up
 from bench.speed import speed
 from bench.stand import Stand, stand, sync_ms
 from bench.table import Row, show
@@ -46,15 +46,14 @@ async def _measure(names: list[str], options: argparse.Namespace) -> None:
     show(rows)
 
 
-def _profile(options: argparse.Namespace) -> None:
+async def _profile(options: argparse.Namespace) -> None:
     with stand(quick=options.quick, memory_runs=options.memory_runs) as place:
-        log = place.folder / "inprocess.log"
-        data = str(place.folder / "data")
-        with child(python("bench.inprocess", place.agent_url, data, "--sample"), log) as worker:
-            took = give_order(worker, Order(50, place.runs(_PROFILED_RUNS)))
-            worker.finish()
-        print(f"{took.per_second:.0f} workflows/s while sampled, without the API")
-        print("\n".join(line for line in log.read_text().splitlines() if not line.startswith("{")))
+        with trunkline_up(place.folder, sampled=True) as server:
+            await server.set_up(place.agent_url)
+            took = await server.measure(Order(50, place.runs(_PROFILED_RUNS)))
+        print(f"{took.per_second:.0f} workflows/s while sampled")
+        lines = (place.folder / LOG).read_text().splitlines()
+        print("\n".join(line for line in lines if not line.startswith("{")))
 
 
 def main() -> None:
@@ -69,7 +68,7 @@ def main() -> None:
     if options.memory_runs is None:
         options.memory_runs = 2_500 if options.quick else 10_000
     if options.profile:
-        _profile(options)
+        uvloop.run(_profile(options))
     else:
         uvloop.run(_measure(options.only or list(FIGURES), options))
 

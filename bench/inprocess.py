@@ -1,7 +1,7 @@
 """
 Trunkline without its API, in a worker process: what the API costs is the difference.
 
-    python -m bench.inprocess AGENT_URL DATA [--sync-delay SECONDS] [--sample]
+    python -m bench.inprocess AGENT_URL DATA [--sync-delay SECONDS]
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import uvloop
 
 from bench.job import AGENT, DEFINITION, RUN_INPUT, WORKFLOW
 from bench.load import take_orders
-from bench.sampler import sampling
 from trunkline.services.registry import AgentSpec
 from trunkline.services.runs import Runs
 from trunkline.settings import load_settings
@@ -55,7 +54,7 @@ async def _execute(runs: Runs, run_input: object) -> None:
         raise RuntimeError("The run did not end in 30 s.")
 
 
-async def _main(agent_url: str, data: Path, *, sample: bool) -> None:
+async def _main(agent_url: str, data: Path) -> None:
     async with open_embedded(load_settings({"data": data})) as system:
         services = system.services
         await services.registry.create(AgentSpec(name=AGENT, url=agent_url, protocol="jsonrpc-2.0"))
@@ -66,8 +65,7 @@ async def _main(agent_url: str, data: Path, *, sample: bool) -> None:
             # Decoded for each run, as the API does it.
             return lambda: _execute(services.runs, msgspec.json.decode(RUN_INPUT))
 
-        with sampling(enabled=sample):
-            await take_orders(slot)
+        await take_orders(slot)
 
 
 def main() -> None:
@@ -75,11 +73,10 @@ def main() -> None:
     parser.add_argument("agent_url")
     parser.add_argument("data", type=Path)
     parser.add_argument("--sync-delay", type=float, default=None)
-    parser.add_argument("--sample", action="store_true")
     options = parser.parse_args()
     disk = None if options.sync_delay is None else SlowDisk(options.sync_delay)
     configure_logs("info", "json")
-    uvloop.run(_main(options.agent_url, options.data, sample=options.sample))
+    uvloop.run(_main(options.agent_url, options.data))
     del disk
 
 

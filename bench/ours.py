@@ -13,8 +13,9 @@ import msgspec
 from bench.http1 import Connection, connect, request
 from bench.job import AGENT, DEFINITION, DOOR_DEFINITION, RUN_INPUT, WORKFLOW
 from bench.load import Order, Took, keep_busy
-from bench.processes import Child, child
+from bench.processes import Child, child, python
 
+LOG = "trunkline.log"
 PROGRAM = Path(sys.executable).with_name("trunkline")
 _WAL_HEADER = 32
 _FRAME_HEADER = 24
@@ -96,7 +97,12 @@ async def _call(connection: Connection, ready_request: bytes, check: Callable[[b
 
 
 @contextmanager
-def trunkline_up(folder: Path) -> Generator[Server]:
+def trunkline_up(folder: Path, *, sampled: bool = False) -> Generator[Server]:
     data = folder / "data"
-    with child([str(PROGRAM), "up", "--port", "0", "--data", str(data)], folder / "trunkline.log") as process:
+    command = (
+        python("bench.sampled_up", str(data))
+        if sampled
+        else [str(PROGRAM), "up", "--port", "0", "--data", str(data)]
+    )
+    with child(command, folder / LOG) as process:
         yield Server(process, data)

@@ -49,12 +49,6 @@ class Child:
         assert found is not None
         return int(found[1]) / 1024
 
-    def finish(self) -> None:
-        """Ends its stdin and waits until it is done."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait(60)
-
     def stop(self) -> None:
         self.process.terminate()
         try:

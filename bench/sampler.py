@@ -61,7 +61,13 @@ def _place(frame: FrameType) -> str:
 
 
 def _line(frame: FrameType) -> str:
-    return f"{_place(frame)}:{frame.f_lineno} {frame.f_code.co_name}"
+    """The line with the two that called it: much ends in a few small functions."""
+    places: list[str] = []
+    caller: FrameType | None = frame
+    while caller is not None and len(places) < 3:
+        places.append(f"{_place(caller)}:{caller.f_lineno}")
+        caller = caller.f_back
+    return " < ".join(places)
 
 
 def _function(frame: FrameType) -> str:
@@ -74,11 +80,8 @@ def _module(frame: FrameType) -> str:
 
 
 @contextmanager
-def sampling(*, enabled: bool) -> Generator[None]:
+def sampling() -> Generator[None]:
     """Samples while the block runs; prints what it has seen to stderr at its end."""
-    if not enabled:
-        yield
-        return
     samples = _Samples()
     signal.signal(signal.SIGPROF, samples.take)
     signal.setitimer(signal.ITIMER_PROF, _PERIOD, _PERIOD)
