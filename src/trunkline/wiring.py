@@ -38,6 +38,7 @@ from trunkline.executor.retention import Retention
 from trunkline.executor.states import RunStates
 from trunkline.executor.timers import Timers
 from trunkline.ids import new_id
+from trunkline.machine.state import RUN_STATUSES
 from trunkline.services.commits import CommitLoop
 from trunkline.services.directory import AgentDirectory
 from trunkline.services.intake import Intake
@@ -167,7 +168,9 @@ class _Rendering:
             "tasks_claimed": backlog.claimed_tasks,
             "tasks_remote": backlog.remote_tasks,
         }
-        self._metrics.show_backlog(backlog.runs_by_status, queues, backlog.without_wake_reason)
+        # A status that no run has is 0, not what it was when the last one had it.
+        runs = {status: backlog.runs_by_status.get(status, 0) for status in RUN_STATUSES}
+        self._metrics.show_backlog(runs, queues, backlog.without_wake_reason)
         return self._metrics.render()
 
 

@@ -13,6 +13,7 @@ from typing import Protocol
 import msgspec
 import structlog
 
+from trunkline.bridge.task_log import task_log
 from trunkline.messages import AgentResult, StepError, fix_for
 from trunkline.stores.base import ClaimedTask, ExchangeRecord, TaskAnswer, TaskKey
 from trunkline.telemetry import names
@@ -78,8 +79,8 @@ class Calls:
             if claim.key not in self._breaking_off:
                 raise
             finished = self._invoker.stopped(claim)
-        except Exception as exc:
-            log.exception(names.CALL_CRASHED, task_id=claim.key.task_id, run_id=claim.task.run_id)
+        except Exception as exc:  # noqa: BLE001 - it is logged, and the call has to end
+            task_log(claim.task).exception(names.CALL_CRASHED)
             message = f"Trunkline failed while calling the agent: {type(exc).__name__}"
             error = StepError(code="internal_error", message=message, fix=fix_for("internal_error"))
             finished = self._invoker.failed(claim, error)

@@ -14,6 +14,7 @@ import msgspec
 from trunkline.bridge.calls import Finished
 from trunkline.bridge.partners import Partner, Partners
 from trunkline.bridge.talk import Talk
+from trunkline.bridge.task_log import task_log
 from trunkline.bridge.transports.base import Transport
 from trunkline.clock import Clock, Instant, after, seconds_between
 from trunkline.messages import ERROR_CODES, AgentResult, StepError, fix_for
@@ -21,6 +22,7 @@ from trunkline.policies import RetryPolicy
 from trunkline.protocols import AgentRequest, Failed, Interrupted, Outcome, Succeeded, Working
 from trunkline.services.directory import AgentDirectory
 from trunkline.stores.base import ClaimedTask, ExchangeRecord, TaskAnswer
+from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 
 # A long task is asked soon at first, then ever more rarely.
@@ -149,6 +151,7 @@ class AgentInvoker:
 
     def failed(self, claim: ClaimedTask, error: StepError, retry: RetryPolicy | None = None) -> Finished:
         self._metrics.attempts.labels(error.code).inc()
+        task_log(claim.task).error(names.CALL_FAILED, code=error.code, error=error.message)
         result = AgentResult(**_ids(claim), status="error", at=self._clock.now(), error=error, retry=retry)
         return _finished(claim, [], result)
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from time import perf_counter
 
-import structlog
-
 from trunkline.bridge.echoes import without_echoes
 from trunkline.bridge.exchanges import Sent, encode_exchange, record
 from trunkline.bridge.partners import Partner
+from trunkline.bridge.task_log import task_log
 from trunkline.bridge.transports.base import Transport, TransportError
 from trunkline.clock import Clock, Instant
 from trunkline.ids import RunId
@@ -32,8 +31,6 @@ from trunkline.stores.base import ClaimedTask, ExchangeRecord
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 
-log = structlog.stdlib.get_logger()
-
 # The whole of a body is in the wire record.
 _LOGGED_BYTES = 4_096
 
@@ -45,15 +42,7 @@ class Talk:
         self._metrics = metrics
         self._task = claim.task
         self.exchanges: list[ExchangeRecord] = []
-        # On every line that is logged of this task.
-        self._log = log.bind(
-            run_id=claim.task.run_id,
-            task_id=claim.task.task_id,
-            step=claim.task.step,
-            attempt=claim.task.attempt,
-            agent_name=claim.task.agent,
-            correlation_id=claim.task.correlation_id,
-        )
+        self._log = task_log(claim.task)
 
     def encode(self, partner: Partner) -> AgentRequest | Outcome:
         """The task as a request."""
