@@ -1,0 +1,231 @@
+"""
+The agents of the crash tests: one HTTP server, one path for each kind of agent.
+
+They live in the test's own process, so they outlive every life, and note each call. They hold nothing against a
+second call: what they answer follows from the request alone, except for what the world outside would remember
+too (a question asked before, a task under way).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Literal, Self, TypeAlias, cast
+
+import msgspec
+from aiohttp import web
+
+from trunkline.jsontypes import Json, JsonObject, decode, encode
+
+CallKind: TypeAlias = Literal["send", "poll", "cancel"]
+Behaviour: TypeAlias = Callable[["Request"], Awaitable["JsonObject | web.Response | None"]]
+
+_KINDS: dict[Json, CallKind] = {"tasks/get": "poll", "tasks/cancel": "cancel"}
+
+
+class Call(msgspec.Struct, kw_only=True):
+    """One request that an agent got."""
+
+    agent: str
+    kind: CallKind
+    task_id: str
+    message_id: str | None
+    body: bytes
+    # The number of the life that sent it.
+    life: int
+
+
+class Request(msgspec.Struct, kw_only=True):
+    """A call, with what its agent needs to answer it."""
+
+    agent: str
+    call: Call
+    body: JsonObject
+    query: dict[str, str]
+
+    @property
+    def text(self) -> str:
+        """What the caller said, in either dialect."""
+        if "input" in self.body:
+            return str(cast("JsonObject", self.body["input"])["text"])
+        parts = cast("list[JsonObject]", self.message["parts"])
+        return str(parts[0]["text"])
+
+    @property
+    def message(self) -> JsonObject:
+        return cast("JsonObject", cast("JsonObject", self.body.get("params", {})).get("message", {}))
+
+    @property
+    def remote_task(self) -> str:
+        params = cast("JsonObject", self.body.get("params", {}))
+        return str(params.get("id") or self.message.get("taskId") or f"remote-{self.call.task_id}")
+
+
+class Agents:
+    """`life` is the number of the life that is under way; whoever starts one sets it."""
+
+    def __init__(self) -> None:
+        app = web.Application()
+        app.router.add_post("/{agent}", self._serve)
+        # A caller that goes away ends the work on its call.
+        self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
+        self._address = ""
+        self.life = 0
+        self.calls: list[Call] = []
+        # Told of each call before it is answered, and after.
+        self.on_received: Callable[[], None] = _nothing
+        self.on_answered: Callable[[], None] = _nothing
+        self._arrival = asyncio.Event()
+        self._polls: Counter[str] = Counter()
+        self._cut: set[str] = set()
+        self.cancelled: set[str] = set()
+        self.behaviours: dict[str, Behaviour] = {
+            "plain": self._plain,
+            "rpc": self._rpc,
+            "flaky": self._flaky,
+            "polled": self._polled,
+            "asking": self._asking,
+            "holding": self._holding,
+            "lasting": self._lasting,
+            "cutting": self._cutting,
+        }
+
+    async def __aenter__(self) -> Self:
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        host, port = self._runner.addresses[0][:2]
+        self._address = f"http://{host}:{port}"
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._runner.cleanup()
+
+    def url(self, agent: str, query: str = "") -> str:
+        return f"{self._address}/{agent}" + (f"?{query}" if query else "")
+
+    def forget(self) -> None:
+        """Before a new case."""
+        self.calls = []
+        self.life = 0
+        self.on_received = self.on_answered = _nothing
+
+    async def called_for(self, run_id: str) -> None:
+        """Returns when an agent has been called for this run."""
+        while not any(call.task_id.startswith(f"{run_id}/") for call in self.calls):
+            self._arrival.clear()
+            await self._arrival.wait()
+
+    async def left_alone(self) -> None:
+        """
+        Returns when nobody is connected any more: whatever comes from now on, a new life has sent.
+
+        Seen twice, with a turn of the loop between: a connection that was made but not yet taken is found too.
+        """
+        quiet = 0
+        while quiet < 2:
+            await asyncio.sleep(0.002)
+            server = self._runner.server
+            quiet = 0 if server is None or server.connections else quiet + 1
+
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
+        raw = await request.read()
+        body = cast("JsonObject", decode(raw))
+        agent = request.match_info["agent"]
+        message = cast("JsonObject", cast("JsonObject", body.get("params", {})).get("message", {}))
+        call = Call(
+            agent=agent,
+            kind=_KINDS.get(body.get("method"), "send"),
+            task_id=str(body.get("id", body.get("task_id"))),
+            message_id=cast("str | None", message.get("messageId")),
+            body=raw,
+            life=self.life,
+        )
+        self.calls.append(call)
+        self._arrival.set()
+        self.on_received()
+        understood = Request(agent=agent, call=call, body=body, query=dict(request.query))
+        if "ms" in request.query:
+            await asyncio.sleep(float(request.query["ms"]) / 1000)
+        answer = await self.behaviours[agent](understood)
+        if answer is None:
+            if request.transport is not None:
+                request.transport.abort()
+            return web.Response()
+        response = answer if isinstance(answer, web.Response) else web.Response(body=encode(answer))
+        await response.prepare(request)
+        await response.write_eof()
+        self.on_answered()
+        return response
+
+    async def _plain(self, request: Request) -> JsonObject:
+        return _simple(request, f"plain({request.text})")
+
+    async def _rpc(self, request: Request) -> JsonObject:
+        return _task(request, "completed", f"rpc({request.text})")
+
+    async def _flaky(self, request: Request) -> JsonObject | web.Response:
+        """Fails twice: the task's id counts the failures that were answered."""
+        failures = int(request.call.task_id.rpartition("/")[2])
+        if failures < 2:
+            return web.Response(status=503, text="busy")
+        return _task(request, "completed", f"flaky({request.text})")
+
+    async def _polled(self, request: Request) -> JsonObject:
+        """Takes the work, and is done when it is asked for the second time (`polls`)."""
+        if request.call.kind == "send":
+            return _task(request, "working", request.text)
+        self._polls[request.remote_task] += 1
+        if self._polls[request.remote_task] < int(request.query.get("polls", "2")):
+            return _task(request, "working", "not yet")
+        return _task(request, "completed", "polled")
+
+    async def _asking(self, request: Request) -> JsonObject:
+        if "taskId" not in request.message:
+            return _task(request, "input-required", "Which one?")
+        return _task(request, "completed", f"asked({request.text})")
+
+    async def _holding(self, request: Request) -> JsonObject:
+        """Answers when its caller has gone away: never."""
+        await asyncio.Event().wait()
+        return _simple(request, "held")
+
+    async def _lasting(self, request: Request) -> JsonObject:
+        """Works until it is told to stop."""
+        if request.call.kind == "cancel":
+            self.cancelled.add(request.call.task_id)
+        return _task(request, "canceled" if request.call.task_id in self.cancelled else "working", "lasting")
+
+    async def _cutting(self, request: Request) -> JsonObject | None:
+        """Loses the answer to the first call."""
+        if request.call.task_id not in self._cut:
+            self._cut.add(request.call.task_id)
+            return None
+        return _simple(request, f"cutting({request.text})")
+
+
+def _nothing() -> None:
+    """Nobody wants to know."""
+
+
+def _simple(request: Request, text: str) -> JsonObject:
+    return {"task_id": request.call.task_id, "status": "success", "output": {"text": text}, "error": None}
+
+
+def _task(request: Request, state: str, text: str) -> JsonObject:
+    parts: Json = [{"kind": "text", "text": text}]
+    status: JsonObject = {"state": state}
+    result: JsonObject = {
+        "kind": "task",
+        "id": request.remote_task,
+        "contextId": f"context-{request.call.task_id}",
+        "status": status,
+    }
+    if state == "completed":
+        result["artifacts"] = [{"artifactId": "answer", "parts": parts}]
+    else:
+        status["message"] = {"kind": "message", "role": "agent", "messageId": "m-1", "parts": parts}
+    return {"jsonrpc": "2.0", "id": request.call.task_id, "result": result}

@@ -1,0 +1,89 @@
+"""
+Starts lives of Trunkline, one after the other: it imports everything once and forks for each, so that a life
+begins within a tenth of a second.
+
+It reads an order a line from stdin and says on stdout:
+
+    pid 4711            a life has begun
+    ready http://…      it takes work
+    exit 137            it has ended; a negative number is the signal that ended it
+
+A life that is not ended by its fuse goes on until it is killed, or stopped with SIGTERM.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import signal
+import sys
+import traceback
+from pathlib import Path
+
+import msgspec
+import uvloop
+from tests.crash.points import Fuse, fused
+
+from trunkline.telemetry.logs import configure_logs
+from trunkline.testing import running_system
+
+_PR_SET_PDEATHSIG = 1
+
+
+class Order(msgspec.Struct):
+    data: str
+    point: str | None = None
+    occurrence: int = 0
+
+
+def main() -> None:
+    _die_with_parent()
+    # Whatever is printed goes to stderr: stdout is for the protocol alone.
+    voice = os.dup(1)
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        order = msgspec.json.decode(line, type=Order)
+        pid = os.fork()
+        if pid == 0:
+            _live(order, voice)
+        _, status = os.waitpid(pid, 0)
+        _say(voice, f"exit {os.waitstatus_to_exitcode(status)}")
+
+
+def _say(voice: int, words: str) -> None:
+    os.write(voice, f"{words}\n".encode())
+
+
+def _live(order: Order, voice: int) -> None:
+    _die_with_parent()
+    _say(voice, f"pid {os.getpid()}")
+    code = 1
+    try:
+        configure_logs("warning", "json")
+        uvloop.run(_run(order, voice))
+        code = 0
+    except Exception:  # noqa: BLE001 - the end of the process; its exit code and stderr tell
+        traceback.print_exc()
+    finally:
+        # Never back into the parent's loop.
+        os._exit(code)
+
+
+async def _run(order: Order, voice: int) -> None:
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    seams = fused(Fuse(order.point, order.occurrence))
+    async with running_system(Path(order.data), seams=seams) as system:
+        _say(voice, f"ready {system.url}")
+        await stop.wait()
+
+
+def _die_with_parent() -> None:
+    """A test run that is killed leaves no process behind."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""Speaks Trunkline's REST interface, and can tell a refusal from a life that has ended."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from typing import cast
+
+import aiohttp
+import msgspec
+
+from trunkline.jsontypes import Json, JsonObject, decode, encode
+
+
+class Gone(Exception):
+    """The process that was asked is not there, or went away before it had answered."""
+
+
+class Refused(Exception):
+    """The answer is an error."""
+
+    def __init__(self, status: int, body: str) -> None:
+        super().__init__(f"HTTP {status}: {body[:1000]}")
+        self.status = status
+
+
+class RunEvent(msgspec.Struct, frozen=True):
+    seq: int
+    type: str
+    data: JsonObject
+
+
+class Client:
+    def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
+        self.url = url
+        self._session = session
+
+    async def call(
+        self, method: str, path: str, body: Json | bytes = None, headers: Mapping[str, str] | None = None
+    ) -> JsonObject:
+        return cast("JsonObject", decode(await self.raw(method, f"/api/v1{path}", body, headers)))
+
+    async def raw(
+        self, method: str, path: str, body: Json | bytes = None, headers: Mapping[str, str] | None = None
+    ) -> bytes:
+        data = body if isinstance(body, bytes) else None if body is None else encode(body)
+        try:
+            async with self._session.request(method, self.url + path, data=data, headers=headers) as response:
+                content = await response.read()
+        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as exc:
+            raise Gone from exc
+        if response.status >= 400:
+            raise Refused(response.status, content.decode(errors="replace"))
+        return content
+
+    async def start(self, workflow: str, key: str) -> str:
+        """Starts the run that belongs to `key`, or finds it."""
+        headers = {"Idempotency-Key": key}
+        run = await self.call("POST", f"/workflows/{workflow}/execute", {"key": key}, headers)
+        return str(run["id"])
+
+    async def run(self, run_id: str) -> JsonObject:
+        return await self.call("GET", f"/runs/{run_id}")
+
+    async def wish(self, path: str, body: Json = None) -> None:
+        """Asks for something that may have been done already: a conflict says so."""
+        try:
+            await self.call("POST", path, {} if body is None else body)
+        except Refused as exc:
+            if exc.status != 409:
+                raise
+
+    async def follow(self, run_id: str) -> AsyncGenerator[RunEvent]:
+        """The run's events from the first to the final one, as they happen; `Gone` when the stream ends before."""
+        event = RunEvent(0, "", {})
+        try:
+            async with self._session.get(
+                f"{self.url}/api/v1/runs/{run_id}/events", headers={"Accept": "text/event-stream"}
+            ) as response:
+                async for line in response.content:
+                    if line.startswith(b"data: "):
+                        event = msgspec.json.decode(line[len(b"data: ") :], type=RunEvent)
+                        yield event
+        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as exc:
+            raise Gone from exc
+        if event.type not in FINAL_EVENTS:
+            raise Gone
+
+    async def pages(self, path: str) -> list[JsonObject]:
+        items: list[JsonObject] = []
+        cursor: Json = None
+        while True:
+            query = f"?limit=1000&cursor={cursor}" if cursor is not None else "?limit=1000"
+            page = await self.call("GET", path + query)
+            items += cast("list[JsonObject]", page["items"])
+            cursor = page["next_cursor"]
+            if cursor is None:
+                return items
+
+    async def gauge(self, name: str) -> dict[str, float]:
+        """The values of a metric by its labels as they are written."""
+        text = (await self.raw("GET", "/metrics")).decode()
+        values = (
+            line.removeprefix(name).rpartition(" ") for line in text.splitlines() if line.startswith(name)
+        )
+        return {labels: float(value) for labels, _, value in values}
+
+
+FINAL_EVENTS = {"RunCompleted": "COMPLETED", "RunFailed": "FAILED", "RunCancelled": "CANCELLED"}

@@ -1,0 +1,61 @@
+"""What the crash tests share: agents, a process that starts lives, and a data folder that has everything saved."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import aiohttp
+import pytest
+from tests.crash.agents import Agents
+from tests.crash.client import Client
+from tests.crash.lives import LifeStarter, starting_lives
+from tests.crash.workflows import AGENTS, KINDS
+
+
+@pytest.fixture(scope="session")
+async def session(anyio_backend: object) -> AsyncGenerator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+async def agents(anyio_backend: object) -> AsyncGenerator[Agents]:
+    async with Agents() as served:
+        yield served
+
+
+@pytest.fixture(scope="session")
+async def starter(
+    anyio_backend: object, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncGenerator[LifeStarter]:
+    async with starting_lives(tmp_path_factory.mktemp("lives") / "stderr") as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+async def template(
+    starter: LifeStarter,
+    agents: Agents,
+    session: aiohttp.ClientSession,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """A data folder with all agents and workflows in it, and no run."""
+    data = tmp_path_factory.mktemp("template") / "data"
+    life = await starter.start(data)
+    url = await life.ready
+    assert url is not None
+    await furnish(Client(session, url), agents)
+    os.kill(life.pid, signal.SIGTERM)
+    assert await life.ended == 0
+    return data
+
+
+async def furnish(client: Client, agents: Agents) -> None:
+    for name, protocol, query in AGENTS:
+        url = agents.url(name, query)
+        await client.call("POST", "/agents", {"name": name, "url": url, "protocol": protocol})
+    for kind in KINDS:
+        await client.call("POST", "/workflows", kind.definition)

@@ -1,0 +1,33 @@
+"""Asks a running Trunkline for its whole history, through the doors that anybody can use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from tests.crash.agents import Call
+from tests.crash.checker import Ending, History, RunHistory, Wanted
+from tests.crash.client import Client, RunEvent
+
+
+async def read_history(
+    client: Client, wanted: Sequence[Wanted], calls: Sequence[Call], lives: dict[int, Ending]
+) -> History:
+    runs: list[RunHistory] = []
+    for listed in await client.pages("/runs"):
+        path = f"/runs/{listed['id']}"
+        events = [msgspec.convert(event, RunEvent) for event in await client.pages(f"{path}/events")]
+        runs.append(
+            RunHistory(
+                run=await client.call("GET", path), events=events, wire=await client.pages(f"{path}/wire")
+            )
+        )
+    without_reason = await client.gauge("trunkline_rows_without_wake_reason")
+    return History(
+        wanted=list(wanted),
+        runs=runs,
+        calls=list(calls),
+        lives=dict(lives),
+        without_wake_reason=without_reason[""],
+        waiting=await client.gauge("trunkline_queue_depth"),
+    )

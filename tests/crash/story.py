@@ -1,0 +1,99 @@
+"""Runs from life to life: started, watched and steered by users who do not give up, until all are over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import aiohttp
+from tests.crash.agents import Agents
+from tests.crash.checker import Ending, Wanted, violations
+from tests.crash.client import Client, Gone
+from tests.crash.lives import Life, LifeStarter
+from tests.crash.points import AGENT_POINTS, KILLED
+from tests.crash.reading import read_history
+from tests.crash.workflows import Kind, Watched
+
+_SIGKILL = -9
+# Only a process that hangs takes so long to end.
+_AMPLE_SECONDS = 60
+
+
+class Story:
+    """One run of each kind that is given."""
+
+    def __init__(
+        self,
+        kinds: Sequence[Kind],
+        data: Path,
+        agents: Agents,
+        starter: LifeStarter,
+        session: aiohttp.ClientSession,
+    ) -> None:
+        self._runs = [(kind, kind.wanted(f"{kind.name}-{number}")) for number, kind in enumerate(kinds)]
+        self._data = data
+        self._agents = agents
+        self._starter = starter
+        self._session = session
+        self._endings: dict[int, Ending] = {}
+        agents.forget()
+
+    async def live(self, point: str | None = None, occurrence: int = 0) -> list[str] | None:
+        """One life. None: it was ended at the point. Otherwise every run is over, and this is what is wrong."""
+        self._agents.life += 1
+        life = await self._start(point, occurrence)
+        driving = asyncio.create_task(self._drive(life))
+        await asyncio.wait([driving, life.ended], return_when=asyncio.FIRST_COMPLETED)
+        if driving.done() and not isinstance(driving.exception(), Gone):
+            return driving.result()
+        driving.cancel()
+        await asyncio.gather(driving, return_exceptions=True)
+        async with asyncio.timeout(_AMPLE_SECONDS):
+            code = await life.ended
+        assert code in {KILLED, _SIGKILL}, f"the process ended by itself with {code}"
+        self._endings[self._agents.life] = "killed"
+        await self._agents.left_alone()
+        return None
+
+    async def _start(self, point: str | None, occurrence: int) -> Life:
+        if point not in AGENT_POINTS:
+            return await self._starter.start(self._data, point, occurrence)
+        life = await self._starter.start(self._data)
+        left = occurrence
+
+        def count() -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                life.kill()
+
+        if point == "agent.received":
+            self._agents.on_received = count
+        else:
+            self._agents.on_answered = count
+        return life
+
+    async def _drive(self, life: Life) -> list[str]:
+        url = await life.ready
+        if url is None:
+            raise Gone
+        client = Client(self._session, url)
+        gone = False
+        try:
+            async with asyncio.TaskGroup() as group:
+                for kind, want in self._runs:
+                    group.create_task(self._see_to_its_end(client, kind, want))
+        except* Gone:
+            gone = True
+        if gone:
+            raise Gone
+        wanted = [want for _, want in self._runs]
+        return violations(await read_history(client, wanted, self._agents.calls, self._endings))
+
+    async def _see_to_its_end(self, client: Client, kind: Kind, want: Wanted) -> None:
+        # In every life anew: whoever got no answer asks again.
+        want.run_id = await client.start(kind.name, want.key)
+        watched = Watched(client, self._agents, want)
+        async for event in client.follow(want.run_id):
+            await kind.react(watched, event)

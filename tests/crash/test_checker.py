@@ -1,0 +1,193 @@
+"""The checker finds what it is there to find: each history here is a good one with one thing made wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+
+import pytest
+from tests.crash.agents import Call, CallKind
+from tests.crash.checker import History, RunHistory, Wanted, violations
+from tests.crash.client import RunEvent
+
+from trunkline.jsontypes import Json, JsonObject, encode
+
+RUN = "run-1"
+TASK = f"{RUN}/pay/0"
+
+
+def _call(*, life: int, task_id: str = TASK, message_id: str = "m", kind: CallKind = "send") -> Call:
+    return Call(agent="payer", kind=kind, task_id=task_id, message_id=message_id, body=b"{}", life=life)
+
+
+def _exchange(task_id: str) -> JsonObject:
+    body = encode({"id": task_id, "method": "message/send"}).decode()
+    return {"request": {"body": body}, "response": {"status": 200}}
+
+
+def _events(*events: tuple[str, JsonObject]) -> list[RunEvent]:
+    return [RunEvent(seq, kind, data) for seq, (kind, data) in enumerate(events, 1)]
+
+
+def _good() -> History:
+    """One run of one step, whose agent was called again after a kill."""
+    run: JsonObject = {"id": RUN, "status": "COMPLETED", "input": {"key": "k"}, "output": "paid"}
+    events = _events(
+        ("RunStarted", {}),
+        ("StepStarted", {"step": "pay", "attempt": 1, "task_id": TASK}),
+        ("StepCompleted", {"step": "pay", "attempt": 1}),
+        ("RunCompleted", {}),
+    )
+    return History(
+        wanted=[Wanted(key="k", run_id=RUN, ends=[("COMPLETED", "paid")])],
+        runs=[RunHistory(run=run, events=events, wire=[_exchange(TASK)])],
+        calls=[_call(life=1), _call(life=2)],
+        lives={1: "killed"},
+    )
+
+
+def test_a_good_history_has_no_violation() -> None:
+    assert violations(_good()) == []
+
+
+def _lose_the_run(history: History) -> None:
+    history.runs, history.calls = [], []
+
+
+def _make_another_run(history: History) -> None:
+    twin = deepcopy(history.runs[0])
+    twin.run["id"] = "run-2"
+    twin.events[1].data["task_id"] = "run-2/pay/0"
+    history.runs.append(twin)
+    history.calls.append(_call(life=2, task_id="run-2/pay/0"))
+
+
+def _change_the_output(history: History) -> None:
+    history.runs[0].run["output"] = "nothing"
+
+
+def _leave_it_running(history: History) -> None:
+    history.runs[0].run["status"] = "RUNNING"
+    history.runs[0].events.pop()
+
+
+def _forget_a_wake_reason(history: History) -> None:
+    history.without_wake_reason = 1
+
+
+def _leave_a_task(history: History) -> None:
+    history.waiting = {"tasks_claimed": 1}
+
+
+def _skip_a_number(history: History) -> None:
+    del history.runs[0].events[1]
+
+
+def _complete_twice(history: History) -> None:
+    _insert(history, 3, "StepCompleted", {"step": "pay", "attempt": 1})
+
+
+def _go_on_after_the_end(history: History) -> None:
+    _insert(history, 4, "RunContinued", {})
+
+
+def _end_twice(history: History) -> None:
+    _insert(history, 4, "RunFailed", {})
+
+
+def _start_twice(history: History) -> None:
+    _insert(history, 2, "StepStarted", {"step": "pay", "attempt": 2, "task_id": TASK})
+
+
+def _call_twice_in_one_life(history: History) -> None:
+    history.calls.append(_call(life=2))
+
+
+def _stop_gracefully_before_the_second_call(history: History) -> None:
+    history.lives = {1: "stopped"}
+
+
+def _change_the_message_id(history: History) -> None:
+    history.calls[1].message_id = "another"
+
+
+def _change_the_body(history: History) -> None:
+    history.calls[1].body = b'{"more": 1}'
+
+
+def _change_the_task(history: History) -> None:
+    other = f"{RUN}/pay/1"
+    _insert(history, 2, "StepRetryScheduled", {"step": "pay", "attempt": 1, "answered": False})
+    _insert(history, 3, "StepStarted", {"step": "pay", "attempt": 2, "task_id": other})
+    history.calls[1].task_id = other
+
+
+def _call_with_an_unknown_task(history: History) -> None:
+    history.calls.append(_call(life=2, task_id=f"{RUN}/pay/7"))
+
+
+def _call_for_an_unknown_run(history: History) -> None:
+    history.calls.append(_call(life=2, task_id="run-7/pay/0"))
+
+
+def _complete_without_a_call(history: History) -> None:
+    history.calls = []
+
+
+def _take_two_answers(history: History) -> None:
+    history.runs[0].wire.append(_exchange(TASK))
+
+
+def _call_an_at_most_once_step_twice(history: History) -> None:
+    history.wanted[0].at_most_once = frozenset({"pay"})
+
+
+def _call_after_the_cancellation(history: History) -> None:
+    history.wanted[0].cancelled_in = 1
+
+
+def _cancel_without_telling(history: History) -> None:
+    _insert(history, 2, "StepWorking", {"step": "pay", "attempt": 1, "remote_task_id": "r"})
+    _insert(history, 3, "RunCancelRequested", {})
+
+
+def _insert(history: History, place: int, kind: str, data: dict[str, Json]) -> None:
+    """Puts an event in, and numbers the rest anew: nothing else is wrong."""
+    events = history.runs[0].events
+    events.insert(place, RunEvent(0, kind, data))
+    history.runs[0].events = [RunEvent(seq, event.type, event.data) for seq, event in enumerate(events, 1)]
+
+
+@pytest.mark.parametrize(
+    ("sabotage", "words"),
+    [
+        (_lose_the_run, "is lost"),
+        (_make_another_run, "2 runs instead of one"),
+        (_change_the_output, "with output 'nothing'"),
+        (_leave_it_running, "it is RUNNING"),
+        (_forget_a_wake_reason, "no reason to wake"),
+        (_leave_a_task, "1 wait in tasks_claimed"),
+        (_skip_a_number, "numbered [1, 3, 4]"),
+        (_complete_twice, "StepCompleted of step pay came after its StepCompleted"),
+        (_go_on_after_the_end, "RunContinued came after the end"),
+        (_end_twice, "its final events are"),
+        (_start_twice, "started 2 times with 0 causes"),
+        (_call_twice_in_one_life, "without a reason"),
+        (_stop_gracefully_before_the_second_call, "without a reason"),
+        (_change_the_message_id, "with the message ids"),
+        (_change_the_body, "different bodies"),
+        (_change_the_task, "though its message was to stay the same"),
+        (_call_with_an_unknown_task, "which no event names"),
+        (_call_for_an_unknown_run, "which does not exist"),
+        (_complete_without_a_call, "no agent saw"),
+        (_take_two_answers, "2 answers"),
+        (_call_an_at_most_once_step_twice, "may be called once"),
+        (_call_after_the_cancellation, "cancelled in life 1"),
+        (_cancel_without_telling, "never told"),
+    ],
+)
+def test_the_checker_finds(sabotage: Callable[[History], None], words: str) -> None:
+    history = _good()
+    sabotage(history)
+    found = violations(history)
+    assert any(words in violation for violation in found), found

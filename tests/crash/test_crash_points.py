@@ -1,0 +1,131 @@
+"""The process ends at every point where it can hurt, is started again, and nothing is lost, stuck or doubled."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from pathlib import Path
+
+import aiohttp
+import pytest
+from tests.crash.agents import Agents
+from tests.crash.client import Client
+from tests.crash.lives import LifeStarter
+from tests.crash.points import (
+    AGENT_POINTS,
+    EDGE_POINTS,
+    IN_TRANSACTION,
+    RECOVERY_POINTS,
+    STOP_POINTS,
+    TIMER_POINTS,
+)
+from tests.crash.story import Story
+from tests.crash.workflows import KINDS, Kind
+
+pytestmark = pytest.mark.anyio
+
+TellStory = Callable[[Sequence[Kind], str], Story]
+
+# What ends inside a transaction is as if it had not been; a few kinds prove that for every point.
+IN_DETAIL = {"sequence", "once", "asking", "cancel_remote"}
+TIMED = {"retry", "cutting"}
+STOPPED = {"cancel_call", "cancel_remote"}
+# An agent that never answers leaves no answer behind.
+NEVER_REACHED = {("cancel_call", point) for point in ("post.after", "agent.answered", "put_exchanges")}
+
+
+@pytest.fixture
+def story_of(
+    template: Path, tmp_path: Path, agents: Agents, starter: LifeStarter, session: aiohttp.ClientSession
+) -> TellStory:
+    def begin(kinds: Sequence[Kind], name: str) -> Story:
+        data = tmp_path / name
+        shutil.copytree(template, data)
+        return Story(kinds, data, agents, starter, session)
+
+    return begin
+
+
+def _kinds_and_points() -> Iterator[tuple[Kind, str]]:
+    for kind in KINDS:
+        inside = IN_TRANSACTION if kind.name in IN_DETAIL else ("write_transitions",)
+        yield from ((kind, point) for point in (*EDGE_POINTS, *AGENT_POINTS, *inside))
+        yield from ((kind, point) for point in TIMER_POINTS if kind.name in TIMED)
+        yield from ((kind, point) for point in STOP_POINTS if kind.name in STOPPED)
+
+
+@pytest.mark.parametrize(
+    ("kind", "point"),
+    [
+        pytest.param(kind, point, id=f"{kind.name}-{point}")
+        for kind, point in _kinds_and_points()
+        if (kind.name, point) not in NEVER_REACHED
+    ],
+)
+async def test_a_run_survives_the_end_of_the_process(
+    kind: Kind, point: str, story_of: TellStory, starter: LifeStarter
+) -> None:
+    for occurrence in count(1):
+        story = story_of([kind], f"{occurrence}")
+        found = await story.live(point, occurrence)
+        survived = found is not None
+        if found is None:
+            found = await story.live()
+        await starter.end()
+        assert found == [], f"ended at occurrence {occurrence} of {point}"
+        if survived:
+            assert occurrence > 1, f"{point} was never reached"
+            return
+
+
+@pytest.mark.parametrize("point", [*RECOVERY_POINTS, "commit.before", "commit.after"])
+@pytest.mark.parametrize("kind", [pytest.param(kind, id=kind.name) for kind in KINDS])
+async def test_a_run_survives_another_end_while_it_recovers(
+    kind: Kind, point: str, story_of: TellStory, starter: LifeStarter
+) -> None:
+    for occurrence in (1, 2):
+        story = story_of([kind], f"{occurrence}")
+        assert await story.live("agent.received", 1) is None
+        found = await story.live(point, occurrence)
+        if found is None:
+            found = await story.live()
+        await starter.end()
+        assert found == [], f"ended at {point}, occurrence {occurrence}, of the second life"
+
+
+@pytest.mark.parametrize("point", [*EDGE_POINTS, *AGENT_POINTS, "write_transitions", "claim_tasks"])
+async def test_many_runs_survive_together(point: str, story_of: TellStory, starter: LifeStarter) -> None:
+    # Every workflow three times in one process, so that commits carry parts of many runs.
+    for occurrence in (3, 6, 12, 24):
+        story = story_of(KINDS * 3, f"{occurrence}")
+        found = await story.live(point, occurrence)
+        if found is None:
+            found = await story.live()
+        await starter.end()
+        assert found == [], f"ended at {point}, occurrence {occurrence}"
+
+
+@pytest.mark.parametrize(
+    ("point", "exists"), [("insert_runs", False), ("commit.before", False), ("commit.after", True)]
+)
+async def test_a_run_that_nobody_was_told_of_is_there_whole_or_not_at_all(
+    point: str,
+    exists: bool,
+    story_of: TellStory,
+    tmp_path: Path,
+    starter: LifeStarter,
+    session: aiohttp.ClientSession,
+) -> None:
+    story = story_of([KINDS[0]], "data")
+    assert await story.live(point, 1) is None
+    life = await starter.start(tmp_path / "data")
+    url = await life.ready
+    assert url is not None
+    client = Client(session, url)
+
+    runs = await client.pages("/runs")
+    ends = [[event.type async for event in client.follow(str(run["id"]))][-1] for run in runs]
+
+    assert ends == (["RunCompleted"] if exists else [])
+    await starter.end()

@@ -1,0 +1,226 @@
+"""The workflows of the crash tests: how each is written, how it may end, and what its user does meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias, cast
+
+import msgspec
+from tests.crash.agents import Agents
+from tests.crash.checker import Wanted
+from tests.crash.client import Client, RunEvent
+
+from trunkline.jsontypes import Json, JsonObject
+
+# Name, dialect, and what is in the query of its address.
+AGENTS = (
+    ("plain", "simple-a2a", ""),
+    ("rpc", "jsonrpc-2.0", ""),
+    ("flaky", "jsonrpc-2.0", ""),
+    ("polled", "jsonrpc-2.0", "polls=1"),
+    ("asking", "jsonrpc-2.0", ""),
+    ("holding", "simple-a2a", ""),
+    ("lasting", "jsonrpc-2.0", ""),
+    ("cutting", "simple-a2a", ""),
+)
+
+RESOLVED = "a person says so"
+
+
+class Watched(msgspec.Struct, frozen=True):
+    """A run that somebody watches, and may do something about."""
+
+    client: Client
+    agents: Agents
+    want: Wanted
+
+    @property
+    def run_id(self) -> str:
+        assert self.want.run_id is not None, "it was started before it is watched"
+        return self.want.run_id
+
+
+Action: TypeAlias = Callable[[Watched, RunEvent], Awaitable[None]]
+
+
+class Kind(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of workflow. `react` is told every event, also those that an earlier life has seen."""
+
+    name: str
+    steps: str
+    output: str
+    react: Action
+    # For an input key: status and output.
+    ends: Callable[[str], list[tuple[str, Json]]]
+    at_most_once: frozenset[str] = frozenset()
+
+    @property
+    def definition(self) -> bytes:
+        return f"name: {self.name}\nsteps:\n{self.steps}\noutput: ${{ {self.output} }}\n".encode()
+
+    def wanted(self, key: str) -> Wanted:
+        return Wanted(key=key, ends=self.ends(key), at_most_once=self.at_most_once)
+
+
+async def _watch(watched: Watched, event: RunEvent) -> None:
+    """Nothing to do but wait."""
+
+
+async def _reply(watched: Watched, event: RunEvent) -> None:
+    if event.type == "RunWaiting" and (await _step(watched, "ask"))["status"] == "WAITING":
+        await watched.client.wish(f"/runs/{watched.run_id}/steps/ask/reply", {"text": "the blue one"})
+
+
+async def _resolve(watched: Watched, event: RunEvent) -> None:
+    if event.type == "RunWaiting":
+        body: Json = {"outcome": "succeeded", "output": {"text": RESOLVED}}
+        await watched.client.wish(f"/runs/{watched.run_id}/steps/pay/resolve", body)
+
+
+async def _cancel_call(watched: Watched, event: RunEvent) -> None:
+    if event.type == "StepStarted":
+        await watched.agents.called_for(watched.run_id)
+        await _cancel(watched)
+
+
+async def _cancel_remote(watched: Watched, event: RunEvent) -> None:
+    if event.type == "StepWorking":
+        await _cancel(watched)
+
+
+async def _cancel(watched: Watched) -> None:
+    if (await watched.client.run(watched.run_id)).get("cancel_requested_at") is None:
+        await watched.client.wish(f"/runs/{watched.run_id}/cancel")
+        watched.want.cancelled_in = watched.agents.life
+
+
+async def _step(watched: Watched, name: str) -> JsonObject:
+    run = await watched.client.run(watched.run_id)
+    return next(step for step in cast("list[JsonObject]", run["steps"]) if step["name"] == name)
+
+
+def _completed(text: str) -> Callable[[str], list[tuple[str, Json]]]:
+    return lambda key: [("COMPLETED", text.replace("KEY", key))]
+
+
+_SEQUENCE = """
+  first: {agent: plain, input: {text: "${ input.key }"}}
+  second: {agent: rpc, input: {text: "${ steps.first.output.text }"}}
+  third: {agent: plain, input: {text: "${ steps.second.output.text }"}}
+"""
+_FAN = """
+  split: {agent: plain, input: {text: "${ input.key }"}}
+  left: {agent: plain, input: {text: "${ steps.split.output.text }"}}
+  middle: {agent: rpc, input: {text: "${ steps.split.output.text }"}}
+  right: {agent: plain, input: {text: "${ steps.split.output.text }"}}
+  join:
+    agent: rpc
+    input: {text: "${ steps.left.output.text } ${ steps.middle.output.text } ${ steps.right.output.text }"}
+"""
+_RETRY = """
+  try:
+    agent: flaky
+    input: {text: "${ input.key }"}
+    retry: {max_attempts: 3, backoff: fixed, first_delay: 20ms}
+  after: {agent: plain, input: {text: "${ steps.try.output.text }"}}
+"""
+_POLLED = """
+  long: {agent: polled, input: {text: "${ input.key }"}}
+  after: {agent: plain, input: {text: "${ steps.long.output.text }"}}
+"""
+_ASKING = """
+  ask: {agent: asking, input: {text: "${ input.key }"}}
+  after: {agent: plain, input: {text: "${ steps.ask.output.text }"}}
+"""
+_ONCE = """
+  pay: {agent: plain, delivery: at_most_once, input: {text: "${ input.key }"}}
+  after: {agent: rpc, input: {text: "${ steps.pay.output.text }"}}
+"""
+_CUTTING = """
+  try:
+    agent: cutting
+    input: {text: "${ input.key }"}
+    retry: {max_attempts: 3, backoff: fixed, first_delay: 20ms}
+"""
+_HOLDING = """
+  hold: {agent: holding, input: {text: "${ input.key }"}}
+"""
+_LASTING = """
+  last: {agent: lasting, input: {text: "${ input.key }"}}
+"""
+
+
+def _once_ends(key: str) -> list[tuple[str, Json]]:
+    return [("COMPLETED", f"rpc(plain({key}))"), ("COMPLETED", f"rpc({RESOLVED})")]
+
+
+def _cancelled(key: str) -> list[tuple[str, Json]]:
+    return [("CANCELLED", None)]
+
+
+KINDS = (
+    Kind(
+        name="sequence",
+        steps=_SEQUENCE,
+        output="steps.third.output.text",
+        react=_watch,
+        ends=_completed("plain(rpc(plain(KEY)))"),
+    ),
+    Kind(
+        name="fan",
+        steps=_FAN,
+        output="steps.join.output.text",
+        react=_watch,
+        ends=_completed("rpc(plain(plain(KEY)) rpc(plain(KEY)) plain(plain(KEY)))"),
+    ),
+    Kind(
+        name="retry",
+        steps=_RETRY,
+        output="steps.after.output.text",
+        react=_watch,
+        ends=_completed("plain(flaky(KEY))"),
+    ),
+    Kind(
+        name="polled",
+        steps=_POLLED,
+        output="steps.after.output.text",
+        react=_watch,
+        ends=_completed("plain(polled)"),
+    ),
+    Kind(
+        name="asking",
+        steps=_ASKING,
+        output="steps.after.output.text",
+        react=_reply,
+        ends=_completed("plain(asked(the blue one))"),
+    ),
+    Kind(
+        name="once",
+        steps=_ONCE,
+        output="steps.after.output.text",
+        react=_resolve,
+        ends=_once_ends,
+        at_most_once=frozenset({"pay"}),
+    ),
+    Kind(
+        name="cutting",
+        steps=_CUTTING,
+        output="steps.try.output.text",
+        react=_watch,
+        ends=_completed("cutting(KEY)"),
+    ),
+    Kind(
+        name="cancel_call",
+        steps=_HOLDING,
+        output="steps.hold.output.text",
+        react=_cancel_call,
+        ends=_cancelled,
+    ),
+    Kind(
+        name="cancel_remote",
+        steps=_LASTING,
+        output="steps.last.output.text",
+        react=_cancel_remote,
+        ends=_cancelled,
+    ),
+)
