@@ -100,7 +100,9 @@ class Claims:
         results += [_ended(claim, "cancelled", tx.now) for claim in left.stopped if not claim.remote_task_id]
         if results:
             await self._broker.publish_results(tx, results)
-        self._stopped = [StoppedTask(claim=claim, was="remote") for claim in left.stopped if claim.remote_task_id]
+        self._stopped = [
+            StoppedTask(claim=claim, was="remote") for claim in left.stopped if claim.remote_task_id
+        ]
 
     def close(self) -> None:
         """Claims nothing more; what is under way goes on."""
