@@ -21,6 +21,5 @@ async def take_results(tx: Transaction, results: Sequence[AgentResult]) -> None:
 
 
 def _key(result: AgentResult) -> str:
-    # One end for each attempt at a task; news that the agent is working comes before it.
-    kind = "working" if result.status == "working" else "result"
-    return f"{kind}/{result.task_id.partition('/')[2]}/{result.attempt}"
+    # By status: an answer that was given up for lost may come after all, and it must not look like a repetition.
+    return f"{result.status}/{result.task_id.partition('/')[2]}/{result.attempt}"

@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 
+from trunkline.errors import Invalid, NotFound
 from trunkline.ids import RunId
 from trunkline.machine.evolve import restore
 from trunkline.machine.state import RunState, StepState
+from trunkline.messages import StepError
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import RunRecord, Transaction, WokenRun
+from trunkline.workflow import Workflow, WorkflowDefinition
 
 # A few thousand runs under way at a time; a run beyond is read from the store again.
 _MOST_KEPT = 2_000
@@ -43,9 +46,15 @@ class RunStates:
         return states
 
     async def _build(self, record: RunRecord, steps: list[StepState]) -> RunState:
+        failure: StepError | None = None
+        try:
+            workflow = await self._workflows.compiled(record.workflow_id, record.workflow_version)
+        except (Invalid, NotFound) as exc:
+            # Saved by a version of the program that was less strict, perhaps: this run ends, all others go on.
+            workflow, steps, failure = _nothing(record.workflow_name), [], _unusable(exc)
         state = RunState(
             id=record.id,
-            workflow=await self._workflows.compiled(record.workflow_id, record.workflow_version),
+            workflow=workflow,
             correlation_id=record.correlation_id,
             input=record.input,
             created_at=record.created_at,
@@ -59,6 +68,7 @@ class RunStates:
             started_at=record.started_at,
             finished_at=record.finished_at,
             contexts=record.contexts,
+            failure=failure,
         )
         restore(state, steps)
         return state
@@ -69,3 +79,15 @@ class RunStates:
         self._kept[state.id] = state
         if len(self._kept) > self._most_kept:
             self._kept.popitem(last=False)
+
+
+def _nothing(name: str) -> Workflow:
+    return Workflow(WorkflowDefinition(name=name, steps={}), {}, None, None)
+
+
+def _unusable(exc: Invalid | NotFound) -> StepError:
+    return StepError(
+        code="internal_error",
+        message=f"The run's workflow cannot be used any more: {exc}",
+        fix="Correct the workflow, save it, and start a new run.",
+    )

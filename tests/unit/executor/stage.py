@@ -1,0 +1,124 @@
+"""An executor on a real store, without a bridge: tasks that it publishes are kept, answers are put in by hand."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+
+from trunkline.brokers.base import TaskMessage
+from trunkline.brokers.memory import MemoryBroker
+from trunkline.executor.driver import Driver
+from trunkline.executor.inbox import take_results
+from trunkline.executor.states import RunStates
+from trunkline.executor.timers import Timers
+from trunkline.ids import RunId
+from trunkline.jsontypes import Json, encode
+from trunkline.machine.inputs import Input, RunRequested, encode_input
+from trunkline.machine.state import StepState
+from trunkline.messages import AgentResult, AgentTask, ResultStatus, StepError
+from trunkline.services.directory import AgentDirectory
+from trunkline.services.watch import Watchers
+from trunkline.services.workflows import Workflows
+from trunkline.stores.base import InboxItem, NewRun, RunRecord, Store, Transaction, WorkflowVersion
+from trunkline.stores.sqlite import open_sqlite
+from trunkline.telemetry.metrics import Metrics
+from trunkline.testing import FakeClock
+
+
+class Stage:
+    def __init__(self, store: Store, clock: FakeClock) -> None:
+        self.store = store
+        self.clock = clock
+        self.published: list[TaskMessage] = []
+        self.workflows = Workflows(store, AgentDirectory(store, clock))
+        self.watchers = Watchers()
+        self.timers = Timers()
+        self.driver = self.another_driver()
+        self._runs = 0
+
+    def another_driver(self) -> Driver:
+        """As a process of its own would have: nothing of what this one keeps in memory."""
+        broker: MemoryBroker[Transaction] = MemoryBroker()
+        broker.deliver_tasks_to(self._take_tasks)
+        return Driver(broker, RunStates(self.workflows), self.timers, self.watchers, Metrics())
+
+    async def _take_tasks(self, tx: Transaction, messages: Sequence[TaskMessage]) -> None:
+        self.published += messages
+
+    async def start(self, workflow: str, run_input: Json = None) -> RunId:
+        """Saves the workflow, starts a run of it, and takes its first turn."""
+        run_id = await self.accept((await self.workflows.save(workflow.encode())).version, run_input)
+        await self.turn()
+        return run_id
+
+    async def accept(self, version: WorkflowVersion, run_input: Json = None) -> RunId:
+        self._runs += 1
+        run_id = RunId(f"018f0000-0000-7000-8000-{self._runs:012}")
+        run = NewRun(
+            id=run_id,
+            workflow_id=version.workflow_id,
+            workflow_name=version.name,
+            workflow_version=version.version,
+            input=encode(run_input),
+            correlation_id=f"c-{self._runs}",
+            created_at=self.clock.now(),
+        )
+        async with self.store.transaction() as tx:
+            await tx.insert_runs([run])
+        await self.put(run_id, "start", RunRequested())
+        return run_id
+
+    async def put(self, run_id: RunId, key: str, item: Input | bytes) -> None:
+        payload = item if isinstance(item, bytes) else encode_input(item)
+        async with self.store.transaction() as tx:
+            await tx.put_inbox([InboxItem(run_id, key, payload)])
+
+    async def answer(
+        self, task: AgentTask, status: ResultStatus, *, output: Json = None, error: StepError | None = None
+    ) -> None:
+        result = AgentResult(
+            task_id=task.task_id,
+            run_id=task.run_id,
+            step=task.step,
+            attempt=task.attempt,
+            status=status,
+            at=self.clock.now(),
+            output=msgspec.Raw(encode(output)),
+            error=error,
+        )
+        async with self.store.transaction() as tx:
+            await take_results(tx, [result])
+
+    async def turn(self, driver: Driver | None = None) -> None:
+        """One turn of the commit loop."""
+        driver = driver or self.driver
+        async with self.store.transaction() as tx:
+            await self.timers.work(tx)
+            await driver.work(tx)
+        self.timers.committed()
+        driver.committed()
+
+    def task(self, step: str) -> AgentTask:
+        """The step's latest call."""
+        return [task for task in self.published if isinstance(task, AgentTask) and task.step == step][-1]
+
+    async def run(self, run_id: RunId) -> tuple[RunRecord, dict[str, StepState]]:
+        found = await self.store.run(run_id)
+        assert found is not None
+        record, steps = found
+        return record, {step.name: step for step in steps}
+
+    async def history(self, run_id: RunId) -> list[str]:
+        events = await self.store.events(run_id, after=0, limit=1_000)
+        assert [event.seq for event in events] == list(range(1, len(events) + 1))
+        return [event.type for event in events]
+
+
+@asynccontextmanager
+async def open_stage(folder: Path) -> AsyncGenerator[Stage]:
+    clock = FakeClock()
+    async with open_sqlite(folder / "trunkline.db", clock=clock) as store:
+        yield Stage(store, clock)

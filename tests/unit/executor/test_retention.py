@@ -1,0 +1,49 @@
+"""Finished runs go when they are old enough."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from tests.unit.executor.stage import Stage
+
+from trunkline.executor.retention import Retention
+
+pytestmark = pytest.mark.anyio
+
+ONE = "{name: w, steps: {a: {agent: A}}}"
+
+
+async def finished(stage: Stage) -> None:
+    await stage.start(ONE)
+    await stage.answer(stage.task("a"), "success")
+    await stage.turn()
+
+
+async def sweep_down_to(stage: Stage, runs: int, keep: timedelta) -> None:
+    stopping = asyncio.Event()
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        group.create_task(Retention(stage.store, keep).run(stopping))
+        while len(await stage.store.runs(limit=1_000)) > runs:
+            # The next turn at the writer is the sweeper's.
+            async with stage.store.transaction():
+                await asyncio.sleep(0)
+        stopping.set()
+
+
+async def test_runs_that_ended_long_ago_are_deleted_and_all_others_stay(stage: Stage) -> None:
+    for _ in range(120):
+        await finished(stage)
+    stage.clock.advance(timedelta(days=2))
+    await finished(stage)
+    await stage.start(ONE)
+    await sweep_down_to(stage, 2, timedelta(days=1))
+    assert (await stage.store.backlog()).runs_by_status == {"COMPLETED": 1, "RUNNING": 1}
+
+
+async def test_a_period_of_zero_keeps_everything(stage: Stage) -> None:
+    await finished(stage)
+    stage.clock.advance(timedelta(days=1_000))
+    await Retention(stage.store, timedelta(0)).run(asyncio.Event())
+    assert (await stage.store.backlog()).runs_by_status == {"COMPLETED": 1}
