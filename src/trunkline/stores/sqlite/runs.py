@@ -86,6 +86,23 @@ def insert_runs(db: apsw.Connection, runs: Sequence[NewRun]) -> list[ExistingRun
     return [None if run.id in inserted else _existing_run(db, run) for run in runs]
 
 
+def record_of(run: NewRun) -> RunRecord:
+    """A run as `insert_runs` has written it."""
+    return RunRecord(
+        id=run.id,
+        workflow_id=run.workflow_id,
+        workflow_name=run.workflow_name,
+        workflow_version=run.workflow_version,
+        status="PENDING",
+        version=0,
+        seq=0,
+        input=run.input,
+        correlation_id=run.correlation_id,
+        created_at=run.created_at,
+        retry_of=run.retry_of,
+    )
+
+
 def _existing_run(db: apsw.Connection, run: NewRun) -> ExistingRun:
     ((run_id, digest),) = rows(
         db,

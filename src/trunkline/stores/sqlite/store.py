@@ -41,6 +41,7 @@ from trunkline.stores.sqlite import agents, backlog, history, inbox, runs, tasks
 from trunkline.stores.sqlite.connection import check_library, connect, make_folder, owned, translated_errors
 from trunkline.stores.sqlite.driver import execute, first
 from trunkline.stores.sqlite.migrate import upgrade
+from trunkline.stores.sqlite.recent import Changes, Recent
 
 
 class SqliteTransaction:
@@ -49,6 +50,9 @@ class SqliteTransaction:
     def __init__(self, db: apsw.Connection, now: Instant) -> None:
         self._db = db
         self.now = now
+        self.changes = Changes()
+        # Those of this transaction that have not moved yet: what they are is known without reading.
+        self._new_runs: dict[RunId, NewRun] = {}
 
     async def insert_agent(self, agent: Agent) -> None:
         agents.insert_agent(self._db, agent)
@@ -60,13 +64,18 @@ class SqliteTransaction:
         return agents.delete_agent(self._db, agent_id)
 
     async def insert_workflow_version(self, version: WorkflowVersion) -> None:
+        self.changes.workflows = True
         workflows.insert_workflow_version(self._db, version)
 
     async def latest_workflow_version(self, name: str) -> WorkflowVersion | None:
         return workflows.latest_workflow_version(self._db, name)
 
     async def insert_runs(self, new_runs: Sequence[NewRun]) -> list[ExistingRun | None]:
-        return runs.insert_runs(self._db, new_runs)
+        found = runs.insert_runs(self._db, new_runs)
+        for run, existing in zip(new_runs, found, strict=True):
+            if existing is None:
+                self._new_runs[run.id] = run
+        return found
 
     async def put_inbox(self, items: Sequence[InboxItem]) -> None:
         inbox.put_inbox(self._db, items)
@@ -75,10 +84,18 @@ class SqliteTransaction:
         return inbox.claim_woken_runs(self._db, limit)
 
     async def load_runs(self, run_ids: Sequence[RunId]) -> list[tuple[RunRecord, list[StepState]]]:
-        return runs.load_runs(self._db, run_ids)
+        new = [runs.record_of(self._new_runs[run_id]) for run_id in run_ids if run_id in self._new_runs]
+        old = [run_id for run_id in run_ids if run_id not in self._new_runs]
+        return [*((record, []) for record in new), *runs.load_runs(self._db, old)]
 
     async def write_transitions(self, transitions: Sequence[Transition]) -> set[RunId]:
-        return runs.write_transitions(self._db, transitions)
+        moved = runs.write_transitions(self._db, transitions)
+        for transition in transitions:
+            state = transition.state
+            if state.id not in moved:
+                self.changes.statuses[state.id] = (state.status, state.seq)
+                self._new_runs.pop(state.id, None)
+        return moved
 
     async def take_due_timers(self, limit: int) -> int:
         return inbox.take_due_timers(self._db, self.now, limit)
@@ -108,7 +125,9 @@ class SqliteTransaction:
         history.put_exchanges(self._db, exchanges)
 
     async def delete_finished_runs(self, before: Instant, limit: int) -> int:
-        return runs.delete_finished_runs(self._db, before, limit)
+        deleted = runs.delete_finished_runs(self._db, before, limit)
+        self.changes.deletions = deleted > 0
+        return deleted
 
 
 class SqliteStore:
@@ -120,20 +139,22 @@ class SqliteStore:
         self._turn = asyncio.Lock()
         self._committer = ThreadPoolExecutor(1, thread_name_prefix="sqlite-commit")
         self._counting = asyncio.Lock()
+        self._recent = Recent()
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[SqliteTransaction]:
         async with self._turn:
             with translated_errors():
                 execute(self._writer, "BEGIN IMMEDIATE")
+                tx = SqliteTransaction(self._writer, self._clock.now())
                 try:
-                    yield SqliteTransaction(self._writer, self._clock.now())
+                    yield tx
                 except BaseException:
                     self._roll_back()
                     raise
-                await self._commit()
+                await self._commit(tx.changes)
 
-    async def _commit(self) -> None:
+    async def _commit(self, changes: Changes) -> None:
         # Whatever happens to the caller, the writer is not given to the next one before the disk has answered.
         loop = asyncio.get_running_loop()
         commit = loop.run_in_executor(self._committer, execute, self._writer, "COMMIT")
@@ -150,6 +171,7 @@ class SqliteStore:
         except BaseException:
             self._roll_back()
             raise
+        self._recent.take(changes)
         if cancelled is not None:
             raise cancelled
 
@@ -167,7 +189,13 @@ class SqliteStore:
         return agents.agents(self._reader, limit=limit, after=after, protocol=protocol)
 
     async def workflow(self, name_or_id: str, version: int | None = None) -> WorkflowVersion | None:
-        return workflows.workflow(self._reader, name_or_id, version)
+        known = self._recent.workflows.get((name_or_id, version))
+        if known is not None:
+            return known
+        found = workflows.workflow(self._reader, name_or_id, version)
+        if found is not None:
+            self._recent.workflows.put((name_or_id, version), found)
+        return found
 
     async def workflows(self, *, limit: int, after: str | None = None) -> list[WorkflowVersion]:
         return workflows.workflows(self._reader, limit=limit, after=after)
@@ -187,7 +215,7 @@ class SqliteStore:
         return found[0] if found else None
 
     async def run_status(self, run_id: RunId) -> tuple[RunStatus, int] | None:
-        return runs.run_status(self._reader, run_id)
+        return self._recent.statuses.get(run_id) or runs.run_status(self._reader, run_id)
 
     async def runs(
         self,
