@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 
 import aiohttp
@@ -12,7 +12,7 @@ import pytest
 from tests.crash.agents import Agents
 from tests.crash.client import Client
 from tests.crash.lives import LifeStarter, starting_lives
-from tests.crash.workflows import AGENTS, KINDS
+from tests.crash.workflows import AGENT_QUERIES, AGENTS, KINDS
 
 
 @pytest.fixture(scope="session")
@@ -53,9 +53,10 @@ async def template(
     return data
 
 
-async def furnish(client: Client, agents: Agents) -> None:
-    for name, protocol, query in AGENTS:
-        url = agents.url(name, query)
+async def furnish(client: Client, agents: Agents, queries: Mapping[str, str] = AGENT_QUERIES) -> None:
+    """Registers every agent and saves every workflow; a query tells an agent how to behave."""
+    for name, protocol in AGENTS.items():
+        url = agents.url(name, queries.get(name, ""))
         await client.call("POST", "/agents", {"name": name, "url": url, "protocol": protocol})
     for kind in KINDS:
         await client.call("POST", "/workflows", kind.definition)

@@ -1,0 +1,124 @@
+"""
+`trunkline up`, killed with -9 again and again while clients start runs and wait for them.
+
+Larger: TRUNKLINE_CHAOS_RUNS=10000 TRUNKLINE_CHAOS_KILLS=1000 pytest tests/crash/test_kill_loop.py; a failure names
+the seed of its moments, which TRUNKLINE_CHAOS_SEED sets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from collections import Counter
+from pathlib import Path
+
+import aiohttp
+import pytest
+from tests.crash.agents import Agents
+from tests.crash.checker import Ending, Wanted, violations
+from tests.crash.client import Client, Gone
+from tests.crash.conftest import furnish
+from tests.crash.reading import read_history
+from tests.crash.server import Server, server_on
+from tests.crash.workflows import KINDS, Kind, Watched
+
+pytestmark = pytest.mark.anyio
+
+RUNS = int(os.environ.get("TRUNKLINE_CHAOS_RUNS", "500"))
+KILLS = int(os.environ.get("TRUNKLINE_CHAOS_KILLS", "50"))
+SEED = int(os.environ.get("TRUNKLINE_CHAOS_SEED", "3"))
+
+# One kill in so many comes while the process is still starting.
+EARLY_KILLS = 5
+# Slow enough that calls are under way whenever the process is killed.
+SLOW_AGENTS = {
+    "plain": "ms=30",
+    "rpc": "ms=120",
+    "flaky": "ms=20",
+    "polled": "ms=10&polls=3",
+    "asking": "ms=40",
+}
+
+
+class Chaos:
+    def __init__(self, server: Server, agents: Agents, session: aiohttp.ClientSession) -> None:
+        self._server = server
+        self._agents = agents
+        self.client = Client(session, server.url)
+        self.wanted: list[Wanted] = []
+        self.endings: dict[int, Ending] = {}
+        # How many runs may have begun by now, and how many lives were ready to take them.
+        self._allowed = 0
+        self._ready_lives = 0
+        self._life_is_ready = asyncio.Condition()
+
+    async def live(self, seconds: float, *, from_start: bool) -> None:
+        """One life; killed that long after it was started, or after it was ready."""
+        self._agents.life += 1
+        await self._server.begin()
+        if not from_start:
+            await self._server.ready()
+            await self._invite(RUNS // KILLS + 1)
+        await asyncio.sleep(seconds)
+        await self._server.kill()
+        self.endings[self._agents.life] = "killed"
+        await self._agents.left_alone()
+
+    async def last_life(self) -> None:
+        self._agents.life += 1
+        await self._server.start()
+        await self._invite(RUNS)
+
+    async def _invite(self, more: int) -> None:
+        async with self._life_is_ready:
+            self._allowed += more
+            self._ready_lives += 1
+            self._life_is_ready.notify_all()
+
+    async def see_to_its_end(self, number: int, kind: Kind) -> None:
+        """A client that does not give up: what got no answer is asked again, in this life or a later one."""
+        want = kind.wanted(f"{kind.name}-{number}")
+        self.wanted.append(want)
+        async with self._life_is_ready:
+            await self._life_is_ready.wait_for(lambda: self._allowed > number)
+        while True:
+            seen = self._ready_lives
+            try:
+                want.run_id = await self.client.start(kind.name, want.key)
+                watched = Watched(self.client, self._agents, want)
+                async for event in self.client.follow(want.run_id):
+                    await kind.react(watched, event)
+            except Gone:
+                async with self._life_is_ready:
+                    await self._life_is_ready.wait_for(lambda before=seen: self._ready_lives > before)
+            else:
+                return
+
+
+@pytest.mark.timeout(120 + 4 * KILLS + RUNS)
+async def test_nothing_is_lost_when_the_process_is_killed_again_and_again(
+    tmp_path: Path, agents: Agents, session: aiohttp.ClientSession
+) -> None:
+    moments = random.Random(SEED)
+    agents.forget()
+    async with server_on(tmp_path / "data") as server:
+        await server.start()
+        chaos = Chaos(server, agents, session)
+        await furnish(chaos.client, agents, SLOW_AGENTS)
+        await server.kill()
+        chaos.endings[0] = "killed"
+        async with asyncio.TaskGroup() as group:
+            for number in range(RUNS):
+                group.create_task(chaos.see_to_its_end(number, KINDS[number % len(KINDS)]))
+            for number in range(KILLS):
+                if number % EARLY_KILLS == 0:
+                    await chaos.live(moments.uniform(0.05, 1.0), from_start=True)
+                await chaos.live(moments.uniform(0.2, 1.5), from_start=False)
+            await chaos.last_life()
+        history = await read_history(chaos.client, chaos.wanted, agents.calls, chaos.endings)
+
+    assert violations(history) == [], f"seed {SEED}"
+    assert len(history.runs) == RUNS
+    again = Counter(call.task_id for call in agents.calls if call.kind == "send")
+    assert any(times > 1 for times in again.values()), "no call was under way at any kill: nothing was tested"
