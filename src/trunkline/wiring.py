@@ -107,7 +107,7 @@ async def open_embedded(
         intake = Intake(commits)
         timers = Timers()
         driver = Driver(broker, RunStates(workflows), timers, watchers, metrics)
-        claims = Claims(broker, calls, owner)
+        claims = Claims(broker, calls, owner, stopping)
         commits.carry([intake, Answers(broker, calls, owner), timers, driver, claims])
         memory.deliver_results_to(take_results)
         memory.deliver_tasks_to(claims.take_tasks)
@@ -132,7 +132,6 @@ async def open_embedded(
                 yield Embedded(app=create_app(services), services=services)
             finally:
                 stopping.set()
-                claims.close()
                 abandoned = await calls.drain(settings.stop_timeout.total_seconds())
                 if abandoned:
                     log.warning(names.CALLS_ABANDONED, calls=abandoned)

@@ -77,6 +77,7 @@ class Agents:
         # Told of each call before it is answered, and after.
         self.on_received: Callable[[], None] = _nothing
         self.on_answered: Callable[[], None] = _nothing
+        self.gate = asyncio.Event()
         self._arrival = asyncio.Event()
         self._polls: Counter[str] = Counter()
         self._cut: set[str] = set()
@@ -88,6 +89,7 @@ class Agents:
             "polled": self._polled,
             "asking": self._asking,
             "holding": self._holding,
+            "gated": self._gated,
             "lasting": self._lasting,
             "cutting": self._cutting,
         }
@@ -111,6 +113,7 @@ class Agents:
         """Before a new case."""
         self.calls = []
         self.life = 0
+        self.gate = asyncio.Event()
         self.on_received = self.on_answered = _nothing
 
     async def called_for(self, run_id: str) -> None:
@@ -192,6 +195,11 @@ class Agents:
         """Answers when its caller has gone away: never."""
         await asyncio.Event().wait()
         return _simple(request, "held")
+
+    async def _gated(self, request: Request) -> JsonObject:
+        """Answers when the test opens the gate."""
+        await self.gate.wait()
+        return _simple(request, f"gated({request.text})")
 
     async def _lasting(self, request: Request) -> JsonObject:
         """Works until it is told to stop."""

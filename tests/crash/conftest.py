@@ -12,7 +12,7 @@ import pytest
 from tests.crash.agents import Agents
 from tests.crash.client import Client
 from tests.crash.lives import LifeStarter, starting_lives
-from tests.crash.workflows import AGENT_QUERIES, AGENTS, KINDS
+from tests.crash.workflows import AGENT_QUERIES, AGENTS, GATED, KINDS
 
 
 @pytest.fixture(scope="session")
@@ -58,5 +58,5 @@ async def furnish(client: Client, agents: Agents, queries: Mapping[str, str] = A
     for name, protocol in AGENTS.items():
         url = agents.url(name, queries.get(name, ""))
         await client.call("POST", "/agents", {"name": name, "url": url, "protocol": protocol})
-    for kind in KINDS:
+    for kind in (*KINDS, GATED):
         await client.call("POST", "/workflows", kind.definition)

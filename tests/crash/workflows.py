@@ -22,6 +22,7 @@ AGENTS = {
     "holding": "simple-a2a",
     "lasting": "jsonrpc-2.0",
     "cutting": "simple-a2a",
+    "gated": "simple-a2a",
 }
 # Asked once, it is done: a poll takes a fifth of a second, and there are many cases.
 AGENT_QUERIES = {"polled": "polls=1"}
@@ -150,6 +151,10 @@ _HOLDING = """
 _LASTING = """
   last: {agent: lasting, input: {text: "${ input.key }"}}
 """
+_GATED = """
+  slow: {agent: gated, input: {text: "${ input.key }"}}
+  after: {agent: plain, input: {text: "${ steps.slow.output.text }"}}
+"""
 
 
 def _once_ends(key: str) -> list[tuple[str, Json]]:
@@ -160,6 +165,14 @@ def _cancelled(key: str) -> list[tuple[str, Json]]:
     return [("CANCELLED", None)]
 
 
+# For the graceful stop alone: the test says when its agent answers.
+GATED = Kind(
+    name="gated",
+    steps=_GATED,
+    output="steps.after.output.text",
+    react=_watch,
+    ends=_completed("plain(gated(KEY))"),
+)
 KINDS = (
     Kind(
         name="sequence",

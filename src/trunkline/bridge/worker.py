@@ -6,6 +6,7 @@ Calls themselves run elsewhere (`calls.py`); nothing here waits for an agent.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
@@ -66,9 +67,15 @@ class Answers:
 
 
 class Claims:
-    """A part of the commit loop, after the driver: a task is claimed in the turn that made it."""
+    """
+    A part of the commit loop, after the driver: a task is claimed in the turn that made it.
 
-    def __init__(self, broker: Broker[Transaction], calls: Calls, owner: str) -> None:
+    Once `stopping` is set it claims nothing more; what is under way goes on.
+    """
+
+    def __init__(
+        self, broker: Broker[Transaction], calls: Calls, owner: str, stopping: asyncio.Event
+    ) -> None:
         self._broker = broker
         self._calls = calls
         self._owner = owner
@@ -76,7 +83,7 @@ class Claims:
         self._stopped: list[StoppedTask] = []
         self._next_poll: Instant | None = None
         self._more = False
-        self._open = True
+        self._stopping = stopping
 
     async def take_tasks(self, tx: Transaction, messages: Sequence[TaskMessage]) -> None:
         """Takes messages from the broker in; a task that is known already is left alone."""
@@ -104,20 +111,17 @@ class Claims:
             StoppedTask(claim=claim, was="remote") for claim in left.stopped if claim.remote_task_id
         ]
 
-    def close(self) -> None:
-        """Claims nothing more; what is under way goes on."""
-        self._open = False
-
     async def work(self, tx: Transaction) -> None:
         queued = [task.claim for task in self._stopped if task.was == "queued"]
         if queued:
             await self._broker.publish_results(tx, [_ended(claim, "cancelled", tx.now) for claim in queued])
         # Those results wait in the inbox: the driver had its turn already.
         self._more = bool(queued)
+        is_open = not self._stopping.is_set()
         room = min(MOST_CLAIMS_A_TURN, MOST_CALLS - self._calls.in_flight)
-        self._claimed = await tx.claim_tasks(self._owner, room) if self._open and room > 0 else []
+        self._claimed = await tx.claim_tasks(self._owner, room) if is_open and room > 0 else []
         self._more = self._more or len(self._claimed) == MOST_CLAIMS_A_TURN
-        self._next_poll = await tx.next_poll() if self._open else None
+        self._next_poll = await tx.next_poll() if is_open else None
 
     def committed(self) -> None:
         for claim in self._claimed:

@@ -1,0 +1,123 @@
+"""SIGTERM: calls under way may end, nobody is called twice for it, and what takes too long is called again later."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import Path
+
+import aiohttp
+import pytest
+from tests.crash.agents import Agents
+from tests.crash.checker import Ending, Wanted, violations
+from tests.crash.client import Client
+from tests.crash.conftest import furnish
+from tests.crash.reading import read_history
+from tests.crash.server import Server, server_on
+from tests.crash.workflows import GATED, KINDS, Kind
+
+pytestmark = pytest.mark.anyio
+
+POLLED = next(kind for kind in KINDS if kind.name == "polled")
+
+
+class Stage:
+    """A server, its agents, and what a test has asked for."""
+
+    def __init__(self, server: Server, agents: Agents, session: aiohttp.ClientSession) -> None:
+        self.server = server
+        self.agents = agents
+        self.session = session
+        self.client = Client(session, server.url)
+        self.wanted: list[Wanted] = []
+
+    async def start(self, kind: Kind) -> str:
+        want = kind.wanted(f"{kind.name}-{len(self.wanted)}")
+        self.wanted.append(want)
+        want.run_id = await self.client.start(kind.name, want.key)
+        return want.run_id
+
+    async def restart(self) -> None:
+        self.agents.life += 1
+        await self.server.start()
+
+    async def finish(self, first_life: Ending) -> list[str]:
+        """Waits until every run is over, and says what is wrong."""
+        for want in self.wanted:
+            async for _ in self.client.follow(str(want.run_id)):
+                pass
+        history = await read_history(self.client, self.wanted, self.agents.calls, {1: first_life})
+        return violations(history)
+
+    def sends(self, agent: str) -> list[tuple[int, str]]:
+        """The life and the task of each call."""
+        return [
+            (call.life, call.task_id)
+            for call in self.agents.calls
+            if call.agent == agent and call.kind == "send"
+        ]
+
+
+@pytest.fixture
+def stop_timeout() -> str:
+    return "60s"
+
+
+@pytest.fixture
+async def stage(
+    tmp_path: Path, agents: Agents, session: aiohttp.ClientSession, stop_timeout: str
+) -> AsyncGenerator[Stage]:
+    agents.forget()
+    async with server_on(tmp_path / "data", "--stop-timeout", stop_timeout) as server:
+        stage = Stage(server, agents, session)
+        await stage.restart()
+        await furnish(stage.client, agents, {"polled": "polls=3"})
+        yield stage
+
+
+async def test_a_stop_lets_calls_end_and_nobody_is_called_twice(stage: Stage) -> None:
+    run_id = await stage.start(GATED)
+    address = f"{stage.client.url}/api/v1/runs/{run_id}/events"
+    async with stage.session.get(address, headers={"Accept": "text/event-stream"}) as stream:
+        await stage.agents.called_for(run_id)
+        stage.server.ask_to_stop()
+        # It ends, and does not break off: an error would be raised here.
+        assert b"StepStarted" in await stream.read()
+    stage.agents.gate.set()
+    assert await stage.server.stopped() == 0
+    assert stage.sends("plain") == [], "no further step starts during a stop"
+
+    await stage.restart()
+    assert await stage.finish("stopped") == []
+    assert stage.sends("gated") == [(1, f"{run_id}/slow/0")]
+    assert stage.sends("plain") == [(2, f"{run_id}/after/0")]
+
+
+@pytest.mark.parametrize("stop_timeout", ["100ms"])
+async def test_a_call_that_outlasts_the_stop_is_made_again_with_the_same_id(stage: Stage) -> None:
+    run_id = await stage.start(GATED)
+    await stage.agents.called_for(run_id)
+
+    stage.server.ask_to_stop()
+    assert await stage.server.stopped() == 0
+
+    await stage.agents.left_alone()
+    await stage.restart()
+    stage.agents.gate.set()
+    assert await stage.finish("abandoned") == []
+    assert stage.sends("gated") == [(1, f"{run_id}/slow/0"), (2, f"{run_id}/slow/0")]
+
+
+async def test_an_agent_that_works_on_a_task_is_asked_after_the_restart_and_not_called(stage: Stage) -> None:
+    run_id = await stage.start(POLLED)
+    async with aclosing(stage.client.follow(run_id)) as events:
+        async for event in events:
+            if event.type == "StepWorking":
+                break
+
+    stage.server.ask_to_stop()
+    assert await stage.server.stopped() == 0
+
+    await stage.restart()
+    assert await stage.finish("stopped") == []
+    assert [task_id for _, task_id in stage.sends("polled")] == [f"{run_id}/long/0"]
