@@ -42,7 +42,8 @@ class Answers:
         self._carried = 0
 
     async def work(self, tx: Transaction) -> None:
-        finished = self._calls.finished
+        # More may come while this waits for the store.
+        finished = self._calls.finished.copy()
         self._carried = len(finished)
         if not finished:
             return

@@ -19,7 +19,7 @@ class Intake:
         self._loop = loop
         self._runs: list[tuple[NewRun, bytes, asyncio.Future[ExistingRun | None]]] = []
         self._items: list[tuple[InboxItem, asyncio.Future[None]]] = []
-        # How many of each the present turn carries.
+        # How many of each the present turn carries; more may come while it waits for the store.
         self._carried = (0, 0)
         self._answers: list[ExistingRun | None] = []
 
@@ -37,13 +37,14 @@ class Intake:
         await future
 
     async def work(self, tx: Transaction) -> None:
-        self._carried = (len(self._runs), len(self._items))
+        runs = self._runs.copy()
         items = [item for item, _ in self._items]
-        if self._runs:
-            self._answers = await tx.insert_runs([run for run, _, _ in self._runs])
+        self._carried = (len(runs), len(items))
+        if runs:
+            self._answers = await tx.insert_runs([run for run, _, _ in runs])
             items += [
                 InboxItem(run.id, START, request)
-                for (run, request, _), existing in zip(self._runs, self._answers, strict=True)
+                for (run, request, _), existing in zip(runs, self._answers, strict=True)
                 if existing is None
             ]
         if items:
