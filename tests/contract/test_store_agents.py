@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -14,7 +12,6 @@ from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
 from trunkline.policies import RetryPolicy
 from trunkline.stores.base import Store
-from trunkline.stores.sqlite import open_sqlite
 
 pytestmark = pytest.mark.anyio
 
@@ -40,17 +37,6 @@ FULL = Agent(
         protocol="jsonrpc-2.0", url="https://agents.example", evidence="card", decided_at=Instant(9)
     ),
 )
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    async with open_sqlite(tmp_path / "trunkline.db") as opened:
-        yield opened
 
 
 def bare(name: str, *, protocol: str = "auto") -> Agent:

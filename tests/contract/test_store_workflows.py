@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
 from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
 from trunkline.stores.base import Store, WorkflowVersion
-from trunkline.stores.sqlite import open_sqlite
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    async with open_sqlite(tmp_path / "trunkline.db") as opened:
-        yield opened
 
 
 def version(name: str, number: int = 1, *, workflow_id: str | None = None) -> WorkflowVersion:

@@ -45,7 +45,7 @@ class Stage:
         broker.deliver_tasks_to(self._take_tasks)
         return Driver(broker, RunStates(self.workflows), self.timers, self.watchers, Metrics())
 
-    async def _take_tasks(self, tx: Transaction, messages: Sequence[TaskMessage]) -> None:
+    async def _take_tasks(self, _tx: Transaction, messages: Sequence[TaskMessage]) -> None:
         self.published += messages
 
     async def start(self, workflow: str, run_input: Json = None) -> RunId:

@@ -16,7 +16,8 @@ _tasks: msgspec.json.Decoder[AgentTask] = msgspec.json.Decoder(AgentTask)
 
 _CLAIM_COLUMNS = "task_id, attempt, payload, epoch, remote_task_id, deadline, polls"
 
-# The distinct agents of the queue by skipping from one to the next: the queue's length does not matter.
+# The distinct agents of the queue by skipping from one to the next: the queue's length does not matter. First the
+# one whose task has waited longest.
 _QUEUED_AGENTS = """
     WITH RECURSIVE queued(agent) AS (
         SELECT min(agent) FROM tasks WHERE status = 'queued'
@@ -27,6 +28,7 @@ _QUEUED_AGENTS = """
     SELECT queued.agent, agents.max_concurrency,
         (SELECT count(*) FROM tasks WHERE status IN ('claimed', 'remote') AND tasks.agent = queued.agent)
     FROM queued LEFT JOIN agents ON agents.name = queued.agent WHERE queued.agent IS NOT NULL
+    ORDER BY (SELECT min(id) FROM tasks WHERE status = 'queued' AND tasks.agent = queued.agent)
 """
 _CLAIM_QUEUED = f"""
     UPDATE tasks SET status = 'claimed', owner = ?, epoch = epoch + 1 WHERE id IN
@@ -71,14 +73,24 @@ def put_tasks(db: apsw.Connection, tasks: Sequence[QueuedTask]) -> None:
     )
 
 
-def claim_tasks(db: apsw.Connection, owner: str, now: Instant, limit: int) -> list[ClaimedTask]:
-    claimed = [_claim(row) for row in rows(db, _CLAIM_DUE, (owner, now, limit))]
-    for agent, most, busy in list(rows(db, _QUEUED_AGENTS)):
-        room = limit - len(claimed)
-        # An agent that is not registered has no slots; its tasks go on to fail with that reason.
-        free = room if most is None else min(room, most - busy)
-        if free > 0:
-            claimed.extend(_claim(row) for row in rows(db, _CLAIM_QUEUED, (owner, agent, free)))
+def claim_due_tasks(db: apsw.Connection, owner: str, now: Instant, limit: int) -> list[ClaimedTask]:
+    return [_claim(row) for row in rows(db, _CLAIM_DUE, (owner, now, limit))]
+
+
+def claim_queued_tasks(db: apsw.Connection, owner: str, limit: int) -> list[ClaimedTask]:
+    claimed: list[ClaimedTask] = []
+    # An agent that is not registered has no slots; its tasks go on to fail with that reason.
+    free = {agent: limit if most is None else most - busy for agent, most, busy in rows(db, _QUEUED_AGENTS)}
+    while free and (room := limit - len(claimed)) > 0:
+        # Equal shares: a long queue for one agent does not keep the others waiting.
+        share = max(1, room // len(free))
+        for agent, slots in list(free.items()):
+            most = min(share, slots, limit - len(claimed))
+            taken = list(rows(db, _CLAIM_QUEUED, (owner, agent, most))) if most > 0 else []
+            claimed += map(_claim, taken)
+            free[agent] = slots - len(taken)
+            if len(taken) < share:
+                del free[agent]
     return claimed
 
 

@@ -1,0 +1,33 @@
+"""A store of every backend, with a clock that stands until it is moved."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+from tests.contract.backends import BROKERS, STORES, MakeBroker, OpenStore
+
+from trunkline.stores.base import Store
+from trunkline.testing import FakeClock
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture(params=list(STORES))
+def open_store(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> OpenStore:
+    return STORES[str(request.param)](tmp_path, clock)
+
+
+@pytest.fixture
+async def store(open_store: OpenStore) -> AsyncGenerator[Store]:
+    async with open_store() as opened:
+        yield opened
+
+
+@pytest.fixture(params=list(BROKERS))
+def make_broker(request: pytest.FixtureRequest) -> MakeBroker:
+    return BROKERS[str(request.param)]

@@ -1,0 +1,153 @@
+"""Runs, transitions and tasks to put into a store."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from datetime import timedelta
+
+from trunkline.clock import Instant, after
+from trunkline.ids import RunId
+from trunkline.jsontypes import encode
+from trunkline.machine.state import RunState, RunStatus, StepState
+from trunkline.messages import AgentTask
+from trunkline.stores.base import (
+    EventRecord,
+    InboxItem,
+    NewRun,
+    QueuedTask,
+    Store,
+    TaskKey,
+    Timer,
+    Transition,
+    WokenRun,
+)
+from trunkline.workflow import StepDefinition, WorkflowDefinition, compile_workflow
+
+NOW = Instant(1_767_225_600_000_000)
+WORKFLOW = compile_workflow(
+    WorkflowDefinition(
+        name="w", steps={name: StepDefinition(name=name, agent="A") for name in ("a", "b", "c")}
+    )
+)
+
+
+def workflow_id(name: str) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, name))
+
+
+def run_id(number: int) -> RunId:
+    return RunId(f"018f0000-0000-7000-8000-{number:012}")
+
+
+def new_run(
+    number: int, *, workflow: str = "w", key: str | None = None, digest: bytes | None = None
+) -> NewRun:
+    return NewRun(
+        id=run_id(number),
+        workflow_id=workflow_id(workflow),
+        workflow_name=workflow,
+        workflow_version=1,
+        input=b'{"n":1}',
+        correlation_id=f"c-{number}",
+        created_at=NOW,
+        idempotency_key=key,
+        request_digest=digest,
+    )
+
+
+async def insert(store: Store, *runs: NewRun) -> None:
+    async with store.transaction() as tx:
+        await tx.insert_runs(runs)
+
+
+def item(number: int, key: str, payload: bytes = b"{}") -> InboxItem:
+    return InboxItem(run_id(number), key, payload)
+
+
+async def put(store: Store, *items: InboxItem) -> None:
+    async with store.transaction() as tx:
+        await tx.put_inbox(items)
+
+
+async def woken(store: Store, limit: int = 100) -> list[WokenRun]:
+    """What is woken, without taking it."""
+    async with store.transaction() as tx:
+        return await tx.claim_woken_runs(limit)
+
+
+def state_of(number: int, *, status: RunStatus = "RUNNING", version: int = 1, seq: int = 0) -> RunState:
+    return RunState(
+        id=run_id(number),
+        workflow=WORKFLOW,
+        correlation_id=f"c-{number}",
+        input=b'{"n":1}',
+        created_at=NOW,
+        status=status,
+        version=version,
+        seq=seq,
+    )
+
+
+def transition(
+    number: int,
+    *,
+    expected: int = 0,
+    status: RunStatus = "RUNNING",
+    steps: Sequence[StepState] = (),
+    events: Sequence[EventRecord] = (),
+    applied: Sequence[int] = (),
+    timers: Sequence[Timer] = (),
+    dropped: Sequence[str] = (),
+    finished_at: Instant | None = None,
+) -> Transition:
+    state = state_of(
+        number, status=status, version=expected + 1, seq=max((event.seq for event in events), default=0)
+    )
+    state.finished_at = finished_at
+    return Transition(
+        state=state,
+        expected_version=expected,
+        changed_steps=steps,
+        events=events,
+        applied=applied,
+        timers=timers,
+        dropped_timers=dropped,
+    )
+
+
+async def write(store: Store, *transitions: Transition) -> set[RunId]:
+    async with store.transaction() as tx:
+        return await tx.write_transitions(transitions)
+
+
+def event(seq: int, kind: str = "StepStarted") -> EventRecord:
+    return EventRecord(seq, kind, after(NOW, timedelta(seconds=seq)), b'{"step":"a"}')
+
+
+def timer(number: int, key: str, seconds: float, payload: bytes = b"{}") -> Timer:
+    return Timer(run_id(number), key, after(NOW, timedelta(seconds=seconds)), payload)
+
+
+def task(
+    number: int, *, agent: str = "A", step: str = "a", attempt: int = 1, at_most_once: bool = False
+) -> AgentTask:
+    return AgentTask(
+        task_id=f"{run_id(number)}/{step}/0",
+        input_data={"n": number, "text": "ü \u0000"},
+        correlation_id=f"c-{number}",
+        run_id=run_id(number),
+        step=step,
+        attempt=attempt,
+        agent=agent,
+        at_most_once=at_most_once,
+    )
+
+
+def key_of(made: AgentTask) -> TaskKey:
+    return TaskKey(made.task_id, made.attempt)
+
+
+async def queue(store: Store, *tasks: AgentTask) -> None:
+    async with store.transaction() as tx:
+        await tx.put_tasks([QueuedTask(each, encode(each)) for each in tasks])

@@ -1,0 +1,140 @@
+"""What every broker promises: a message exists if, and only if, the change that caused it does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from tests.contract.backends import MakeBroker
+from tests.contract.samples import NOW, insert, new_run, queue, run_id, task, woken
+
+from trunkline.brokers.base import Broker, TaskMessage
+from trunkline.executor.inbox import take_results
+from trunkline.jsontypes import encode
+from trunkline.messages import AgentResult, AgentTask, CancelTask
+from trunkline.stores.base import QueuedTask, Store, TaskKey, Transaction
+
+pytestmark = pytest.mark.anyio
+
+
+async def take_tasks(tx: Transaction, messages: Sequence[TaskMessage]) -> None:
+    """Takes tasks in as a bridge does, message by message."""
+    for message in messages:
+        if isinstance(message, AgentTask):
+            await tx.put_tasks([QueuedTask(message, encode(message))])
+        else:
+            await tx.stop_tasks("me", [TaskKey(message.task_id, message.attempt)])
+
+
+@pytest.fixture
+def broker(make_broker: MakeBroker) -> Broker[Transaction]:
+    return make_broker(take_tasks, take_results)
+
+
+def result(number: int) -> AgentResult:
+    made = task(number)
+    return AgentResult(
+        task_id=made.task_id, run_id=made.run_id, step="a", attempt=1, status="success", at=NOW
+    )
+
+
+async def claimed_runs(store: Store) -> list[str]:
+    async with store.transaction() as tx:
+        return sorted(claim.task.run_id for claim in await tx.claim_tasks("me", 100))
+
+
+async def test_a_published_task_reaches_the_bridge_as_it_is(
+    store: Store, broker: Broker[Transaction]
+) -> None:
+    async with store.transaction() as tx:
+        await broker.publish_tasks(tx, [task(1), task(2)])
+    async with store.transaction() as tx:
+        claims = await tx.claim_tasks("me", 100)
+    assert sorted((claim.task for claim in claims), key=lambda made: made.run_id) == [task(1), task(2)]
+
+
+async def test_a_published_result_reaches_the_executor(store: Store, broker: Broker[Transaction]) -> None:
+    await insert(store, new_run(1))
+    async with store.transaction() as tx:
+        await broker.publish_results(tx, [result(1)])
+    assert [run.run_id for run in await woken(store)] == [run_id(1)]
+
+
+async def test_nothing_of_a_transaction_that_failed_is_delivered(
+    store: Store, broker: Broker[Transaction]
+) -> None:
+    await insert(store, new_run(1))
+
+    async def fail() -> None:
+        async with store.transaction() as tx:
+            await broker.publish_tasks(tx, [task(1)])
+            await broker.publish_results(tx, [result(1)])
+            raise RuntimeError("on purpose")
+
+    with pytest.raises(RuntimeError, match="on purpose"):
+        await fail()
+    assert await claimed_runs(store) == []
+    assert await woken(store) == []
+
+
+async def test_what_is_published_twice_counts_once(store: Store, broker: Broker[Transaction]) -> None:
+    await insert(store, new_run(1))
+    for _ in range(2):
+        async with store.transaction() as tx:
+            await broker.publish_tasks(tx, [task(1), task(1)])
+            await broker.publish_results(tx, [result(1), result(1)])
+    assert await claimed_runs(store) == [run_id(1)]
+    assert [len(run.items) for run in await woken(store)] == [1]
+
+
+async def test_a_task_and_its_stop_arrive_in_the_order_in_which_they_were_published(
+    store: Store, broker: Broker[Transaction]
+) -> None:
+    stop = CancelTask(task_id=task(1).task_id, attempt=1, run_id=run_id(1))
+    async with store.transaction() as tx:
+        await broker.publish_tasks(tx, [task(1), stop])
+    assert await claimed_runs(store) == []
+
+
+async def test_a_stop_that_overtakes_its_task_stops_it_all_the_same(
+    store: Store, broker: Broker[Transaction]
+) -> None:
+    async with store.transaction() as tx:
+        await broker.publish_tasks(tx, [CancelTask(task_id=task(1).task_id, attempt=1, run_id=run_id(1))])
+    async with store.transaction() as tx:
+        await broker.publish_tasks(tx, [task(1)])
+    assert await claimed_runs(store) == []
+
+
+async def test_a_result_for_a_run_that_is_gone_is_dropped(store: Store, broker: Broker[Transaction]) -> None:
+    async with store.transaction() as tx:
+        await broker.publish_results(tx, [result(7)])
+    assert await woken(store) == []
+
+
+async def test_publishing_nothing_is_nothing(store: Store, broker: Broker[Transaction]) -> None:
+    await queue(store)
+    async with store.transaction() as tx:
+        await broker.publish_tasks(tx, [])
+        await broker.publish_results(tx, [])
+    assert await claimed_runs(store) == []
+
+
+async def test_a_taker_that_fails_fails_the_publishers_transaction_where_both_are_one(
+    store: Store, make_broker: MakeBroker
+) -> None:
+    async def refuse(_tx: Transaction, _messages: Sequence[TaskMessage]) -> None:
+        raise RuntimeError("on purpose")
+
+    broker = make_broker(refuse, take_results)
+    if not broker.hands_over_in_transaction:
+        return
+
+    async def publish() -> None:
+        async with store.transaction() as tx:
+            await tx.insert_runs([new_run(1)])
+            await broker.publish_tasks(tx, [task(1)])
+
+    with pytest.raises(RuntimeError, match="on purpose"):
+        await publish()
+    assert await store.run(run_id(1)) is None
