@@ -220,3 +220,18 @@ async def test_the_health_of_an_agent_is_asked_without_giving_it_work(system: Ru
     assert healthy["status"] == "healthy"
     assert unhealthy["status"] == "unhealthy"
     assert not agent.calls
+
+
+async def test_a_long_task_holds_its_slot_until_it_ends(system: RunningSystem) -> None:
+    async with ScriptedAgent(jsonrpc_task("", state="working")) as agent:
+        await system.register("Agent", agent.url, protocol="jsonrpc-2.0", max_concurrency=1)
+        await system.save(ONE)
+        first = await system.start("one")
+        await agent.called_for("tasks/get")
+        second = await system.start("one")
+        await agent.called(4)
+        sent = [call for call in agent.calls if call.method == "message/send"]
+        agent.script(jsonrpc_task("done"))
+        runs = [await system.wait_for(run_id) for run_id in (first, second)]
+    assert [call.id for call in sent] == [f"{first}/only/0"]
+    assert [run["status"] for run in runs] == ["COMPLETED"] * 2

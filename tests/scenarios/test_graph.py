@@ -286,3 +286,86 @@ async def test_pinned_dialects_and_one_that_a_card_tells_mix_in_one_run(system: 
     protocols = [step_of(run, name)["protocol"] for name in ("one", "two", "three")]
     assert protocols == ["simple-a2a", "jsonrpc-2.0", "jsonrpc-2.0"]
     assert pinned.calls[0].message["parts"] == [{"kind": "text", "text": '{"score":7}'}]
+
+
+async def test_a_run_waits_only_when_nothing_else_in_it_goes_on(system: RunningSystem) -> None:
+    opened = asyncio.Event()
+
+    async def gate(call: Call) -> Json:
+        await opened.wait()
+        return simple_success("done")(call)
+
+    async with (
+        ScriptedAgent(jsonrpc_task("Which?", state="input-required")) as asks,
+        ScriptedAgent(gate) as slow,
+    ):
+        await system.register("Asks", asks.url, protocol="jsonrpc-2.0")
+        await system.register("Slow", slow.url, protocol="simple-a2a")
+        await system.save({"name": "both", "steps": {"asks": {"agent": "Asks"}, "slow": {"agent": "Slow"}}})
+        run_id = await system.start("both")
+        await slow.called()
+        await system.wait_for_step(run_id, "asks", {"WAITING"})
+        meanwhile = await system.get(run_id)
+        opened.set()
+        waiting = await system.wait_for(run_id, {"WAITING"})
+    assert meanwhile["status"] == "RUNNING"
+    assert step_of(waiting, "slow")["status"] == "COMPLETED"
+
+
+async def test_a_failed_branch_lets_calls_end_and_withdraws_open_questions(system: RunningSystem) -> None:
+    opened = asyncio.Event()
+
+    async def gate(call: Call) -> Json:
+        await opened.wait()
+        return simple_error("no")(call)
+
+    async with (
+        ScriptedAgent(jsonrpc_task("Which?", state="input-required")) as asks,
+        ScriptedAgent(gate) as fails,
+        ScriptedAgent(simple_success("never")) as later,
+    ):
+        await system.register("Asks", asks.url, protocol="jsonrpc-2.0")
+        await system.register("Fails", fails.url, protocol="simple-a2a")
+        await system.register("Later", later.url, protocol="simple-a2a")
+        steps: JsonObject = {
+            "asks": {"agent": "Asks"},
+            "fails": {"agent": "Fails"},
+            "later": {"agent": "Later", "needs": ["fails"]},
+        }
+        await system.save({"name": "both", "steps": steps})
+        run_id = await system.start("both")
+        await system.wait_for_step(run_id, "asks", {"WAITING"})
+        opened.set()
+        run = await system.wait_for(run_id)
+        await asks.called_for("tasks/cancel")
+    assert run["status"] == "FAILED"
+    assert error_of(run)["step"] == "fails"
+    assert [step_of(run, name)["status"] for name in steps] == ["CANCELLED", "FAILED", "CANCELLED"]
+    assert not later.calls
+
+
+async def test_a_run_stays_with_the_version_it_was_started_with(system: RunningSystem) -> None:
+    opened = asyncio.Event()
+
+    async def gate(call: Call) -> Json:
+        await opened.wait()
+        return simple_success("done")(call)
+
+    async with ScriptedAgent(gate) as first, ScriptedAgent(simple_success("old")) as old:
+        await system.register("First", first.url, protocol="simple-a2a")
+        await system.register("Old", old.url, protocol="simple-a2a")
+        steps: JsonObject = {"first": {"agent": "First"}}
+        await system.save({"name": "moves", "steps": {**steps, "then": {"agent": "Old", "needs": ["first"]}}})
+        run_id = await system.start("moves")
+        await first.called()
+        saved = await system.save({"name": "moves", "steps": steps})
+        opened.set()
+        run = await system.wait_for(run_id)
+        newer = await system.run("moves")
+        older = await system.call("POST", "/workflows/moves/execute?wait=60&version=1", {})
+    assert saved["version"] == 2
+    assert run["workflow"] == {"name": "moves", "version": 1}
+    assert step_of(run, "then")["status"] == "COMPLETED"
+    assert newer["workflow"] == {"name": "moves", "version": 2}
+    assert older.json["workflow"] == {"name": "moves", "version": 1}
+    assert len(old.calls) == 2

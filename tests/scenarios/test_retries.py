@@ -7,7 +7,7 @@ from datetime import datetime
 
 import pytest
 
-from trunkline.jsontypes import Json, JsonObject
+from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.testing import (
     Call,
     RunningSystem,
@@ -178,3 +178,24 @@ async def test_the_steps_policy_wins_over_the_agents(system: RunningSystem) -> N
         run = await run_one(system, agent, "simple-a2a", step_retry={"max_attempts": 1}, retry=policy)
     assert run["status"] == "FAILED"
     assert len(agent.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("protocol", "said", "message"),
+    [
+        ("simple-a2a", {"task_id": "x", "status": "error", "output": None, "error": "no paper"}, "no paper"),
+        (
+            "jsonrpc-2.0",
+            {"jsonrpc": "2.0", "id": "x", "error": {"code": -32603, "message": "Internal error: no paper"}},
+            "JSON-RPC Error -32603: Internal error: no paper",
+        ),
+    ],
+)
+async def test_an_error_in_the_agents_own_dialect_behind_a_500_keeps_its_words_and_is_retried(
+    system: RunningSystem, protocol: str, said: dict[str, Json], message: str
+) -> None:
+    async with ScriptedAgent(Reply(500, encode(said))) as agent:
+        run = await run_one(system, agent, protocol)
+    assert error_of(run)["message"] == message
+    assert error_of(run)["http_status"] == 500
+    assert len(agent.calls) == 3

@@ -302,3 +302,21 @@ async def test_a_retry_that_fails_again_names_its_own_error(system: RunningSyste
         run = await system.wait_for(str(answer.json["id"]))
     assert error_of(run)["message"] == "still no"
     assert error_of(old)["message"] == "no"
+
+
+async def test_a_retry_of_a_completed_run_calls_nobody_unless_it_is_told_where_to_begin(
+    system: RunningSystem,
+) -> None:
+    async with ScriptedAgent(simple_success("one")) as first, ScriptedAgent(simple_success("two")) as second:
+        await system.register("First", first.url, protocol="simple-a2a")
+        await system.register("Second", second.url, protocol="simple-a2a")
+        await system.save(TWO)
+        old = await system.run("two")
+        same = await system.call("POST", f"/runs/{old['id']}/retry")
+        whole = await system.wait_for(str(same.json["id"]))
+        assert (len(first.calls), len(second.calls)) == (1, 1)
+        half = await system.call("POST", f"/runs/{old['id']}/retry", {"from_step": "second"})
+        await system.wait_for(str(half.json["id"]))
+    assert whole["status"] == "COMPLETED"
+    assert whole["output"] == old["output"]
+    assert (len(first.calls), len(second.calls)) == (1, 2)
