@@ -7,6 +7,7 @@ SQLite never waits inside one, so this is how a store over a network shows what 
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,13 +15,13 @@ from typing import cast
 
 import aiohttp
 import pytest
-
 from tests.crash.agents import Agents
 from tests.crash.checker import Wanted, violations
 from tests.crash.client import Client
 from tests.crash.conftest import furnish
 from tests.crash.reading import read_history
 from tests.crash.workflows import KINDS, Kind, Watched
+
 from trunkline.stores.base import Store, Transaction
 from trunkline.testing import running_system
 from trunkline.wiring import Seams
@@ -49,7 +50,7 @@ class _WaitingTransaction:
 
     def __getattr__(self, name: str) -> object:
         attribute: object = getattr(self._inner, name)
-        if not asyncio.iscoroutinefunction(attribute):
+        if not inspect.iscoroutinefunction(attribute):
             return attribute
         method = cast("Callable[..., Awaitable[object]]", attribute)
 
