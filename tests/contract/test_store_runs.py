@@ -464,3 +464,23 @@ async def test_a_task_that_is_done_is_no_reason_to_wake(store: Store) -> None:
     async with store.transaction() as tx:
         await tx.stop_tasks("me", [TaskKey(task(1).task_id, 1)])
     assert (await store.backlog()).without_wake_reason == 1
+
+
+async def test_a_runs_status_is_the_committed_one_and_goes_with_the_run(store: Store) -> None:
+    await insert(store, new_run(1))
+    await write(store, transition(1, events=[event(1)]))
+
+    async def fail() -> None:
+        async with store.transaction() as tx:
+            await tx.write_transitions([transition(1, expected=1, status="PAUSED", events=[event(2)])])
+            raise RuntimeError("on purpose")
+
+    with pytest.raises(RuntimeError, match="on purpose"):
+        await fail()
+    assert await store.run_status(run_id(1)) == ("RUNNING", 1)
+    await finish(store, 1, NOW)
+    assert await store.run_status(run_id(1)) == ("COMPLETED", 0)
+    async with store.transaction() as tx:
+        await tx.delete_finished_runs(after(NOW, timedelta(seconds=1)), 10)
+        assert await store.run_status(run_id(1)) == ("COMPLETED", 0)
+    assert await store.run_status(run_id(1)) is None

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import msgspec
 import pytest
+from tests.contract.backends import OpenStore
 from tests.contract.samples import NOW, key_of, queue, run_id, task
 
 from trunkline.agents import Agent
@@ -430,3 +431,53 @@ async def test_tasks_of_different_steps_do_not_meet(store: Store) -> None:
     await queue(store, *tasks)
     await stop(store, key_of(tasks[0]))
     assert {each.task.step for each in await claim(store)} == {"ab", "a_b"}
+
+
+async def test_a_task_that_was_claimed_to_be_asked_in_a_failed_transaction_is_still_due(
+    store: Store, clock: FakeClock
+) -> None:
+    await queue(store, task(1))
+    (claimed,) = await claim(store)
+    await answer(store, taken(claimed))
+    clock.advance(timedelta(seconds=30))
+
+    async def fail() -> None:
+        async with store.transaction() as tx:
+            assert len(await tx.claim_tasks(ME, 10)) == 1
+            assert await tx.next_poll() is None
+            raise RuntimeError("on purpose")
+
+    with pytest.raises(RuntimeError, match="on purpose"):
+        await fail()
+    async with store.transaction() as tx:
+        assert await tx.next_poll() == LATER
+    assert [each.remote_task_id for each in await claim(store)] == ["remote-1"]
+
+
+async def test_of_several_tasks_to_be_asked_for_the_first_decides_when(
+    store: Store, clock: FakeClock
+) -> None:
+    await queue(store, task(1), task(2), task(3))
+    claimed = await claim(store)
+    for place, each in enumerate(claimed):
+        await answer(store, taken(each, after(NOW, timedelta(seconds=30 - 10 * place))))
+    async with store.transaction() as tx:
+        assert await tx.next_poll() == after(NOW, timedelta(seconds=10))
+    clock.advance(timedelta(seconds=20))
+    assert {each.key for each in await claim(store)} == {each.key for each in claimed[1:]}
+    async with store.transaction() as tx:
+        assert await tx.next_poll() == after(NOW, timedelta(seconds=30))
+
+
+async def test_what_is_to_be_asked_for_is_known_after_a_restart(
+    open_store: OpenStore, clock: FakeClock
+) -> None:
+    async with open_store() as store:
+        await queue(store, task(1), task(2))
+        first, second = await claim(store, DEAD)
+        await answer(store, taken(first), owner=DEAD)
+    async with open_store() as store:
+        await reclaim(store)
+        assert [each.key for each in await claim(store)] == [second.key]
+        clock.advance(timedelta(seconds=30))
+        assert [each.key for each in await claim(store)] == [first.key]
