@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
+from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.machine.state import RunStatus
 from trunkline.stores.base import WorkflowVersion
@@ -19,6 +20,9 @@ from trunkline.stores.base import WorkflowVersion
 _MOST_STATUSES = 4_096
 # Each with its source, which is some kilobytes long.
 _MOST_WORKFLOWS = 64
+
+# Before everything: look.
+NOT_KNOWN = Instant(0)
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -47,19 +51,29 @@ class Latest(Generic[Key, Value]):
 class Changes:
     """What one transaction has changed of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, no_poll_before: Instant | None) -> None:
+        # No remote task is due before; None: there is none. It may be too early, never too late.
+        self.no_poll_before = no_poll_before
         self.statuses: dict[RunId, tuple[RunStatus, int]] = {}
         self.workflows = False
         self.deletions = False
+
+    def expect_poll(self, at: Instant) -> None:
+        self.no_poll_before = at if self.no_poll_before is None else min(self.no_poll_before, at)
 
 
 class Recent:
     def __init__(self) -> None:
         self.statuses: Latest[RunId, tuple[RunStatus, int]] = Latest(_MOST_STATUSES)
         self.workflows: Latest[tuple[str, int | None], WorkflowVersion] = Latest(_MOST_WORKFLOWS)
+        self.no_poll_before: Instant | None = NOT_KNOWN
+
+    def begin(self) -> Changes:
+        return Changes(self.no_poll_before)
 
     def take(self, changes: Changes) -> None:
         """Called when the changes are durable, before anybody else can read."""
+        self.no_poll_before = changes.no_poll_before
         if changes.deletions:
             self.statuses.clear()
         if changes.workflows:

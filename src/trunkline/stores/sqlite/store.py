@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import apsw
@@ -38,19 +38,20 @@ from trunkline.stores.base import (
     WorkflowVersion,
 )
 from trunkline.stores.sqlite import agents, backlog, history, inbox, runs, tasks, workflows
+from trunkline.stores.sqlite.committer import Committer
 from trunkline.stores.sqlite.connection import check_library, connect, make_folder, owned, translated_errors
 from trunkline.stores.sqlite.driver import execute, first
 from trunkline.stores.sqlite.migrate import upgrade
-from trunkline.stores.sqlite.recent import Changes, Recent
+from trunkline.stores.sqlite.recent import NOT_KNOWN, Changes, Recent
 
 
 class SqliteTransaction:
     """Delegates each method to the module that has its SQL."""
 
-    def __init__(self, db: apsw.Connection, now: Instant) -> None:
+    def __init__(self, db: apsw.Connection, now: Instant, changes: Changes) -> None:
         self._db = db
         self.now = now
-        self.changes = Changes()
+        self.changes = changes
         # Those of this transaction that have not moved yet: what they are is known without reading.
         self._new_runs: dict[RunId, NewRun] = {}
 
@@ -107,19 +108,29 @@ class SqliteTransaction:
         tasks.put_tasks(self._db, queued)
 
     async def claim_tasks(self, owner: str, limit: int) -> list[ClaimedTask]:
-        return tasks.claim_tasks(self._db, owner, self.now, limit)
+        due: list[ClaimedTask] = []
+        if (first_poll := self.changes.no_poll_before) is not None and first_poll <= self.now:
+            due = tasks.claim_due_tasks(self._db, owner, self.now, limit)
+            self.changes.no_poll_before = tasks.next_poll(self._db)
+        return due + tasks.claim_queued_tasks(self._db, owner, limit - len(due))
 
     async def stop_tasks(self, owner: str, keys: Sequence[TaskKey]) -> list[StoppedTask]:
         return tasks.stop_tasks(self._db, owner, keys)
 
     async def write_answers(self, owner: str, answers: Sequence[TaskAnswer]) -> set[TaskKey]:
+        for answer in answers:
+            if answer.poll_at is not None:
+                self.changes.expect_poll(answer.poll_at)
         return tasks.write_answers(self._db, owner, answers)
 
     async def reclaim_tasks(self, owner: str) -> ReclaimedTasks:
+        self.changes.no_poll_before = NOT_KNOWN
         return tasks.reclaim_tasks(self._db, owner, self.now)
 
     async def next_poll(self) -> Instant | None:
-        return tasks.next_poll(self._db)
+        if self.changes.no_poll_before == NOT_KNOWN:
+            self.changes.no_poll_before = tasks.next_poll(self._db)
+        return self.changes.no_poll_before
 
     async def put_exchanges(self, exchanges: Sequence[ExchangeRecord]) -> None:
         history.put_exchanges(self._db, exchanges)
@@ -137,7 +148,7 @@ class SqliteStore:
         self._path = path
         self._clock = clock
         self._turn = asyncio.Lock()
-        self._committer = ThreadPoolExecutor(1, thread_name_prefix="sqlite-commit")
+        self._committer = Committer(partial(execute, writer, "COMMIT"))
         self._counting = asyncio.Lock()
         self._recent = Recent()
 
@@ -146,7 +157,7 @@ class SqliteStore:
         async with self._turn:
             with translated_errors():
                 execute(self._writer, "BEGIN IMMEDIATE")
-                tx = SqliteTransaction(self._writer, self._clock.now())
+                tx = SqliteTransaction(self._writer, self._clock.now(), self._recent.begin())
                 try:
                     yield tx
                 except BaseException:
@@ -156,18 +167,8 @@ class SqliteStore:
 
     async def _commit(self, changes: Changes) -> None:
         # Whatever happens to the caller, the writer is not given to the next one before the disk has answered.
-        loop = asyncio.get_running_loop()
-        commit = loop.run_in_executor(self._committer, execute, self._writer, "COMMIT")
-        cancelled: asyncio.CancelledError | None = None
-        while not commit.done():
-            try:
-                await asyncio.shield(commit)
-            except asyncio.CancelledError as exc:
-                cancelled = exc
-            except apsw.Error:
-                break
         try:
-            commit.result()
+            cancelled = await self._committer.commit()
         except BaseException:
             self._roll_back()
             raise
@@ -245,7 +246,7 @@ class SqliteStore:
             first(self._reader, "SELECT version_num FROM alembic_version")
 
     def close(self) -> None:
-        self._committer.shutdown()
+        self._committer.close()
         self._reader.close()
         self._writer.close()
 
