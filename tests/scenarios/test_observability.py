@@ -35,6 +35,9 @@ async def test_a_correlation_id_goes_in_through_and_out(system: RunningSystem) -
             await system.save(ONE)
             answer = await system.call("POST", "/workflows/one/execute?wait=60", {}, headers)
             wire = await system.items(f"/runs/{answer.json['id']}/wire")
+            started, *_ = await system.items(f"/runs/{answer.json['id']}/events")
+    assert started["type"] == "RunStarted"
+    assert started["data"] == {"correlation_id": "order-4711"}
     assert answer.headers["X-Correlation-ID"] == "order-4711"
     assert answer.json["correlation_id"] == "order-4711"
     assert [call.headers["X-Correlation-ID"] for call in agent.calls] == ["order-4711"] * 2

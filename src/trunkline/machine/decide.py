@@ -118,7 +118,7 @@ def _step(turn: Turn, name: str) -> tuple[Step, StepState]:
 def _start(turn: Turn, kept: dict[str, bytes]) -> None:
     if turn.state.status != "PENDING":
         return
-    turn.record(RunStarted())
+    turn.record(RunStarted(turn.state.correlation_id))
     deadline = turn.state.workflow.deadline
     if deadline is not None:
         turn.wish(StartTimer(DEADLINE_TIMER, after(turn.state.created_at, deadline), DeadlinePassed()))

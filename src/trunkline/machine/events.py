@@ -33,7 +33,8 @@ class _Event(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RunStarted(_Event, frozen=True):
-    pass
+    # Whoever follows the history alone can find the run in the logs of others.
+    correlation_id: str = ""
 
 
 class StepKept(_Event, frozen=True):
