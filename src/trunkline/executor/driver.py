@@ -98,7 +98,8 @@ class Driver:
         for turn in self._turns:
             self._states.keep(turn.state)
             self._count(turn)
-        self._watchers.ring(turn.state.id for turn in self._turns)
+        ended = {turn.state.id for turn in self._turns if turn.state.is_final}
+        self._watchers.ring((turn.state.id for turn in self._turns), ended)
         self._turns = []
 
     def rolled_back(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Iterable
+from collections.abc import Collection, Generator, Iterable
 from contextlib import contextmanager
 
 from trunkline.ids import RunId
@@ -12,21 +12,32 @@ from trunkline.ids import RunId
 class Watch:
     """One watcher of one run."""
 
-    def __init__(self) -> None:
-        self._bell = asyncio.Event()
+    def __init__(self, *, end_only: bool = False) -> None:
+        self.end_only = end_only
+        self._rung = False
+        self._waiter: asyncio.Future[None] | None = None
 
     def ring(self) -> None:
-        self._bell.set()
+        self._rung = True
+        self._wake()
 
     async def changed(self, seconds: float) -> None:
         """Returns when the run has changed since the last call, or after `seconds`."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._bell.wait()
-        except TimeoutError:
-            return
-        finally:
-            self._bell.clear()
+        if not self._rung:
+            # By hand: a lock, an event and a timeout of asyncio would cost several times as much, for each transition.
+            loop = asyncio.get_running_loop()
+            self._waiter = loop.create_future()
+            timer = loop.call_later(seconds, self._wake)
+            try:
+                await self._waiter
+            finally:
+                timer.cancel()
+                self._waiter = None
+        self._rung = False
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
 
 class Watchers:
@@ -34,8 +45,9 @@ class Watchers:
         self._watches: dict[RunId, set[Watch]] = {}
 
     @contextmanager
-    def watch(self, run_id: RunId) -> Generator[Watch]:
-        watch = Watch()
+    def watch(self, run_id: RunId, *, end_only: bool = False) -> Generator[Watch]:
+        """`end_only`: the bell rings once, when the run has ended."""
+        watch = Watch(end_only=end_only)
         self._watches.setdefault(run_id, set()).add(watch)
         try:
             yield watch
@@ -45,9 +57,11 @@ class Watchers:
             if not watches:
                 del self._watches[run_id]
 
-    def ring(self, run_ids: Iterable[RunId]) -> None:
+    def ring(self, run_ids: Iterable[RunId], ended: Collection[RunId] = ()) -> None:
+        """`ended`: those of them that are final now."""
         if not self._watches:
             return
         for run_id in run_ids:
             for watch in self._watches.get(run_id, ()):
-                watch.ring()
+                if not watch.end_only or run_id in ended:
+                    watch.ring()
