@@ -6,6 +6,9 @@ For Trunkline's own tests and for those of people who write agents and workflows
 
 from trunkline.testing.agents import (
     Call,
+    Drip,
+    Hangup,
+    Reply,
     ScriptedAgent,
     jsonrpc_error,
     jsonrpc_task,
@@ -13,17 +16,23 @@ from trunkline.testing.agents import (
     simple_success,
 )
 from trunkline.testing.clock import FakeClock
-from trunkline.testing.system import Answer, RunningSystem, running_system
+from trunkline.testing.system import Answer, RunningSystem, error_of, objects_in, running_system, step_of
 
 __all__ = [
     "Answer",
     "Call",
+    "Drip",
     "FakeClock",
+    "Hangup",
+    "Reply",
     "RunningSystem",
     "ScriptedAgent",
+    "error_of",
     "jsonrpc_error",
     "jsonrpc_task",
+    "objects_in",
     "running_system",
     "simple_error",
     "simple_success",
+    "step_of",
 ]
