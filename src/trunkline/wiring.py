@@ -16,9 +16,8 @@ import structlog
 import uvloop
 from starlette.types import ASGIApp
 
-from trunkline.api.app import Services, create_app
 from trunkline.api.server import base_url, listen, serving
-from trunkline.api.services import OK, Limits
+from trunkline.api.services import OK, Limits, Services
 from trunkline.bridge.calls import Calls
 from trunkline.bridge.dialects import Dialects
 from trunkline.bridge.health import HealthCheck
@@ -129,13 +128,23 @@ async def open_embedded(
             group.create_task(commits.run())
             group.create_task(Retention(store, settings.retention).run(stopping))
             try:
-                yield Embedded(app=create_app(services), services=services)
+                # The work goes on from here, while the door is still being built.
+                app = await asyncio.to_thread(_create_app, services)
+                yield Embedded(app=app, services=services)
             finally:
                 stopping.set()
                 abandoned = await calls.drain(settings.stop_timeout.total_seconds())
                 if abandoned:
                     log.warning(names.CALLS_ABANDONED, calls=abandoned)
                 commits.stop()
+
+
+def _create_app(services: Services) -> ASGIApp:
+    # Half of the time that a start takes; a process that is killed soon after its start should not spend all its
+    # life on it.
+    from trunkline.api.app import create_app  # noqa: PLC0415
+
+    return create_app(services)
 
 
 class _Readiness:
