@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Literal, Self, TypeAlias, cast
 
@@ -159,8 +160,10 @@ class Agents:
                 request.transport.abort()
             return web.Response()
         response = answer if isinstance(answer, web.Response) else web.Response(body=encode(answer))
-        await response.prepare(request)
-        await response.write_eof()
+        # The caller may be dead by now: that is what is tested.
+        with suppress(ConnectionResetError):
+            await response.prepare(request)
+            await response.write_eof()
         self.on_answered()
         return response
 
