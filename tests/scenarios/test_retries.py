@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -51,7 +51,8 @@ async def delays(system: RunningSystem, run: JsonObject) -> list[float]:
         data = event["data"]
         if event["type"] == "StepRetryScheduled" and isinstance(data, dict):
             at = datetime.fromisoformat(str(event["at"]))
-            waits.append(int(str(data["due"])) / 1_000 - round(at.timestamp() * 1_000_000) / 1_000)
+            due = datetime.fromisoformat(str(data["due"]))
+            waits.append((due - at) / timedelta(milliseconds=1))
     return waits
 
 

@@ -46,6 +46,7 @@ class Step(TypedDict):
     output: Json
     error: Failure | None
     waiting_for: WaitingFor | None
+    warnings: list[str]
     started_at: str | None
     finished_at: str | None
 

@@ -108,7 +108,7 @@ def _step_row(step: Step) -> list[str | Cell]:
 def _why(step: Step) -> str:
     if step["waiting_for"]:
         return _waiting(step["waiting_for"])
-    return step["error"]["message"] if step["error"] else ""
+    return step["error"]["message"] if step["error"] else "; ".join(step["warnings"])
 
 
 def _waiting(waiting_for: WaitingFor) -> str:

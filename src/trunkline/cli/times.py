@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 
 def parse_time(value: object) -> datetime | None:
-    """A time from an answer, or from an event's data, where it is in microseconds since 1970."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return datetime.fromtimestamp(value / 1_000_000, UTC)
+    """A time from an answer."""
     if isinstance(value, str):
         try:
             return datetime.fromisoformat(value)

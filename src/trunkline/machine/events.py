@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from trunkline.clock import Instant
+from trunkline.clock import Instant, rfc3339
 from trunkline.machine.state import WaitingFor
 from trunkline.messages import StepError
 
@@ -207,5 +207,8 @@ _encoder = msgspec.json.Encoder(enc_hook=_payload_size)
 
 
 def encode_event(event: Event) -> bytes:
-    """The event's data as the history shows it."""
+    """The event's data as the history shows it: times as every door shows them."""
+    if isinstance(event, StepRetryScheduled):
+        shown = {name: value for name, value in msgspec.structs.asdict(event).items() if value is not None}
+        return _encoder.encode({**shown, "due": rfc3339(event.due)})
     return _encoder.encode(event)

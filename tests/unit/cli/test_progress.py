@@ -53,7 +53,7 @@ def test_a_step_is_told_from_its_start_to_its_end() -> None:
 def test_a_retry_says_when_and_why() -> None:
     run = a_run()
     run.apply(event(0, "StepStarted", step="write", attempt=1))
-    due = int(datetime(2026, 3, 1, 12, 0, 5, tzinfo=UTC).timestamp() * 1_000_000)
+    due = "2026-03-01T12:00:05.000000Z"
     line = run.apply(
         event(1, "StepRetryScheduled", step="write", attempt=1, due=due, error={"message": "HTTP 503"})
     )
