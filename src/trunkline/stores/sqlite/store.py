@@ -41,6 +41,7 @@ from trunkline.stores.sqlite import agents, backlog, history, inbox, runs, tasks
 from trunkline.stores.sqlite.committer import Committer
 from trunkline.stores.sqlite.connection import check_library, connect, make_folder, owned, translated_errors
 from trunkline.stores.sqlite.driver import execute, first
+from trunkline.stores.sqlite.fresh_tasks import FreshTasks
 from trunkline.stores.sqlite.migrate import upgrade
 from trunkline.stores.sqlite.recent import NOT_KNOWN, Changes, Recent
 
@@ -54,6 +55,11 @@ class SqliteTransaction:
         self.changes = changes
         # Those of this transaction that have not moved yet: what they are is known without reading.
         self._new_runs: dict[RunId, NewRun] = {}
+        self._fresh_tasks = FreshTasks(db)
+
+    def settle(self) -> None:
+        """Writes what was held back; called before the commit."""
+        self._fresh_tasks.write()
 
     async def insert_agent(self, agent: Agent) -> None:
         agents.insert_agent(self._db, agent)
@@ -105,25 +111,30 @@ class SqliteTransaction:
         return inbox.next_timer(self._db)
 
     async def put_tasks(self, queued: Sequence[QueuedTask]) -> None:
-        tasks.put_tasks(self._db, queued)
+        self._fresh_tasks.put(queued)
 
     async def claim_tasks(self, owner: str, limit: int) -> list[ClaimedTask]:
         due: list[ClaimedTask] = []
         if (first_poll := self.changes.no_poll_before) is not None and first_poll <= self.now:
             due = tasks.claim_due_tasks(self._db, owner, self.now, limit)
             self.changes.no_poll_before = tasks.next_poll(self._db)
-        return due + tasks.claim_queued_tasks(self._db, owner, limit - len(due))
+        room = limit - len(due)
+        fresh = self._fresh_tasks.claim(owner, room)
+        return due + (tasks.claim_queued_tasks(self._db, owner, room) if fresh is None else fresh)
 
     async def stop_tasks(self, owner: str, keys: Sequence[TaskKey]) -> list[StoppedTask]:
+        self._fresh_tasks.write()
         return tasks.stop_tasks(self._db, owner, keys)
 
     async def write_answers(self, owner: str, answers: Sequence[TaskAnswer]) -> set[TaskKey]:
+        self._fresh_tasks.write()
         for answer in answers:
             if answer.poll_at is not None:
                 self.changes.expect_poll(answer.poll_at)
         return tasks.write_answers(self._db, owner, answers)
 
     async def reclaim_tasks(self, owner: str) -> ReclaimedTasks:
+        self._fresh_tasks.write()
         self.changes.no_poll_before = NOT_KNOWN
         return tasks.reclaim_tasks(self._db, owner, self.now)
 
@@ -136,6 +147,7 @@ class SqliteTransaction:
         history.put_exchanges(self._db, exchanges)
 
     async def delete_finished_runs(self, before: Instant, limit: int) -> int:
+        self._fresh_tasks.write()
         deleted = runs.delete_finished_runs(self._db, before, limit)
         self.changes.deletions = deleted > 0
         return deleted
@@ -160,6 +172,7 @@ class SqliteStore:
                 tx = SqliteTransaction(self._writer, self._clock.now(), self._recent.begin())
                 try:
                     yield tx
+                    tx.settle()
                 except BaseException:
                     self._roll_back()
                     raise

@@ -1,0 +1,96 @@
+"""
+Tasks that the transaction under way has made.
+
+Most are claimed before it ends. Held back until then, such a task is written once, as claimed, instead of being
+queued, found, changed and read again. Whatever else may look at tasks writes those that are held first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+
+from trunkline.stores.base import ClaimedTask, QueuedTask, TaskKey
+from trunkline.stores.sqlite.driver import first, rows_many
+from trunkline.stores.sqlite.tasks import put_tasks
+
+_INSERT_CLAIMED = """
+    INSERT INTO tasks(task_id, attempt, run_id, agent, status, at_most_once, payload, owner, epoch)
+    VALUES (?, ?, ?, ?, 'claimed', ?, ?, ?, 1) ON CONFLICT(task_id, attempt) DO NOTHING
+    RETURNING task_id, attempt
+"""
+_SLOTS = """
+    SELECT agents.max_concurrency - (SELECT count(*) FROM tasks WHERE status IN ('claimed', 'remote') AND agent = ?1)
+    FROM agents WHERE name = ?1
+"""
+
+
+class FreshTasks:
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+        self._held: list[QueuedTask] = []
+
+    def put(self, tasks: Sequence[QueuedTask]) -> None:
+        self._held.extend(tasks)
+
+    def write(self) -> None:
+        """Puts those that are held into the queue."""
+        if self._held:
+            put_tasks(self._db, self._held)
+            self._held = []
+
+    def claim(self, owner: str, limit: int) -> list[ClaimedTask] | None:
+        """
+        Writes and claims those that are held, as far as their agents have room.
+
+        None, and they are in the queue: others have waited longer, or there is not room for all agents alike.
+        """
+        if len(self._held) > limit or self._others_wait():
+            self.write()
+            return None
+        claimable = self._within_slots()
+        ours = {(item.task.task_id, item.task.attempt): item.task for item in claimable}
+        self._held = [item for item in self._held if (item.task.task_id, item.task.attempt) not in ours]
+        written = rows_many(
+            self._db,
+            _INSERT_CLAIMED,
+            (
+                (
+                    item.task.task_id,
+                    item.task.attempt,
+                    item.task.run_id,
+                    item.task.agent,
+                    item.task.at_most_once,
+                    item.payload,
+                    owner,
+                )
+                for item in claimable
+            ),
+        )
+        claimed = [
+            ClaimedTask(key=TaskKey(task_id, attempt), task=ours[task_id, attempt], epoch=1)
+            for task_id, attempt in written
+        ]
+        self.write()
+        return claimed
+
+    def _others_wait(self) -> bool:
+        return first(self._db, "SELECT 1 FROM tasks WHERE status = 'queued' LIMIT 1") is not None
+
+    def _within_slots(self) -> list[QueuedTask]:
+        free: dict[str, int] = {}
+        claimable: list[QueuedTask] = []
+        for item in self._held:
+            agent = item.task.agent
+            if agent not in free:
+                free[agent] = self._slots_of(agent)
+            if free[agent] > 0:
+                free[agent] -= 1
+                claimable.append(item)
+        return claimable
+
+    def _slots_of(self, agent: str) -> int:
+        # An agent that is not registered has no slots; its tasks go on to fail with that reason.
+        row = first(self._db, _SLOTS, (agent,))
+        return len(self._held) if row is None else row[0]
