@@ -161,6 +161,18 @@ steps:
     assert play.statuses["b"] == "RUNNING"
 
 
+def test_an_input_that_outgrows_every_agent_fails_the_step_without_a_call() -> None:
+    repeated = "${ input.text }" * 20
+    play = Rehearsal(
+        f'{{name: w, steps: {{a: {{agent: A, input: "{repeated}"}}}}}}', {"text": "x" * 1_000_000}
+    )
+    play.start()
+    failure = play.step("a").error
+    assert failure is not None
+    assert (failure.code, play.calls("a")) == ("expression_failed", [])
+    assert "20000002 bytes" in failure.message
+
+
 def test_a_waiting_run_that_fails_while_another_call_starts_does_not_wait_any_more() -> None:
     play = Rehearsal("""
 name: w

@@ -31,6 +31,10 @@ from trunkline.messages import AgentResult, AgentTask, StepError, fix_for
 from trunkline.workflow import ExpressionError, Step
 
 
+# A template that repeats a large output many times would otherwise grow without a limit; agents refuse far less.
+MOST_INPUT_BYTES = 16 * 1024 * 1024
+
+
 def present_task(turn: Turn, step: StepState) -> TaskId:
     return task_id(turn.state.id, step.name, step.answered_failures, step.replies)
 
@@ -46,6 +50,12 @@ def begin(turn: Turn, plan: Step, step: StepState) -> None:
             text = encode(plan.input.evaluate(turn.scope))
         except ExpressionError as exc:
             fail(turn, plan, step, StepError(code="expression_failed", message=str(exc)))
+            return
+        if len(text) > MOST_INPUT_BYTES:
+            message = (
+                f"The step's input has {len(text)} bytes; the most that can be sent is {MOST_INPUT_BYTES}."
+            )
+            fail(turn, plan, step, StepError(code="expression_failed", message=message))
             return
     else:
         text = step.input
