@@ -30,7 +30,6 @@ from trunkline.machine.turn import Turn
 from trunkline.messages import AgentResult, AgentTask, StepError, fix_for
 from trunkline.workflow import ExpressionError, Step
 
-
 # A template that repeats a large output many times would otherwise grow without a limit; agents refuse far less.
 MOST_INPUT_BYTES = 16 * 1024 * 1024
 
