@@ -2,20 +2,26 @@
 The history of the database's schema, as SQL for the store's own driver.
 
 Alembic only renders here, in its offline mode: it never opens a connection. It costs a third of a second to
-import, so nothing of it is imported before a database is found that is not at `HEAD`.
+import and 20 MB to keep, so nothing of it is imported before a database is found that is not at `HEAD`, and a
+process that goes on to serve has another one render for it (`render_apart`).
 """
 
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+from trunkline.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from alembic.config import Config
 
 SqlDialect = Literal["sqlite", "postgresql"]
+Direction = Literal["upgrade", "downgrade"]
 
 # Oldest first. Known without Alembic, so that a start on a database of today costs one SELECT.
 REVISIONS = ("0001", "0002")
@@ -44,6 +50,19 @@ def render_downgrade(dialect: SqlDialect, start: str, to: str = BASE) -> str:
     # Alembic empties its table and leaves it, and then wants to create it on the way up.
     last = "DROP TABLE alembic_version;\n" if to == BASE else ""
     return _rendered(config) + last
+
+
+@lru_cache(maxsize=8)
+def render_apart(direction: Direction, dialect: SqlDialect, start: str | None, to: str) -> str:
+    """What `render_upgrade` or `render_downgrade` gives, rendered by a process of its own."""
+    arguments = [sys.executable, "-m", __name__, direction, dialect, start or "", to]
+    rendering = subprocess.run(arguments, capture_output=True, text=True, check=False)  # noqa: S603 - our own program
+    if rendering.returncode != 0:
+        raise ConfigurationError(
+            f"The database's schema cannot be rendered: {rendering.stderr.strip()[-500:]}",
+            fix="Install Trunkline again: a part of it, or of Alembic, is missing.",
+        )
+    return rendering.stdout
 
 
 def _config(dialect: SqlDialect) -> Config:

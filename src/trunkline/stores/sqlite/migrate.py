@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import apsw
 
 from trunkline.errors import ConfigurationError
-from trunkline.stores.migrations import BASE, HEAD, REVISIONS, render_downgrade, render_upgrade
+from trunkline.stores.migrations import BASE, HEAD, REVISIONS, render_apart
 from trunkline.stores.sqlite.driver import execute, first
 
 
@@ -32,7 +32,7 @@ def upgrade(connection: apsw.Connection) -> None:
     with _transaction(connection):
         revision = _known_revision(connection)
         if revision != HEAD:
-            _run(connection, render_upgrade("sqlite", revision))
+            _run(connection, render_apart("upgrade", "sqlite", revision, HEAD))
 
 
 def downgrade(connection: apsw.Connection, to: str = BASE) -> None:
@@ -44,7 +44,7 @@ def downgrade(connection: apsw.Connection, to: str = BASE) -> None:
     with _transaction(connection):
         revision = _known_revision(connection)
         if revision is not None and (to == BASE or to < revision):
-            _run(connection, render_downgrade("sqlite", revision, to))
+            _run(connection, render_apart("downgrade", "sqlite", revision, to))
 
 
 def _known_revision(connection: apsw.Connection) -> str | None:
