@@ -43,10 +43,22 @@ def is_duplicate(exc: apsw.ConstraintError) -> bool:
     return code in {apsw.SQLITE_CONSTRAINT_UNIQUE, apsw.SQLITE_CONSTRAINT_PRIMARYKEY}
 
 
-def rows_many(db: apsw.Connection, sql: str, batch: Iterable[Sequence[Value]]) -> Iterator[Row]:
-    """Runs one statement for every member of a batch; what it returns (`RETURNING …`) must be read to the end."""
-    cursor = db.executemany(sql, batch)  # pyright: ignore[reportUnknownMemberType] - see the module
-    return cast("Iterator[Row]", cursor)
+def changes_of_many(db: apsw.Connection, sql: str, batch: Sequence[Sequence[Value]]) -> list[bool]:
+    """Runs one statement for every member of a batch; for each, whether it changed a row."""
+    changed: list[bool] = []
+
+    def bindings() -> Iterator[Sequence[Value]]:
+        # The driver asks for the next member when the statement is done with the one before. `RETURNING` would say the
+        # same for twice the cost of the whole statement.
+        for number, member in enumerate(batch):
+            if number:
+                changed.append(db.changes() > 0)
+            yield member
+
+    execute_many(db, sql, bindings())
+    if batch:
+        changed.append(db.changes() > 0)
+    return changed
 
 
 def execute_many(db: apsw.Connection, sql: str, batch: Iterable[Sequence[Value]]) -> None:

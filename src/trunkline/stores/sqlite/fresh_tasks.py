@@ -12,13 +12,12 @@ from collections.abc import Sequence
 import apsw
 
 from trunkline.stores.base import ClaimedTask, QueuedTask, TaskKey
-from trunkline.stores.sqlite.driver import first, rows_many
+from trunkline.stores.sqlite.driver import changes_of_many, first
 from trunkline.stores.sqlite.tasks import put_tasks
 
 _INSERT_CLAIMED = """
     INSERT INTO tasks(task_id, attempt, run_id, agent, status, at_most_once, payload, owner, epoch)
     VALUES (?, ?, ?, ?, 'claimed', ?, ?, ?, 1) ON CONFLICT(task_id, attempt) DO NOTHING
-    RETURNING task_id, attempt
 """
 _SLOTS = """
     SELECT agents.max_concurrency - (SELECT count(*) FROM tasks WHERE status IN ('claimed', 'remote') AND agent = ?1)
@@ -50,12 +49,10 @@ class FreshTasks:
             self.write()
             return None
         claimable = self._within_slots()
-        ours = {(item.task.task_id, item.task.attempt): item.task for item in claimable}
-        self._held = [item for item in self._held if (item.task.task_id, item.task.attempt) not in ours]
-        written = rows_many(
+        written = changes_of_many(
             self._db,
             _INSERT_CLAIMED,
-            (
+            [
                 (
                     item.task.task_id,
                     item.task.attempt,
@@ -66,28 +63,31 @@ class FreshTasks:
                     owner,
                 )
                 for item in claimable
-            ),
+            ],
         )
-        claimed = [
-            ClaimedTask(key=TaskKey(task_id, attempt), task=ours[task_id, attempt], epoch=1)
-            for task_id, attempt in written
-        ]
         self.write()
-        return claimed
+        # One that was there already stays as it is.
+        return [
+            ClaimedTask(key=TaskKey(item.task.task_id, item.task.attempt), task=item.task, epoch=1)
+            for item, is_new in zip(claimable, written, strict=True)
+            if is_new
+        ]
 
     def _others_wait(self) -> bool:
         return first(self._db, "SELECT 1 FROM tasks WHERE status = 'queued' LIMIT 1") is not None
 
     def _within_slots(self) -> list[QueuedTask]:
+        """Takes out of those that are held what can be claimed now."""
         free: dict[str, int] = {}
         claimable: list[QueuedTask] = []
+        left: list[QueuedTask] = []
         for item in self._held:
             agent = item.task.agent
             if agent not in free:
                 free[agent] = self._slots_of(agent)
-            if free[agent] > 0:
-                free[agent] -= 1
-                claimable.append(item)
+            free[agent] -= 1
+            (claimable if free[agent] >= 0 else left).append(item)
+        self._held = left
         return claimable
 
     def _slots_of(self, agent: str) -> int:

@@ -13,7 +13,7 @@ from trunkline.jsontypes import encode
 from trunkline.machine.state import RunStatus, StepState, WaitingFor
 from trunkline.messages import StepError
 from trunkline.stores.base import ExistingRun, NewRun, RunRecord, Transition
-from trunkline.stores.sqlite.driver import Row, Value, execute_many, first, rows, rows_many
+from trunkline.stores.sqlite.driver import Row, Value, changes_of_many, execute_many, first, rows
 
 _errors: msgspec.json.Decoder[StepError] = msgspec.json.Decoder(StepError)
 _waits: msgspec.json.Decoder[WaitingFor] = msgspec.json.Decoder(WaitingFor)
@@ -43,7 +43,7 @@ _UPSERT_STEP = f"""
 """  # noqa: S608 - as above
 _UPDATE_RUN = """
     UPDATE runs SET status = ?, version = ?, seq = ?, output = ?, error = ?, paused = ?, contexts = ?,
-        cancel_requested_at = ?, started_at = ?, finished_at = ? WHERE id = ? AND version = ? RETURNING id
+        cancel_requested_at = ?, started_at = ?, finished_at = ? WHERE id = ? AND version = ?
 """
 _DELETE_RUN = (
     # A task's id begins with its run's id and a slash; '0' is the character after the slash.
@@ -58,32 +58,29 @@ _DELETE_RUN = (
 
 
 def insert_runs(db: apsw.Connection, runs: Sequence[NewRun]) -> list[ExistingRun | None]:
-    inserted = {
-        run_id
-        for (run_id,) in rows_many(
-            db,
-            "INSERT INTO runs(id, workflow_id, workflow_name, workflow_version, status, version, seq, input,"
-            " correlation_id, idempotency_key, request_digest, retry_of, paused, created_at)"
-            " VALUES (?, ?, ?, ?, 'PENDING', 0, 0, ?, ?, ?, ?, ?, 0, ?)"
-            " ON CONFLICT(workflow_id, idempotency_key) DO NOTHING RETURNING id",
+    inserted = changes_of_many(
+        db,
+        "INSERT INTO runs(id, workflow_id, workflow_name, workflow_version, status, version, seq, input,"
+        " correlation_id, idempotency_key, request_digest, retry_of, paused, created_at)"
+        " VALUES (?, ?, ?, ?, 'PENDING', 0, 0, ?, ?, ?, ?, ?, 0, ?)"
+        " ON CONFLICT(workflow_id, idempotency_key) DO NOTHING",
+        [
             (
-                (
-                    run.id,
-                    run.workflow_id,
-                    run.workflow_name,
-                    run.workflow_version,
-                    run.input,
-                    run.correlation_id,
-                    run.idempotency_key,
-                    run.request_digest,
-                    run.retry_of,
-                    run.created_at,
-                )
-                for run in runs
-            ),
-        )
-    }
-    return [None if run.id in inserted else _existing_run(db, run) for run in runs]
+                run.id,
+                run.workflow_id,
+                run.workflow_name,
+                run.workflow_version,
+                run.input,
+                run.correlation_id,
+                run.idempotency_key,
+                run.request_digest,
+                run.retry_of,
+                run.created_at,
+            )
+            for run in runs
+        ],
+    )
+    return [None if new else _existing_run(db, run) for run, new in zip(runs, inserted, strict=True)]
 
 
 def record_of(run: NewRun) -> RunRecord:
@@ -113,13 +110,15 @@ def _existing_run(db: apsw.Connection, run: NewRun) -> ExistingRun:
 
 
 def write_transitions(db: apsw.Connection, transitions: Sequence[Transition]) -> set[RunId]:
-    written = {run_id for (run_id,) in rows_many(db, _UPDATE_RUN, map(_run_row, transitions))}
+    written = changes_of_many(db, _UPDATE_RUN, [_run_row(transition) for transition in transitions])
+    moved: set[RunId] = set()
     steps: list[tuple[Value, ...]] = []
     events: list[tuple[Value, ...]] = []
     applied: list[tuple[int]] = []
-    for transition in transitions:
+    for transition, is_written in zip(transitions, written, strict=True):
         run_id = transition.state.id
-        if run_id not in written:
+        if not is_written:
+            moved.add(run_id)
             continue
         steps.extend(_step_row(run_id, step) for step in transition.changed_steps)
         events.extend((run_id, event.seq, event.type, event.at, event.data) for event in transition.events)
@@ -129,7 +128,7 @@ def write_transitions(db: apsw.Connection, transitions: Sequence[Transition]) ->
     execute_many(db, "INSERT INTO events(run_id, seq, type, at, data) VALUES (?, ?, ?, ?, ?)", events)
     # The row stays, so that a duplicate finds it; what it said is in the state now.
     execute_many(db, "UPDATE inbox SET applied = 1, payload = x'' WHERE id = ?", applied)
-    return {transition.state.id for transition in transitions if transition.state.id not in written}
+    return moved
 
 
 def _run_row(transition: Transition) -> tuple[Value, ...]:

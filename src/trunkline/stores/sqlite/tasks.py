@@ -10,7 +10,7 @@ import msgspec
 from trunkline.clock import Instant
 from trunkline.messages import AgentTask
 from trunkline.stores.base import ClaimedTask, QueuedTask, ReclaimedTasks, StoppedTask, TaskAnswer, TaskKey
-from trunkline.stores.sqlite.driver import Row, execute, execute_many, first, rows, rows_many
+from trunkline.stores.sqlite.driver import Row, changes_of_many, execute, execute_many, first, rows
 
 _tasks: msgspec.json.Decoder[AgentTask] = msgspec.json.Decoder(AgentTask)
 
@@ -151,13 +151,12 @@ def _stop(db: apsw.Connection, owner: str, key: TaskKey) -> StoppedTask | None:
 
 
 def write_answers(db: apsw.Connection, owner: str, answers: Sequence[TaskAnswer]) -> set[TaskKey]:
-    written = rows_many(
+    written = changes_of_many(
         db,
         "UPDATE tasks SET status = ?, poll_at = ?, polls = ?, deadline = ?, result = ?,"
         " remote_task_id = coalesce(?, remote_task_id)"
-        " WHERE task_id = ? AND attempt = ? AND epoch = ? AND owner = ? AND status = 'claimed'"
-        " RETURNING task_id, attempt",
-        (
+        " WHERE task_id = ? AND attempt = ? AND epoch = ? AND owner = ? AND status = 'claimed'",
+        [
             (
                 "done" if answer.poll_at is None else "remote",
                 answer.poll_at,
@@ -171,10 +170,9 @@ def write_answers(db: apsw.Connection, owner: str, answers: Sequence[TaskAnswer]
                 owner,
             )
             for answer in answers
-        ),
+        ],
     )
-    ours = {(task_id, attempt) for task_id, attempt in written}
-    return {answer.key for answer in answers if (answer.key.task_id, answer.key.attempt) not in ours}
+    return {answer.key for answer, ours in zip(answers, written, strict=True) if not ours}
 
 
 def reclaim_tasks(db: apsw.Connection, owner: str, now: Instant) -> ReclaimedTasks:
