@@ -30,7 +30,8 @@ _STEP_COLUMNS = (
 )
 
 _SELECT_RUNS = f"SELECT {_RUN_COLUMNS} FROM runs"  # noqa: S608 - constants of this module
-_SELECT_STEPS = f"SELECT {_STEP_COLUMNS} FROM steps WHERE run_id = ? ORDER BY rowid"  # noqa: S608 - as above
+# In no order: SQLite's own way to sort costs more than to read the few rows that there mostly are.
+_SELECT_STEPS = f"SELECT rowid, {_STEP_COLUMNS} FROM steps WHERE run_id = ?"  # noqa: S608 - as above
 _UPSERT_STEP = f"""
     INSERT INTO steps(run_id, {_STEP_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT(run_id, name) DO UPDATE SET
@@ -196,7 +197,8 @@ def load_runs(db: apsw.Connection, run_ids: Sequence[RunId]) -> list[tuple[RunRe
     for run_id in run_ids:
         row = first(db, f"{_SELECT_RUNS} WHERE id = ?", (run_id,))
         if row is not None:
-            steps = rows(db, _SELECT_STEPS, (run_id,))
+            # In the order in which they were begun.
+            steps = sorted(rows(db, _SELECT_STEPS, (run_id,)))
             loaded.append((_run_record(row), [_step_state(step) for step in steps]))
     return loaded
 
@@ -262,7 +264,7 @@ def _run_record(row: Row) -> RunRecord:
 
 def _step_state(row: Row) -> StepState:
     (
-        name, status, attempts, answered_failures, replies, protocol, context_id, remote_task_id, reply, input_,
+        _, name, status, attempts, answered_failures, replies, protocol, context_id, remote_task_id, reply, input_,
         output, error, warnings, waiting_for, started_at, finished_at,
     ) = row  # fmt: skip
     return StepState(
