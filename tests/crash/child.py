@@ -25,6 +25,8 @@ import msgspec
 import uvloop
 from tests.crash.points import Fuse, fused
 
+# Loaded late by the program itself; here it is loaded once, before the first fork.
+import trunkline.api.app as _door  # pyright: ignore[reportUnusedImport]  # noqa: F401
 from trunkline.telemetry.logs import configure_logs
 from trunkline.testing import running_system
 
