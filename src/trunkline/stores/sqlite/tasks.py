@@ -41,17 +41,24 @@ _CLAIM_DUE = f"""
     RETURNING {_CLAIM_COLUMNS}
 """  # noqa: S608 - as above
 
+# Claimed by somebody who is gone. In the words of the index of busy tasks: without them SQLite would read every task
+# that there ever was, at every start.
+_LEFT_BEHIND = "status = 'claimed' AND status IN ('claimed', 'remote') AND owner <> ?1"
 # What the agent has taken stays claimed until the agent has been told.
 _END_STOPPED = f"""
     UPDATE tasks SET status = CASE WHEN remote_task_id IS NULL THEN 'done' ELSE 'claimed' END,
         owner = ?1, epoch = epoch + 1
-    WHERE status = 'claimed' AND owner <> ?1 AND stopping = 1
+    WHERE {_LEFT_BEHIND} AND stopping = 1
     RETURNING {_CLAIM_COLUMNS}
+"""  # noqa: S608 - as above
+# What the agent has taken is asked for, never sent again.
+_ASK_AGAIN = f"""
+    UPDATE tasks SET status = 'remote', poll_at = ?2 WHERE {_LEFT_BEHIND} AND remote_task_id IS NOT NULL
 """  # noqa: S608 - as above
 _END_IN_DOUBT = f"""
-    UPDATE tasks SET status = 'done' WHERE status = 'claimed' AND owner <> ? AND at_most_once = 1
-    RETURNING {_CLAIM_COLUMNS}
+    UPDATE tasks SET status = 'done' WHERE {_LEFT_BEHIND} AND at_most_once = 1 RETURNING {_CLAIM_COLUMNS}
 """  # noqa: S608 - as above
+_QUEUE_AGAIN = f"UPDATE tasks SET status = 'queued' WHERE {_LEFT_BEHIND}"  # noqa: S608 - as above
 
 
 def put_tasks(db: apsw.Connection, tasks: Sequence[QueuedTask]) -> None:
@@ -177,15 +184,9 @@ def write_answers(db: apsw.Connection, owner: str, answers: Sequence[TaskAnswer]
 
 def reclaim_tasks(db: apsw.Connection, owner: str, now: Instant) -> ReclaimedTasks:
     stopped = [_claim(row) for row in rows(db, _END_STOPPED, (owner,))]
-    # What the agent has taken is asked for, never sent again.
-    execute(
-        db,
-        "UPDATE tasks SET status = 'remote', poll_at = ? WHERE status = 'claimed' AND owner <> ?"
-        " AND remote_task_id IS NOT NULL",
-        (now, owner),
-    )
+    execute(db, _ASK_AGAIN, (owner, now))
     in_doubt = [_claim(row) for row in rows(db, _END_IN_DOUBT, (owner,))]
-    execute(db, "UPDATE tasks SET status = 'queued' WHERE status = 'claimed' AND owner <> ?", (owner,))
+    execute(db, _QUEUE_AGAIN, (owner,))
     return ReclaimedTasks(in_doubt=in_doubt, stopped=stopped)
 
 
