@@ -7,14 +7,15 @@ the one place that works around it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeAlias, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias, TypeVar, cast
 
 import apsw
 
 Value: TypeAlias = str | bytes | int | float | None
 # The statement decides what a column holds; no checker can know.
 Row: TypeAlias = tuple[Any, ...]
+T = TypeVar("T")
 
 
 def rows(db: apsw.Connection, sql: str, values: Sequence[Value] = ()) -> Iterator[Row]:
@@ -43,22 +44,39 @@ def is_duplicate(exc: apsw.ConstraintError) -> bool:
     return code in {apsw.SQLITE_CONSTRAINT_UNIQUE, apsw.SQLITE_CONSTRAINT_PRIMARYKEY}
 
 
+def query_many(db: apsw.Connection, sql: str, batch: Sequence[Sequence[Value]]) -> Iterator[Row]:
+    """Runs one query for every member of a batch; all their rows, to be read to the end."""
+    cursor = db.executemany(sql, batch)  # pyright: ignore[reportUnknownMemberType] - see the module
+    return cast("Iterator[Row]", cursor)
+
+
 def changes_of_many(db: apsw.Connection, sql: str, batch: Sequence[Sequence[Value]]) -> list[bool]:
     """Runs one statement for every member of a batch; for each, whether it changed a row."""
-    changed: list[bool] = []
+    return _after_each(db, sql, batch, lambda: db.changes() > 0)
+
+
+def inserted_rows(db: apsw.Connection, sql: str, batch: Sequence[Sequence[Value]]) -> list[int | None]:
+    """Runs one INSERT for every member of a batch; for each, the number of its row, or None if there is none."""
+    return _after_each(db, sql, batch, lambda: db.last_insert_rowid() if db.changes() else None)
+
+
+def _after_each(
+    db: apsw.Connection, sql: str, batch: Sequence[Sequence[Value]], look: Callable[[], T]
+) -> list[T]:
+    seen: list[T] = []
 
     def bindings() -> Iterator[Sequence[Value]]:
         # The driver asks for the next member when the statement is done with the one before. `RETURNING` would say the
         # same for twice the cost of the whole statement.
         for number, member in enumerate(batch):
             if number:
-                changed.append(db.changes() > 0)
+                seen.append(look())
             yield member
 
     execute_many(db, sql, bindings())
     if batch:
-        changed.append(db.changes() > 0)
-    return changed
+        seen.append(look())
+    return seen
 
 
 def execute_many(db: apsw.Connection, sql: str, batch: Iterable[Sequence[Value]]) -> None:

@@ -111,11 +111,11 @@ def _existing_run(db: apsw.Connection, run: NewRun) -> ExistingRun:
 
 
 def write_transitions(db: apsw.Connection, transitions: Sequence[Transition]) -> set[RunId]:
+    """All of them but the inbox rows that they have applied."""
     written = changes_of_many(db, _UPDATE_RUN, [_run_row(transition) for transition in transitions])
     moved: set[RunId] = set()
     steps: list[tuple[Value, ...]] = []
     events: list[tuple[Value, ...]] = []
-    applied: list[tuple[int]] = []
     for transition, is_written in zip(transitions, written, strict=True):
         run_id = transition.state.id
         if not is_written:
@@ -123,12 +123,9 @@ def write_transitions(db: apsw.Connection, transitions: Sequence[Transition]) ->
             continue
         steps.extend(_step_row(run_id, step) for step in transition.changed_steps)
         events.extend((run_id, event.seq, event.type, event.at, event.data) for event in transition.events)
-        applied.extend((row,) for row in transition.applied)
         _write_timers(db, transition)
     execute_many(db, _UPSERT_STEP, steps)
     execute_many(db, "INSERT INTO events(run_id, seq, type, at, data) VALUES (?, ?, ?, ?, ?)", events)
-    # The row stays, so that a duplicate finds it; what it said is in the state now.
-    execute_many(db, "UPDATE inbox SET applied = 1, payload = x'' WHERE id = ?", applied)
     return moved
 
 

@@ -42,6 +42,7 @@ from trunkline.stores.sqlite.committer import Committer
 from trunkline.stores.sqlite.connection import check_library, connect, make_folder, owned, translated_errors
 from trunkline.stores.sqlite.driver import execute, first
 from trunkline.stores.sqlite.fresh_tasks import FreshTasks
+from trunkline.stores.sqlite.inbox import Inbox
 from trunkline.stores.sqlite.migrate import upgrade
 from trunkline.stores.sqlite.recent import NOT_KNOWN, Changes, Recent
 
@@ -55,10 +56,12 @@ class SqliteTransaction:
         self.changes = changes
         # Those of this transaction that have not moved yet: what they are is known without reading.
         self._new_runs: dict[RunId, NewRun] = {}
+        self._inbox = Inbox(db)
         self._fresh_tasks = FreshTasks(db)
 
     def settle(self) -> None:
         """Writes what was held back; called before the commit."""
+        self._inbox.write()
         self._fresh_tasks.write()
 
     async def insert_agent(self, agent: Agent) -> None:
@@ -85,10 +88,10 @@ class SqliteTransaction:
         return found
 
     async def put_inbox(self, items: Sequence[InboxItem]) -> None:
-        inbox.put_inbox(self._db, items)
+        self._inbox.put(items)
 
     async def claim_woken_runs(self, limit: int) -> list[WokenRun]:
-        return inbox.claim_woken_runs(self._db, limit)
+        return self._inbox.claim(limit)
 
     async def load_runs(self, run_ids: Sequence[RunId]) -> list[tuple[RunRecord, list[StepState]]]:
         new = [runs.record_of(self._new_runs[run_id]) for run_id in run_ids if run_id in self._new_runs]
@@ -100,12 +103,15 @@ class SqliteTransaction:
         for transition in transitions:
             state = transition.state
             if state.id not in moved:
+                self._inbox.apply(state.id, state.version, transition.applied)
                 self.changes.statuses[state.id] = (state.status, state.seq)
                 self._new_runs.pop(state.id, None)
         return moved
 
     async def take_due_timers(self, limit: int) -> int:
-        return inbox.take_due_timers(self._db, self.now, limit)
+        due = inbox.take_due_timers(self._db, self.now, limit)
+        self._inbox.put(due)
+        return len(due)
 
     async def next_timer(self) -> Instant | None:
         return inbox.next_timer(self._db)
