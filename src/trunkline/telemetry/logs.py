@@ -6,6 +6,7 @@ import json
 import logging
 import sys
 import time
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -13,6 +14,7 @@ import structlog
 from structlog.typing import EventDict, WrappedLogger
 
 from trunkline.clock import Instant, rfc3339
+from trunkline.telemetry.lines import LineWriter
 
 LogFormat = Literal["json", "console", "auto"]
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
@@ -37,13 +39,17 @@ def configure_logs(level: str, log_format: LogFormat) -> None:
         structlog.configure(
             processors=[json_line],
             wrapper_class=wrapper,
-            logger_factory=structlog.BytesLoggerFactory(sys.stderr.buffer),
+            logger_factory=_one_for_all(LineWriter(sys.stderr.buffer)),
             cache_logger_on_first_use=True,
         )
     # Libraries log through the standard library; only what is wrong with them is of interest.
     logging.basicConfig(
         level=max(LEVELS[level], logging.WARNING), stream=sys.stderr, format="%(levelname)s %(message)s"
     )
+
+
+def _one_for_all(writer: LineWriter) -> Callable[..., LineWriter]:
+    return lambda *_: writer
 
 
 _encoder = msgspec.json.Encoder(enc_hook=repr)
