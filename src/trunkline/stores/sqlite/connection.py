@@ -24,7 +24,7 @@ OLDEST_SQLITE = (3, 51, 3)
 # 32 MB of WAL between checkpoints: each costs a few fsyncs of the main file.
 _CHECKPOINT_PAGES = 8_000
 # Of each connection: runs are written and read near their end, which needs few pages.
-_CACHE_KIBIBYTES = 2_000
+_CACHE_KIBIBYTES = 1_000
 _BUSY_MILLISECONDS = 5_000
 # Each use of a statement takes the next place in the driver's cache, round and round: with fewer places than one
 # transaction has uses, those that run once in it are pushed out and parsed again. 512 is the most it allows.
