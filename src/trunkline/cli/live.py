@@ -16,10 +16,13 @@ from rich.text import Text
 from trunkline.cli.output import STATUS_ICONS, STATUS_STYLES
 from trunkline.cli.progress import RunProgress, StepProgress
 
+COLUMNS = ("STEP", "STATUS", "AGENT", "ATTEMPTS", "TIME", "DIALECT", "WHY")
 # Often enough for the tenths of a second to run.
 REFRESHES_PER_SECOND = 8
 # The headline, the table's head and edges, and the line about the steps that are not shown.
 FRAME_LINES = 6
+# Below this many columns the reasons need the room more than the agents' names, which the workflow has.
+NARROW = 100
 # Steps that have nothing to tell: the first to be left out when there are too many.
 QUIET = frozenset({"PENDING", "COMPLETED", "SKIPPED", "CANCELLED"})
 
@@ -31,27 +34,29 @@ def live_view(progress: RunProgress) -> Generator[None]:
     console = Console()
 
     def picture() -> RenderableType:
-        return draw(progress, datetime.now(UTC), rows=max(1, console.height - FRAME_LINES))
+        rows = max(1, console.height - FRAME_LINES)
+        return draw(progress, datetime.now(UTC), rows=rows, narrow=console.width < NARROW)
 
-    with Live(
-        console=console,
-        get_renderable=picture,
-        refresh_per_second=REFRESHES_PER_SECOND,
-        vertical_overflow="visible",
-    ):
+    # What does not fit on the screen is cut while it changes; the last picture is whole.
+    with Live(console=console, get_renderable=picture, refresh_per_second=REFRESHES_PER_SECOND):
         yield
 
 
-def draw(progress: RunProgress, now: datetime, rows: int) -> RenderableType:
+def draw(progress: RunProgress, now: datetime, rows: int, *, narrow: bool = False) -> RenderableType:
     """The run with at most `rows` steps: a picture higher than the screen would only scroll."""
     table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
-    for column in ("STEP", "STATUS", "AGENT", "ATTEMPTS", "TIME", "DIALECT", "WHY"):
+    columns = [column for column in COLUMNS if not (narrow and column == "AGENT")]
+    for column in columns:
         table.add_column(
-            column, overflow="fold", justify="right" if column in ("ATTEMPTS", "TIME") else "left"
+            column,
+            overflow="fold",
+            justify="right" if column in ("ATTEMPTS", "TIME") else "left",
+            no_wrap=column not in ("STEP", "AGENT", "WHY"),
         )
     shown = _shown(list(progress.steps.values()), rows)
     for step in shown:
-        table.add_row(*_row(step, now))
+        cells = _row(step, now)
+        table.add_row(*(cells[column] for column in columns))
     hidden = Counter(step.status for step in progress.steps.values())
     hidden.subtract(step.status for step in shown)
     rest = ", ".join(f"{count} {status}" for status, count in hidden.items() if count)
@@ -72,16 +77,16 @@ def _headline(progress: RunProgress, now: datetime) -> Text:
     return line
 
 
-def _row(step: StepProgress, now: datetime) -> tuple[Text, ...]:
-    return (
-        Text(step.name),
-        Text.assemble(_status(step.status)),
-        Text(step.agent),
-        Text(str(step.attempts or "")),
-        Text(step.took(now)),
-        Text(step.protocol),
-        Text(step.reason, style="dim"),
-    )
+def _row(step: StepProgress, now: datetime) -> dict[str, Text]:
+    return {
+        "STEP": Text(step.name),
+        "STATUS": Text.assemble(_status(step.status)),
+        "AGENT": Text(step.agent),
+        "ATTEMPTS": Text(str(step.attempts or "")),
+        "TIME": Text(step.took(now)),
+        "DIALECT": Text(step.protocol),
+        "WHY": Text(step.reason, style="dim"),
+    }
 
 
 def _status(status: str) -> tuple[str, str]:
