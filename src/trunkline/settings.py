@@ -132,7 +132,8 @@ def _check_config_file() -> None:
 
 
 def _finding(place: tuple[int | str, ...], message: str) -> Finding:
-    return Finding(path=".".join(str(part) for part in place), message=message)
+    # The library's own words before those of our parsers.
+    return Finding(path=".".join(str(part) for part in place), message=message.removeprefix("Value error, "))
 
 
 def _check_backends(settings: Settings) -> None:

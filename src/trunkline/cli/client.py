@@ -140,8 +140,8 @@ class Client:
     def resolve(self, run_id: str, step: str, body: JsonObject) -> Run:
         return self.act(run_id, f"steps/{_segment(step)}/resolve", body)
 
-    def wire(self, run_id: str) -> Page[Exchange]:
-        return cast("Page[Exchange]", self._list(f"/runs/{_segment(run_id)}/wire"))
+    def wire(self, run_id: str, *, step: str | None = None) -> Page[Exchange]:
+        return cast("Page[Exchange]", self._list(f"/runs/{_segment(run_id)}/wire", {"step": step}))
 
     def events(self, run_id: str) -> Page[Event]:
         return cast("Page[Event]", self._list(f"/runs/{_segment(run_id)}/events"))

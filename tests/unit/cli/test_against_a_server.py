@@ -222,6 +222,36 @@ def test_runs_are_listed_as_aligned_text(server: ScriptedServer, capsys: pytest.
     assert row.endswith("2.0 s")
 
 
+def test_a_list_that_goes_on_says_how_to_ask_for_the_rest(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = "GET /api/v1/runs?status=FAILED&workflow=a+report&limit=1"
+    server.on(path, page(a_run("FAILED"), next_cursor="n"))
+    asked = ("runs", "list", "--status", "FAILED", "--workflow", "a report")
+    _, _, err = run(capsys, server, *asked, "--limit", "1")
+    assert err == "There are more: trunkline runs list --status FAILED --workflow 'a report' --cursor n\n"
+
+
+def test_the_wire_of_a_step_that_the_run_does_not_have_is_exit_3(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.on("GET /api/v1/runs/r1/wire?step=wriet&limit=1000", page())
+    server.on("GET /api/v1/runs/r1", a_run(steps=[{"name": "research"}, {"name": "write"}]))
+    code, out, err = run(capsys, server, "runs", "wire", "r1", "wriet")
+    assert (code, out) == (3, "")
+    assert err == "error: Run r1 has no step wriet.\nfix: Choose one of: research, write\n"
+
+
+def test_the_wire_of_a_step_that_has_not_begun_is_empty(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.on("GET /api/v1/runs/r1/wire?step=write&limit=1000", page())
+    server.on("GET /api/v1/runs/r1", a_run(steps=[{"name": "write"}]))
+    assert run(capsys, server, "runs", "wire", "r1", "write") == (
+        0, "", "Nothing has gone over the wire yet\n",
+    )  # fmt: skip
+
+
 def test_json_has_the_form_of_the_api(server: ScriptedServer, capsys: pytest.CaptureFixture[str]) -> None:
     server.on("GET /api/v1/runs?status=FAILED&limit=50", page(a_run("FAILED")))
     code, out, _ = run(capsys, server, "runs", "list", "--status", "FAILED", "--json")

@@ -67,3 +67,12 @@ def test_the_settings_show_where_they_come_from_and_no_secret(
     assert shown["retention"] == {"value": "12h", "source": "trunkline.toml"}
     assert shown["host"]["source"] == "default"
     assert "c2VjcmV0" not in out
+
+
+def test_a_setting_that_makes_no_sense_is_named_in_plain_words(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TRUNKLINE_RETENTION", "forever")
+    assert run_command_line(["config", "view"]) == 7
+    assert capsys.readouterr().err.startswith("error: retention: 'forever' is not a duration; write a number")

@@ -115,7 +115,7 @@ def health(agent: AgentArgument, /, *, server: Server = HERE) -> int:
     if server.json:
         print_json(answer)
     else:
-        print_fields(list(answer.items()))
+        print_fields([(name.replace("_", " "), value) for name, value in answer.items()])
     return Exit.OK if answer.get("status") == "healthy" else Exit.UNREACHABLE
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Literal
 
 from trunkline.cli.exit_codes import Exit
@@ -55,7 +56,9 @@ def list_runs(
     if not page.items:
         note("There are no such runs. Start one with: trunkline run FILE|NAME")
     elif page.next_cursor:
-        note(f"There are more: trunkline runs list --cursor {page.next_cursor}")
+        asked = [f"--status {status}"] if status else []
+        asked += [f"--workflow {shlex.quote(workflow)}"] if workflow else []
+        note(" ".join(["There are more: trunkline runs list", *asked, "--cursor", page.next_cursor]))
     return Exit.OK
 
 
