@@ -7,12 +7,12 @@ Plain ASGI, around the whole application, so that the framework's own answers pa
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trunkline.api.correlation import RAW_HEADER, SCOPE_KEY, choose_correlation_id
+from trunkline.api.problems import log_failure
 from trunkline.telemetry import names
 
 log = structlog.stdlib.get_logger(__name__)
@@ -40,9 +40,10 @@ class Edge:
                 message["headers"] = [*message["headers"], (RAW_HEADER, correlation_id.encode("ascii"))]
             await send(message)
 
-        # The application has answered and logged what it raises; the server would only log it again.
-        with suppress(Exception):
+        try:
             await self._app(scope, receive, send_marked)
+        except Exception as error:  # noqa: BLE001 - the outermost layer; the server would only log it once more
+            log_failure(scope, error)
         log.debug(
             names.HTTP_REQUEST,
             method=scope["method"],

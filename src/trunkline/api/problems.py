@@ -19,6 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Scope
 
 from trunkline.api.correlation import correlation_id_of
 from trunkline.errors import (
@@ -36,6 +37,8 @@ from trunkline.jsontypes import encode
 from trunkline.telemetry import names
 
 PROBLEM_JSON = "application/problem+json"
+# Where a request's scope keeps the error that the log has already.
+_LOGGED = "trunkline.logged"
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -120,14 +123,14 @@ def problem_of(request: Request, error: TrunklineError) -> Response:
     """The answer to an error that we can explain."""
     kind = kind_of(error)
     if kind.status >= 500:
-        _log_failure(request, error)
+        log_failure(request.scope, error)
     findings = error.findings if isinstance(error, Invalid) else ()
     return problem(request, kind, error.message, error.fix, errors=findings)
 
 
 def unexpected(request: Request, error: Exception) -> Response:
     """The answer to an error that nobody has foreseen: what it was is for the log, not for the caller."""
-    _log_failure(request, error)
+    log_failure(request.scope, error)
     return problem(
         request,
         _INTERNAL,
@@ -136,12 +139,16 @@ def unexpected(request: Request, error: Exception) -> Response:
     )
 
 
-def _log_failure(request: Request, error: Exception) -> None:
+def log_failure(scope: Scope, error: Exception) -> None:
+    """Once for each error, however many layers it passes."""
+    if scope.get(_LOGGED) is error:
+        return
+    scope[_LOGGED] = error
     log.error(
         names.REQUEST_FAILED,
-        method=request.method,
-        path=request.url.path,
-        correlation_id=correlation_id_of(request.scope),
+        method=scope["method"],
+        path=scope["path"],
+        correlation_id=correlation_id_of(scope),
         error=str(error),
         exc_info=error,
     )

@@ -8,7 +8,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Scope
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.testing import capture_logs
 
 from trunkline.api.edge import Edge
@@ -97,3 +97,15 @@ async def test_what_is_no_failure_of_ours_is_not_logged_as_one(
         code, _ = await answer(build(name))
     assert code in {400, 404}
     assert not [line for line in logs if line["log_level"] == "error"]
+
+
+async def test_what_no_layer_within_has_logged_is_logged_at_the_edge() -> None:
+    async def broken(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"half", "more_body": True})
+        raise RuntimeError("cut through")
+
+    with capture_logs() as logs:
+        await answer(Edge(broken))
+    failures = [line for line in logs if line["event"] == names.REQUEST_FAILED]
+    assert [line["error"] for line in failures] == ["cut through"]
