@@ -11,15 +11,12 @@ from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
-import structlog
 
 from trunkline.bridge.task_log import task_log
 from trunkline.messages import AgentResult, StepError, fix_for
 from trunkline.stores.base import ClaimedTask, ExchangeRecord, TaskAnswer, TaskKey
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
-
-log = structlog.stdlib.get_logger()
 
 
 class Finished(msgspec.Struct, kw_only=True):
@@ -117,13 +114,19 @@ class Calls:
         task.add_done_callback(self._told)
 
     async def _tell(self, claim: ClaimedTask, *, ended: bool) -> None:
-        self._end(await self._invoker.tell_cancelled(claim, ended=ended))
+        try:
+            finished = await self._invoker.tell_cancelled(claim, ended=ended)
+        except Exception:  # noqa: BLE001 - it is logged, and the task has to end
+            task_log(claim.task).exception(names.CALL_CRASHED)
+            if not ended:
+                return
+            # The agent may not know, but the task is over, and its slot is free.
+            finished = self._invoker.stopped(claim)
+        self._end(finished)
 
     def _told(self, task: asyncio.Task[None]) -> None:
         self._telling.discard(task)
         self._note_idle()
-        if not task.cancelled() and (exc := task.exception()) is not None:
-            log.error(names.CALL_CRASHED, error=str(exc), exc_info=exc)
 
     def _end(self, finished: Finished) -> None:
         self.finished.append(finished)

@@ -15,7 +15,7 @@ from trunkline.agents.auth import Credentials
 from trunkline.bridge.redaction import Redaction
 from trunkline.bridge.transports.base import Transport, TransportError
 from trunkline.clock import Clock
-from trunkline.errors import NotFound
+from trunkline.errors import NotFound, Unavailable
 from trunkline.messages import StepError, fix_for
 from trunkline.protocols import CardFetch, Negotiated, Unclear, negotiate, next_card_url
 from trunkline.services.registry import Registry
@@ -148,7 +148,11 @@ class Dialects:
         return CardFetch(url=url, status=answer.status, body=answer.body, etag=answer.headers.get("etag"))
 
     async def _keep(self, agent: Agent, dialect: Dialect) -> Dialect:
-        await self._registry.record_dialect(agent, dialect)
+        try:
+            await self._registry.record_dialect(agent, dialect)
+        except Unavailable as exc:
+            # No reason to lose this call, or its answer: whoever does not find it later finds it out again.
+            log.error(names.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
         log.info(
             names.DIALECT_DECIDED, agent_name=agent.name, protocol=dialect.protocol, evidence=dialect.evidence
         )

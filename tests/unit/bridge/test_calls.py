@@ -1,0 +1,74 @@
+"""Calls that end in a way that nobody has foreseen: they end all the same, and the log says why."""
+
+from __future__ import annotations
+
+import pytest
+from structlog.testing import capture_logs
+
+from trunkline.bridge.calls import Calls, Finished
+from trunkline.clock import Instant
+from trunkline.messages import AgentResult, AgentTask, ResultStatus, StepError
+from trunkline.stores.base import ClaimedTask, TaskAnswer, TaskKey
+from trunkline.telemetry import names
+from trunkline.telemetry.metrics import Metrics
+
+pytestmark = pytest.mark.anyio
+
+TASK = AgentTask(task_id="r/a/0", run_id="r", step="a", agent="A", correlation_id="c")
+CLAIM = ClaimedTask(key=TaskKey("r/a/0", 1), task=TASK, epoch=1, remote_task_id="remote")
+
+
+class BrokenInvoker:
+    """Fails at everything that talks to an agent."""
+
+    async def call(self, claim: ClaimedTask) -> Finished:
+        raise RuntimeError(f"{claim.key} cannot be called")
+
+    async def tell_cancelled(self, claim: ClaimedTask, *, ended: bool) -> Finished:
+        raise RuntimeError(f"{claim.key} cannot be cancelled ({ended})")
+
+    def stopped(self, claim: ClaimedTask) -> Finished:
+        return self._finished(claim, "cancelled")
+
+    def failed(self, claim: ClaimedTask, error: StepError) -> Finished:
+        return self._finished(claim, "error", error)
+
+    def _finished(self, claim: ClaimedTask, status: ResultStatus, error: StepError | None = None) -> Finished:
+        result = AgentResult(
+            task_id=claim.task.task_id,
+            run_id=claim.task.run_id,
+            step=claim.task.step,
+            attempt=claim.task.attempt,
+            status=status,
+            at=Instant(0),
+            error=error,
+        )
+        return Finished(
+            claim=claim, answer=TaskAnswer(key=claim.key, epoch=claim.epoch), result=result, exchanges=[]
+        )
+
+
+def results(calls: Calls) -> list[tuple[str, str | None]]:
+    found = [item.result for item in calls.finished]
+    return [(item.status, item.error and item.error.code) for item in found if item is not None]
+
+
+async def test_a_call_that_crashes_is_an_internal_error() -> None:
+    calls = Calls(BrokenInvoker(), Metrics())
+    with capture_logs() as logs:
+        calls.start(CLAIM)
+        assert await calls.drain(60) == 0
+    assert results(calls) == [("error", "internal_error")]
+    assert [(line["event"], line["run_id"]) for line in logs] == [(names.CALL_CRASHED, "r")]
+
+
+@pytest.mark.parametrize(("ended", "expected"), [(True, [("cancelled", None)]), (False, [])])
+async def test_a_task_is_over_though_its_agent_could_not_be_told(
+    ended: bool, expected: list[tuple[str, str | None]]
+) -> None:
+    calls = Calls(BrokenInvoker(), Metrics())
+    with capture_logs() as logs:
+        calls.tell(CLAIM, ended=ended)
+        assert await calls.drain(60) == 0
+    assert results(calls) == expected
+    assert [(line["event"], line["run_id"]) for line in logs] == [(names.CALL_CRASHED, "r")]
