@@ -68,10 +68,6 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True):
             url if self.query is None else _with_parameter(url, self.query[0], quote(self.query[1], safe=""))
         )
 
-    def shown_url(self, url: str) -> str:
-        """The URL as a record shows it: `url` is the one that `add_to` was given."""
-        return url if self.query is None else _with_parameter(url, self.query[0], self.shown[self.query[0]])
-
 
 NO_CREDENTIALS = Credentials()
 

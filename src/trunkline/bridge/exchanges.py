@@ -94,15 +94,10 @@ def record(
 
 
 _encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(Exchange)
 
 
 def encode_exchange(exchange: Exchange) -> bytes:
     return _encoder.encode(exchange)
-
-
-def decode_exchange(text: bytes | str) -> Exchange:
-    return _decoder.decode(text)
 
 
 def to_curl(exchange: Exchange | JsonObject) -> str:

@@ -30,12 +30,10 @@ _TELLING_NAME = re.compile(
 
 
 class Redaction:
-    """`secrets`: what a call carries besides the agent's credentials, e.g. those named in a step's input."""
-
-    def __init__(self, credentials: Credentials = NO_CREDENTIALS, secrets: Iterable[str] = ()) -> None:
+    def __init__(self, credentials: Credentials = NO_CREDENTIALS) -> None:
         self._shown = credentials.shown
         self._query = credentials.query
-        self._needles = _needles((*credentials.secrets, *secrets))
+        self._needles = _needles(credentials.secrets)
         self._needles_in_json = tuple(needle.encode() for needle in self._needles)
         # How much of a text beyond the cut must be looked at to find a secret that lies across it.
         self.longest = max(map(len, self._needles), default=0)

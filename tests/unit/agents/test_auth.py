@@ -25,7 +25,7 @@ def test_an_api_key_goes_into_the_query_where_it_is_wanted() -> None:
     assert found.headers == {}
     assert found.add_to("http://host/a") == "http://host/a?key=a%2Fb%26c"
     assert found.add_to("http://host/a?x=1") == "http://host/a?x=1&key=a%2Fb%26c"
-    assert found.shown_url("http://host/a") == "http://host/a?key=$TRUNKLINE_SECRET_WRITER"
+    assert found.shown == {"key": "$TRUNKLINE_SECRET_WRITER"}
 
 
 def test_basic_is_encoded_and_may_have_an_empty_password() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +12,6 @@ from trunkline.bridge.exchanges import (
     MAX_BODY_BYTES,
     Exchange,
     Sent,
-    decode_exchange,
     encode_exchange,
     record,
     to_curl,
@@ -51,7 +51,7 @@ def test_a_record_has_the_published_shape_and_survives_storage() -> None:
     assert made.request.body == "{}"
     assert made.response is not None
     assert (made.response.status, made.response.body) == (200, '{"ok":true}')
-    assert decode_exchange(encode_exchange(made)) == made
+    assert msgspec.json.decode(encode_exchange(made), type=Exchange) == made
     assert (made.step, made.attempt, made.duration_ms, made.error, made.notes) == ("write", 2, 12.5, None, [])
 
 
@@ -63,7 +63,6 @@ def test_a_key_in_the_query_appears_as_a_variable() -> None:
     key = credentials("a", "api_key", {"name": "key", "value": TOKEN, "in": "query"})
     made = exchange(redaction=Redaction(key), url=key.add_to("http://host/agent?x=1"))
     assert made.request.url == "http://host/agent?x=1&key=$TRUNKLINE_SECRET_A"
-    assert made.request.url == key.shown_url("http://host/agent?x=1")
 
 
 @pytest.mark.parametrize("form", [TOKEN, TOKEN.replace("/", "\\/"), "canary%2Fsecret%2Btoken"])
@@ -88,11 +87,6 @@ def test_nobody_else_can_name_a_variable() -> None:
     made = exchange(headers={"X-Correlation-ID": "$TRUNKLINE_SECRET_OTHER"})
     assert made.request.headers["X-Correlation-ID"] == "[redacted]"
     assert "SECRET_OTHER" not in to_curl(made)
-
-
-def test_other_secrets_of_a_call_are_taken_out_too() -> None:
-    made = exchange(redaction=Redaction(BEARER, ["xoxb-slack"]), body=b'{"bot_token":"xoxb-slack"}')
-    assert made.request.body == '{"bot_token":"[redacted]"}'
 
 
 def test_a_long_body_is_cut_and_says_so() -> None:
