@@ -55,7 +55,8 @@ async def test_an_agent_that_cannot_be_asked_fails_with_its_state(system: Runnin
     async with ScriptedAgent(WORKING, jsonrpc_error(-32601, "Method not found")) as agent:
         run = await system.wait_for(await start_one(system, agent))
     assert run["status"] == "FAILED"
-    assert error_of(run)["message"] == "Task state: working"
+    error = error_of(run)
+    assert (error["code"], error["message"]) == ("agent_task_unfinished", "Task state: working")
     assert len(agent.calls) == 2
 
 

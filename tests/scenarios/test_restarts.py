@@ -53,6 +53,21 @@ async def test_a_question_is_still_open_after_a_restart(tmp_path: Path) -> None:
     assert agent.calls[1].headers["Authorization"] == "Bearer kept-secret"
 
 
+async def test_without_its_key_a_secret_is_not_sent_and_the_run_says_what_to_do(tmp_path: Path) -> None:
+    async with ScriptedAgent(jsonrpc_task("ok")) as agent:
+        async with running_system(tmp_path) as system:
+            secret: JsonObject = {"auth_type": "bearer", "auth_config": {"token": "kept-secret"}}
+            await system.wait_for(await start_one(system, agent, **secret, retry={"max_attempts": 1}))
+        (tmp_path / "secret.key").unlink()
+        async with running_system(tmp_path) as system:
+            run = await system.run("one", {"query": "weather"})
+    assert len(agent.calls) == 1
+    error = error_of(run)
+    assert error["code"] == "agent_secret_unreadable"
+    assert error["message"] == "A stored secret cannot be opened with the present key."
+    assert "auth_config" in str(error["fix"])
+
+
 async def test_a_wait_between_two_attempts_goes_on_after_a_restart(tmp_path: Path) -> None:
     clock = FakeClock()
     retry: JsonObject = {"max_attempts": 2, "first_delay": "60s", "max_delay": "60s"}

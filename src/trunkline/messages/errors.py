@@ -74,7 +74,6 @@ ERROR_CODES: dict[str, ErrorCode] = {
     "deadline_exceeded": ErrorCode(
         **_NO_ANSWER, fix="Raise the workflow's deadline, or make its steps faster."
     ),
-    "cancelled": ErrorCode(**_NO_ANSWER, fix="Start it again: trunkline runs retry RUN."),
     "internal_error": ErrorCode(
         **_NOT_SENT, fix="Report this with the server's log: it is a bug in Trunkline."
     ),
