@@ -176,7 +176,7 @@ class Runs:
     async def wait(self, run_id: RunId, seconds: float) -> bool:
         """True when the run is final, False when the time is up."""
         end = self._clock.now() + int(seconds * 1_000_000)
-        with self.watch(run_id) as watch:
+        with self._watchers.watch(run_id, end_only=True) as watch:
             while True:
                 status, _ = await self.status(run_id)
                 left = (end - self._clock.now()) / 1_000_000
