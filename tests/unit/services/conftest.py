@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from trunkline.clock import Clock, Instant, after
 from trunkline.services.directory import AgentDirectory
 from trunkline.services.registry import Registry
 from trunkline.services.vault import KEY_BYTES, Vault
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import Store
 from trunkline.stores.sqlite import open_sqlite
-
-
-class StandingClock(Clock):
-    def __init__(self) -> None:
-        self.instant = Instant(1_000_000)
-
-    def now(self) -> Instant:
-        return self.instant
-
-    def advance(self, delay: timedelta) -> None:
-        self.instant = after(self.instant, delay)
+from trunkline.testing import FakeClock
 
 
 @pytest.fixture
@@ -34,18 +22,18 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-def clock() -> StandingClock:
-    return StandingClock()
+def clock() -> FakeClock:
+    return FakeClock()
 
 
 @pytest.fixture
-async def store(tmp_path: Path, clock: StandingClock) -> AsyncIterator[Store]:
+async def store(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Store]:
     async with open_sqlite(tmp_path / "trunkline.db", clock=clock) as opened:
         yield opened
 
 
 @pytest.fixture
-def directory(store: Store, clock: StandingClock) -> AgentDirectory:
+def directory(store: Store, clock: FakeClock) -> AgentDirectory:
     return AgentDirectory(store, clock)
 
 

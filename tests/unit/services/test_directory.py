@@ -8,41 +8,15 @@ import msgspec
 import pytest
 
 from trunkline.agents import Agent
-from trunkline.clock import Instant, after
+from trunkline.clock import Instant
 from trunkline.services.directory import FRESH_FOR, AgentDirectory
 from trunkline.services.registry import AgentSpec, Registry
-from trunkline.services.vault import KEY_BYTES, Vault
 from trunkline.stores.base import Store
+from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio
 
 MOMENT = timedelta(microseconds=1)
-
-
-class StandingClock:
-    def __init__(self) -> None:
-        self.instant = Instant(0)
-
-    def now(self) -> Instant:
-        return self.instant
-
-    def advance(self, delay: timedelta) -> None:
-        self.instant = after(self.instant, delay)
-
-
-@pytest.fixture
-def clock() -> StandingClock:
-    return StandingClock()
-
-
-@pytest.fixture
-def directory(store: Store, clock: StandingClock) -> AgentDirectory:
-    return AgentDirectory(store, clock)
-
-
-@pytest.fixture
-def registry(store: Store, directory: AgentDirectory) -> Registry:
-    return Registry(store, Vault(bytes(KEY_BYTES)), directory)
 
 
 async def change_behind_the_back(store: Store, agent: Agent) -> Agent:
@@ -54,7 +28,7 @@ async def change_behind_the_back(store: Store, agent: Agent) -> Agent:
 
 
 async def test_a_change_of_another_process_is_seen_after_two_seconds(
-    store: Store, registry: Registry, directory: AgentDirectory, clock: StandingClock
+    store: Store, registry: Registry, directory: AgentDirectory, clock: FakeClock
 ) -> None:
     agent = await registry.create(AgentSpec(name="A", url="http://a"))
     assert await directory.get("A") == agent
@@ -85,7 +59,7 @@ async def test_a_change_of_this_process_is_seen_at_once(
 
 
 async def test_an_unknown_name_is_remembered_for_two_seconds(
-    store: Store, directory: AgentDirectory, clock: StandingClock
+    store: Store, directory: AgentDirectory, clock: FakeClock
 ) -> None:
     assert await directory.get("A") is None
     agent = Agent(id="1", name="A", url="http://a", created_at=Instant(1), updated_at=Instant(1))
@@ -96,9 +70,7 @@ async def test_an_unknown_name_is_remembered_for_two_seconds(
     assert await directory.get("A") == agent
 
 
-async def test_what_was_read_while_a_change_was_written_is_not_kept(
-    store: Store, clock: StandingClock
-) -> None:
+async def test_what_was_read_while_a_change_was_written_is_not_kept(store: Store, clock: FakeClock) -> None:
     old = Agent(id="1", name="A", url="http://a", created_at=Instant(1), updated_at=Instant(1))
     async with store.transaction() as tx:
         await tx.insert_agent(old)
