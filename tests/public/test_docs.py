@@ -11,8 +11,10 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from cyclopts import App
 from pydantic_core import PydanticUndefined
 
+from trunkline.cli.app import build_app
 from trunkline.cli.exit_codes import Exit
 from trunkline.messages import ERROR_CODES, ErrorCode
 from trunkline.settings import Settings
@@ -120,6 +122,23 @@ def test_the_metrics_in_the_guide_are_those_of_the_program() -> None:
 def test_every_exit_code_is_documented() -> None:
     page = (ROOT / "docs/reference/cli.md").read_text()
     assert [code for code in Exit if f"| {code.value} |" not in page] == []
+
+
+def test_every_command_is_documented() -> None:
+    page = (ROOT / "docs/reference/cli.md").read_text()
+    rows = [re.findall(r"`([a-z ]+)`", line.split("|")[1]) for line in page.splitlines() if line[:3] == "| `"]
+    documented = {f"{row[0].split()[0]} {name.split()[-1]}" for row in rows for name in row}
+    assert documented == {f"{words[0]} {words[-1]}" for words in commands(build_app())}
+
+
+def commands(app: App) -> list[list[str]]:
+    """Every command by the words that name it."""
+    found: list[list[str]] = []
+    for name in app:
+        if not name.startswith("-"):
+            inner = commands(app[name])
+            found += [[name, *rest] for rest in inner] or [[name]]
+    return found
 
 
 def test_every_workflow_in_the_guide_is_valid() -> None:

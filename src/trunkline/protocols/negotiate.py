@@ -2,9 +2,9 @@
 Which dialect an agent speaks whose protocol is `auto`, decided from the cards it publishes.
 
     GET <agent's url>/.well-known/agent-card.json, then the same at the host's root, then agent.json at both
-    a card                            {"url", "protocolVersion", …}  ->  jsonrpc-2.0 at the card's endpoint
-    404, 405, 410 or no card in 200   on every path                  ->  simple-a2a at the agent's url
-    a timeout, a refusal, 5xx, …      decides nothing                ->  Unclear
+    a card                               {"url", "protocolVersion", …}  ->  jsonrpc-2.0 at the card's endpoint
+    404, 405, 410, 501, no card in 200   on every path                  ->  simple-a2a at the agent's url
+    a timeout, a refusal, other 5xx, …   decides nothing                ->  Unclear
 
 Pure: the bridge fetches what `next_card_url` names and hands over what it got. A card may only name an
 endpoint of the agent's own origin: any other could send our credentials elsewhere.

@@ -302,7 +302,7 @@ class Transaction(Protocol):
 
 
 class Store(Protocol):
-    """Opened by `open_store`; closed by leaving its `async with`."""
+    """Opened by its backend, e.g. `open_sqlite`; closed by leaving its `async with`."""
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]: ...
 
