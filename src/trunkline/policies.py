@@ -9,6 +9,9 @@ import msgspec
 
 RetryCondition = str | int
 
+# More calls than anybody waits for: a larger number is a mistake, in an agent's policy as in a step's.
+MAX_ATTEMPTS = 1_000
+
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """

@@ -12,10 +12,8 @@ from msgspec import UNSET, UnsetType
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.messages import ERROR_CODES
-from trunkline.policies import RetryCondition, RetryPolicy
+from trunkline.policies import MAX_ATTEMPTS, RetryCondition, RetryPolicy
 from trunkline.workflow.durations import format_duration, parse_duration
-
-MAX_ATTEMPTS = 1_000
 
 _HTTP_CLASS = re.compile(r"[1-5]xx")
 

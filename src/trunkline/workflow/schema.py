@@ -8,11 +8,11 @@ save.
 from __future__ import annotations
 
 from trunkline.jsontypes import JsonObject
+from trunkline.policies import MAX_ATTEMPTS
 from trunkline.workflow.definition import AFTER_FAILURE, BACKOFFS, CONTEXTS, DELIVERIES
 from trunkline.workflow.durations import DURATION_PATTERN
 from trunkline.workflow.expressions import KEYWORDS
 from trunkline.workflow.validate import (
-    MAX_ATTEMPTS,
     MAX_DESCRIPTION,
     MAX_NAME,
     MAX_PARALLEL,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from msgspec import UNSET
 
 from trunkline.jsontypes import Json
-from trunkline.policies import RetryPolicy
+from trunkline.policies import MAX_ATTEMPTS, RetryPolicy
 from trunkline.workflow.definition import (
     AFTER_FAILURE,
     BACKOFFS,
@@ -40,7 +40,6 @@ RETRY_KEYS = ("max_attempts", "backoff", "first_delay", "max_delay", "jitter", "
 STEP_NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
 MAX_NAME = 255
 MAX_DESCRIPTION = 10_000
-MAX_ATTEMPTS = 100
 MAX_PARALLEL = 10_000
 
 _STEP_NAME = re.compile(STEP_NAME_PATTERN)

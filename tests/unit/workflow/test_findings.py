@@ -92,7 +92,7 @@ def unmarked(text: str) -> tuple[str, int | None, int | None]:
         (STEP + 'when: "${ ▸inptu.x }"}', "steps.b.when", "did you mean 'input'?"),
         (STEP + "when: ▸size(input.x)}", "steps.b.when", "must be true or false, and this is int"),
         (STEP + "retry: ▸3}", "steps.b.retry", "'retry' must be a mapping, and it is 3"),
-        (STEP + "retry: {max_attempts: ▸101}}", "steps.b.retry.max_attempts", "from 1 to 100"),
+        (STEP + "retry: {max_attempts: ▸1001}}", "steps.b.retry.max_attempts", "from 1 to 1,000"),
         (STEP + "retry: {▸attempts: 2}}", "steps.b.retry.attempts", "did you mean 'max_attempts'?"),
         (STEP + "retry: {jitter: ▸'yes'}}", "steps.b.retry.jitter", "must be true or false"),
         (STEP + "retry: {backoff: ▸lineal}}", "steps.b.retry.backoff", "did you mean 'linear'?"),
