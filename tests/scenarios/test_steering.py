@@ -216,8 +216,10 @@ async def test_a_run_that_waits_and_is_paused_waits_again_when_it_is_resumed(sys
     assert resumed.json["status"] == "WAITING"
 
 
-@pytest.mark.parametrize("wish", ["cancel", "pause", "resume"])
-async def test_a_finished_run_takes_no_wishes(shared_system: RunningSystem, wish: str) -> None:
+@pytest.mark.parametrize(
+    ("wish", "wished"), [("cancel", "cancelled"), ("pause", "paused"), ("resume", "resumed")]
+)
+async def test_a_finished_run_takes_no_wishes(shared_system: RunningSystem, wish: str, wished: str) -> None:
     system = shared_system
     async with ScriptedAgent(simple_success("ok")) as agent:
         await system.register(f"Agent {wish}", agent.url, protocol="simple-a2a")
@@ -225,8 +227,8 @@ async def test_a_finished_run_takes_no_wishes(shared_system: RunningSystem, wish
         run = await system.run(wish)
         answer = await system.call("POST", f"/runs/{run['id']}/{wish}")
     assert answer.status == 409
-    assert str(answer.json["detail"]) == f"Run {run['id']} is COMPLETED; it cannot {wish}."
-    assert answer.json["fix"]
+    assert str(answer.json["detail"]) == f"Run {run['id']} is COMPLETED; it cannot be {wished}."
+    assert answer.json["fix"] == f"See what it does: trunkline runs show {run['id']}."
 
 
 async def failed_run(system: RunningSystem, first: ScriptedAgent, second: ScriptedAgent) -> JsonObject:

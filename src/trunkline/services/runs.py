@@ -185,19 +185,19 @@ class Runs:
                 await watch.changed(min(left, _LONGEST_DOZE))
 
     async def cancel(self, run_id: RunId) -> None:
-        await self._allowed(run_id, "cancel", lambda status: status not in FINAL_RUN_STATUSES)
+        await self._allowed(run_id, "cancelled", lambda status: status not in FINAL_RUN_STATUSES)
         await self._put(run_id, "cancel", CancelRequested())
 
     async def pause(self, run_id: RunId) -> None:
         record = await self._allowed(
-            run_id, "pause", lambda status: status in {"PENDING", "RUNNING", "WAITING"}
+            run_id, "paused", lambda status: status in {"PENDING", "RUNNING", "WAITING"}
         )
         if record.cancel_requested_at is not None:
             raise Conflict(f"Run {run_id} is being cancelled; it cannot be paused.")
         await self._put(run_id, f"pause/{new_id()}", PauseRequested())
 
     async def resume(self, run_id: RunId) -> None:
-        await self._allowed(run_id, "resume", lambda status: status == "PAUSED")
+        await self._allowed(run_id, "resumed", lambda status: status == "PAUSED")
         await self._put(run_id, f"resume/{new_id()}", ResumeRequested())
 
     async def retry(
@@ -250,10 +250,13 @@ class Runs:
             )
         return record, next((state for state in steps if state.name == step), StepState(name=step))
 
-    async def _allowed(self, run_id: RunId, wish: str, allows: Callable[[RunStatus], bool]) -> RunRecord:
+    async def _allowed(self, run_id: RunId, wished: str, allows: Callable[[RunStatus], bool]) -> RunRecord:
         record, _ = await self._found(run_id)
         if not allows(record.status):
-            raise Conflict(f"Run {run_id} is {record.status}; it cannot {wish}.")
+            raise Conflict(
+                f"Run {run_id} is {record.status}; it cannot be {wished}.",
+                fix=f"See what it does: trunkline runs show {run_id}.",
+            )
         return record
 
     async def _put(self, run_id: RunId, key: str, item: Input) -> None:

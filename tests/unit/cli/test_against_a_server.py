@@ -373,6 +373,16 @@ def test_an_agent_is_added_without_its_secret_on_the_command_line(
     }
 
 
+def test_what_an_agent_has_inside_is_shown_as_json(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    agent = {"name": "a", "retry": {"jitter": True, "on": ["5xx"]}, "dialect": None}
+    server.on("GET /api/v1/agents/a", agent)
+    assert run(capsys, server, "agents", "show", "a") == (
+        0, 'name   a\nretry  {"jitter": true, "on": ["5xx"]}\n', "",
+    )  # fmt: skip
+
+
 def executed(server: ScriptedServer, *events: tuple[int, str, object], final: dict[str, object]) -> None:
     server.on("POST /api/v1/workflows/report/execute", a_run("PENDING"), status=202)
     server.on("GET /api/v1/runs/r1/events", stream(*events))

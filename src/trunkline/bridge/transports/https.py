@@ -168,7 +168,7 @@ class HttpTransport:
         # The connector asks no resolver about an address that is written out.
         reason = None if parts.address is None else self._policy.check(parts.host, parts.address)
         if reason is not None:
-            raise TransportError("agent_address_forbidden", f"{reason}.")
+            raise TransportError("agent_address_forbidden", f"The agent may not be called: {reason}.")
         fixed = "".join(f"{name}: {value}\r\n" for name, value in FIXED_HEADERS.items())
         route = _Route(
             # Made of the parsed parts: the text of the URL is read once, by us.

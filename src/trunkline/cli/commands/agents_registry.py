@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Annotated, cast
 
 from cyclopts import Parameter
@@ -14,7 +15,7 @@ from trunkline.cli.output import note, print_fields, print_json, print_table
 
 if TYPE_CHECKING:
     from trunkline.cli.answers import Agent
-    from trunkline.jsontypes import JsonObject
+    from trunkline.jsontypes import Json, JsonObject
 
 AgentArgument = Annotated[str, Parameter(name="AGENT", help="The agent's name or id.")]
 
@@ -138,7 +139,11 @@ def _print_agent(agent: Agent, server: Server) -> None:
         print_json(agent)
         return
     fields = [(name.replace("_", " "), value) for name, value in cast("JsonObject", agent).items()]
-    print_fields([(name, _spoken(agent) if name == "dialect" else value) for name, value in fields])
+    print_fields([(name, _spoken(agent) if name == "dialect" else _shown(value)) for name, value in fields])
+
+
+def _shown(value: Json) -> object:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
 
 
 def _dialect(agent: Agent) -> str:

@@ -59,12 +59,14 @@ def sigterm_as_exit() -> Generator[None]:
 
 
 def _url(name: str, child: subprocess.Popen[bytes], log: Path) -> str:
-    line = _first_line(cast("IO[bytes]", child.stdout), time.monotonic() + START_SECONDS)
+    until = time.monotonic() + START_SECONDS
+    line = _first_line(cast("IO[bytes]", child.stdout), until)
     if line.endswith(b"\n"):
         return line.decode().strip()
     told = "\n".join(log.read_text(errors="replace").splitlines()[-_LOG_LINES:])
+    limit = f" within {START_SECONDS:.0f} s" if time.monotonic() >= until else ""
     raise CliError(
-        f"{name} did not start within {START_SECONDS:.0f} s\n{told}".rstrip(),
+        f"{name} did not start{limit}\n{told}".rstrip(),
         fix="Check this machine with: trunkline doctor",
     )
 
