@@ -140,7 +140,7 @@ class Runs:
     async def _found(self, run_id: RunId) -> tuple[RunRecord, list[StepState]]:
         found = await self._store.run(run_id)
         if found is None:
-            raise NotFound(f"There is no run {run_id}.", fix="List the runs: trunkline runs list.")
+            raise _no_run(run_id)
         return found
 
     async def list(
@@ -167,7 +167,7 @@ class Runs:
         """The run's status and the number of its last event."""
         found = await self._store.run_status(run_id)
         if found is None:
-            raise NotFound(f"There is no run {run_id}.", fix="List the runs: trunkline runs list.")
+            raise _no_run(run_id)
         return found
 
     def watch(self, run_id: RunId) -> AbstractContextManager[Watch]:
@@ -261,6 +261,10 @@ class Runs:
 
     async def _put(self, run_id: RunId, key: str, item: Input) -> None:
         await self._intake.put(InboxItem(run_id, key, encode_input(item)))
+
+
+def _no_run(run_id: RunId) -> NotFound:
+    return NotFound(f"There is no run {run_id}.", fix="List the runs: trunkline runs list.")
 
 
 def _check_input(workflow: Workflow, run_input: Json) -> None:
