@@ -8,9 +8,10 @@ A first agent of your own, with nothing but the standard library. It speaks Simp
 from __future__ import annotations
 
 import json
+import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-PORT = 8080
+PORT = int(sys.argv[1]) if len(sys.argv) > 1 else 8080
 
 
 class Greeter(BaseHTTPRequestHandler):
@@ -27,5 +28,6 @@ class Greeter(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    print(f"Greeter listens at http://127.0.0.1:{PORT}/agent")
-    ThreadingHTTPServer(("127.0.0.1", PORT), Greeter).serve_forever()
+    with ThreadingHTTPServer(("127.0.0.1", PORT), Greeter) as server:
+        print(f"Greeter listens at http://127.0.0.1:{PORT}/agent", flush=True)
+        server.serve_forever()
