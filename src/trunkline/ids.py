@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-import uuid
 from typing import NewType
 
 RunId = NewType("RunId", str)
@@ -21,7 +20,8 @@ def new_id() -> str:
     value = milliseconds << 80 | int.from_bytes(os.urandom(10), "big")
     value = value & ~(0xF000 << 64) | 0x7000 << 64
     value = value & ~(0xC000 << 48) | 0x8000 << 48
-    return str(uuid.UUID(int=value))
+    digits = f"{value:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def new_run_id() -> RunId:

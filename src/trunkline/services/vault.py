@@ -10,15 +10,16 @@ from __future__ import annotations
 import binascii
 import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from functools import cached_property
 from pathlib import Path
-from typing import cast
-
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from typing import TYPE_CHECKING, cast
 
 from trunkline.errors import ConfigurationError
 from trunkline.ids import new_id
 from trunkline.jsontypes import JsonObject, decode, encode
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 KEY_BYTES = 32
 # Tells one way to seal from the next, should there ever be another.
@@ -31,7 +32,14 @@ class Vault:
     """Seals and opens secrets."""
 
     def __init__(self, key: bytes) -> None:
-        self._cipher = AESGCM(key)
+        self._key = key
+
+    @cached_property
+    def _cipher(self) -> AESGCM:
+        # 6 MB of a library that a registry without secrets does without.
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
+
+        return AESGCM(self._key)
 
     def seal(self, secret: JsonObject, *, owner: str) -> bytes:
         nonce = os.urandom(_NONCE_BYTES)
@@ -39,6 +47,8 @@ class Vault:
 
     def open(self, sealed: bytes, *, owner: str) -> JsonObject:
         """Raises `ConfigurationError` when it was sealed with another key, or for another owner."""
+        from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - as the cipher
+
         start = len(_FORMAT) + _NONCE_BYTES
         try:
             text = self._cipher.decrypt(sealed[len(_FORMAT) : start], sealed[start:], owner.encode())
