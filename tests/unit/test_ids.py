@@ -1,0 +1,32 @@
+"""Ids: of the right form, in the order of their making, and derived where they must be."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from trunkline.ids import RunId, new_id, task_id
+
+
+def test_an_id_is_a_uuid_of_version_7() -> None:
+    found = UUID(new_id())
+    assert (found.version, found.variant, str(found)) == (
+        7,
+        UUID(int=0x8000 << 48).variant,
+        str(found).lower(),
+    )
+
+
+def test_ids_begin_with_the_time_so_that_later_ones_sort_later() -> None:
+    earlier = new_id()
+    while new_id()[:13] == earlier[:13]:
+        pass  # the same millisecond
+    assert new_id() > earlier
+
+
+def test_only_an_answered_failure_or_a_reply_makes_another_task_id() -> None:
+    run = RunId("r")
+    assert task_id(run, "s", 0) == task_id(run, "s", 0) == "r/s/0"
+    assert (
+        len({task_id(run, "s", 0), task_id(run, "s", 1), task_id(run, "s", 0, 1), task_id(run, "s", 1, 1)})
+        == 4
+    )
