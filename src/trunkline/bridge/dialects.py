@@ -85,6 +85,9 @@ class Dialects:
         except NotFound:
             # Deleted while it is being called; this call still ends.
             return None
+        except Unavailable as exc:
+            _note_unavailable(exc)
+            return None
 
     async def another(self, agent: Agent, refused: Dialect, credentials: Credentials) -> Dialect | None:
         """
@@ -152,8 +155,12 @@ class Dialects:
             await self._registry.record_dialect(agent, dialect)
         except Unavailable as exc:
             # No reason to lose this call, or its answer: whoever does not find it later finds it out again.
-            log.error(names.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
+            _note_unavailable(exc)
         log.info(
             names.DIALECT_DECIDED, agent_name=agent.name, protocol=dialect.protocol, evidence=dialect.evidence
         )
         return dialect
+
+
+def _note_unavailable(exc: Unavailable) -> None:
+    log.error(names.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)

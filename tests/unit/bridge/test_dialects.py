@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 from trunkline.agents import Agent, Dialect
 from trunkline.agents.auth import NO_CREDENTIALS
 from trunkline.bridge.dialects import Dialects
+from trunkline.clock import Instant
 from trunkline.errors import Unavailable
 from trunkline.protocols import AgentAnswer
 from trunkline.services.directory import AgentDirectory
@@ -34,21 +35,42 @@ class NoCards:
         return AgentAnswer(404, {}, b"")
 
 
-class ReadOnlyRegistry(Registry):
-    """On a disk that is full."""
+class BrokenRegistry(Registry):
+    """On a disk that fails once the agent is registered."""
+
+    async def get(self, name_or_id: str) -> Agent:
+        raise Unavailable(f"Nothing can be read: {name_or_id}.")
 
     async def record_dialect(self, agent: Agent, dialect: Dialect | None) -> bool:
         raise Unavailable(f"Nothing can be written: {agent.name}, {dialect and dialect.protocol}.")
 
 
-async def test_a_dialect_that_cannot_be_recorded_is_spoken_all_the_same(tmp_path: Path) -> None:
+@pytest.fixture
+async def registry(tmp_path: Path) -> AsyncIterator[BrokenRegistry]:
     clock = FakeClock()
     async with open_sqlite(tmp_path / "trunkline.db", clock=clock) as store:
-        registry = ReadOnlyRegistry(store, Vault(bytes(KEY_BYTES)), AgentDirectory(store, clock))
-        agent = await registry.create(AgentSpec(name="A", url="http://a.example/agent"))
-        with capture_logs() as logs:
-            dialect = await Dialects(NoCards(), registry, clock).of(agent, NO_CREDENTIALS)
+        yield BrokenRegistry(store, Vault(bytes(KEY_BYTES)), AgentDirectory(store, clock))
+
+
+async def test_a_dialect_that_can_be_neither_read_nor_recorded_is_found_out_and_spoken(
+    registry: BrokenRegistry,
+) -> None:
+    agent = await registry.create(AgentSpec(name="A", url="http://a.example/agent"))
+    dialects = Dialects(NoCards(), registry, FakeClock())
+    with capture_logs() as logs:
+        dialect = await dialects.of(agent, NO_CREDENTIALS)
     assert dialect.protocol == "simple-a2a"
     assert [line["error"] for line in logs if line["event"] == names.STORE_UNAVAILABLE] == [
-        "Nothing can be written: A, simple-a2a."
+        f"Nothing can be read: {agent.id}.",
+        "Nothing can be written: A, simple-a2a.",
     ]
+
+
+async def test_an_answer_is_not_lost_because_what_it_proved_cannot_be_recorded(
+    registry: BrokenRegistry,
+) -> None:
+    agent = await registry.create(AgentSpec(name="A", url="http://a.example/agent"))
+    proved = Dialect(protocol="jsonrpc-2.0", url=agent.url, evidence="It answered.", decided_at=Instant(0))
+    with capture_logs() as logs:
+        await Dialects(NoCards(), registry, FakeClock()).adopt(agent, proved)
+    assert names.STORE_UNAVAILABLE in {line["event"] for line in logs}
