@@ -17,7 +17,9 @@ from tests.crash.workflows import AGENT_QUERIES, AGENTS, GATED, KINDS
 
 @pytest.fixture(scope="session")
 async def session(anyio_backend: object) -> AsyncGenerator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as opened:
+    # An event stream lasts as long as its run.
+    unlimited = aiohttp.ClientTimeout(total=None)
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=unlimited) as opened:
         yield opened
 
 

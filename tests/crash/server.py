@@ -12,6 +12,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+# Only a process that hangs takes so long.
+_PATIENCE_SECONDS = 90
 PROGRAM = Path(sys.executable).with_name("trunkline")
 
 
@@ -34,7 +36,8 @@ class Server:
         process = self._process
         assert process is not None
         assert process.stdout is not None
-        line = (await process.stdout.readline()).decode().strip()
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            line = (await process.stdout.readline()).decode().strip()
         assert line == self.url, f"it did not start: {line!r}\n{self._log.read_text()[-4000:]}"
 
     async def start(self) -> None:
@@ -56,7 +59,8 @@ class Server:
         """Its exit code."""
         process, self._process = self._process, None
         assert process is not None
-        return await process.wait()
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            return await process.wait()
 
 
 @asynccontextmanager

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 
 import aiohttp
@@ -18,6 +19,8 @@ from tests.crash.workflows import GATED, KINDS, Kind
 
 pytestmark = pytest.mark.anyio
 
+# Only a run that is stuck takes so long.
+PATIENCE_SECONDS = 60
 POLLED = next(kind for kind in KINDS if kind.name == "polled")
 
 
@@ -43,9 +46,11 @@ class Stage:
 
     async def finish(self, first_life: Ending) -> list[str]:
         """Waits until every run is over, and says what is wrong."""
-        for want in self.wanted:
-            async for _ in self.client.follow(str(want.run_id)):
-                pass
+        with suppress(TimeoutError):  # then the history says which run is stuck
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                for want in self.wanted:
+                    async for _ in self.client.follow(str(want.run_id)):
+                        pass
         history = await read_history(self.client, self.wanted, self.agents.calls, {1: first_life})
         return violations(history)
 

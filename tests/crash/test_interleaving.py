@@ -29,6 +29,8 @@ from trunkline.wiring import Seams
 pytestmark = pytest.mark.anyio
 
 RUNS = 60
+# Only a run that is stuck takes so long.
+PATIENCE_SECONDS = 90
 
 
 class _WaitingStore:
@@ -78,7 +80,7 @@ async def test_what_arrives_during_a_transaction_waits_for_the_next(
         client = Client(session, system.url)
         await furnish(client, agents)
         wanted: list[Wanted] = []
-        async with asyncio.TaskGroup() as group:
+        async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as group:
             for number in range(RUNS):
                 kind = KINDS[number % len(KINDS)]
                 wanted.append(kind.wanted(f"{kind.name}-{number}"))
