@@ -21,7 +21,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Scope
 
-from trunkline.api.correlation import correlation_id_of
+from trunkline.api.correlation import HEADER, correlation_id_of
 from trunkline.errors import (
     AlreadyExists,
     Conflict,
@@ -117,6 +117,25 @@ def problem(
         errors=list(errors),
     )
     return Response(encode(content), kind.status, headers, media_type=PROBLEM_JSON)
+
+
+def refusal(kind: Kind, detail: str, fix: str, correlation_id: str) -> bytes:
+    """A whole HTTP response, for what could not even be read as a request."""
+    content = Problem(
+        type=kind.type,
+        title=kind.title,
+        status=kind.status,
+        detail=detail,
+        fix=fix,
+        correlation_id=correlation_id,
+    )
+    body = encode(content)
+    head = (
+        f"HTTP/1.1 {kind.status} {kind.title}\r\n"
+        f"Content-Type: {PROBLEM_JSON}\r\nContent-Length: {len(body)}\r\n"
+        f"{HEADER}: {correlation_id}\r\nConnection: close\r\n\r\n"
+    )
+    return head.encode("ascii") + body
 
 
 def problem_of(request: Request, error: TrunklineError) -> Response:

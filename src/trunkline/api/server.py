@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 import uvicorn
 from starlette.types import ASGIApp
 
+from trunkline.api.connection import Connection
 from trunkline.errors import ConfigurationError
 
 # Event streams and waiting calls have been told to end by then; whoever still holds a connection is cut.
@@ -56,12 +57,14 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serving(app: ASGIApp, listener: socket.socket) -> AsyncGenerator[None]:
+async def serving(
+    app: ASGIApp, listener: socket.socket, connection: type[Connection] = Connection
+) -> AsyncGenerator[None]:
     """Serves while the block runs; at its end no request is taken any more, and those under way have ended."""
     config = uvicorn.Config(
         app,
         loop="none",
-        http="httptools",
+        http=connection,
         ws="none",
         lifespan="off",
         log_config=None,

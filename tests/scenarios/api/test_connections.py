@@ -1,0 +1,137 @@
+"""A connection that sends no request, no HTTP, or too much of it is refused with a problem, and lets go of."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from trunkline.api.connection import Connection
+from trunkline.api.server import listen, serving
+
+pytestmark = pytest.mark.anyio
+
+HEAD = b"POST /echo HTTP/1.1\r\nHost: x\r\n"
+WHOLE = HEAD + b"Content-Length: 2\r\n\r\nhi"
+
+
+async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    body = await Request(scope, receive).body()
+    await Response(body)(scope, receive, send)
+
+
+class Hasty(Connection):
+    """A patience that a test can outwait."""
+
+    head_seconds = 0.01
+    body_seconds = 0.01
+
+
+@asynccontextmanager
+async def connected(
+    kind: type[Connection] = Connection,
+) -> AsyncGenerator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    with listen("127.0.0.1", 0) as listener:
+        async with serving(echo, listener, kind):
+            reader, writer = await asyncio.open_connection(*listener.getsockname())
+            try:
+                yield reader, writer
+            finally:
+                writer.close()
+
+
+async def all_that_comes(reader: asyncio.StreamReader) -> bytes:
+    """Returns when the server has ended the connection."""
+    return await asyncio.wait_for(reader.read(), 60)
+
+
+def assert_problem(answer: bytes, status: int) -> None:
+    head, _, body = answer.partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
+    assert first.startswith(f"HTTP/1.1 {status} "), answer
+    assert headers["content-type"] == "application/problem+json"
+    problem = json.loads(body)
+    assert problem["status"] == status
+    assert problem["detail"]
+    assert problem["fix"]
+    assert problem["correlation_id"] == headers["x-correlation-id"]
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        b"\x00\x01garbage\r\n\r\n",
+        b"FROB /echo HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET / HTTP/9.9\r\nHost: x\r\n\r\n",
+        HEAD + b"Content-Length: -5\r\n\r\n",
+        HEAD + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\nhi",
+        HEAD + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nhi\r\n",
+    ],
+)
+async def test_what_is_no_http_is_answered_with_a_problem(request_bytes: bytes) -> None:
+    async with connected() as (reader, writer):
+        writer.write(request_bytes)
+        assert_problem(await all_that_comes(reader), 400)
+
+
+async def test_headers_without_end_are_refused_before_they_fill_the_memory() -> None:
+    async with connected() as (reader, writer):
+        writer.write(HEAD)
+        for _ in range(100):
+            writer.write(b"X-Long: " + b"a" * 1_000 + b"\r\n")
+        assert_problem(await all_that_comes(reader), 431)
+
+
+async def test_a_large_head_that_comes_at_once_is_refused_too() -> None:
+    async with connected() as (reader, writer):
+        writer.write(HEAD + b"X-Long: " + b"a" * 70_000 + b"\r\nContent-Length: 2\r\n\r\nhi" + WHOLE)
+        assert_problem(await all_that_comes(reader), 431)
+
+
+async def test_a_large_body_behind_a_small_head_is_none_of_its_business() -> None:
+    body = b"b" * 1_000_000
+    async with connected() as (reader, writer):
+        writer.write(HEAD + b"Connection: close\r\nContent-Length: 1000000\r\n\r\n" + body)
+        assert (await all_that_comes(reader)).endswith(b"\r\n\r\n" + body)
+
+
+@pytest.mark.parametrize(
+    "beginning",
+    [b"POST /ec", HEAD, HEAD + b"Content-Length: 5\r\n\r\n", HEAD + b"Content-Length: 5\r\n\r\nhi"],
+)
+async def test_a_request_that_does_not_end_is_given_up(beginning: bytes) -> None:
+    async with connected(Hasty) as (reader, writer):
+        writer.write(beginning)
+        assert_problem(await all_that_comes(reader), 408)
+
+
+async def test_a_connection_on_which_nothing_is_asked_is_closed() -> None:
+    class Unwelcoming(Connection):
+        idle_seconds = 0.01
+
+    async with connected(Unwelcoming) as (reader, _):
+        assert await all_that_comes(reader) == b""
+
+
+async def test_a_second_request_that_does_not_end_is_given_up_after_the_first_was_answered() -> None:
+    async with connected(Hasty) as (reader, writer):
+        writer.write(WHOLE)
+        assert (await reader.readuntil(b"\r\n\r\nhi")).startswith(b"HTTP/1.1 200 ")
+        writer.write(HEAD)
+        assert_problem(await all_that_comes(reader), 408)
+
+
+async def test_many_requests_are_answered_on_one_connection() -> None:
+    async with connected() as (reader, writer):
+        # Together more than a head may have.
+        for _ in range(1_500):
+            writer.write(WHOLE)
+            assert (await reader.readuntil(b"\r\n\r\nhi")).startswith(b"HTTP/1.1 200 ")
