@@ -164,8 +164,9 @@ async def test_a_question_is_shown_and_a_reply_goes_to_the_same_task(system: Run
         assert waiting is not None
         assert (waiting.kind, waiting.text) == ("input", "which city?")
         empty = await system.call("POST", f"/runs/{run_id}/steps/a/reply", {})
+        no_part = await system.call("POST", f"/runs/{run_id}/steps/a/reply", {"parts": []})
         wrong = await system.call("POST", f"/runs/{run_id}/steps/a/reply", {"text": 1})
-        assert [answer.status for answer in (empty, wrong)] == [422, 422]
+        assert [answer.status for answer in (empty, no_part, wrong)] == [422, 422, 422]
         assert (await system.call("POST", f"/runs/{run_id}/steps/a/reply", {"text": "Bern"})).status == 202
         done = await system.wait_for(run_id)
     assert done["status"] == "COMPLETED"

@@ -40,7 +40,8 @@ class _Retry(msgspec.Struct, forbid_unknown_fields=True):
 class _Reply(msgspec.Struct, forbid_unknown_fields=True):
     text: str | msgspec.UnsetType = msgspec.UNSET
     data: JsonObject | list[Json] | str | int | float | bool | msgspec.UnsetType = msgspec.UNSET
-    parts: list[JsonObject] | msgspec.UnsetType = msgspec.UNSET
+    # Empty text is an answer; a message without any part is none.
+    parts: Annotated[list[JsonObject], msgspec.Meta(min_length=1)] | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Resolution(msgspec.Struct, forbid_unknown_fields=True):

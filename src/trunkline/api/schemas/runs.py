@@ -141,7 +141,9 @@ class ReplyRequest(Shape):
 
     text: Annotated[str, optional()] = ""
     data: Annotated[JsonObject | list[JsonValue] | str | float | bool, optional()] = ""
-    parts: Annotated[tuple[JsonObject, ...], optional("Parts in the agent's own dialect.")] = ()
+    parts: Annotated[
+        tuple[JsonObject, ...], optional("Parts in the agent's own dialect."), Field(min_length=1)
+    ] = ()
 
 
 class ResolveRequest(Shape):
