@@ -6,7 +6,7 @@ PIP := $(BIN)/pip --disable-pip-version-check
 # One test process for each core; the crash tests start processes of their own beside them.
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: help setup demo up test check unit bench docs format lock clean
+.PHONY: help setup demo up test check unit chaos bench docs format lock clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -20,6 +20,7 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) install --quiet --require-hashes -r requirements.lock
 	@$(PIP) install --quiet --no-deps -e .
+	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 $(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.lock
@@ -44,6 +45,9 @@ check: $(VENV)/.ready-dev  ## lint, format, types and the import rules
 
 unit: $(VENV)/.ready-dev  ## the tests that do no I/O, in seconds
 	$(BIN)/pytest tests/unit tests/golden
+
+chaos: $(VENV)/.ready-dev  ## kill the real program a thousand times over ten thousand runs; takes long
+	TRUNKLINE_CHAOS_RUNS=10000 TRUNKLINE_CHAOS_KILLS=1000 $(BIN)/pytest --timeout 0 tests/crash/test_kill_loop.py
 
 bench: $(VENV)/.ready-dev  ## measure against the hand-written floor, in one run
 	$(BIN)/python -m bench

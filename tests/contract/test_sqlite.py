@@ -92,6 +92,13 @@ async def test_the_folder_of_a_new_database_is_made(tmp_path: Path) -> None:
         await store.check()
 
 
+async def test_only_its_owner_can_read_a_new_database(tmp_path: Path) -> None:
+    async with open_sqlite(tmp_path / "data" / "trunkline.db"):
+        modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "data").iterdir()}
+    assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
+    assert set(modes.values()) == {0o600}
+
+
 async def test_every_commit_waits_for_the_disk(tmp_path: Path) -> None:
     with closing(connect(tmp_path / "trunkline.db")) as db:
         assert first(db, "PRAGMA synchronous") == (2,)

@@ -52,6 +52,26 @@ async def test_every_exchange_of_every_attempt_is_kept_in_order(system: RunningS
     assert part(part(items[3], "response"), "headers")["content-type"] == "application/json"
 
 
+async def test_of_two_exchanges_at_once_the_one_that_began_first_is_shown_first(
+    system: RunningSystem,
+) -> None:
+    async with ScriptedAgent(simple_success("quick")) as quick:
+
+        async def after_the_quick_one(call: Call) -> Json:
+            await quick.called(1)
+            return simple_success("slow")(call)
+
+        async with ScriptedAgent(after_the_quick_one) as slow:
+            await system.register("Slow", slow.url, protocol="simple-a2a")
+            await system.register("Quick", quick.url, protocol="simple-a2a")
+            await system.save({"name": "two", "steps": {"s": {"agent": "Slow"}, "q": {"agent": "Quick"}}})
+            run = await system.run("two")
+            items = await system.items(f"/runs/{run['id']}/wire")
+    began = [str(item["started_at"]) for item in items]
+    assert len(began) == 2
+    assert began == sorted(began)
+
+
 async def test_the_wire_of_one_step_can_be_asked_for(system: RunningSystem) -> None:
     async with ScriptedAgent(simple_success("ok")) as agent:
         await system.register("Agent", agent.url, protocol="simple-a2a")

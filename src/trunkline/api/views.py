@@ -179,8 +179,19 @@ def _event(event: EventRecord) -> _Event:
     return _Event(event.seq, event.type, rfc3339(event.at), msgspec.Raw(event.data))
 
 
+class _Began(msgspec.Struct):
+    started_at: str
+
+
+_beginnings = msgspec.json.Decoder(_Began)
+
+
 def wire_json(exchanges: Sequence[tuple[int, bytes]], next_cursor: str | None) -> bytes:
-    return page_json([msgspec.Raw(record) for _, record in exchanges], next_cursor)
+    # They are kept, and paged, in the order of their ends; those of one page are shown as they began.
+    records = sorted(
+        (record for _, record in exchanges), key=lambda record: _beginnings.decode(record).started_at
+    )
+    return page_json([msgspec.Raw(record) for record in records], next_cursor)
 
 
 # --- workflows

@@ -43,11 +43,22 @@ def check_library() -> None:
 
 def make_folder(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as exc:
         raise ConfigurationError(
             f"The data folder {folder} cannot be made: {exc.strerror or exc}.",
             fix="Check the path and its rights, or choose another folder with --data.",
+        ) from exc
+
+
+def make_file(path: Path) -> None:
+    """An empty database that only its owner can read: what agents say is in it."""
+    try:
+        path.touch(mode=0o600)
+    except OSError as exc:
+        raise ConfigurationError(
+            f"{path} cannot be written: {exc.strerror or exc}.",
+            fix="Check the folder's rights, or choose another folder with --data.",
         ) from exc
 
 

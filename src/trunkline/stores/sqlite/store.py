@@ -39,7 +39,14 @@ from trunkline.stores.base import (
 )
 from trunkline.stores.sqlite import agents, backlog, history, inbox, runs, tasks, workflows
 from trunkline.stores.sqlite.committer import Committer
-from trunkline.stores.sqlite.connection import check_library, connect, make_folder, owned, translated_errors
+from trunkline.stores.sqlite.connection import (
+    check_library,
+    connect,
+    make_file,
+    make_folder,
+    owned,
+    translated_errors,
+)
 from trunkline.stores.sqlite.driver import execute, first
 from trunkline.stores.sqlite.fresh_tasks import FreshTasks
 from trunkline.stores.sqlite.inbox import Inbox
@@ -277,6 +284,7 @@ async def open_sqlite(path: Path, *, clock: Clock | None = None) -> AsyncGenerat
     with ExitStack() as stack:
         make_folder(path.parent)
         stack.enter_context(owned(path))
+        make_file(path)
         writer = connect(path)
         upgrade(writer)
         store = SqliteStore(writer, connect(path), path, clock or SystemClock())
