@@ -102,8 +102,9 @@ async def open_embedded(
         memory: MemoryBroker[Transaction] = MemoryBroker()
         broker = seams.broker(memory)
         partners = Partners(Dialects(transport, registry, clock), registry)
-        calls = Calls(AgentInvoker(transport, partners, directory, clock, metrics), metrics)
+        calls = Calls(AgentInvoker(transport, partners, directory, clock, metrics))
         calls.on_finish(commits.ring)
+        metrics.calls_in_flight.set_function(lambda: calls.in_flight)
         intake = Intake(commits)
         timers = Timers()
         driver = Driver(broker, RunStates(workflows), timers, watchers, metrics)
@@ -127,6 +128,7 @@ async def open_embedded(
         claims.committed()
         async with asyncio.TaskGroup() as group:
             group.create_task(commits.run())
+            group.create_task(watchers.close_at(stopping))
             group.create_task(Retention(store, settings.retention).run(stopping))
             try:
                 # The work goes on from here, while the door is still being built.

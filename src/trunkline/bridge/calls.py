@@ -16,7 +16,6 @@ from trunkline.bridge.task_log import task_log
 from trunkline.messages import AgentResult, StepError, fix_for
 from trunkline.stores.base import ClaimedTask, ExchangeRecord, TaskAnswer, TaskKey
 from trunkline.telemetry import names
-from trunkline.telemetry.metrics import Metrics
 
 
 class Finished(msgspec.Struct, kw_only=True):
@@ -45,9 +44,8 @@ class Invoker(Protocol):
 
 
 class Calls:
-    def __init__(self, invoker: Invoker, metrics: Metrics) -> None:
+    def __init__(self, invoker: Invoker) -> None:
         self._invoker = invoker
-        self._metrics = metrics
         self._tasks: dict[TaskKey, asyncio.Task[None]] = {}
         self._telling: set[asyncio.Task[None]] = set()
         self._breaking_off: set[TaskKey] = set()
@@ -67,7 +65,6 @@ class Calls:
         self._idle.clear()
         task = asyncio.get_running_loop().create_task(self._call(claim))
         self._tasks[claim.key] = task
-        self._metrics.calls_in_flight.inc()
 
     async def _call(self, claim: ClaimedTask) -> None:
         try:
@@ -84,7 +81,6 @@ class Calls:
         finally:
             del self._tasks[claim.key]
             self._breaking_off.discard(claim.key)
-            self._metrics.calls_in_flight.dec()
             self._note_idle()
         self._end(finished)
 

@@ -174,13 +174,13 @@ class Runs:
         return self._watchers.watch(run_id)
 
     async def wait(self, run_id: RunId, seconds: float) -> bool:
-        """True when the run is final, False when the time is up."""
+        """True when the run is final, False when the time is up or the process is asked to stop."""
         end = self._clock.now() + int(seconds * 1_000_000)
         with self._watchers.watch(run_id, end_only=True) as watch:
             while True:
                 status, _ = await self.status(run_id)
                 left = (end - self._clock.now()) / 1_000_000
-                if status in FINAL_RUN_STATUSES or left <= 0:
+                if status in FINAL_RUN_STATUSES or left <= 0 or self._watchers.closed:
                     return status in FINAL_RUN_STATUSES
                 await watch.changed(min(left, _LONGEST_DOZE))
 

@@ -43,6 +43,16 @@ class Watch:
 class Watchers:
     def __init__(self) -> None:
         self._watches: dict[RunId, set[Watch]] = {}
+        # The process is stopping: nobody should wait any more.
+        self.closed = False
+
+    async def close_at(self, stopping: asyncio.Event) -> None:
+        """Lets everybody go who waits when the process is asked to stop."""
+        await stopping.wait()
+        self.closed = True
+        for watches in self._watches.values():
+            for watch in watches:
+                watch.ring()
 
     @contextmanager
     def watch(self, run_id: RunId, *, end_only: bool = False) -> Generator[Watch]:

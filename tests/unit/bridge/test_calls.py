@@ -10,7 +10,6 @@ from trunkline.clock import Instant
 from trunkline.messages import AgentResult, AgentTask, ResultStatus, StepError
 from trunkline.stores.base import ClaimedTask, TaskAnswer, TaskKey
 from trunkline.telemetry import names
-from trunkline.telemetry.metrics import Metrics
 
 pytestmark = pytest.mark.anyio
 
@@ -54,7 +53,7 @@ def results(calls: Calls) -> list[tuple[str, str | None]]:
 
 
 async def test_a_call_that_crashes_is_an_internal_error() -> None:
-    calls = Calls(BrokenInvoker(), Metrics())
+    calls = Calls(BrokenInvoker())
     with capture_logs() as logs:
         calls.start(CLAIM)
         assert await calls.drain(60) == 0
@@ -66,7 +65,7 @@ async def test_a_call_that_crashes_is_an_internal_error() -> None:
 async def test_a_task_is_over_though_its_agent_could_not_be_told(
     ended: bool, expected: list[tuple[str, str | None]]
 ) -> None:
-    calls = Calls(BrokenInvoker(), Metrics())
+    calls = Calls(BrokenInvoker())
     with capture_logs() as logs:
         calls.tell(CLAIM, ended=ended)
         assert await calls.drain(60) == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated
 
 import msgspec
@@ -70,7 +69,7 @@ class RunRoutes:
             idempotency_key=asked.idempotency_key,
         )
         if asked.wait is not None:
-            await self._wait(started.run_id, asked.wait)
+            await self._runs.wait(started.run_id, asked.wait)
         view = await self._runs.get(started.run_id)
         asked_to_wait = asked.wait is not None or not started.created
         finished = asked_to_wait and view.record.status in FINAL_RUN_STATUSES
@@ -204,20 +203,6 @@ class RunRoutes:
 
     async def _accepted(self, run_id: RunId) -> Response:
         return _run_response(run_json(await self._runs.get(run_id)), run_id, 202)
-
-    async def _wait(self, run_id: RunId, seconds: float) -> None:
-        """Until the run is final, the time is up or the process is asked to stop."""
-        waits = [
-            asyncio.ensure_future(self._runs.wait(run_id, seconds)),
-            asyncio.ensure_future(self._services.stopping.wait()),
-        ]
-        try:
-            done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            for wait in done:
-                wait.result()
-        finally:
-            for wait in waits:
-                wait.cancel()
 
 
 def _run_response(content: bytes, run_id: RunId, status: int) -> Response:
