@@ -24,9 +24,13 @@ from pydantic_settings import (
 )
 
 from trunkline.errors import ConfigurationError, Finding
+from trunkline.messages import TopicNames
 from trunkline.workflow.durations import parse_duration
 
 CONFIG_FILE = Path("trunkline.toml")
+
+_POSTGRES = ("postgresql://", "postgres://")
+_KAFKA = "kafka://"
 
 
 def _duration(value: object) -> object:
@@ -51,10 +55,33 @@ class Settings(BaseSettings):
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65_535, description="Port to listen on; 0 takes a free one.")
     data: Path = Field(Path("trunkline-data"), description="Folder of the database and the key file.")
-    store: str | None = Field(
-        None, description="sqlite:///relative or sqlite:////absolute; in the data folder if not set."
+    store: SecretStr | None = Field(
+        None,
+        description="sqlite:///relative, sqlite:////absolute or postgresql://…; SQLite in the data folder if not set.",
     )
-    broker: str = Field("memory://", description="How tasks travel; embedded: memory://.")
+    broker: str = Field("memory://", description="How tasks travel: memory:// or kafka://host:port,….")
+    tasks_topic: str = Field(
+        "trunkline.tasks", description="Topic of the tasks, and the beginning of a pool's."
+    )
+    results_topic: str = Field("trunkline.results", description="Topic of the agents' results.")
+    events_topic: str = Field("trunkline.events", description="Topic of the runs' events; empty: none.")
+    commands_topic: str = Field("", description="Topic whose messages start runs; empty: none.")
+    topic_partitions: int = Field(12, ge=1, description="Partitions of a topic that topics create makes.")
+    topic_replication: int = Field(-1, ge=-1, description="Replicas of such a topic; -1: as the brokers say.")
+    topic_retention: Duration = Field(timedelta(days=7), description="How long such a topic keeps records.")
+    kafka_group: str = Field("trunkline", description="Beginning of the names of our consumer groups.")
+    kafka_security_protocol: Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"] = Field(
+        "plaintext", description="How to talk to Kafka."
+    )
+    kafka_sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = Field(
+        None, description="How to log in to Kafka."
+    )
+    kafka_sasl_username: str | None = Field(None, description="Who logs in to Kafka.")
+    kafka_sasl_password: SecretStr | None = Field(None, description="The password of that user.")
+    kafka_ca_file: Path | None = Field(None, description="Certificates that Kafka's is checked against.")
+    kafka_cert_file: Path | None = Field(None, description="Our own certificate for Kafka.")
+    kafka_key_file: Path | None = Field(None, description="The key of our own certificate.")
+    pool: str | None = Field(None, description="Pool of this bridge: it takes tasks of that pool alone.")
     secret_key: SecretStr | None = Field(
         None, description="Key for the agents' secrets; a key file if not set."
     )
@@ -88,9 +115,33 @@ class Settings(BaseSettings):
 
     @property
     def sqlite_path(self) -> Path:
-        if self.store is None:
-            return self.data / "trunkline.db"
-        return Path(self.store.removeprefix("sqlite:///"))
+        url = self.store_url
+        return self.data / "trunkline.db" if url is None else Path(url.removeprefix("sqlite:///"))
+
+    @property
+    def store_url(self) -> str | None:
+        return None if self.store is None else self.store.get_secret_value()
+
+    @property
+    def uses_postgres(self) -> bool:
+        return (self.store_url or "").startswith(_POSTGRES)
+
+    @property
+    def uses_kafka(self) -> bool:
+        return self.broker.startswith(_KAFKA)
+
+    @property
+    def kafka_servers(self) -> str:
+        return self.broker.removeprefix(_KAFKA)
+
+    @property
+    def topics(self) -> TopicNames:
+        return TopicNames(
+            tasks=self.tasks_topic,
+            results=self.results_topic,
+            events=self.events_topic,
+            commands=self.commands_topic,
+        )
 
     @property
     def key_file(self) -> Path:
@@ -137,16 +188,29 @@ def _finding(place: tuple[int | str, ...], message: str) -> Finding:
 
 
 def _check_backends(settings: Settings) -> None:
-    if settings.store is not None and not settings.store.startswith("sqlite:///"):
+    url = settings.store_url
+    if url is not None and not url.startswith(("sqlite:///", *_POSTGRES)):
         raise ConfigurationError(
-            f"TRUNKLINE_STORE names no store that this version has: {settings.store.split('://', 1)[0]}.",
-            fix="Use sqlite:///relative or sqlite:////absolute.",
+            f"TRUNKLINE_STORE names no store that there is: {url.split('://', 1)[0]}.",
+            fix="Use sqlite:///relative, sqlite:////absolute or postgresql://user@host/database.",
         )
-    if settings.broker != "memory://":
+    if settings.broker != "memory://" and not _is_kafka(settings.broker):
         raise ConfigurationError(
-            f"TRUNKLINE_BROKER names no broker that this version has: {settings.broker.split('://', 1)[0]}.",
-            fix="Use memory://.",
+            f"TRUNKLINE_BROKER names no broker that there is: {settings.broker.split('@')[-1]}.",
+            fix="Use memory:// or kafka://host:port,host:port.",
         )
+    if settings.uses_kafka and not settings.uses_postgres:
+        raise ConfigurationError(
+            "Kafka connects processes, but a SQLite file belongs to one process.",
+            fix="Set TRUNKLINE_STORE=postgresql://… as well, or leave TRUNKLINE_BROKER out.",
+        )
+
+
+def _is_kafka(broker: str) -> bool:
+    return broker.startswith(_KAFKA) and all(
+        host and port.isdigit()
+        for host, _, port in (server.rpartition(":") for server in broker.removeprefix(_KAFKA).split(","))
+    )
 
 
 def is_loopback(host: str) -> bool:

@@ -8,9 +8,9 @@ Redelivery, reordering and loss on the way are always safe; the store knows what
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol, TypeAlias, TypeVar
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
-from trunkline.messages import AgentResult, AgentTask, CancelTask
+from trunkline.messages import AgentResult, AgentTask, CancelTask, Outgoing, Record
 
 Tx_contra = TypeVar("Tx_contra", contravariant=True)
 AnyTx = TypeVar("AnyTx")
@@ -24,9 +24,48 @@ TakeResults: TypeAlias = Callable[[AnyTx, Sequence[AgentResult]], Awaitable[None
 class Broker(Protocol[Tx_contra]):
     @property
     def hands_over_in_transaction(self) -> bool:
-        """True: what is published is delivered in the same transaction, so nothing of it need be kept to send again."""
+        """
+        True: what is published is delivered in the same transaction. False: it leaves through the outbox and may be lost
+        on the way, so results are kept, and tasks sent again, until they are known to have arrived.
+        """
         ...
 
     async def publish_tasks(self, tx: Tx_contra, messages: Sequence[TaskMessage]) -> None: ...
 
     async def publish_results(self, tx: Tx_contra, results: Sequence[AgentResult]) -> None: ...
+
+
+class Undelivered(NamedTuple):
+    message: Outgoing
+    reason: str
+
+
+class Producer(Protocol):
+    """Brings messages from the outbox to their topics."""
+
+    async def send(self, messages: Sequence[Outgoing]) -> list[Undelivered]:
+        """
+        Returns when each message is safe with the broker or has been given up, after 5 s at most; those given up.
+
+        Raises `Unavailable` when the broker cannot be reached: then all count as not delivered.
+        """
+        ...
+
+
+class Source(Protocol):
+    """Records of some topics for one group of consumers: each comes to one member, at least once."""
+
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing can come at present, for /readyz."""
+        ...
+
+    def waiting(self, limit: int) -> Sequence[Record]:
+        """Those that came and are not settled, oldest first; the same ones again until they are settled."""
+        ...
+
+    def settle(self, records: Sequence[Record]) -> None:
+        """They are durable elsewhere: the group need not get them again."""
+        ...
+
+    def on_arrival(self, ring: Callable[[], None]) -> None: ...

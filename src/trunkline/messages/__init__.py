@@ -11,6 +11,8 @@ from trunkline.messages.model import (
     ResultStatus,
     StepError,
 )
+from trunkline.messages.outgoing import Outgoing, Record
+from trunkline.messages.topics import TopicNames
 
 __all__ = [
     "ERROR_CODES",
@@ -19,9 +21,12 @@ __all__ = [
     "AgentTask",
     "CancelTask",
     "ErrorCode",
+    "Outgoing",
     "Question",
+    "Record",
     "ReplyMessage",
     "ResultStatus",
     "StepError",
+    "TopicNames",
     "fix_for",
 ]

@@ -36,12 +36,16 @@ class AgentTask(msgspec.Struct, kw_only=True, omit_defaults=True):
     context_id: str | None = None
     # Set when this call answers a question of the agent: the agent's own task goes on.
     remote_task_id: str | None = None
+    # The bridges that may call the agent; None: those of no pool. Set when the task is published.
+    pool: str | None = None
 
 
-class CancelTask(msgspec.Struct, kw_only=True):
+class CancelTask(msgspec.Struct, kw_only=True, omit_defaults=True):
     task_id: str
     attempt: int
     run_id: str
+    # Whose pool of bridges has the task.
+    agent: str = ""
 
 
 class StepError(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -10,9 +10,10 @@ A new backend is one folder beside `sqlite/`, one line in `wiring.py`, and passe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Literal, Protocol
+from datetime import timedelta
+from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -20,7 +21,7 @@ from trunkline.agents import Agent
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.machine.state import RunState, RunStatus, StepState
-from trunkline.messages import AgentTask, StepError
+from trunkline.messages import AgentTask, Outgoing, StepError
 
 # --- workflows
 
@@ -134,7 +135,8 @@ class Transition(msgspec.Struct, kw_only=True):
 
 # --- tasks
 
-TaskStatus = Literal["queued", "claimed", "remote", "done"]
+# `in_doubt`: may have been called, must not be called again; whoever called it may still bring the answer.
+TaskStatus = Literal["queued", "claimed", "remote", "in_doubt", "done"]
 
 
 class TaskKey(msgspec.Struct, frozen=True):
@@ -181,7 +183,7 @@ class StoppedTask(msgspec.Struct, frozen=True, kw_only=True):
 class ReclaimedTasks(msgspec.Struct, frozen=True, kw_only=True):
     """What an earlier owner had in its hands when it died, apart from what is simply queued again."""
 
-    # Marked `at_most_once`; ended here.
+    # Marked `at_most_once`; in doubt from here on, at the same epoch: a late answer still counts.
     in_doubt: list[ClaimedTask]
     # They were to end. Ended here, unless the agent has taken them: then they are claimed, so that it can be told.
     stopped: list[ClaimedTask]
@@ -196,7 +198,7 @@ class TaskAnswer(msgspec.Struct, frozen=True, kw_only=True):
     remote_task_id: str | None = None
     deadline: Instant | None = None
     polls: int = 0
-    # Kept until the executor has applied it, where the broker may lose messages.
+    # The encoded `AgentResult`, kept until the executor has it, where the broker may lose messages.
     result: bytes | None = None
 
 
@@ -209,6 +211,74 @@ class ExchangeRecord(msgspec.Struct, frozen=True):
     record: bytes
 
 
+# --- what travels
+
+
+class Dispatch(msgspec.Struct, frozen=True):
+    """A task that was sent, and is sent again until its result has come. `payload` is the encoded task."""
+
+    key: TaskKey
+    run_id: RunId
+    payload: bytes
+
+
+class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
+    """A record that could not be read or applied: raw, with its origin and the reason."""
+
+    # Of version 7. A second delivery of the same record (its origin and value) stays the letter that it is.
+    id: str
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...]
+    reason: str
+    at: Instant
+
+
+# --- who may come in
+
+KeyRole = Literal["viewer", "operator", "admin"]
+
+
+class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A key of the API: never the key itself, only its digest."""
+
+    id: str
+    name: str
+    role: KeyRole
+    digest: bytes
+    created_at: Instant
+    revoked_at: Instant | None = None
+
+
+# --- doorbells between processes
+
+
+class RunsChanged(msgspec.Struct, frozen=True):
+    """These runs have moved; `ended` ones are final now."""
+
+    run_ids: Sequence[RunId]
+    ended: Collection[RunId] = ()
+
+
+class InboxFilled(msgspec.Struct, frozen=True):
+    """Some run has something to take in."""
+
+
+Notice: TypeAlias = RunsChanged | InboxFilled
+
+
+# --- moving to another store
+
+
+class Moved(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything was exported at this time: the store is for reading only."""
+
+    at: Instant
+
+
 class Backlog(msgspec.Struct, frozen=True, kw_only=True):
     """Counts for the metrics."""
 
@@ -218,6 +288,10 @@ class Backlog(msgspec.Struct, frozen=True, kw_only=True):
     remote_tasks: int
     inbox: int
     timers: int
+    outbox: int = 0
+    dead_letters: int = 0
+    # Queued for an agent whose secret is not here, so that nobody can call it.
+    tasks_without_secret: int = 0
     # Unfinished runs that nothing will ever wake; must be 0.
     without_wake_reason: int
 
@@ -269,12 +343,36 @@ class Transaction(Protocol):
     async def next_timer(self) -> Instant | None: ...
 
     # tasks
-    async def put_tasks(self, queued: Sequence[QueuedTask]) -> None:
-        """A task that is known already, whatever became of it, stays as it is."""
+    async def put_tasks(self, queued: Sequence[QueuedTask]) -> list[bytes]:
+        """
+        A task that is known already, whatever became of it, stays as it is; one of a run that has ended or is gone is
+        dropped.
+
+        The stored results of those that are known: whoever sends a task again has not got its result.
+        """
         ...
 
-    async def claim_tasks(self, owner: str, limit: int) -> list[ClaimedTask]:
-        """Queued tasks whose agents have a free slot, and remote tasks that are due to be asked."""
+    async def claim_tasks(
+        self, owner: str, limit: int, pools: Collection[str | None] | None = None
+    ) -> list[ClaimedTask]:
+        """
+        Queued tasks whose agents have a free slot, and remote tasks that are due to be asked.
+
+        Of these pools only (None in it: tasks of no pool), or of all. Nothing for an owner whose lease has passed, and
+        nothing for an agent whose secret is missing: that waits until the secret is set.
+        """
+        ...
+
+    async def hold_lease(self, owner: str, lasts: timedelta) -> None:
+        """Claims of `owner` are its own for that long from now. Where one process owns the store, for ever."""
+        ...
+
+    async def release_lease(self, owner: str) -> None:
+        """At a stop: whatever `owner` still has may be taken by others at once."""
+        ...
+
+    async def stopping_tasks(self, owner: str) -> list[ClaimedTask]:
+        """Claimed by `owner`, and to end since somebody has stopped them."""
         ...
 
     async def stop_tasks(self, owner: str, keys: Sequence[TaskKey]) -> list[StoppedTask]:
@@ -287,14 +385,75 @@ class Transaction(Protocol):
 
     async def reclaim_tasks(self, owner: str) -> ReclaimedTasks:
         """
-        At start: what earlier owners had claimed is queued again, or asked for where the agent has taken it,
-        except for what must not be called again.
+        What owners that are gone had claimed is queued again, or asked for where the agent has taken it, except for
+        what must not be called again.
+
+        Gone is whose lease has passed; where one process owns the store, everybody else.
         """
         ...
 
     async def next_poll(self) -> Instant | None: ...
 
     async def put_exchanges(self, exchanges: Sequence[ExchangeRecord]) -> None: ...
+
+    # what travels
+    async def put_outbox(self, messages: Sequence[Outgoing]) -> None: ...
+
+    async def take_outbox(self, limit: int) -> list[Outgoing]:
+        """
+        Deletes what it returns: roll back to keep it. About `limit` messages, none that another transaction has taken.
+        """
+        ...
+
+    async def put_dispatches(self, dispatches: Sequence[Dispatch], resend_after: timedelta) -> None: ...
+
+    async def take_due_dispatches(self, limit: int, longest: timedelta) -> list[Dispatch]:
+        """
+        Those to be sent again now; the next time comes after twice as long, at most `longest`. What is due of a run
+        that has ended is forgotten instead.
+        """
+        ...
+
+    async def settle_dispatches(self, keys: Collection[TaskKey]) -> None:
+        """Their results are in the inbox: they are not sent again, and their stored results are dropped."""
+        ...
+
+    async def dispatched(self, keys: Collection[TaskKey]) -> Mapping[TaskKey, bytes]:
+        """The encoded tasks, for messages that only refer to them; what is settled is missing."""
+        ...
+
+    async def stored_results(self, keys: Collection[TaskKey]) -> Mapping[TaskKey, bytes]:
+        """The encoded results, for messages that only refer to them; what is settled is missing."""
+        ...
+
+    async def keep_results(self, results: Mapping[TaskKey, bytes]) -> None:
+        """Stores results of tasks that have ended without an answer, as `TaskAnswer.result` does for the others."""
+        ...
+
+    async def put_dead_letters(self, letters: Sequence[DeadLetter]) -> None:
+        """One that is there already stays as it is."""
+        ...
+
+    async def take_dead_letter(self, letter_id: str) -> DeadLetter | None:
+        """Deletes what it returns."""
+        ...
+
+    def savepoint(self) -> AbstractAsyncContextManager[None]:
+        """What an exception leaves of the block is undone; the transaction itself goes on."""
+        ...
+
+    async def announce(self, notice: Notice) -> None:
+        """Rings at the other processes when this transaction has committed; may be lost."""
+        ...
+
+    # keys
+    async def insert_key(self, key: ApiKey) -> None:
+        """Raises `AlreadyExists` when a key of that name is in use."""
+        ...
+
+    async def revoke_key(self, name_or_id: str) -> ApiKey | None:
+        """The key as it is now; None when there is none in use."""
+        ...
 
     async def delete_finished_runs(self, before: Instant, limit: int) -> int:
         """Whole runs with all that belongs to them; how many."""
@@ -348,7 +507,30 @@ class Store(Protocol):
         """(row, record), oldest first."""
         ...
 
+    async def dead_letters(self, *, limit: int, before: str | None = None) -> list[DeadLetter]:
+        """Newest first; `before` is the last id seen."""
+        ...
+
+    async def dead_letter(self, letter_id: str) -> DeadLetter | None: ...
+
+    # keys: in the order of their creation
+    async def keys(self, *, limit: int, after: str | None = None) -> list[ApiKey]: ...
+
+    async def key(self, digest: bytes) -> ApiKey | None:
+        """The key with that digest, revoked or not."""
+        ...
+
+    async def moved(self) -> Moved | None: ...
+
     async def backlog(self) -> Backlog: ...
+
+    def listen(self, hear: Callable[[Notice], None]) -> AbstractAsyncContextManager[None]:
+        """
+        Calls `hear` for each notice of any process, this one included, while the block runs.
+
+        Only a doorbell: notices may be lost. Where one process owns the store there are none.
+        """
+        ...
 
     async def check(self) -> None:
         """Raises `Unavailable` with the reason when the store cannot be used."""
