@@ -85,6 +85,9 @@ class Settings(BaseSettings):
     secret_key: SecretStr | None = Field(
         None, description="Key for the agents' secrets; a key file if not set."
     )
+    require_keys: bool = Field(
+        False, description="The API asks for a key on loopback too; on any other address it always does."
+    )
     allowed_networks: Names = Field(
         (), description="Networks or host names that agents may have beside public ones."
     )

@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 from trunkline.agents import Agent
 from trunkline.clock import Instant
+from trunkline.services.keys import KeyRing
 from trunkline.services.registry import Registry
 from trunkline.services.runs import Runs
 from trunkline.services.workflows import Workflows
@@ -55,6 +56,8 @@ class Services:
     readiness: Callable[[], Awaitable[Mapping[str, str]]]
     # The metrics in Prometheus' text format.
     metrics: Callable[[], Awaitable[bytes]]
+    # Who may come in; None: everybody, on a loopback address.
+    keys: KeyRing | None = None
     limits: Limits = field(default_factory=Limits)
     # Set when the process is asked to stop: event streams and waiting calls end, so that the server can.
     stopping: asyncio.Event = field(default_factory=asyncio.Event)

@@ -80,6 +80,14 @@ class Metrics:
                 registry=r,
             )
         )
+        self.refusals = Labelled(
+            Counter(
+                "trunkline_access_refused_total",
+                "Requests to the API without a key that allows them",
+                ["reason"],
+                registry=r,
+            )
+        )
         self.calls_in_flight = Gauge("trunkline_calls_in_flight", "Agent calls under way", registry=r)
         self.turn_seconds = Histogram(
             "trunkline_commit_duration_seconds", "One turn of the commit loop, commit included", registry=r

@@ -23,6 +23,7 @@ RUN_POISONED = "run_poisoned"
 # the REST door
 HTTP_REQUEST = "http_request"
 REQUEST_FAILED = "request_failed"
+ACCESS_REFUSED = "access_refused"
 
 # the process
 READY = "ready"

@@ -12,12 +12,13 @@ from trunkline.stores.base import Store
 
 @asynccontextmanager
 async def open_store(
-    settings: Settings, *, clock: Clock | None = None, upgrade: bool = False
+    settings: Settings, *, clock: Clock | None = None, upgrade: bool = False, beside: bool = False
 ) -> AsyncGenerator[Store]:
     """
     Opens it for this process.
 
     `upgrade`: PostgreSQL's schema is brought up to date first; SQLite's always is, since the file is one process's own.
+    `beside`: also while another process owns the file, for a few small writes like those of keys.
     """
     # Each backend has a driver of its own, and a process needs one of them.
     if settings.uses_postgres:
@@ -28,5 +29,5 @@ async def open_store(
     else:
         from trunkline.stores.sqlite import open_sqlite  # noqa: PLC0415
 
-        async with open_sqlite(settings.sqlite_path, clock=clock) as sqlite:
+        async with open_sqlite(settings.sqlite_path, clock=clock, beside=beside) as sqlite:
             yield sqlite

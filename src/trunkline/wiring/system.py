@@ -31,7 +31,7 @@ from trunkline.bridge.worker import Answers, Claims
 from trunkline.brokers.base import Broker
 from trunkline.brokers.memory import MemoryBroker
 from trunkline.clock import Clock, SystemClock
-from trunkline.errors import NotAllowed, Unavailable
+from trunkline.errors import Unavailable
 from trunkline.executor.driver import Driver
 from trunkline.executor.inbox import take_results
 from trunkline.executor.retention import Retention
@@ -42,6 +42,7 @@ from trunkline.machine.state import RUN_STATUSES
 from trunkline.services.commits import CommitLoop
 from trunkline.services.directory import AgentDirectory
 from trunkline.services.intake import Intake
+from trunkline.services.keys import door_keys
 from trunkline.services.registry import Registry
 from trunkline.services.runs import Runs
 from trunkline.services.vault import Vault, load_key
@@ -120,6 +121,13 @@ async def open_embedded(
             check_health=HealthCheck(transport, partners, clock),
             readiness=_Readiness(store, commits),
             metrics=_Rendering(store, metrics),
+            keys=await door_keys(
+                settings.host,
+                needed=settings.require_keys or not is_loopback(settings.host),
+                store=store,
+                clock=clock,
+                metrics=metrics,
+            ),
             limits=Limits(max_body_bytes=settings.max_body_bytes),
             stopping=stopping,
         )
@@ -188,11 +196,6 @@ class _Rendering:
 def run_embedded(settings: Settings) -> int:
     """Runs everything until SIGTERM or Ctrl-C; prints the base URL when it is ready to take work."""
     configure_logs(settings.log_level, settings.log_format)
-    if not is_loopback(settings.host):
-        raise NotAllowed(
-            f"Trunkline refuses to listen on {settings.host}: anybody who reaches it could run workflows.",
-            fix="Listen on 127.0.0.1 and put a proxy with authentication before it.",
-        )
     uvloop.run(_serve_embedded(settings))
     return 0
 

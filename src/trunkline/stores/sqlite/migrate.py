@@ -7,12 +7,14 @@ The statements come from `stores.migrations`; they run here, in one transaction,
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 
 import apsw
 
 from trunkline.errors import ConfigurationError
 from trunkline.stores.migrations import BASE, HEAD, REVISIONS, render_apart
+from trunkline.stores.sqlite.connection import connect
 from trunkline.stores.sqlite.driver import execute, first
 
 
@@ -23,6 +25,14 @@ def current_revision(connection: apsw.Connection) -> str | None:
         return None
     row = first(connection, "SELECT version_num FROM alembic_version")
     return None if row is None else str(row[0])
+
+
+def is_up_to_date(path: Path) -> bool:
+    """False for a file that is not there."""
+    if not path.exists():
+        return False
+    with closing(connect(path)) as connection:
+        return current_revision(connection) == HEAD
 
 
 def upgrade(connection: apsw.Connection) -> None:

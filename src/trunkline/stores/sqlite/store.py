@@ -50,7 +50,7 @@ from trunkline.stores.sqlite.connection import (
 from trunkline.stores.sqlite.driver import execute, first
 from trunkline.stores.sqlite.fresh_tasks import FreshTasks
 from trunkline.stores.sqlite.inbox import Inbox
-from trunkline.stores.sqlite.migrate import upgrade
+from trunkline.stores.sqlite.migrate import is_up_to_date, upgrade
 from trunkline.stores.sqlite.recent import NOT_KNOWN, Changes, Recent
 
 
@@ -278,12 +278,20 @@ class SqliteStore:
 
 
 @asynccontextmanager
-async def open_sqlite(path: Path, *, clock: Clock | None = None) -> AsyncGenerator[SqliteStore]:
-    """Takes the file for this process alone, brings its schema up to date, and gives it back at the end."""
+async def open_sqlite(
+    path: Path, *, clock: Clock | None = None, beside: bool = False
+) -> AsyncGenerator[SqliteStore]:
+    """
+    Takes the file for this process alone, brings its schema up to date, and gives it back at the end.
+
+    `beside`: a file that is up to date is left to whoever owns it. For a few small writes that an owner takes into
+    no account, like keys.
+    """
     check_library()
     with ExitStack() as stack:
         make_folder(path.parent)
-        stack.enter_context(owned(path))
+        if not (beside and is_up_to_date(path)):
+            stack.enter_context(owned(path))
         make_file(path)
         writer = connect(path)
         upgrade(writer)
