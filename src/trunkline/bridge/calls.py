@@ -90,6 +90,8 @@ class Calls:
         if task is None:
             self._withdraw(claim)
             return
+        if claim.key in self._breaking_off:
+            return
         self._breaking_off.add(claim.key)
         task.cancel()
         if claim.remote_task_id is not None:

@@ -7,17 +7,20 @@ Calls themselves run elsewhere (`calls.py`); nothing here waits for an agent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from datetime import timedelta
 from typing import Literal, TypeAlias
 
+import msgspec
 import structlog
 
-from trunkline.bridge.calls import Calls
+from trunkline.bridge.calls import Calls, Finished
+from trunkline.bridge.heartbeat import RECLAIM_GRACE, Heartbeat
 from trunkline.brokers.base import Broker, TaskMessage
-from trunkline.clock import Instant
+from trunkline.clock import Instant, after
 from trunkline.jsontypes import encode
 from trunkline.messages import AgentResult, AgentTask, CancelTask
-from trunkline.stores.base import ClaimedTask, QueuedTask, StoppedTask, TaskKey, Transaction
+from trunkline.stores.base import ClaimedTask, QueuedTask, StoppedTask, TaskAnswer, TaskKey, Transaction
 from trunkline.telemetry import names
 
 log = structlog.stdlib.get_logger()
@@ -27,7 +30,12 @@ MOST_CALLS = 960
 # Bounds the time for which one transaction holds the writer.
 MOST_CLAIMS_A_TURN = 256
 
+# A second after another bridge was told to stop a task, its holder knows.
+_LOOK_AROUND_EVERY = timedelta(seconds=1)
+
 _NOW = Instant(0)
+
+_results: msgspec.json.Decoder[AgentResult] = msgspec.json.Decoder(AgentResult)
 
 Ending: TypeAlias = Literal["cancelled", "unknown"]
 
@@ -47,7 +55,7 @@ class Answers:
         self._carried = len(finished)
         if not finished:
             return
-        answers = [item.answer for item in finished if item.answer is not None]
+        answers = [self._kept(item) for item in finished if item.answer is not None]
         lost = await tx.write_answers(self._owner, answers)
         for key in lost:
             log.warning(names.ANSWER_TOO_LATE, task_id=key.task_id, attempt=key.attempt)
@@ -55,6 +63,14 @@ class Answers:
         results = [item.result for item in finished if item.result is not None and item.claim.key not in lost]
         if results:
             await self._broker.publish_results(tx, results)
+
+    def _kept(self, item: Finished) -> TaskAnswer:
+        """The answer to write, with the result where that may be lost on its way."""
+        answer = item.answer
+        assert answer is not None  # noqa: S101 - the caller's condition
+        if item.result is None or self._broker.hands_over_in_transaction:
+            return answer
+        return msgspec.structs.replace(answer, result=encode(item.result))
 
     def committed(self) -> None:
         del self._calls.finished[: self._carried]
@@ -75,11 +91,22 @@ class Claims:
     """
 
     def __init__(
-        self, broker: Broker[Transaction], calls: Calls, owner: str, stopping: asyncio.Event
+        self,
+        broker: Broker[Transaction],
+        calls: Calls,
+        owner: str,
+        stopping: asyncio.Event,
+        *,
+        pools: Collection[str | None] | None = None,
+        heartbeat: Heartbeat | None = None,
     ) -> None:
         self._broker = broker
         self._calls = calls
         self._owner = owner
+        self._pools = pools
+        # Where others may die and leave tasks behind, and may stop ours.
+        self._heartbeat = heartbeat
+        self._look_around_at = _NOW
         self._claimed: list[ClaimedTask] = []
         self._stopped: list[StoppedTask] = []
         self._next_poll: Instant | None = None
@@ -91,36 +118,56 @@ class Claims:
         tasks = [message for message in messages if isinstance(message, AgentTask)]
         stops = [message for message in messages if isinstance(message, CancelTask)]
         if tasks:
-            await tx.put_tasks([QueuedTask(task, encode(task)) for task in tasks])
+            known = await tx.put_tasks([QueuedTask(task, encode(task)) for task in tasks])
+            if known:
+                # Sent again, so their results have not arrived.
+                await self._broker.publish_results(tx, [_results.decode(result) for result in known])
         if stops:
             keys = [TaskKey(message.task_id, message.attempt) for message in stops]
             self._stopped += await tx.stop_tasks(self._owner, keys)
 
     async def reclaim(self, tx: Transaction) -> None:
-        """
-        At start, a turn of its own: tasks that an earlier process had claimed when it died are called again, are in
-        doubt, or end as they were to end then.
-        """
-        left = await tx.reclaim_tasks(self._owner)
+        """Tasks that a process had claimed when it died are called again, are in doubt, or end as they were to end."""
+        left = await tx.reclaim_tasks(self._owner, RECLAIM_GRACE)
         if left.in_doubt:
             log.warning(names.TASKS_RECLAIMED, outcome_unknown=len(left.in_doubt))
         results = [_ended(claim, "unknown", tx.now) for claim in left.in_doubt]
         results += [_ended(claim, "cancelled", tx.now) for claim in left.stopped if not claim.remote_task_id]
-        if results:
-            await self._broker.publish_results(tx, results)
-        self._stopped = [
+        await self._publish(tx, results)
+        self._stopped += [
             StoppedTask(claim=claim, was="remote") for claim in left.stopped if claim.remote_task_id
         ]
 
+    async def _publish(self, tx: Transaction, results: Sequence[AgentResult]) -> None:
+        """Results that no call has brought."""
+        if not results:
+            return
+        if not self._broker.hands_over_in_transaction:
+            await tx.keep_results(
+                {TaskKey(result.task_id, result.attempt): encode(result) for result in results}
+            )
+        await self._broker.publish_results(tx, results)
+
+    async def _look_around(self, tx: Transaction) -> None:
+        """Takes what the dead have left, and hears of what others have stopped."""
+        if self._heartbeat is None or tx.now < self._look_around_at:
+            return
+        self._look_around_at = after(tx.now, _LOOK_AROUND_EVERY)
+        self._stopped += [
+            StoppedTask(claim=claim, was="claimed") for claim in await tx.stopping_tasks(self._owner)
+        ]
+        if self._heartbeat.is_steady(tx.now):
+            await self.reclaim(tx)
+
     async def work(self, tx: Transaction) -> None:
+        await self._look_around(tx)
         queued = [task.claim for task in self._stopped if task.was == "queued"]
-        if queued:
-            await self._broker.publish_results(tx, [_ended(claim, "cancelled", tx.now) for claim in queued])
+        await self._publish(tx, [_ended(claim, "cancelled", tx.now) for claim in queued])
         # Those results wait in the inbox: the driver had its turn already.
         self._more = bool(queued)
         is_open = not self._stopping.is_set()
         room = min(MOST_CLAIMS_A_TURN, MOST_CALLS - self._calls.in_flight)
-        self._claimed = await tx.claim_tasks(self._owner, room) if is_open and room > 0 else []
+        self._claimed = await tx.claim_tasks(self._owner, room, self._pools) if is_open and room > 0 else []
         self._more = self._more or len(self._claimed) == MOST_CLAIMS_A_TURN
         self._next_poll = await tx.next_poll() if is_open else None
 
@@ -144,6 +191,7 @@ class Claims:
     def rolled_back(self) -> None:
         self._claimed = []
         self._stopped = []
+        self._look_around_at = _NOW
 
     def next_wake(self) -> Instant | None:
         return _NOW if self._more else self._next_poll

@@ -6,7 +6,7 @@ Knows nothing of agents or HTTP; tasks leave through the broker.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import structlog
 
@@ -14,15 +14,17 @@ from trunkline.brokers.base import Broker, TaskMessage
 from trunkline.clock import Instant, seconds_between
 from trunkline.executor.states import RunStates
 from trunkline.executor.timers import Timers
+from trunkline.ids import RunId
 from trunkline.machine.decide import abandon, decide
 from trunkline.machine.effects import DispatchTask, DropTimer, StartTimer, StopTask
 from trunkline.machine.events import encode_event
 from trunkline.machine.inputs import decode_input, encode_input
 from trunkline.machine.state import RunState
 from trunkline.machine.turn import Turn
-from trunkline.messages import CancelTask, StepError, fix_for
+from trunkline.messages import CancelTask, Outgoing, StepError, fix_for
+from trunkline.messages.cloudevents import event_message
 from trunkline.services.watch import Watchers
-from trunkline.stores.base import EventRecord, Timer, Transaction, Transition, WokenRun
+from trunkline.stores.base import EventRecord, RunsChanged, Timer, Transaction, Transition, WokenRun
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 
@@ -44,12 +46,16 @@ class Driver:
         timers: Timers,
         watchers: Watchers,
         metrics: Metrics,
+        *,
+        events_topic: str = "",
     ) -> None:
         self._broker = broker
         self._timers = timers
         self._states = states
         self._watchers = watchers
         self._metrics = metrics
+        # Where the events of runs are told to other systems; empty: nowhere.
+        self._events_topic = events_topic
         self._turns: list[Turn] = []
         self._more = False
 
@@ -76,6 +82,14 @@ class Driver:
             messages.extend(_messages(turn))
         if messages:
             await self._broker.publish_tasks(tx, messages)
+        if self._events_topic:
+            await tx.put_outbox(_told(self._events_topic, transitions, moved))
+        await tx.announce(
+            RunsChanged(
+                [turn.state.id for turn in self._turns],
+                [turn.state.id for turn in self._turns if turn.state.is_final],
+            )
+        )
 
     async def _decide(self, tx: Transaction, run: WokenRun, state: RunState) -> tuple[Turn, Transition]:
         version = state.version
@@ -149,6 +163,29 @@ def _transition(turn: Turn, version: int, applied: Sequence[int]) -> Transition:
     )
 
 
+def _told(topic: str, transitions: Sequence[Transition], moved: Collection[RunId]) -> list[Outgoing]:
+    return [
+        event_message(
+            topic,
+            run_id=transition.state.id,
+            workflow=transition.state.workflow.definition.name,
+            seq=event.seq,
+            event_type=event.type,
+            at=event.at,
+            data=event.data,
+        )
+        for transition in transitions
+        if transition.state.id not in moved
+        for event in transition.events
+    ]
+
+
+def _agent_of(state: RunState, task_id: str) -> str:
+    # A task's id is made of the run, the step and a number.
+    step = state.workflow.definition.steps.get(task_id.split("/")[1])
+    return "" if step is None else step.agent
+
+
 def _messages(turn: Turn) -> list[TaskMessage]:
     messages: list[TaskMessage] = []
     for effect in turn.effects:
@@ -156,7 +193,10 @@ def _messages(turn: Turn) -> list[TaskMessage]:
             case DispatchTask(task):
                 messages.append(task)
             case StopTask(task_id, attempt):
-                messages.append(CancelTask(task_id=task_id, attempt=attempt, run_id=turn.state.id))
+                agent = _agent_of(turn.state, task_id)
+                messages.append(
+                    CancelTask(task_id=task_id, attempt=attempt, run_id=turn.state.id, agent=agent)
+                )
             case StartTimer() | DropTimer():
                 pass
     return messages

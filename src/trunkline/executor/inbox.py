@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from trunkline.ids import RunId
 from trunkline.machine.inputs import ResultArrived, encode_input
 from trunkline.messages import AgentResult
-from trunkline.stores.base import InboxItem, Transaction
+from trunkline.stores.base import InboxItem, TaskKey, Transaction
+
+# After these the call may still go on, or its answer may still come.
+_NOT_THE_END = frozenset({"working", "unknown"})
 
 
 async def take_results(tx: Transaction, results: Sequence[AgentResult]) -> None:
@@ -18,6 +21,16 @@ async def take_results(tx: Transaction, results: Sequence[AgentResult]) -> None:
             for result in results
         ]
     )
+
+
+async def take_travelled_results(tx: Transaction, results: Sequence[AgentResult]) -> None:
+    """The same for results that could have been lost: their tasks need not be sent again."""
+    await take_results(tx, results)
+    ended = {
+        TaskKey(result.task_id, result.attempt) for result in results if result.status not in _NOT_THE_END
+    }
+    if ended:
+        await tx.settle_dispatches(ended)
 
 
 def _key(result: AgentResult) -> str:

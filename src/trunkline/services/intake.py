@@ -7,7 +7,7 @@ import asyncio
 from trunkline.clock import Instant
 from trunkline.machine.inputs import RunRequested, encode_input
 from trunkline.services.commits import CommitLoop
-from trunkline.stores.base import ExistingRun, InboxItem, NewRun, Transaction
+from trunkline.stores.base import ExistingRun, InboxFilled, InboxItem, NewRun, Transaction
 
 START = "start"
 
@@ -49,6 +49,7 @@ class Intake:
             ]
         if items:
             await tx.put_inbox(items)
+            await tx.announce(InboxFilled())
 
     def committed(self) -> None:
         runs, items = self._carried

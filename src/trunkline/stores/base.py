@@ -330,6 +330,10 @@ class Transaction(Protocol):
 
     async def claim_woken_runs(self, limit: int) -> list[WokenRun]: ...
 
+    async def unknown_runs(self, run_ids: Collection[RunId]) -> set[RunId]:
+        """Those of them that do not exist (any more)."""
+        ...
+
     async def load_runs(self, run_ids: Sequence[RunId]) -> list[tuple[RunRecord, list[StepState]]]: ...
 
     async def write_transitions(self, transitions: Sequence[Transition]) -> set[RunId]:
@@ -383,12 +387,13 @@ class Transaction(Protocol):
         """Keys of those that were not ours any more: nothing of them is written."""
         ...
 
-    async def reclaim_tasks(self, owner: str) -> ReclaimedTasks:
+    async def reclaim_tasks(self, owner: str, grace: timedelta = timedelta(0)) -> ReclaimedTasks:
         """
         What owners that are gone had claimed is queued again, or asked for where the agent has taken it, except for
         what must not be called again.
 
-        Gone is whose lease has passed; where one process owns the store, everybody else.
+        Gone is whose lease has passed; where one process owns the store, everybody else. Nothing while the database
+        itself has been up for less than `grace`: the living could not renew their leases while it was down.
         """
         ...
 

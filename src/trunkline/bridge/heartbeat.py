@@ -1,0 +1,72 @@
+"""
+The lease on everything that this bridge has claimed, renewed while the process lives.
+
+A beat has a transaction of its own: a slow turn of the commit loop does not cost us our calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import structlog
+
+from trunkline.clock import Instant, after
+from trunkline.errors import Unavailable
+from trunkline.stores.base import Store
+from trunkline.telemetry import names
+
+log = structlog.stdlib.get_logger()
+
+# Three missed beats: a bridge that is alive but slow keeps its calls.
+LEASE = timedelta(seconds=15)
+_BEAT_EVERY = timedelta(seconds=5)
+_RETRY_PAUSE = timedelta(seconds=0.5)
+# When the store was away, every lease may have passed though nobody has died: the living have this long to renew
+# theirs, ten tries, before anybody takes what the dead have left.
+RECLAIM_GRACE = timedelta(seconds=5)
+
+
+class Heartbeat:
+    def __init__(self, store: Store, owner: str) -> None:
+        self._store = store
+        self._owner = owner
+        self._beaten_at: Instant | None = None
+        self._steady_from = Instant(0)
+
+    async def beat(self) -> None:
+        async with self._store.transaction() as tx:
+            await tx.hold_lease(self._owner, LEASE)
+            now = tx.now
+        if self._beaten_at is not None and now > after(self._beaten_at, LEASE):
+            self._steady_from = after(now, RECLAIM_GRACE)
+            log.warning(names.LEASE_LOST, seconds=round((now - self._beaten_at) / 1_000_000, 1))
+        self._beaten_at = now
+
+    def is_steady(self, now: Instant) -> bool:
+        """Our own lease has not lapsed of late: one that has is the dead one's own fault."""
+        return self._beaten_at is not None and self._steady_from <= now <= after(self._beaten_at, LEASE)
+
+    async def run(self) -> None:
+        """Until cancelled; then the lease is given back."""
+        try:
+            while True:  # noqa: ASYNC110 - a pace, not a wait for something
+                await asyncio.sleep((await self._try_to_beat()).total_seconds())
+        finally:
+            await self._release()
+
+    async def _try_to_beat(self) -> timedelta:
+        try:
+            await self.beat()
+        except Unavailable as exc:
+            log.error(names.STORE_UNAVAILABLE, error=str(exc), fix=exc.fix)
+            return _RETRY_PAUSE
+        return _BEAT_EVERY
+
+    async def _release(self) -> None:
+        try:
+            async with self._store.transaction() as tx:
+                await tx.release_lease(self._owner)
+        except Unavailable as exc:
+            # It passes by itself.
+            log.error(names.STORE_UNAVAILABLE, error=str(exc), fix=exc.fix)
