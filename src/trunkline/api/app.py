@@ -8,6 +8,7 @@ from fastapi import FastAPI
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
+from trunkline.api.auth import KeyCheck
 from trunkline.api.edge import Edge
 from trunkline.api.operations import JSON
 from trunkline.api.problems import install_problems
@@ -44,4 +45,5 @@ def create_app(services: Services) -> ASGIApp:
         return Response(document(), media_type=JSON)
 
     app.router.add_api_route("/openapi.json", openapi, methods=["GET"], include_in_schema=False)
-    return Edge(Shortcut(app, runs.execute))
+    answering = Shortcut(app, runs.execute)
+    return Edge(answering if services.keys is None else KeyCheck(answering, services.keys))

@@ -11,9 +11,11 @@ from pydantic.json_schema import models_json_schema
 from trunkline import __version__
 from trunkline.api import schemas
 from trunkline.api.correlation import HEADER
-from trunkline.api.operations import WORKFLOW_DEFINITION
+from trunkline.api.operations import WORKFLOW_DEFINITION, problems
+from trunkline.api.roles import ROLES
 from trunkline.api.schemas import Shape
-from trunkline.jsontypes import JsonObject, decode, encode
+from trunkline.jsontypes import Json, JsonObject, decode, encode
+from trunkline.stores.base import KeyRole
 from trunkline.workflow import workflow_json_schema
 
 DESCRIPTION = """\
@@ -21,6 +23,9 @@ Trunkline runs workflows whose steps are AI agents.
 
 Every error is an `application/problem+json` with a `fix`. Every list is `{items, next_cursor}`. A body that
 parses as JSON is JSON, whatever its content type says.
+
+Where the server can be reached from other machines, every operation but `livez` needs a key; `x-trunkline-role` is the
+least role that may call it.
 """
 TAGS = [
     {"name": "agents", "description": "The agents that workflows can call."},
@@ -40,6 +45,12 @@ _CORRELATION_PARAMETER: JsonObject = {
     ),
     "schema": {"type": "string"},
 }
+_SECURITY_SCHEMES: JsonObject = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": "A key: `trunkline keys create`."},
+    "api_key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same key."},
+}
+# The empty one: on a loopback address nobody needs a key.
+_SECURITY: list[Json] = [{"bearer": []}, {"api_key": []}, {}]
 
 
 def build_openapi(app: FastAPI) -> JsonObject:
@@ -49,11 +60,25 @@ def build_openapi(app: FastAPI) -> JsonObject:
             title="Trunkline", version=__version__, description=DESCRIPTION, routes=app.routes, tags=TAGS
         ),
     )
-    document["components"] = {"schemas": {**_shapes(), **_workflow_schemas()}}
-    for path in _object(document["paths"]).values():
-        for operation in _object(path).values():
+    document["components"] = {
+        "schemas": {**_shapes(), **_workflow_schemas()},
+        "securitySchemes": _SECURITY_SCHEMES,
+    }
+    document["security"] = _SECURITY
+    for path, methods in _object(document["paths"]).items():
+        for method, operation in _object(methods).items():
             _complete(_object(operation))
+            _secure(_object(operation), ROLES[f"{method.upper()} {path}"])
     return document
+
+
+def _secure(operation: JsonObject, role: KeyRole | None) -> None:
+    if role is None:
+        operation["security"] = []
+        return
+    operation["x-trunkline-role"] = role
+    refusals = {str(status): response for status, response in problems(401, 403).items()}
+    operation["responses"] = {**_object(refusals), **_object(operation["responses"])}
 
 
 def _complete(operation: JsonObject) -> None:

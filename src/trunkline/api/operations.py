@@ -37,6 +37,8 @@ LOCATION: Documentation = {"Location": {"description": "Where it can be read.", 
 
 _PROBLEMS: dict[int | str, str] = {
     400: "The body is not well-formed.",
+    401: "A key is needed, and none that is in use was sent.",
+    403: "The key's role does not allow it.",
     404: "There is no such thing.",
     409: "The present state does not allow it; `detail` gives the reason.",
     412: "`If-Match` names another version than the present one.",

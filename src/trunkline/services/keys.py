@@ -31,7 +31,7 @@ CREATE_ONE = "trunkline keys create NAME --role admin"
 
 
 def digest_of(text: str) -> bytes:
-    return hashlib.sha256(text.encode(errors="surrogateescape")).digest()
+    return hashlib.sha256(text.encode()).digest()
 
 
 class Keys:

@@ -1,0 +1,100 @@
+"""
+The check before every door of the API: a key, and a role that allows the call.
+
+Plain ASGI, around everything that answers, the framework's own answers included. Who is refused is in the log and in a
+metric; the key that was shown is in neither.
+"""
+
+from __future__ import annotations
+
+import structlog
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from trunkline.api.correlation import correlation_id_of, find_header
+from trunkline.api.problems import KINDS, Kind, problem, problem_of, unexpected
+from trunkline.api.roles import allows, role_for
+from trunkline.errors import NotAllowed, TrunklineError
+from trunkline.services.keys import KeyRing
+from trunkline.stores.base import ApiKey, KeyRole
+from trunkline.telemetry import names
+
+log = structlog.stdlib.get_logger(__name__)
+
+KEY_NEEDED = Kind(401, "key-needed", "Key needed")
+_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="trunkline"'}
+_BEARER = b"bearer "
+# A path is the caller's own text: enough of it to know what was tried.
+_LOGGED_PATH = 200
+
+
+class KeyCheck:
+    """Wraps an ASGI application; only calls with a sufficient key reach it."""
+
+    def __init__(self, app: ASGIApp, keys: KeyRing) -> None:
+        self._app = app
+        self._keys = keys
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        needed = role_for(scope["method"], scope["path"]) if scope["type"] == "http" else None
+        refused = None if needed is None else await self._refusal(Request(scope), needed)
+        if refused is None:
+            await self._app(scope, receive, send)
+        else:
+            await refused(scope, receive, send)
+
+    async def _refusal(self, request: Request, needed: KeyRole) -> Response | None:
+        text = _shown_key(request.scope)
+        try:
+            key = None if text is None else await self._keys.find(text)
+        except TrunklineError as error:
+            return problem_of(request, error)
+        except Exception as error:  # noqa: BLE001 - nobody outside of here would answer; it is logged
+            return unexpected(request, error)
+        if text is None:
+            return self._unknown(request, "no_key", "This address needs a key, and none was sent.")
+        if key is None:
+            return self._unknown(request, "unknown_key", "The key is not known.")
+        if key.revoked_at is not None:
+            return self._unknown(request, "revoked_key", f"The key {key.name} was revoked.", key)
+        if not allows(key.role, needed):
+            self._record(request, "role", key)
+            return problem(
+                request,
+                KINDS[NotAllowed],
+                f"The key {key.name} has the role {key.role}; this takes {needed}.",
+                f"Use a key with more rights; one is made with: trunkline keys create NAME --role {needed}.",
+            )
+        return None
+
+    def _unknown(self, request: Request, reason: str, detail: str, key: ApiKey | None = None) -> Response:
+        self._record(request, reason, key)
+        return problem(
+            request,
+            KEY_NEEDED,
+            detail,
+            "Send a key as Authorization: Bearer KEY; the command line takes it from TRUNKLINE_API_KEY. One is made "
+            "with: trunkline keys create NAME --role viewer|operator|admin.",
+            headers=_CHALLENGE,
+        )
+
+    def _record(self, request: Request, reason: str, key: ApiKey | None) -> None:
+        self._keys.count_refusal(reason)
+        log.warning(
+            names.ACCESS_REFUSED,
+            reason=reason,
+            method=request.method,
+            path=request.scope["path"][:_LOGGED_PATH],
+            client=None if request.client is None else request.client.host,
+            key_id=None if key is None else key.id,
+            correlation_id=correlation_id_of(request.scope),
+        )
+
+
+def _shown_key(scope: Scope) -> str | None:
+    given = find_header(scope["headers"], b"authorization")
+    if given is not None and given[: len(_BEARER)].lower() == _BEARER:
+        return given[len(_BEARER) :].strip().decode("latin-1")
+    given = find_header(scope["headers"], b"x-api-key")
+    return None if given is None else given.strip().decode("latin-1")

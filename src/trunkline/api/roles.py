@@ -1,0 +1,78 @@
+"""
+What each key may do: one table of every operation and the least role that may call it.
+
+    viewer    sees everything
+    operator  starts and steers runs, sends dead letters on or throws them away
+    admin     everything
+
+A test holds the table to the OpenAPI document. What is not in it needs the most: forgetting a line opens nothing.
+"""
+
+from __future__ import annotations
+
+import re
+
+from trunkline.stores.base import KeyRole
+
+# None: needs no key at all.
+ROLES: dict[str, KeyRole | None] = {
+    "GET /livez": None,
+    "GET /readyz": "viewer",
+    "GET /metrics": "viewer",
+    "GET /openapi.json": "viewer",
+    # runs
+    "POST /api/v1/workflows/{workflow}/execute": "operator",
+    "GET /api/v1/runs": "viewer",
+    "GET /api/v1/runs/{run}": "viewer",
+    "GET /api/v1/runs/{run}/steps": "viewer",
+    "GET /api/v1/runs/{run}/events": "viewer",
+    "GET /api/v1/runs/{run}/wire": "viewer",
+    "POST /api/v1/runs/{run}/cancel": "operator",
+    "POST /api/v1/runs/{run}/pause": "operator",
+    "POST /api/v1/runs/{run}/resume": "operator",
+    "POST /api/v1/runs/{run}/retry": "operator",
+    "POST /api/v1/runs/{run}/steps/{step}/reply": "operator",
+    "POST /api/v1/runs/{run}/steps/{step}/resolve": "operator",
+    # workflows
+    "POST /api/v1/workflows": "admin",
+    "GET /api/v1/workflows": "viewer",
+    "GET /api/v1/workflows/{workflow}": "viewer",
+    "GET /api/v1/workflows/{workflow}/versions": "viewer",
+    "GET /api/v1/workflows/{workflow}/versions/{version}": "viewer",
+    # agents
+    "POST /api/v1/agents": "admin",
+    "GET /api/v1/agents": "viewer",
+    "GET /api/v1/agents/{agent}": "viewer",
+    "PUT /api/v1/agents/{agent}": "admin",
+    "PATCH /api/v1/agents/{agent}": "admin",
+    "DELETE /api/v1/agents/{agent}": "admin",
+    "GET /api/v1/agents/{agent}/health": "viewer",
+}
+
+_RANKS: dict[KeyRole, int] = {"viewer": 0, "operator": 1, "admin": 2}
+_PLACEHOLDER = re.compile(r"\\\{\w+\\\}")
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    return re.compile(_PLACEHOLDER.sub("[^/]+", re.escape(path)))
+
+
+_EXACT: dict[str, KeyRole | None] = {call: role for call, role in ROLES.items() if "{" not in call}
+_PATTERNS: list[tuple[re.Pattern[str], KeyRole | None]] = [
+    (_pattern(call), role) for call, role in ROLES.items() if "{" in call
+]
+
+
+def role_for(method: str, path: str) -> KeyRole | None:
+    """The least role that may call this; of an address that does not exist whoever may see may know it."""
+    call = f"{method} {path}"
+    if call in _EXACT:
+        return _EXACT[call]
+    for pattern, role in _PATTERNS:
+        if pattern.fullmatch(call):
+            return role
+    return "viewer" if method == "GET" else "admin"
+
+
+def allows(given: KeyRole, needed: KeyRole) -> bool:
+    return _RANKS[given] >= _RANKS[needed]
