@@ -1,5 +1,6 @@
 """What travels on the broker. Pure data: no I/O here."""
 
+from trunkline.messages.dispatch import Dispatch, TaskKey
 from trunkline.messages.errors import ERROR_CODES, ErrorCode, fix_for
 from trunkline.messages.model import (
     NO_OUTPUT,
@@ -20,6 +21,7 @@ __all__ = [
     "AgentResult",
     "AgentTask",
     "CancelTask",
+    "Dispatch",
     "ErrorCode",
     "Outgoing",
     "Question",
@@ -27,6 +29,7 @@ __all__ = [
     "ReplyMessage",
     "ResultStatus",
     "StepError",
+    "TaskKey",
     "TopicNames",
     "fix_for",
 ]

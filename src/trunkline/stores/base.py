@@ -21,7 +21,7 @@ from trunkline.agents import Agent
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.machine.state import RunState, RunStatus, StepState
-from trunkline.messages import AgentTask, Outgoing, StepError
+from trunkline.messages import AgentTask, Dispatch, Outgoing, StepError, TaskKey
 
 # --- workflows
 
@@ -139,11 +139,6 @@ class Transition(msgspec.Struct, kw_only=True):
 TaskStatus = Literal["queued", "claimed", "remote", "in_doubt", "done"]
 
 
-class TaskKey(msgspec.Struct, frozen=True):
-    task_id: str
-    attempt: int
-
-
 class QueuedTask(msgspec.Struct, frozen=True):
     """A task that the bridge has taken in."""
 
@@ -212,14 +207,6 @@ class ExchangeRecord(msgspec.Struct, frozen=True):
 
 
 # --- what travels
-
-
-class Dispatch(msgspec.Struct, frozen=True):
-    """A task that was sent, and is sent again until its result has come. `payload` is the encoded task."""
-
-    key: TaskKey
-    run_id: RunId
-    payload: bytes
 
 
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
