@@ -1,0 +1,43 @@
+"""
+How messages and headers are packed into one column.
+
+The same on every backend, since a store can be moved to another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import msgspec
+
+from trunkline.messages import Outgoing
+from trunkline.stores.base import DeadLetter
+
+Headers = tuple[tuple[str, bytes], ...]
+
+_encoder = msgspec.msgpack.Encoder()
+_messages = msgspec.msgpack.Decoder(list[Outgoing])
+_headers = msgspec.msgpack.Decoder(Headers)
+
+
+def pack_messages(messages: Sequence[Outgoing]) -> bytes:
+    return _encoder.encode(messages)
+
+
+def unpack_messages(packed: bytes) -> list[Outgoing]:
+    return _messages.decode(packed)
+
+
+def pack_headers(headers: Headers) -> bytes:
+    return _encoder.encode(headers)
+
+
+def unpack_headers(packed: bytes) -> Headers:
+    return _headers.decode(packed)
+
+
+def origin_of(letter: DeadLetter) -> str:
+    """The same record, the same text. With the value: a topic that is made anew counts its offsets from 0 again."""
+    digest = hashlib.sha256(letter.value or b"").hexdigest()
+    return f"{letter.topic}/{letter.partition}/{letter.offset}/{digest}"
