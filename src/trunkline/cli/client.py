@@ -55,8 +55,8 @@ class WaitOver(Exception):
 class Client:
     """One server's API."""
 
-    def __init__(self, url: str) -> None:
-        self._door = HttpDoor(url)
+    def __init__(self, url: str, *, api_key: str | None = None) -> None:
+        self._door = HttpDoor(url, api_key=api_key)
 
     @property
     def url(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 # Longer than anything but `wait=` takes; those who wait say how long.
 TIMEOUT_SECONDS = 30.0
 JSON_TYPE = "application/json"
+_KEY = re.compile(r"[\x21-\x7e]+")
 
 
 class Answer(NamedTuple):
@@ -45,11 +47,12 @@ def with_query(path: str, query: Mapping[str, object]) -> str:
 
 
 class HttpDoor:
-    """Sends requests to one base URL."""
+    """Sends requests to one base URL, each with the key that opens it."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, api_key: str | None = None) -> None:
         self.url = url.rstrip("/")
         self._parts = _split(self.url)
+        self._key = _authorization(api_key)
 
     def send(self, request: Request, *, timeout: float = TIMEOUT_SECONDS) -> Answer:
         with self.open(request, timeout=timeout) as response:
@@ -71,7 +74,7 @@ class HttpDoor:
                     request.method,
                     self._parts.path + request.path,
                     request.body,
-                    {"Accept": JSON_TYPE, "Connection": "close", **request.headers},
+                    {"Accept": JSON_TYPE, "Connection": "close", **self._key, **request.headers},
                 )
                 response = connection.getresponse()
             except (OSError, http.client.HTTPException) as error:
@@ -100,6 +103,20 @@ def _split(url: str) -> SplitResult:
             exit_code=Exit.USAGE,
         )
     return parts
+
+
+def _authorization(api_key: str | None) -> dict[str, str]:
+    key = (api_key or "").strip()
+    if not key:
+        return {}
+    if not _KEY.fullmatch(key):
+        # Never its text: this ends up on a terminal.
+        raise CliError(
+            "TRUNKLINE_API_KEY is not a key: it has characters that no key has",
+            fix="Set it to a key as it was shown by: trunkline keys create",
+            exit_code=Exit.USAGE,
+        )
+    return {"Authorization": f"Bearer {key}"}
 
 
 def _reason(error: Exception) -> str:

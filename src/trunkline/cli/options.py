@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from trunkline.cli.client import Client
+from trunkline.cli.failures import explained
+
+if TYPE_CHECKING:
+    from trunkline.settings import Settings
 
 DEFAULT_URL = "http://127.0.0.1:8000"
+# Not an option: a command line is no place for a secret.
+API_KEY = "TRUNKLINE_API_KEY"
 
 JsonFlag = Annotated[bool, Parameter(name="--json", negative="", show_default=False, help="Print JSON.")]
 # An option that is given as often as needed, each time with one key=value.
@@ -30,7 +37,32 @@ class Server:
     json: JsonFlag = False
 
     def client(self) -> Client:
-        return Client(self.url)
+        return Client(self.url, api_key=os.environ.get(API_KEY))
 
 
 HERE = Server()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class StorePlace:
+    """Which store a command works on without a server, and how it prints."""
+
+    data: Annotated[
+        str | None, Parameter(help="The folder of the database. Default: the one that `up` would use here.")
+    ] = None
+    store: Annotated[
+        str | None,
+        Parameter(help="sqlite:///… or postgresql://…. Default: the one that `up` would use here."),
+    ] = None
+    json: JsonFlag = False
+
+    def settings(self) -> Settings:
+        from trunkline.settings import load_settings  # noqa: PLC0415  (heavy; few commands need it)
+
+        flags = {"data": self.data, "store": self.store}
+        with explained():
+            return load_settings({name: value for name, value in flags.items() if value is not None})
+
+
+STORE_HERE = StorePlace()
