@@ -144,10 +144,18 @@ def task(
     )
 
 
+def number_of(made: AgentTask) -> int:
+    return int(made.run_id[-12:])
+
+
 def key_of(made: AgentTask) -> TaskKey:
     return TaskKey(made.task_id, made.attempt)
 
 
-async def queue(store: Store, *tasks: AgentTask) -> None:
+async def queue(store: Store, *tasks: AgentTask) -> list[bytes]:
+    """Their runs exist from here on."""
     async with store.transaction() as tx:
-        await tx.put_tasks([QueuedTask(each, encode(each)) for each in tasks])
+        wanted = {made.run_id: number_of(made) for made in tasks}
+        missing = await tx.unknown_runs([RunId(run) for run in wanted])
+        await tx.insert_runs([new_run(wanted[run]) for run in sorted(missing)])
+        return await tx.put_tasks([QueuedTask(each, encode(each)) for each in tasks])

@@ -46,6 +46,7 @@ async def claimed_runs(store: Store) -> list[str]:
 async def test_a_published_task_reaches_the_bridge_as_it_is(
     store: Store, broker: Broker[Transaction]
 ) -> None:
+    await insert(store, new_run(1), new_run(2))
     async with store.transaction() as tx:
         await broker.publish_tasks(tx, [task(1), task(2)])
     async with store.transaction() as tx:
@@ -90,6 +91,7 @@ async def test_what_is_published_twice_counts_once(store: Store, broker: Broker[
 async def test_a_task_and_its_stop_arrive_in_the_order_in_which_they_were_published(
     store: Store, broker: Broker[Transaction]
 ) -> None:
+    await insert(store, new_run(1))
     stop = CancelTask(task_id=task(1).task_id, attempt=1, run_id=run_id(1))
     async with store.transaction() as tx:
         await broker.publish_tasks(tx, [task(1), stop])
@@ -99,6 +101,7 @@ async def test_a_task_and_its_stop_arrive_in_the_order_in_which_they_were_publis
 async def test_a_stop_that_overtakes_its_task_stops_it_all_the_same(
     store: Store, broker: Broker[Transaction]
 ) -> None:
+    await insert(store, new_run(1))
     async with store.transaction() as tx:
         await broker.publish_tasks(tx, [CancelTask(task_id=task(1).task_id, attempt=1, run_id=run_id(1))])
     async with store.transaction() as tx:

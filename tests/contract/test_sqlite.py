@@ -17,6 +17,7 @@ import pytest
 from tests.contract.samples import insert, new_run, run_id
 
 from trunkline.errors import ConfigurationError, DataInUse, Unavailable
+from trunkline.stores.migrations import HEAD
 from trunkline.stores.sqlite import open_sqlite
 from trunkline.stores.sqlite.connection import connect
 from trunkline.stores.sqlite.driver import execute, first
@@ -76,7 +77,7 @@ async def test_a_database_of_a_newer_program_is_refused_and_can_be_opened_by_it_
     with pytest.raises(ConfigurationError, match="revision 9999"):
         async with open_sqlite(path):
             pass
-    _set_revision(path, "0002")
+    _set_revision(path, HEAD)
     async with open_sqlite(path) as store:
         assert await store.run(run_id(1)) is not None
 

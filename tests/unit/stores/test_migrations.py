@@ -20,7 +20,7 @@ from trunkline.stores.sqlite.migrate import current_revision, downgrade, upgrade
 
 TABLES = {
     "agents", "workflows", "workflow_versions", "runs", "steps", "events", "inbox", "timers", "tasks",
-    "exchanges", "alembic_version",
+    "exchanges", "alembic_version", "leases", "outbox", "dispatches", "dead_letters", "api_keys", "moves",
 }  # fmt: skip
 
 
@@ -201,6 +201,6 @@ def test_the_scripts_leave_the_transaction_to_whoever_runs_them() -> None:
 
 
 def test_only_the_missing_part_is_rendered() -> None:
-    script = render_upgrade("postgresql", "0001")
+    script = render_upgrade("postgresql", "0001", "0002")
     assert "ADD COLUMN protocol" in script
     assert "CREATE TABLE" not in script

@@ -10,15 +10,19 @@ import apsw
 from trunkline.stores.base import Backlog
 from trunkline.stores.sqlite.connection import connect, translated_errors
 from trunkline.stores.sqlite.driver import execute, first, rows
+from trunkline.stores.sqlite.tasks import CAN_BE_CALLED
 
-# Runs that are under way though nothing will ever wake them: no input, no timer, no task that is not done.
+# Runs that are under way though nothing will ever wake them: no input, no timer, no task that is under way or
+# will be sent again.
 _WITHOUT_WAKE_REASON = """
     SELECT count(*) FROM runs WHERE status IN ('PENDING', 'RUNNING')
         AND NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.run_id = runs.id AND applied = 0)
         AND NOT EXISTS (SELECT 1 FROM timers WHERE timers.run_id = runs.id)
         AND NOT EXISTS (SELECT 1 FROM tasks WHERE task_id >= runs.id || '/' AND task_id < runs.id || '0'
-            AND status <> 'done')
+            AND status IN ('queued', 'claimed', 'remote'))
+        AND NOT EXISTS (SELECT 1 FROM dispatches WHERE task_id >= runs.id || '/' AND task_id < runs.id || '0')
 """
+_WITHOUT_SECRET = f"SELECT count(*) FROM tasks WHERE status IN ('queued', 'remote') AND NOT {CAN_BE_CALLED}"  # noqa: S608 - constants only
 
 
 def count(path: Path) -> Backlog:
@@ -36,6 +40,10 @@ def count(path: Path) -> Backlog:
             remote_tasks=tasks["remote"],
             inbox=_number(db, "SELECT count(*) FROM inbox WHERE applied = 0"),
             timers=_number(db, "SELECT count(*) FROM timers"),
+            # A row has all messages of one transaction: how many rows wait says as much.
+            outbox=_number(db, "SELECT count(*) FROM outbox"),
+            dead_letters=_number(db, "SELECT count(*) FROM dead_letters"),
+            tasks_without_secret=_number(db, _WITHOUT_SECRET),
             without_wake_reason=_number(db, _WITHOUT_WAKE_REASON),
         )
 

@@ -13,16 +13,16 @@ import apsw
 
 from trunkline.stores.base import ClaimedTask, QueuedTask, TaskKey
 from trunkline.stores.sqlite.driver import changes_of_many, first
-from trunkline.stores.sqlite.tasks import put_tasks
+from trunkline.stores.sqlite.tasks import SLOTS, put_tasks
 
 _INSERT_CLAIMED = """
-    INSERT INTO tasks(task_id, attempt, run_id, agent, status, at_most_once, payload, owner, epoch)
-    VALUES (?, ?, ?, ?, 'claimed', ?, ?, ?, 1) ON CONFLICT(task_id, attempt) DO NOTHING
+    INSERT INTO tasks(task_id, attempt, run_id, agent, pool, status, at_most_once, payload, owner, epoch)
+    VALUES (?, ?, ?, ?, ?, 'claimed', ?, ?, ?, 1) ON CONFLICT(task_id, attempt) DO NOTHING
 """
-_SLOTS = """
-    SELECT agents.max_concurrency - (SELECT count(*) FROM tasks WHERE status IN ('claimed', 'remote') AND agent = ?1)
+_SLOTS = f"""
+    SELECT {SLOTS} - (SELECT count(*) FROM tasks WHERE status IN ('claimed', 'remote') AND agent = ?1)
     FROM agents WHERE name = ?1
-"""
+"""  # noqa: S608 - constants only
 
 
 class FreshTasks:
@@ -58,6 +58,7 @@ class FreshTasks:
                     item.task.attempt,
                     item.task.run_id,
                     item.task.agent,
+                    item.task.pool,
                     item.task.at_most_once,
                     item.payload,
                     owner,

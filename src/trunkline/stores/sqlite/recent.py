@@ -58,6 +58,12 @@ class Changes:
         self.workflows = False
         self.deletions = False
 
+    def copy(self) -> Changes:
+        copied = Changes(self.no_poll_before)
+        copied.statuses = self.statuses.copy()
+        copied.workflows, copied.deletions = self.workflows, self.deletions
+        return copied
+
     def expect_poll(self, at: Instant) -> None:
         self.no_poll_before = at if self.no_poll_before is None else min(self.no_poll_before, at)
 

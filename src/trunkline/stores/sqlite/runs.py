@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import apsw
 import msgspec
@@ -10,10 +10,10 @@ import msgspec
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.jsontypes import encode
-from trunkline.machine.state import RunStatus, StepState, WaitingFor
+from trunkline.machine.state import FINAL_RUN_STATUSES, RUN_STATUSES, RunStatus, StepState, WaitingFor
 from trunkline.messages import StepError
 from trunkline.stores.base import ExistingRun, NewRun, RunRecord, Transition
-from trunkline.stores.sqlite.driver import Row, Value, changes_of_many, execute_many, first, rows
+from trunkline.stores.sqlite.driver import Row, Value, changes_of_many, execute_many, first, query_many, rows
 
 _errors: msgspec.json.Decoder[StepError] = msgspec.json.Decoder(StepError)
 _waits: msgspec.json.Decoder[WaitingFor] = msgspec.json.Decoder(WaitingFor)
@@ -28,6 +28,8 @@ _STEP_COLUMNS = (
     "name, status, attempts, answered_failures, replies, protocol, context_id, remote_task_id, reply, input, output,"
     " error, warnings, waiting_for, started_at, finished_at"
 )
+# As SQL has it.
+UNFINISHED = ", ".join(f"'{status}'" for status in RUN_STATUSES if status not in FINAL_RUN_STATUSES)
 
 _SELECT_RUNS = f"SELECT {_RUN_COLUMNS} FROM runs"  # noqa: S608 - constants of this module
 # In no order: SQLite's own way to sort costs more than to read the few rows that there mostly are.
@@ -49,6 +51,7 @@ _UPDATE_RUN = """
 _DELETE_RUN = (
     # A task's id begins with its run's id and a slash; '0' is the character after the slash.
     "DELETE FROM tasks WHERE task_id >= ?1 || '/' AND task_id < ?1 || '0'",
+    "DELETE FROM dispatches WHERE task_id >= ?1 || '/' AND task_id < ?1 || '0'",
     "DELETE FROM exchanges WHERE run_id = ?",
     "DELETE FROM timers WHERE run_id = ?",
     "DELETE FROM inbox WHERE run_id = ?",
@@ -203,6 +206,22 @@ def load_runs(db: apsw.Connection, run_ids: Sequence[RunId]) -> list[tuple[RunRe
 def run_status(db: apsw.Connection, run_id: RunId) -> tuple[RunStatus, int] | None:
     row = first(db, "SELECT status, seq FROM runs WHERE id = ?", (run_id,))
     return None if row is None else (row[0], row[1])
+
+
+def known_runs(db: apsw.Connection, run_ids: Collection[RunId]) -> set[RunId]:
+    """Those of them that exist."""
+    found = query_many(db, "SELECT id FROM runs WHERE id = ?", [(run_id,) for run_id in run_ids])
+    return {RunId(row[0]) for row in found}
+
+
+def unfinished_runs(db: apsw.Connection, run_ids: Collection[RunId]) -> set[RunId]:
+    """Those of them that exist and go on."""
+    found = query_many(
+        db,
+        f"SELECT id FROM runs WHERE id = ? AND status IN ({UNFINISHED})",  # noqa: S608 - constants only
+        [(run_id,) for run_id in run_ids],
+    )
+    return {RunId(row[0]) for row in found}
 
 
 def list_runs(

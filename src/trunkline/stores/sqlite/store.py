@@ -8,7 +8,7 @@ for the disk, runs in a thread. So whoever needs many rows written asks for them
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -20,24 +20,16 @@ from trunkline.clock import Clock, Instant, SystemClock
 from trunkline.ids import RunId
 from trunkline.machine.state import RunStatus, StepState
 from trunkline.stores.base import (
+    ApiKey,
     Backlog,
-    ClaimedTask,
+    DeadLetter,
     EventRecord,
-    ExchangeRecord,
-    ExistingRun,
-    InboxItem,
-    NewRun,
-    QueuedTask,
-    ReclaimedTasks,
+    Moved,
+    Notice,
     RunRecord,
-    StoppedTask,
-    TaskAnswer,
-    TaskKey,
-    Transition,
-    WokenRun,
     WorkflowVersion,
 )
-from trunkline.stores.sqlite import agents, backlog, history, inbox, runs, tasks, workflows
+from trunkline.stores.sqlite import agents, backlog, dead_letters, history, keys, runs, workflows
 from trunkline.stores.sqlite.committer import Committer
 from trunkline.stores.sqlite.connection import (
     check_library,
@@ -48,122 +40,9 @@ from trunkline.stores.sqlite.connection import (
     translated_errors,
 )
 from trunkline.stores.sqlite.driver import execute, first
-from trunkline.stores.sqlite.fresh_tasks import FreshTasks
-from trunkline.stores.sqlite.inbox import Inbox
 from trunkline.stores.sqlite.migrate import is_up_to_date, upgrade
-from trunkline.stores.sqlite.recent import NOT_KNOWN, Changes, Recent
-
-
-class SqliteTransaction:
-    """Delegates each method to the module that has its SQL."""
-
-    def __init__(self, db: apsw.Connection, now: Instant, changes: Changes) -> None:
-        self._db = db
-        self.now = now
-        self.changes = changes
-        # Those of this transaction that have not moved yet: what they are is known without reading.
-        self._new_runs: dict[RunId, NewRun] = {}
-        self._inbox = Inbox(db)
-        self._fresh_tasks = FreshTasks(db)
-
-    def settle(self) -> None:
-        """Writes what was held back; called before the commit."""
-        self._inbox.write()
-        self._fresh_tasks.write()
-
-    async def insert_agent(self, agent: Agent) -> None:
-        agents.insert_agent(self._db, agent)
-
-    async def update_agent(self, agent: Agent, expected_version: int) -> bool:
-        return agents.update_agent(self._db, agent, expected_version)
-
-    async def delete_agent(self, agent_id: str) -> bool:
-        return agents.delete_agent(self._db, agent_id)
-
-    async def insert_workflow_version(self, version: WorkflowVersion) -> None:
-        self.changes.workflows = True
-        workflows.insert_workflow_version(self._db, version)
-
-    async def latest_workflow_version(self, name: str) -> WorkflowVersion | None:
-        return workflows.latest_workflow_version(self._db, name)
-
-    async def insert_runs(self, new_runs: Sequence[NewRun]) -> list[ExistingRun | None]:
-        found = runs.insert_runs(self._db, new_runs)
-        for run, existing in zip(new_runs, found, strict=True):
-            if existing is None:
-                self._new_runs[run.id] = run
-        return found
-
-    async def put_inbox(self, items: Sequence[InboxItem]) -> None:
-        self._inbox.put(items)
-
-    async def claim_woken_runs(self, limit: int) -> list[WokenRun]:
-        return self._inbox.claim(limit)
-
-    async def load_runs(self, run_ids: Sequence[RunId]) -> list[tuple[RunRecord, list[StepState]]]:
-        new = [runs.record_of(self._new_runs[run_id]) for run_id in run_ids if run_id in self._new_runs]
-        old = [run_id for run_id in run_ids if run_id not in self._new_runs]
-        return [*((record, []) for record in new), *runs.load_runs(self._db, old)]
-
-    async def write_transitions(self, transitions: Sequence[Transition]) -> set[RunId]:
-        moved = runs.write_transitions(self._db, transitions)
-        for transition in transitions:
-            state = transition.state
-            if state.id not in moved:
-                self._inbox.apply(state.id, state.version, transition.applied)
-                self.changes.statuses[state.id] = (state.status, state.seq)
-                self._new_runs.pop(state.id, None)
-        return moved
-
-    async def take_due_timers(self, limit: int) -> int:
-        due = inbox.take_due_timers(self._db, self.now, limit)
-        self._inbox.put(due)
-        return len(due)
-
-    async def next_timer(self) -> Instant | None:
-        return inbox.next_timer(self._db)
-
-    async def put_tasks(self, queued: Sequence[QueuedTask]) -> None:
-        self._fresh_tasks.put(queued)
-
-    async def claim_tasks(self, owner: str, limit: int) -> list[ClaimedTask]:
-        due: list[ClaimedTask] = []
-        if (first_poll := self.changes.no_poll_before) is not None and first_poll <= self.now:
-            due = tasks.claim_due_tasks(self._db, owner, self.now, limit)
-            self.changes.no_poll_before = tasks.next_poll(self._db)
-        room = limit - len(due)
-        fresh = self._fresh_tasks.claim(owner, room)
-        return due + (tasks.claim_queued_tasks(self._db, owner, room) if fresh is None else fresh)
-
-    async def stop_tasks(self, owner: str, keys: Sequence[TaskKey]) -> list[StoppedTask]:
-        self._fresh_tasks.write()
-        return tasks.stop_tasks(self._db, owner, keys)
-
-    async def write_answers(self, owner: str, answers: Sequence[TaskAnswer]) -> set[TaskKey]:
-        self._fresh_tasks.write()
-        for answer in answers:
-            if answer.poll_at is not None:
-                self.changes.expect_poll(answer.poll_at)
-        return tasks.write_answers(self._db, owner, answers)
-
-    async def reclaim_tasks(self, owner: str) -> ReclaimedTasks:
-        self._fresh_tasks.write()
-        self.changes.no_poll_before = NOT_KNOWN
-        return tasks.reclaim_tasks(self._db, owner, self.now)
-
-    async def next_poll(self) -> Instant | None:
-        if self.changes.no_poll_before == NOT_KNOWN:
-            self.changes.no_poll_before = tasks.next_poll(self._db)
-        return self.changes.no_poll_before
-
-    async def put_exchanges(self, exchanges: Sequence[ExchangeRecord]) -> None:
-        history.put_exchanges(self._db, exchanges)
-
-    async def delete_finished_runs(self, before: Instant, limit: int) -> int:
-        self._fresh_tasks.write()
-        deleted = runs.delete_finished_runs(self._db, before, limit)
-        self.changes.deletions = deleted > 0
-        return deleted
+from trunkline.stores.sqlite.recent import Changes, Recent
+from trunkline.stores.sqlite.transaction import SqliteTransaction
 
 
 class SqliteStore:
@@ -261,6 +140,28 @@ class SqliteStore:
         self, run_id: RunId, *, after: int, limit: int, step: str | None = None
     ) -> list[tuple[int, bytes]]:
         return history.exchanges(self._reader, run_id, after=after, limit=limit, step=step)
+
+    async def dead_letters(self, *, limit: int, before: str | None = None) -> list[DeadLetter]:
+        return dead_letters.dead_letters(self._reader, limit=limit, before=before)
+
+    async def dead_letter(self, letter_id: str) -> DeadLetter | None:
+        return dead_letters.dead_letter(self._reader, letter_id)
+
+    async def keys(self, *, limit: int, after: str | None = None) -> list[ApiKey]:
+        return keys.keys(self._reader, limit=limit, after=after)
+
+    async def key(self, digest: bytes) -> ApiKey | None:
+        return keys.key(self._reader, digest)
+
+    async def moved(self) -> Moved | None:
+        row = first(self._reader, "SELECT at FROM moves ORDER BY at LIMIT 1")
+        return None if row is None else Moved(at=Instant(row[0]))
+
+    @asynccontextmanager
+    async def listen(self, hear: Callable[[Notice], None]) -> AsyncGenerator[None]:
+        """Nobody else can be there to ring."""
+        del hear
+        yield
 
     async def backlog(self) -> Backlog:
         # Counting can take long where there are many runs: a thread and a connection of its own.

@@ -2,43 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import apsw
 import msgspec
 
 from trunkline.clock import Instant
+from trunkline.jsontypes import encode
 from trunkline.messages import AgentTask
 from trunkline.stores.base import ClaimedTask, QueuedTask, ReclaimedTasks, StoppedTask, TaskAnswer, TaskKey
-from trunkline.stores.sqlite.driver import Row, changes_of_many, execute, execute_many, first, rows
+from trunkline.stores.sqlite.driver import (
+    Row,
+    Value,
+    changes_of_many,
+    execute,
+    execute_many,
+    first,
+    query_many,
+    rows,
+)
 
 _tasks: msgspec.json.Decoder[AgentTask] = msgspec.json.Decoder(AgentTask)
 
 _CLAIM_COLUMNS = "task_id, attempt, payload, epoch, remote_task_id, deadline, polls"
 
+# Nobody can call such an agent, or ask it: its secret did not come along when the store was moved.
+_CANNOT_BE_CALLED = "agents.auth_type <> 'none' AND agents.secret IS NULL"
+CAN_BE_CALLED = f"""
+    NOT EXISTS (SELECT 1 FROM agents WHERE agents.name = tasks.agent AND {_CANNOT_BE_CALLED})
+"""  # noqa: S608 - constants of this module
+SLOTS = f"CASE WHEN {_CANNOT_BE_CALLED} THEN 0 ELSE agents.max_concurrency END"
+
 # The distinct agents of the queue by skipping from one to the next: the queue's length does not matter. First the
 # one whose task has waited longest.
-_QUEUED_AGENTS = """
+_QUEUED_AGENTS = f"""
     WITH RECURSIVE queued(agent) AS (
         SELECT min(agent) FROM tasks WHERE status = 'queued'
         UNION ALL
         SELECT (SELECT min(agent) FROM tasks WHERE status = 'queued' AND agent > queued.agent)
         FROM queued WHERE queued.agent IS NOT NULL
     )
-    SELECT queued.agent, agents.max_concurrency,
+    SELECT queued.agent, {SLOTS},
         (SELECT count(*) FROM tasks WHERE status IN ('claimed', 'remote') AND tasks.agent = queued.agent)
     FROM queued LEFT JOIN agents ON agents.name = queued.agent WHERE queued.agent IS NOT NULL
     ORDER BY (SELECT min(id) FROM tasks WHERE status = 'queued' AND tasks.agent = queued.agent)
-"""
+"""  # noqa: S608 - as above
+# The pools as a JSON array, or NULL: all of them.
+_IN_POOLS = "(?4 IS NULL OR EXISTS (SELECT 1 FROM json_each(?4) WHERE json_each.value IS tasks.pool))"
 _CLAIM_QUEUED = f"""
-    UPDATE tasks SET status = 'claimed', owner = ?, epoch = epoch + 1 WHERE id IN
-        (SELECT id FROM tasks WHERE status = 'queued' AND agent = ? ORDER BY id LIMIT ?)
+    UPDATE tasks SET status = 'claimed', owner = ?1, epoch = epoch + 1 WHERE id IN
+        (SELECT id FROM tasks WHERE status = 'queued' AND agent = ?2 AND {_IN_POOLS} ORDER BY id LIMIT ?3)
     RETURNING {_CLAIM_COLUMNS}
-"""  # noqa: S608 - constants of this module
+"""  # noqa: S608 - as above
 _CLAIM_DUE = f"""
-    UPDATE tasks SET status = 'claimed', owner = ?, epoch = epoch + 1 WHERE id IN
-        (SELECT id FROM tasks WHERE status = 'remote' AND poll_at <= ? ORDER BY poll_at LIMIT ?)
+    UPDATE tasks SET status = 'claimed', owner = ?1, epoch = epoch + 1 WHERE id IN
+        (SELECT id FROM tasks WHERE status = 'remote' AND poll_at <= ?2 AND {_IN_POOLS} AND {CAN_BE_CALLED}
+            ORDER BY poll_at LIMIT ?3)
     RETURNING {_CLAIM_COLUMNS}
+"""  # noqa: S608 - as above
+_NEXT_POLL = f"""
+    SELECT poll_at FROM tasks WHERE status = 'remote' AND {CAN_BE_CALLED} ORDER BY poll_at LIMIT 1
 """  # noqa: S608 - as above
 
 # Claimed by somebody who is gone. In the words of the index of busy tasks: without them SQLite would read every task
@@ -55,8 +78,9 @@ _END_STOPPED = f"""
 _ASK_AGAIN = f"""
     UPDATE tasks SET status = 'remote', poll_at = ?2 WHERE {_LEFT_BEHIND} AND remote_task_id IS NOT NULL
 """  # noqa: S608 - as above
-_END_IN_DOUBT = f"""
-    UPDATE tasks SET status = 'done' WHERE {_LEFT_BEHIND} AND at_most_once = 1 RETURNING {_CLAIM_COLUMNS}
+# Owner and epoch stay: whoever called it may still bring the answer.
+_DOUBT = f"""
+    UPDATE tasks SET status = 'in_doubt' WHERE {_LEFT_BEHIND} AND at_most_once = 1 RETURNING {_CLAIM_COLUMNS}
 """  # noqa: S608 - as above
 _QUEUE_AGAIN = f"UPDATE tasks SET status = 'queued' WHERE {_LEFT_BEHIND}"  # noqa: S608 - as above
 
@@ -64,14 +88,15 @@ _QUEUE_AGAIN = f"UPDATE tasks SET status = 'queued' WHERE {_LEFT_BEHIND}"  # noq
 def put_tasks(db: apsw.Connection, tasks: Sequence[QueuedTask]) -> None:
     execute_many(
         db,
-        "INSERT INTO tasks(task_id, attempt, run_id, agent, status, at_most_once, payload)"
-        " VALUES (?, ?, ?, ?, 'queued', ?, ?) ON CONFLICT(task_id, attempt) DO NOTHING",
+        "INSERT INTO tasks(task_id, attempt, run_id, agent, pool, status, at_most_once, payload)"
+        " VALUES (?, ?, ?, ?, ?, 'queued', ?, ?) ON CONFLICT(task_id, attempt) DO NOTHING",
         (
             (
                 item.task.task_id,
                 item.task.attempt,
                 item.task.run_id,
                 item.task.agent,
+                item.task.pool,
                 item.task.at_most_once,
                 item.payload,
             )
@@ -80,12 +105,42 @@ def put_tasks(db: apsw.Connection, tasks: Sequence[QueuedTask]) -> None:
     )
 
 
-def claim_due_tasks(db: apsw.Connection, owner: str, now: Instant, limit: int) -> list[ClaimedTask]:
-    return [_claim(row) for row in rows(db, _CLAIM_DUE, (owner, now, limit))]
+def stored_results(db: apsw.Connection, keys: Collection[TaskKey]) -> dict[TaskKey, bytes]:
+    found = query_many(
+        db,
+        "SELECT task_id, attempt, result FROM tasks WHERE task_id = ? AND attempt = ? AND result IS NOT NULL",
+        key_values(keys),
+    )
+    return {TaskKey(task_id, attempt): result for task_id, attempt, result in found}
 
 
-def claim_queued_tasks(db: apsw.Connection, owner: str, limit: int) -> list[ClaimedTask]:
+def keep_results(db: apsw.Connection, results: Mapping[TaskKey, bytes]) -> None:
+    execute_many(
+        db,
+        "UPDATE tasks SET result = ? WHERE task_id = ? AND attempt = ?",
+        [(result, key.task_id, key.attempt) for key, result in results.items()],
+    )
+
+
+def drop_results(db: apsw.Connection, keys: Collection[TaskKey]) -> None:
+    execute_many(db, "UPDATE tasks SET result = NULL WHERE task_id = ? AND attempt = ?", key_values(keys))
+
+
+def key_values(keys: Collection[TaskKey]) -> list[tuple[Value, ...]]:
+    return [(key.task_id, key.attempt) for key in keys]
+
+
+def claim_due_tasks(
+    db: apsw.Connection, owner: str, now: Instant, limit: int, pools: Collection[str | None] | None
+) -> list[ClaimedTask]:
+    return [_claim(row) for row in rows(db, _CLAIM_DUE, (owner, now, limit, _json_of(pools)))]
+
+
+def claim_queued_tasks(
+    db: apsw.Connection, owner: str, limit: int, pools: Collection[str | None] | None
+) -> list[ClaimedTask]:
     claimed: list[ClaimedTask] = []
+    wanted = _json_of(pools)
     # An agent that is not registered has no slots; its tasks go on to fail with that reason.
     free = {agent: limit if most is None else most - busy for agent, most, busy in rows(db, _QUEUED_AGENTS)}
     while free and (room := limit - len(claimed)) > 0:
@@ -93,12 +148,27 @@ def claim_queued_tasks(db: apsw.Connection, owner: str, limit: int) -> list[Clai
         share = max(1, room // len(free))
         for agent, slots in list(free.items()):
             most = min(share, slots, limit - len(claimed))
-            taken = list(rows(db, _CLAIM_QUEUED, (owner, agent, most))) if most > 0 else []
+            taken = list(rows(db, _CLAIM_QUEUED, (owner, agent, most, wanted))) if most > 0 else []
             claimed += map(_claim, taken)
             free[agent] = slots - len(taken)
             if len(taken) < share:
                 del free[agent]
     return claimed
+
+
+def _json_of(pools: Collection[str | None] | None) -> str | None:
+    return None if pools is None else encode(list(pools)).decode()
+
+
+def stopping_tasks(db: apsw.Connection, owner: str) -> list[ClaimedTask]:
+    # In the words of the index of busy tasks, as above.
+    found = rows(
+        db,
+        f"SELECT {_CLAIM_COLUMNS} FROM tasks"  # noqa: S608 - constants only
+        " WHERE status = 'claimed' AND status IN ('claimed', 'remote') AND owner = ? AND stopping = 1",
+        (owner,),
+    )
+    return [_claim(row) for row in found]
 
 
 def _claim(row: Row) -> ClaimedTask:
@@ -128,8 +198,9 @@ def _stop(db: apsw.Connection, owner: str, key: TaskKey) -> StoppedTask | None:
         execute(
             db,
             "INSERT INTO tasks(task_id, attempt, run_id, agent, status, at_most_once, payload)"
-            " VALUES (?, ?, '', '', 'done', 0, x'')",
-            (key.task_id, key.attempt),
+            " VALUES (?, ?, ?, '', 'done', 0, x'')",
+            # A task's id begins with its run's id and a slash.
+            (key.task_id, key.attempt, key.task_id.partition("/")[0]),
         )
         return None
     was, *columns = row
@@ -162,7 +233,7 @@ def write_answers(db: apsw.Connection, owner: str, answers: Sequence[TaskAnswer]
         db,
         "UPDATE tasks SET status = ?, poll_at = ?, polls = ?, deadline = ?, result = ?,"
         " remote_task_id = coalesce(?, remote_task_id)"
-        " WHERE task_id = ? AND attempt = ? AND epoch = ? AND owner = ? AND status = 'claimed'",
+        " WHERE task_id = ? AND attempt = ? AND epoch = ? AND owner = ? AND status IN ('claimed', 'in_doubt')",
         [
             (
                 "done" if answer.poll_at is None else "remote",
@@ -185,11 +256,11 @@ def write_answers(db: apsw.Connection, owner: str, answers: Sequence[TaskAnswer]
 def reclaim_tasks(db: apsw.Connection, owner: str, now: Instant) -> ReclaimedTasks:
     stopped = [_claim(row) for row in rows(db, _END_STOPPED, (owner,))]
     execute(db, _ASK_AGAIN, (owner, now))
-    in_doubt = [_claim(row) for row in rows(db, _END_IN_DOUBT, (owner,))]
+    in_doubt = [_claim(row) for row in rows(db, _DOUBT, (owner,))]
     execute(db, _QUEUE_AGAIN, (owner,))
     return ReclaimedTasks(in_doubt=in_doubt, stopped=stopped)
 
 
 def next_poll(db: apsw.Connection) -> Instant | None:
-    row = first(db, "SELECT min(poll_at) FROM tasks WHERE status = 'remote'")
+    row = first(db, _NEXT_POLL)
     return None if row is None else row[0]
