@@ -21,7 +21,7 @@ from trunkline.services.registry import AgentSpec
 from trunkline.services.runs import Runs
 from trunkline.settings import load_settings
 from trunkline.telemetry.logs import configure_logs
-from trunkline.wiring import open_embedded
+from trunkline.wiring import open_system
 
 # By its name: the slow one becomes the default.
 _DISK = "unix"
@@ -55,7 +55,7 @@ async def _execute(runs: Runs, run_input: object) -> None:
 
 
 async def _main(agent_url: str, data: Path) -> None:
-    async with open_embedded(load_settings({"data": data})) as system:
+    async with open_system(load_settings({"data": data})) as system:
         services = system.services
         await services.registry.create(AgentSpec(name=AGENT, url=agent_url, protocol="jsonrpc-2.0"))
         await services.workflows.save(DEFINITION.encode())

@@ -10,8 +10,8 @@ import sys
 
 from bench.sampler import sampling
 from trunkline.settings import load_settings
-from trunkline.wiring import run_embedded
+from trunkline.wiring import run_up
 
 if __name__ == "__main__":
     with sampling():
-        run_embedded(load_settings({"port": 0, "data": sys.argv[1]}))
+        run_up(load_settings({"port": 0, "data": sys.argv[1]}))

@@ -111,7 +111,7 @@ async def test_a_call_in_flight_may_end_during_the_stop_and_is_not_made_again(tm
             await system.save({"name": "two", "steps": two})
             run_id = await system.start("two")
             await first.called()
-            asked = asyncio.create_task(system.embedded.services.stopping.wait())
+            asked = asyncio.create_task(system.embedded.stopping.wait())
             asked.add_done_callback(lambda _: stopping.set())
         assert not second.calls
         async with running_system(tmp_path) as system:

@@ -16,11 +16,11 @@ from trunkline.api.routes.agents import add_agent_routes
 from trunkline.api.routes.runs import RunRoutes, add_run_routes
 from trunkline.api.routes.system import add_system_routes
 from trunkline.api.routes.workflows import add_workflow_routes
-from trunkline.api.services import HealthReport, Limits, Services
+from trunkline.api.services import HealthReport, Limits, Probes, Services
 from trunkline.api.shortcut import Shortcut
 from trunkline.jsontypes import encode
 
-__all__ = ["HealthReport", "Limits", "Services", "create_app"]
+__all__ = ["HealthReport", "Limits", "Services", "create_app", "create_probe_app"]
 
 
 def create_app(services: Services) -> ASGIApp:
@@ -45,5 +45,16 @@ def create_app(services: Services) -> ASGIApp:
         return Response(document(), media_type=JSON)
 
     app.router.add_api_route("/openapi.json", openapi, methods=["GET"], include_in_schema=False)
-    answering = Shortcut(app, runs.execute)
-    return Edge(answering if services.keys is None else KeyCheck(answering, services.keys))
+    return _guarded(Shortcut(app, runs.execute), services)
+
+
+def create_probe_app(probes: Probes) -> ASGIApp:
+    """What a process without the API answers: `/livez`, `/readyz` and `/metrics`."""
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+    install_problems(app)
+    add_system_routes(app, probes)
+    return _guarded(app, probes)
+
+
+def _guarded(app: ASGIApp, probes: Probes) -> ASGIApp:
+    return Edge(app if probes.keys is None else KeyCheck(app, probes.keys))

@@ -47,17 +47,23 @@ class Limits:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Services:
-    registry: Registry
-    workflows: Workflows
-    runs: Runs
-    check_health: Callable[[Agent], Awaitable[HealthReport]]
+class Probes:
+    """What every process says about itself, whatever its roles."""
+
     # Each dependency with "ok", or the reason why it is not.
     readiness: Callable[[], Awaitable[Mapping[str, str]]]
     # The metrics in Prometheus' text format.
     metrics: Callable[[], Awaitable[bytes]]
     # Who may come in; None: everybody, on a loopback address.
     keys: KeyRing | None = None
-    limits: Limits = field(default_factory=Limits)
     # Set when the process is asked to stop: event streams and waiting calls end, so that the server can.
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Services(Probes):
+    registry: Registry
+    workflows: Workflows
+    runs: Runs
+    check_health: Callable[[Agent], Awaitable[HealthReport]]
+    limits: Limits = field(default_factory=Limits)

@@ -180,7 +180,7 @@ class Claims:
                     self._calls.break_off(task.claim)
                 case "remote":
                     self._calls.tell(task.claim, ended=True)
-                case "done":
+                case "done" | "in_doubt":
                     if task.claim.remote_task_id is not None:
                         self._calls.tell(task.claim, ended=False)
                 case "queued":

@@ -25,8 +25,8 @@ class Broker(Protocol[Tx_contra]):
     @property
     def hands_over_in_transaction(self) -> bool:
         """
-        True: what is published is delivered in the same transaction. False: it leaves through the outbox and may be lost
-        on the way, so results are kept, and tasks sent again, until they are known to have arrived.
+        True: what is published is delivered in the same transaction. False: it leaves through the outbox and may be
+        lost on the way, so results are kept, and tasks sent again, until they are known to have arrived.
         """
         ...
 

@@ -29,6 +29,7 @@ _COMMANDS = "trunkline.cli.commands"
 def build_app() -> App:
     app = App(name="trunkline", help=HELP, version=__version__)
     app.command(f"{_COMMANDS}.up:up", name="up")
+    app.command(f"{_COMMANDS}.serve:serve", name="serve")
     app.command(f"{_COMMANDS}.demo:demo", name="demo")
     app.command(f"{_COMMANDS}.doctor:doctor", name="doctor")
     app.command(f"{_COMMANDS}.run:run", name="run")

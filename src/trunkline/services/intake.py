@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from trunkline.clock import Instant
 from trunkline.machine.inputs import RunRequested, encode_input
@@ -22,15 +23,22 @@ class Intake:
         # How many of each the present turn carries; more may come while it waits for the store.
         self._carried = (0, 0)
         self._answers: list[ExistingRun | None] = []
+        self._check: Callable[[], object] = _take_all
+
+    def refuse_all(self, raises: Callable[[], object]) -> None:
+        """From now on nothing is accepted: each call does `raises`."""
+        self._check = raises
 
     async def start(self, run: NewRun, request: RunRequested) -> ExistingRun | None:
         """None: the run is new. Otherwise the run that its idempotency key has made before."""
+        self._check()
         future: asyncio.Future[ExistingRun | None] = asyncio.get_running_loop().create_future()
         self._runs.append((run, encode_input(request), future))
         self._loop.ring()
         return await future
 
     async def put(self, item: InboxItem) -> None:
+        self._check()
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._items.append((item, future))
         self._loop.ring()
@@ -67,3 +75,7 @@ class Intake:
 
     def next_wake(self) -> Instant | None:
         return None
+
+
+def _take_all() -> None:
+    """Nothing is refused."""

@@ -15,7 +15,7 @@ from trunkline.clock import Clock
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.settings import load_settings
-from trunkline.wiring import Embedded, Seams, open_embedded
+from trunkline.wiring import Seams, System, open_system
 
 _FINAL = frozenset({"COMPLETED", "FAILED", "CANCELLED"})
 
@@ -36,7 +36,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class RunningSystem:
-    def __init__(self, url: str, session: aiohttp.ClientSession, embedded: Embedded) -> None:
+    def __init__(self, url: str, session: aiohttp.ClientSession, embedded: System) -> None:
         self.url = url
         self.embedded = embedded
         self._session = session
@@ -104,8 +104,8 @@ class RunningSystem:
             run = await self.get(run_id)
             if run["status"] in statuses:
                 return run
-            with self.embedded.services.runs.watch(_run_id(run_id)) as watch:
-                status, seq = await self.embedded.services.runs.status(_run_id(run_id))
+            with self.embedded.api.runs.watch(_run_id(run_id)) as watch:
+                status, seq = await self.embedded.api.runs.status(_run_id(run_id))
                 if status not in statuses and seq == seen:
                     await watch.changed(1.0)
                 seen = seq
@@ -116,7 +116,7 @@ class RunningSystem:
             found = step_of(run, step)
             if found["status"] in statuses:
                 return found
-            with self.embedded.services.runs.watch(_run_id(run_id)) as watch:
+            with self.embedded.api.runs.watch(_run_id(run_id)) as watch:
                 await watch.changed(0.05)
 
 
@@ -159,7 +159,7 @@ async def running_system(
     flags = {"host": "127.0.0.1", "port": 0, "data": data, "stop_timeout": "1s", **settings}
     with listen("127.0.0.1", 0) as listener:
         async with (
-            open_embedded(load_settings(flags), clock=clock, seams=seams) as embedded,
+            open_system(load_settings(flags), clock=clock, seams=seams) as embedded,
             serving(embedded.app, listener),
             aiohttp.ClientSession() as session,
         ):

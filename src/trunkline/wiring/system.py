@@ -1,224 +1,274 @@
 """
-The composition root: settings become objects.
+A process of the system: its roles, each with its parts of a commit loop.
 
-The one module that names a backend.
+Where messages are handed over in the publisher's transaction all roles share one loop. Otherwise the API shares the
+executor's, so that a run's first decision is in the commit that accepts it, and the bridge has its own.
 """
 
 from __future__ import annotations
 
 import asyncio
-import gc
-import signal
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import Literal
 
 import structlog
-import uvloop
 from starlette.types import ASGIApp
 
-from trunkline.api.server import base_url, listen, serving
-from trunkline.api.services import OK, Limits, Services
+from trunkline.api.services import Limits, Probes, Services
 from trunkline.bridge.calls import Calls
-from trunkline.bridge.dialects import Dialects
 from trunkline.bridge.health import HealthCheck
+from trunkline.bridge.heartbeat import Heartbeat
 from trunkline.bridge.invoke import AgentInvoker
-from trunkline.bridge.partners import Partners
-from trunkline.bridge.transports.base import Transport
-from trunkline.bridge.transports.guard import AddressPolicy
-from trunkline.bridge.transports.https import HttpTransport
 from trunkline.bridge.worker import Answers, Claims
-from trunkline.brokers.base import Broker
-from trunkline.brokers.memory import MemoryBroker
-from trunkline.clock import Clock, SystemClock
-from trunkline.errors import Unavailable
+from trunkline.clock import Clock
 from trunkline.executor.driver import Driver
-from trunkline.executor.inbox import take_results
 from trunkline.executor.retention import Retention
 from trunkline.executor.states import RunStates
 from trunkline.executor.timers import Timers
 from trunkline.ids import new_id
-from trunkline.machine.state import RUN_STATUSES
-from trunkline.services.commits import CommitLoop
-from trunkline.services.directory import AgentDirectory
+from trunkline.services.commits import CommitLoop, Part
 from trunkline.services.intake import Intake
 from trunkline.services.keys import door_keys
-from trunkline.services.registry import Registry
 from trunkline.services.runs import Runs
-from trunkline.services.vault import Vault, load_key
-from trunkline.services.watch import Watchers
-from trunkline.services.workflows import Workflows
 from trunkline.settings import Settings, is_loopback
-from trunkline.stores.base import Store, Transaction
-from trunkline.stores.sqlite import open_sqlite
+from trunkline.stores.base import InboxFilled, Notice, RunsChanged
 from trunkline.telemetry import names
-from trunkline.telemetry.logs import configure_logs
-from trunkline.telemetry.metrics import Metrics
+from trunkline.wiring.core import Core, open_core
+from trunkline.wiring.moved import MovedStore
+from trunkline.wiring.probes import Readiness, Rendering
+from trunkline.wiring.seams import Seams
+from trunkline.wiring.wires import MemoryWires, Wires
 
 log = structlog.stdlib.get_logger()
 
-
-@dataclass(frozen=True, kw_only=True)
-class Seams:
-    """Where something can be put between two parts: the crash tests end the process there."""
-
-    store: Callable[[Store], Store] = lambda store: store
-    broker: Callable[[Broker[Transaction]], Broker[Transaction]] = lambda broker: broker
-    transport: Callable[[Transport], Transport] = lambda transport: transport
+Role = Literal["api", "executor", "bridge"]
+ALL_ROLES: frozenset[Role] = frozenset({"api", "executor", "bridge"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Embedded:
-    """The whole system in one process."""
+class System:
+    """A process of the system, without its HTTP server."""
 
     app: ASGIApp
-    services: Services
+    # Where it has the API.
+    services: Services | None
+    probes: Probes
+    stopping: asyncio.Event
+
+    @property
+    def api(self) -> Services:
+        if self.services is None:
+            raise LookupError("This process has no API.")
+        return self.services
+
+
+class _Bridge:
+    """The bridge's parts, and how it starts and stops."""
+
+    def __init__(self, core: Core, wires: Wires, loop: CommitLoop) -> None:
+        # A new owner for each start: claims of an earlier one belong to a process that is gone.
+        self._owner = new_id()
+        self._core = core
+        shared = core.settings.uses_postgres
+        self.heartbeat = Heartbeat(core.store, self._owner) if shared else None
+        invoker = AgentInvoker(core.transport, core.partners, core.directory, core.clock, core.metrics)
+        self._calls = calls = Calls(invoker)
+        calls.on_finish(loop.ring)
+        core.metrics.calls_in_flight.set_function(lambda: calls.in_flight)
+        # Where everything is in one process, there is nobody else for the tasks of a pool.
+        pools = (core.settings.pool,) if core.settings.uses_kafka else None
+        self.claims = Claims(
+            wires.broker, calls, self._owner, core.stopping, pools=pools, heartbeat=self.heartbeat
+        )
+        self.answers = Answers(wires.broker, calls, self._owner)
+
+    async def begin(self) -> None:
+        if self.heartbeat is not None:
+            await self.heartbeat.beat()
+            return
+        async with self._core.store.transaction() as tx:
+            await self.claims.reclaim(tx)
+        self.claims.committed()
+
+    async def drain(self) -> None:
+        abandoned = await self._calls.drain(self._core.settings.stop_timeout.total_seconds())
+        if abandoned:
+            log.warning(names.CALLS_ABANDONED, calls=abandoned)
+
+
+class _Executor:
+    def __init__(self, core: Core, wires: Wires) -> None:
+        timers = Timers()
+        driver = Driver(
+            wires.broker,
+            RunStates(core.workflows),
+            timers,
+            core.watchers,
+            core.metrics,
+            events_topic=core.settings.events_topic if core.settings.uses_kafka else "",
+        )
+        self.parts: list[Part] = [timers, driver]
+        self.retention = Retention(core.store, core.settings.retention)
+
+
+class _Assembly:
+    """The roles of one process, put together."""
+
+    def __init__(self, core: Core, wires: Wires, roles: Collection[Role]) -> None:
+        self.core = core
+        self.wires = wires
+        front = core.loop()
+        back = front if wires.broker.hands_over_in_transaction else core.loop()
+        self.front = front
+        self.intake = Intake(front) if "api" in roles else None
+        self.executor = _Executor(core, wires) if "executor" in roles else None
+        self.bridge = _Bridge(core, wires, back) if "bridge" in roles else None
+        first: list[Part] = [] if self.intake is None else [self.intake]
+        if self.executor is not None:
+            first += wires.parts_of_executor(front)
+        tasks: list[Part] = []
+        if self.bridge is not None:
+            tasks += wires.parts_of_bridge(self.bridge.claims.take_tasks, back)
+        answers: list[Part] = [] if self.bridge is None else [self.bridge.answers]
+        decisions = [] if self.executor is None else self.executor.parts
+        claims: list[Part] = [] if self.bridge is None else [self.bridge.claims]
+        if back is front:
+            front.carry([*first, *tasks, *answers, *decisions, *claims, *wires.last_parts()])
+            self.loops = [front]
+        else:
+            front.carry([*first, *decisions, *wires.last_parts()])
+            back.carry([*tasks, *answers, *claims, *wires.last_parts()])
+            self.loops = [
+                loop for loop, used in ((front, bool(first or decisions)), (back, bool(claims))) if used
+            ]
+
+    def hear(self, notice: Notice) -> None:
+        match notice:
+            case InboxFilled():
+                if self.executor is not None:
+                    self.front.ring()
+            case RunsChanged(run_ids, ended):
+                self.core.watchers.ring(run_ids, ended)
 
 
 @asynccontextmanager
-async def open_embedded(
-    settings: Settings, *, clock: Clock | None = None, seams: Seams | None = None
-) -> AsyncGenerator[Embedded]:
-    """Runs everything but the HTTP server while the block runs. At its end calls under way may end first."""
-    clock = clock or SystemClock()
+async def open_system(
+    settings: Settings,
+    roles: Collection[Role] = ALL_ROLES,
+    *,
+    alone: bool = True,
+    clock: Clock | None = None,
+    seams: Seams | None = None,
+) -> AsyncGenerator[System]:
+    """
+    Runs everything but the HTTP server while the block runs. At its end calls under way may end first.
+
+    `alone`: this process is the whole system (`trunkline up`).
+    """
     seams = seams or Seams()
     async with AsyncExitStack() as stack:
-        store = seams.store(await stack.enter_async_context(open_sqlite(settings.sqlite_path, clock=clock)))
-        policy = AddressPolicy(settings.allowed_networks, allow_loopback=True)
-        transport = seams.transport(
-            await stack.enter_async_context(HttpTransport(policy, max_answer_bytes=settings.max_answer_bytes))
-        )
-        metrics = Metrics()
-        watchers = Watchers()
-        stopping = asyncio.Event()
-        # A new owner for each start: claims of an earlier one belong to a process that is gone.
-        owner = new_id()
-
-        directory = AgentDirectory(store, clock)
-        configured = settings.secret_key.get_secret_value() if settings.secret_key is not None else None
-        registry = Registry(store, Vault(load_key(configured, settings.key_file)), directory)
-        workflows = Workflows(store, directory)
-
-        commits = CommitLoop(store, clock, metrics)
-        memory: MemoryBroker[Transaction] = MemoryBroker()
-        broker = seams.broker(memory)
-        partners = Partners(Dialects(transport, registry, clock), registry)
-        calls = Calls(AgentInvoker(transport, partners, directory, clock, metrics))
-        calls.on_finish(commits.ring)
-        metrics.calls_in_flight.set_function(lambda: calls.in_flight)
-        intake = Intake(commits)
-        timers = Timers()
-        driver = Driver(broker, RunStates(workflows), timers, watchers, metrics)
-        claims = Claims(broker, calls, owner, stopping)
-        commits.carry([intake, Answers(broker, calls, owner), timers, driver, claims])
-        memory.deliver_results_to(take_results)
-        memory.deliver_tasks_to(claims.take_tasks)
-
-        services = Services(
-            registry=registry,
-            workflows=workflows,
-            runs=Runs(store, workflows, intake, watchers, clock, metrics),
-            check_health=HealthCheck(transport, partners, clock),
-            readiness=_Readiness(store, commits),
-            metrics=_Rendering(store, metrics),
+        core = await stack.enter_async_context(open_core(settings, clock, seams, alone=alone))
+        wires = _wires(core, roles)
+        assembly = _Assembly(core, wires, roles)
+        probes = Probes(
+            readiness=Readiness(core.store, assembly.loops, wires),
+            metrics=Rendering(core.store, core.metrics),
             keys=await door_keys(
                 settings.host,
                 needed=settings.require_keys or not is_loopback(settings.host),
-                store=store,
-                clock=clock,
-                metrics=metrics,
+                store=core.store,
+                clock=core.clock,
+                metrics=core.metrics,
             ),
-            limits=Limits(max_body_bytes=settings.max_body_bytes),
-            stopping=stopping,
+            stopping=core.stopping,
         )
-        async with store.transaction() as tx:
-            await claims.reclaim(tx)
-        claims.committed()
-        async with asyncio.TaskGroup() as group:
-            group.create_task(commits.run())
-            group.create_task(watchers.close_at(stopping))
-            group.create_task(Retention(store, settings.retention).run(stopping))
-            try:
-                # The work goes on from here, while the door is still being built.
-                app = await asyncio.to_thread(_create_app, services)
-                yield Embedded(app=app, services=services)
-            finally:
-                stopping.set()
-                abandoned = await calls.drain(settings.stop_timeout.total_seconds())
-                if abandoned:
-                    log.warning(names.CALLS_ABANDONED, calls=abandoned)
-                commits.stop()
+        services = None if assembly.intake is None else _services(core, assembly.intake, probes)
+        async with _running(assembly) if not isinstance(core.store, MovedStore) else _reading(assembly):
+            # The work goes on from here, while the door is still being built.
+            app = await asyncio.to_thread(_create_app, services, probes)
+            yield System(app=app, services=services, probes=probes, stopping=core.stopping)
 
 
-def _create_app(services: Services) -> ASGIApp:
+def _wires(core: Core, roles: Collection[Role]) -> Wires:
+    if not core.settings.uses_kafka:
+        return MemoryWires(core.seams)
+    from trunkline.wiring.kafka import KafkaWires  # noqa: PLC0415 - the library is an extra
+
+    return KafkaWires(core, roles)
+
+
+def _services(core: Core, intake: Intake, probes: Probes) -> Services:
+    return Services(
+        registry=core.registry,
+        workflows=core.workflows,
+        runs=Runs(core.store, core.workflows, intake, core.watchers, core.clock, core.metrics),
+        check_health=HealthCheck(core.transport, core.partners, core.clock),
+        readiness=probes.readiness,
+        metrics=probes.metrics,
+        keys=probes.keys,
+        limits=Limits(max_body_bytes=core.settings.max_body_bytes),
+        stopping=core.stopping,
+    )
+
+
+@asynccontextmanager
+async def _running(assembly: _Assembly) -> AsyncGenerator[None]:
+    core, bridge = assembly.core, assembly.bridge
+    if bridge is not None:
+        await bridge.begin()
+    # In the order of the end: the work, then what carried its messages, then the lease on what was claimed.
+    async with (
+        _beating(bridge),
+        assembly.wires.carrying(),
+        core.store.listen(assembly.hear),
+        asyncio.TaskGroup() as group,
+    ):
+        for loop in assembly.loops:
+            group.create_task(loop.run())
+        group.create_task(core.watchers.close_at(core.stopping))
+        if assembly.executor is not None:
+            group.create_task(assembly.executor.retention.run(core.stopping))
+        try:
+            yield
+        finally:
+            core.stopping.set()
+            if bridge is not None:
+                await bridge.drain()
+            for loop in assembly.loops:
+                loop.stop()
+
+
+@asynccontextmanager
+async def _reading(assembly: _Assembly) -> AsyncGenerator[None]:
+    """Nothing runs where everything has moved away."""
+    if assembly.intake is not None:
+        assembly.intake.refuse_all(assembly.core.store.transaction)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(assembly.core.watchers.close_at(assembly.core.stopping))
+        try:
+            yield
+        finally:
+            assembly.core.stopping.set()
+
+
+@asynccontextmanager
+async def _beating(bridge: _Bridge | None) -> AsyncGenerator[None]:
+    if bridge is None or bridge.heartbeat is None:
+        yield
+        return
+    async with asyncio.TaskGroup() as group:
+        beats = group.create_task(bridge.heartbeat.run())
+        try:
+            yield
+        finally:
+            beats.cancel()
+
+
+def _create_app(services: Services | None, probes: Probes) -> ASGIApp:
     # Half of the time that a start takes; a process that is killed soon after its start should not spend all its
     # life on it.
-    from trunkline.api.app import create_app  # noqa: PLC0415
+    from trunkline.api.app import create_app, create_probe_app  # noqa: PLC0415
 
-    return create_app(services)
-
-
-class _Readiness:
-    def __init__(self, store: Store, commits: CommitLoop) -> None:
-        self._store = store
-        self._commits = commits
-
-    async def __call__(self) -> Mapping[str, str]:
-        try:
-            await self._store.check()
-        except Unavailable as exc:
-            return {"store": exc.message}
-        return {"store": self._commits.trouble or OK}
-
-
-class _Rendering:
-    """The metrics with the backlog as it is now."""
-
-    def __init__(self, store: Store, metrics: Metrics) -> None:
-        self._store = store
-        self._metrics = metrics
-
-    async def __call__(self) -> bytes:
-        backlog = await self._store.backlog()
-        queues = {
-            "inbox": backlog.inbox,
-            "timers": backlog.timers,
-            "tasks_queued": backlog.queued_tasks,
-            "tasks_claimed": backlog.claimed_tasks,
-            "tasks_remote": backlog.remote_tasks,
-        }
-        # A status that no run has is 0, not what it was when the last one had it.
-        runs = {status: backlog.runs_by_status.get(status, 0) for status in RUN_STATUSES}
-        self._metrics.show_backlog(runs, queues, backlog.without_wake_reason)
-        return self._metrics.render()
-
-
-def run_embedded(settings: Settings) -> int:
-    """Runs everything until SIGTERM or Ctrl-C; prints the base URL when it is ready to take work."""
-    configure_logs(settings.log_level, settings.log_format)
-    uvloop.run(_serve_embedded(settings))
-    return 0
-
-
-def _calm_collector() -> None:
-    # What is loaded by now stays for good, and what a run makes is freed without the collector: looking through
-    # all of it again and again took a sixth of the time. No collection before it: it would find next to nothing,
-    # and hold up for 40 ms whoever has waited for the start.
-    gc.freeze()
-    gc.set_threshold(20_000, 25, 50)
-
-
-async def _serve_embedded(settings: Settings) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    with listen(settings.host, settings.port) as listener:
-        async with open_embedded(settings) as system, serving(system.app, listener):
-            url = base_url(listener)
-            log.info(names.READY, url=url)
-            print(url, flush=True)  # noqa: T201 - the one line on stdout that scripts wait for
-            _calm_collector()
-            await stop.wait()
-            log.info(names.STOPPING)
-            system.services.stopping.set()
+    return create_probe_app(probes) if services is None else create_app(services)

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from trunkline.api.operations import add_operation, answer, problems
 from trunkline.api.problems import KINDS, problem
-from trunkline.api.services import OK, Services
+from trunkline.api.services import OK, Probes
 from trunkline.errors import Unavailable
 from trunkline.jsontypes import encode
 
@@ -17,8 +17,8 @@ _ALIVE = encode({"status": OK})
 
 
 class SystemRoutes:
-    def __init__(self, services: Services) -> None:
-        self._services = services
+    def __init__(self, probes: Probes) -> None:
+        self._probes = probes
 
     async def livez(self) -> Response:
         """Says that the process answers; asks nobody else."""
@@ -26,7 +26,7 @@ class SystemRoutes:
 
     async def readyz(self, request: Request) -> Response:
         """Says whether work can be taken: every dependency is asked."""
-        dependencies = await self._services.readiness()
+        dependencies = await self._probes.readiness()
         missing = {name: reason for name, reason in dependencies.items() if reason != OK}
         if missing:
             # Not an error of ours: being asked while a dependency is away is what this address is for.
@@ -40,11 +40,11 @@ class SystemRoutes:
 
     async def metrics(self) -> Response:
         """Counters, gauges and histograms in Prometheus' text format."""
-        return Response(await self._services.metrics(), headers={"Content-Type": METRICS_TEXT})
+        return Response(await self._probes.metrics(), headers={"Content-Type": METRICS_TEXT})
 
 
-def add_system_routes(app: FastAPI, services: Services) -> None:
-    routes = SystemRoutes(services)
+def add_system_routes(app: FastAPI, probes: Probes) -> None:
+    routes = SystemRoutes(probes)
     add_operation(
         app, "GET /livez", routes.livez, name="livez", tag="system",
         responses={200: answer("Liveness", "The process lives."), **problems()},

@@ -1,0 +1,127 @@
+"""The settings as flags, the same for `up` and `serve`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from trunkline.settings import Settings
+
+LogLevel = Literal["debug", "info", "warning", "error"]
+LogFormat = Literal["auto", "json", "console"]
+SecurityProtocol = Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"]
+SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class SettingFlags:
+    """
+    The settings.
+
+    Parameters
+    ----------
+    host
+        The address to listen on. Default: 127.0.0.1.
+    port
+        The port to listen on; 0 takes a free one. Default: 8000.
+    data
+        The folder of the database and the key file. Default: ./trunkline-data.
+    store
+        sqlite:///relative, sqlite:////absolute or postgresql://user@host/database. Default: SQLite in the data folder.
+    broker
+        How tasks travel: memory:// or kafka://host:port,host:port. Default: memory://.
+    tasks_topic
+        The topic of the tasks; a pool's is this name, a dot and the pool. Default: trunkline.tasks.
+    results_topic
+        The topic of the agents' results. Default: trunkline.results.
+    events_topic
+        The topic of the runs' events, as CloudEvents; empty for none. Default: trunkline.events.
+    commands_topic
+        A topic whose messages start runs, like trunkline.commands. Default: none.
+    topic_partitions
+        How many partitions `topics create` makes, and `topics check` wants. Default: 12.
+    topic_replication
+        How many replicas such a topic has; -1: as the brokers say. Default: -1.
+    topic_retention
+        How long such a topic keeps its records, like 7d.
+    kafka_group
+        What the names of the consumer groups begin with. Default: trunkline.
+    kafka_security_protocol
+        How to talk to Kafka. Default: plaintext.
+    kafka_sasl_mechanism
+        How to log in to Kafka; the password is TRUNKLINE_KAFKA_SASL_PASSWORD.
+    kafka_sasl_username
+        Who logs in to Kafka.
+    kafka_ca_file
+        The certificates that Kafka's is checked against.
+    kafka_cert_file
+        Trunkline's own certificate for Kafka.
+    kafka_key_file
+        The key of that certificate.
+    pool
+        The pool of this bridge: it takes tasks of agents in that pool alone.
+    require_keys
+        Ask for an API key on loopback too.
+    allowed_networks
+        Networks (CIDR) or host names that agents may have beside public ones, separated by commas.
+    max_answer_bytes
+        The longest answer that is taken from an agent.
+    max_body_bytes
+        The longest request that is taken.
+    retention
+        How long finished runs are kept, like 12h or 30d; 0s keeps them.
+    stop_timeout
+        How long calls may take to end when it is stopped, like 30s.
+    log_level
+        The least severe messages that are logged, on stderr.
+    log_format
+        How log lines look: json for programs, console for people.
+    json
+        Log lines as JSON, like --log-format json.
+    """
+
+    host: str | None = None
+    port: int | None = None
+    data: str | None = None
+    store: str | None = None
+    broker: str | None = None
+    tasks_topic: str | None = None
+    results_topic: str | None = None
+    events_topic: str | None = None
+    commands_topic: str | None = None
+    topic_partitions: int | None = None
+    topic_replication: int | None = None
+    topic_retention: str | None = None
+    kafka_group: str | None = None
+    kafka_security_protocol: SecurityProtocol | None = None
+    kafka_sasl_mechanism: SaslMechanism | None = None
+    kafka_sasl_username: str | None = None
+    kafka_ca_file: str | None = None
+    kafka_cert_file: str | None = None
+    kafka_key_file: str | None = None
+    pool: str | None = None
+    require_keys: Annotated[bool | None, Parameter(negative="", show_default=False)] = None
+    allowed_networks: str | None = None
+    max_answer_bytes: int | None = None
+    max_body_bytes: int | None = None
+    retention: str | None = None
+    stop_timeout: str | None = None
+    log_level: LogLevel | None = None
+    log_format: LogFormat | None = None
+    json: Annotated[bool, Parameter(negative="", show_default=False)] = False
+
+    def settings(self) -> Settings:
+        """Raises `ConfigurationError` for those that make no sense."""
+        from trunkline.settings import load_settings  # noqa: PLC0415  (heavy; few commands need it)
+
+        flags: dict[str, object] = {name: value for name, value in asdict(self).items() if value is not None}
+        if flags.pop("json"):
+            flags.setdefault("log_format", "json")
+        return load_settings(flags)
+
+
+NO_FLAGS = SettingFlags()

@@ -1,0 +1,76 @@
+"""What every role of a process shares."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from trunkline.bridge.dialects import Dialects
+from trunkline.bridge.partners import Partners
+from trunkline.bridge.transports.base import Transport
+from trunkline.bridge.transports.guard import AddressPolicy
+from trunkline.bridge.transports.https import HttpTransport
+from trunkline.clock import Clock, SystemClock
+from trunkline.services.commits import CommitLoop
+from trunkline.services.directory import AgentDirectory
+from trunkline.services.registry import Registry
+from trunkline.services.vault import Vault, load_key
+from trunkline.services.watch import Watchers
+from trunkline.services.workflows import Workflows
+from trunkline.settings import Settings
+from trunkline.stores.base import Store
+from trunkline.telemetry.metrics import Metrics
+from trunkline.wiring.moved import shut_if_moved
+from trunkline.wiring.seams import Seams
+from trunkline.wiring.store import open_store
+
+
+@dataclass(frozen=True, kw_only=True)
+class Core:
+    settings: Settings
+    clock: Clock
+    seams: Seams
+    store: Store
+    metrics: Metrics
+    transport: Transport
+    directory: AgentDirectory
+    registry: Registry
+    workflows: Workflows
+    partners: Partners
+    watchers: Watchers = field(default_factory=Watchers)
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def loop(self) -> CommitLoop:
+        return CommitLoop(self.store, self.clock, self.metrics)
+
+
+@asynccontextmanager
+async def open_core(
+    settings: Settings, clock: Clock | None, seams: Seams, *, alone: bool
+) -> AsyncGenerator[Core]:
+    """`alone`: this process is the whole system, so agents on its own machine are meant."""
+    policy = AddressPolicy(settings.allowed_networks, allow_loopback=alone)
+    async with (
+        open_store(settings, clock=clock, upgrade=alone) as opened,
+        HttpTransport(policy, max_answer_bytes=settings.max_answer_bytes) as https,
+    ):
+        store = await shut_if_moved(seams.store(opened))
+        transport = seams.transport(https)
+        clock = clock or SystemClock()
+        directory = AgentDirectory(store, clock)
+        configured = settings.secret_key.get_secret_value() if settings.secret_key is not None else None
+        registry = Registry(store, Vault(load_key(configured, settings.key_file)), directory)
+        yield Core(
+            settings=settings,
+            clock=clock,
+            seams=seams,
+            store=store,
+            metrics=Metrics(),
+            transport=transport,
+            directory=directory,
+            registry=registry,
+            workflows=Workflows(store, directory),
+            partners=Partners(Dialects(transport, registry, clock), registry),
+        )

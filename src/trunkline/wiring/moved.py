@@ -1,0 +1,40 @@
+"""A store whose contents have moved elsewhere: everything can be read, nothing changes any more."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from typing import cast
+
+from trunkline.clock import rfc3339
+from trunkline.errors import Conflict
+from trunkline.stores.base import Moved, Store, Transaction
+
+
+class MovedAway(Conflict):
+    """What this store held has been exported."""
+
+    fix = "Use the system that it was imported into; this one is for reading only."
+
+
+def _refuse(moved: Moved) -> MovedAway:
+    return MovedAway(f"Everything here was exported at {rfc3339(moved.at)} and goes on elsewhere.")
+
+
+class MovedStore:
+    """Reads are the store's own."""
+
+    def __init__(self, store: Store, moved: Moved) -> None:
+        self._store = store
+        self._moved = moved
+
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        raise _refuse(self._moved)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+
+async def shut_if_moved(store: Store) -> Store:
+    moved = await store.moved()
+    # All but one of its methods are found by `__getattr__`, where the type checker cannot see them.
+    return store if moved is None else cast("Store", MovedStore(store, moved))

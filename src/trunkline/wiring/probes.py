@@ -1,0 +1,56 @@
+"""What the doors say about the process itself: whether it can take work, and what it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from trunkline.api.services import OK
+from trunkline.errors import TrunklineError
+from trunkline.machine.state import RUN_STATUSES
+from trunkline.services.commits import CommitLoop
+from trunkline.stores.base import Store
+from trunkline.telemetry.metrics import Metrics
+from trunkline.wiring.wires import Wires
+
+
+class Readiness:
+    def __init__(self, store: Store, loops: Sequence[CommitLoop], wires: Wires) -> None:
+        self._store = store
+        self._loops = loops
+        self._wires = wires
+
+    async def __call__(self) -> Mapping[str, str]:
+        troubles = {"store": await self._store_trouble(), **await self._wires.troubles()}
+        return {dependency: trouble or OK for dependency, trouble in troubles.items()}
+
+    async def _store_trouble(self) -> str | None:
+        try:
+            await self._store.check()
+        except TrunklineError as exc:
+            return exc.message
+        return next((loop.trouble for loop in self._loops if loop.trouble is not None), None)
+
+
+class Rendering:
+    """The metrics with the backlog as it is now."""
+
+    def __init__(self, store: Store, metrics: Metrics) -> None:
+        self._store = store
+        self._metrics = metrics
+
+    async def __call__(self) -> bytes:
+        backlog = await self._store.backlog()
+        queues = {
+            "inbox": backlog.inbox,
+            "timers": backlog.timers,
+            "outbox": backlog.outbox,
+            "dead_letters": backlog.dead_letters,
+            "tasks_queued": backlog.queued_tasks,
+            "tasks_claimed": backlog.claimed_tasks,
+            "tasks_remote": backlog.remote_tasks,
+            "tasks_without_secret": backlog.tasks_without_secret,
+        }
+        # A status that no run has is 0, not what it was when the last one had it.
+        runs = {status: backlog.runs_by_status.get(status, 0) for status in RUN_STATUSES}
+        self._metrics.show_backlog(runs, queues, backlog.without_wake_reason)
+        return self._metrics.render()

@@ -1,0 +1,69 @@
+"""
+How tasks and results travel between executor and bridge.
+
+In one process they are handed over inside the publisher's transaction, so both share one commit loop; otherwise they
+leave through the outbox, and each role has a loop of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Protocol
+
+from trunkline.brokers.base import Broker, TakeTasks
+from trunkline.brokers.memory import MemoryBroker
+from trunkline.executor.inbox import take_results
+from trunkline.services.commits import CommitLoop, Part
+from trunkline.stores.base import Transaction
+from trunkline.wiring.seams import Seams
+
+
+class Wires(Protocol):
+    @property
+    def broker(self) -> Broker[Transaction]: ...
+
+    def parts_of_bridge(self, take: TakeTasks[Transaction], loop: CommitLoop) -> Sequence[Part]:
+        """What brings tasks into the bridge's turn, before everything else in it."""
+        ...
+
+    def parts_of_executor(self, loop: CommitLoop) -> Sequence[Part]:
+        """What brings results into the executor's turn, before everything else in it."""
+        ...
+
+    def last_parts(self) -> Sequence[Part]:
+        """What has to come last in every turn."""
+        ...
+
+    def carrying(self) -> AbstractAsyncContextManager[None]:
+        """Messages travel while the block runs; at its end those that have been published are on their way."""
+        ...
+
+    async def troubles(self) -> Mapping[str, str | None]:
+        """By dependency: why it cannot be used, or None."""
+        ...
+
+
+class MemoryWires:
+    def __init__(self, seams: Seams) -> None:
+        self._memory: MemoryBroker[Transaction] = MemoryBroker()
+        self.broker = seams.broker(self._memory)
+
+    def parts_of_bridge(self, take: TakeTasks[Transaction], loop: CommitLoop) -> Sequence[Part]:
+        del loop
+        self._memory.deliver_tasks_to(take)
+        return []
+
+    def parts_of_executor(self, loop: CommitLoop) -> Sequence[Part]:
+        del loop
+        self._memory.deliver_results_to(take_results)
+        return []
+
+    def last_parts(self) -> Sequence[Part]:
+        return []
+
+    def carrying(self) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
+
+    async def troubles(self) -> Mapping[str, str | None]:
+        return {}
