@@ -13,11 +13,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from trunkline.api.roles import ROLES
 from trunkline.jsontypes import Json, JsonObject, decode
 from trunkline.testing import running_system
 
 pytestmark = pytest.mark.anyio
 FILE = Path(__file__).with_name("openapi.json")
+# The descriptions themselves.
+NOT_DESCRIBED = {"GET /openapi.json"}
 
 
 @pytest.fixture
@@ -97,3 +100,9 @@ def test_every_operation_explains_itself() -> None:
     names = [str(operation["operationId"]) for _, operation in operations()]
     assert len(names) == len(set(names))
     assert all(operation["description"] and operation["tags"] for _, operation in operations())
+
+
+def test_every_operation_has_a_role_and_every_role_an_operation() -> None:
+    described = {call for call, _ in operations()}
+    assert set(ROLES) - described == NOT_DESCRIBED
+    assert described - set(ROLES) == set()

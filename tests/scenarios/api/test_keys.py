@@ -1,0 +1,171 @@
+"""Where the API asks for keys: nobody comes in without one, each role does what it may, and refusals are seen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from trunkline.api.roles import ROLES, allows
+from trunkline.clock import Clock
+from trunkline.errors import NotAllowed
+from trunkline.services.keys import Keys
+from trunkline.settings import load_settings
+from trunkline.stores.base import KeyRole
+from trunkline.testing import FakeClock, RunningSystem, running_system
+from trunkline.wiring import open_store
+
+pytestmark = pytest.mark.anyio
+
+EVERY_ROLE: tuple[KeyRole, ...] = ("viewer", "operator", "admin")
+# Not in the table, and answered all the same.
+ELSEWHERE = ("GET /nothing", "POST /nothing", "HEAD /livez", "OPTIONS /api/v1/runs", "PUT /api/v1/runs")
+
+
+@asynccontextmanager
+async def keys_of(data: Path) -> AsyncGenerator[Keys]:
+    async with open_store(load_settings({"data": data}), beside=True) as store:
+        yield Keys(store)
+
+
+async def create_key(data: Path, role: KeyRole = "viewer", name: str | None = None) -> str:
+    async with keys_of(data) as keys:
+        return (await keys.create(name or role, role))[1]
+
+
+@asynccontextmanager
+async def guarded_system(data: Path, clock: Clock | None = None) -> AsyncGenerator[RunningSystem]:
+    async with running_system(data, clock=clock, require_keys=True) as system:
+        yield system
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+def address(call: str) -> tuple[str, str]:
+    """A method and a path in which every placeholder names something that does not exist."""
+    method, _, path = call.partition(" ")
+    return method, "/" + re.sub(r"\{\w+\}", "1", path)
+
+
+async def test_no_door_but_livez_opens_without_a_key(tmp_path: Path) -> None:
+    await create_key(tmp_path)
+    async with guarded_system(tmp_path) as system:
+        assert (await system.call("GET", "//livez")).status == 200
+        for call in (*ROLES, *ELSEWHERE):
+            if call == "GET /livez":
+                continue
+            answer = await system.call(*address(call))
+            assert answer.status == 401, call
+            assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+            if not call.startswith("HEAD"):
+                assert answer.headers["Content-Type"] == "application/problem+json"
+                assert answer.json["type"] == "urn:trunkline:problem:key-needed"
+                assert "trunkline keys create" in str(answer.json["fix"])
+
+
+@pytest.mark.parametrize("role", EVERY_ROLE)
+async def test_a_key_opens_what_its_role_may_do_and_nothing_else(tmp_path: Path, role: KeyRole) -> None:
+    key = await create_key(tmp_path, role)
+    async with guarded_system(tmp_path) as system:
+        for call, needed in ROLES.items():
+            method, path = address(call)
+            answer = await system.call(method, path, {} if method != "GET" else None, bearer(key))
+            if needed is None or allows(role, needed):
+                assert answer.status not in {401, 403}, call
+            else:
+                assert answer.status == 403, call
+                assert needed in str(answer.json["detail"])
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Authorization": "Bearer tl_unknown"},
+        {"Authorization": "Bearer "},
+        {"Authorization": "Basic KEY"},
+        {"Authorization": "KEY"},
+        {"Authorization": "Bearer KEYx"},
+        {"X-API-Key": "KEYx"},
+        {"X-API-Key": ""},
+        {"Cookie": "key=KEY"},
+    ],
+)
+async def test_what_is_no_key_opens_nothing(tmp_path: Path, headers: dict[str, str]) -> None:
+    key = await create_key(tmp_path, "admin")
+    sent = {name: value.replace("KEY", key) for name, value in headers.items()}
+    async with guarded_system(tmp_path) as system:
+        assert (await system.call("GET", "/runs", headers=sent)).status == 401
+        assert (await system.call("GET", f"/runs?api_key={key}")).status == 401
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Authorization": "bearer KEY"}, {"X-API-Key": "KEY"}, {"Authorization": "Bearer  KEY"}]
+)
+async def test_a_key_comes_in_either_header(tmp_path: Path, headers: dict[str, str]) -> None:
+    key = await create_key(tmp_path)
+    sent = {name: value.replace("KEY", key) for name, value in headers.items()}
+    async with guarded_system(tmp_path) as system:
+        assert (await system.call("GET", "/runs", headers=sent)).status == 200
+
+
+async def test_a_revoked_key_opens_nothing_after_two_seconds(tmp_path: Path) -> None:
+    clock = FakeClock()
+    key, other = await create_key(tmp_path, name="leaked"), await create_key(tmp_path, name="other")
+    async with guarded_system(tmp_path, clock) as system:
+        assert (await system.call("GET", "/runs", headers=bearer(key))).status == 200
+        async with keys_of(tmp_path) as keys:
+            await keys.revoke("leaked")
+        clock.advance(timedelta(seconds=2))
+        refused = await system.call("GET", "/runs", headers=bearer(key))
+        assert (refused.status, refused.json["detail"]) == (401, "The key leaked was revoked.")
+        assert (await system.call("GET", "/runs", headers=bearer(other))).status == 200
+
+
+async def test_a_key_made_beside_the_running_server_opens_it(tmp_path: Path) -> None:
+    await create_key(tmp_path, name="first")
+    async with guarded_system(tmp_path) as system:
+        key = await create_key(tmp_path, "operator", "second")
+        answer = await system.call("POST", "/workflows/none/execute", headers=bearer(key))
+        assert answer.status == 404
+
+
+async def test_without_a_key_in_use_the_door_does_not_open(tmp_path: Path) -> None:
+    with pytest.raises(NotAllowed, match="without a key"):
+        async with running_system(tmp_path, host="0.0.0.0"):
+            pass
+    await create_key(tmp_path, name="gone")
+    async with keys_of(tmp_path) as keys:
+        await keys.revoke("gone")
+    with pytest.raises(NotAllowed) as caught:
+        async with guarded_system(tmp_path):
+            pass
+    assert "trunkline keys create NAME --role admin" in caught.value.fix
+
+
+async def test_a_refusal_is_logged_and_counted_but_never_the_key(tmp_path: Path) -> None:
+    key = await create_key(tmp_path)
+    async with guarded_system(tmp_path) as system:
+        with capture_logs() as logs:
+            await system.call("GET", "/runs?secret=in-the-query", headers={"X-Correlation-ID": "c-1"})
+            await system.call("DELETE", "/agents/a", headers=bearer(key))
+            await system.call("GET", "/runs", headers=bearer("tl_someones-own-secret"))
+        metrics = await system.call("GET", "//metrics", headers=bearer(key))
+        async with keys_of(tmp_path) as keys:
+            (record,) = await keys.list()
+    refusals = [line for line in logs if line["event"] == "access_refused"]
+    assert [line["reason"] for line in refusals] == ["no_key", "role", "unknown_key"]
+    assert [line["key_id"] for line in refusals] == [None, record.id, None]
+    assert {line["client"] for line in refusals} == {"127.0.0.1"}
+    assert {line["log_level"] for line in refusals} == {"warning"}
+    first = refusals[0]
+    assert (first["method"], first["path"], first["correlation_id"]) == ("GET", "/api/v1/runs", "c-1")
+    for secret in (key, "someones-own-secret", "in-the-query"):
+        assert secret not in str(logs)
+    assert b'trunkline_access_refused_total{reason="role"} 1.0' in metrics.body
