@@ -5,10 +5,16 @@ from __future__ import annotations
 import signal
 
 import pytest
+from tests import services
 
 # A shell starts a command in the background with Ctrl-C switched off, and so would every program that a test starts
 # inherit it: those that test Ctrl-C need it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Its fixtures: kafka_servers, topics, postgres_url and so on.
+    config.pluginmanager.register(services, "services")
 
 
 @pytest.fixture(scope="session")

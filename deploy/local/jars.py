@@ -1,0 +1,86 @@
+"""
+Kafka's jars, resolved by Maven from `pom.xml` into the checkout once.
+
+    python -m deploy.local.jars
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from deploy.local.errors import ServiceFailed, ServiceMissing
+
+_POM = Path(__file__).with_name("pom.xml")
+_SERVICES = Path(__file__).parents[2] / ".services"
+# Everything may have to be downloaded, over a slow line.
+_RESOLVE_SECONDS = 900.0
+_LOG_LINES = 20
+
+
+def kafka_jars() -> Path:
+    """The folder that has them; resolves them if this is the first time for this `pom.xml`."""
+    folder = _SERVICES / f"kafka-{hashlib.sha256(_POM.read_bytes()).hexdigest()[:12]}"
+    # The folder gets its name when it is complete.
+    if not folder.exists():
+        with _lock(_SERVICES / "kafka.lock"):
+            if not folder.exists():
+                _resolve(folder)
+    return folder
+
+
+def java() -> str:
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=f"{home}/bin") if home else None
+    found = found or shutil.which("java")
+    if found is None:
+        raise ServiceMissing(
+            "Kafka needs Java 17 or later: install a JRE (apt-get install default-jre-headless)."
+        )
+    return found
+
+
+def _resolve(folder: Path) -> None:
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise ServiceMissing("Kafka's jars are resolved by Maven: install it (apt-get install maven).")
+    java()
+    with tempfile.TemporaryDirectory(dir=_SERVICES, prefix="resolving-") as unfinished:
+        jars = Path(unfinished) / "jars"
+        goal = ["dependency:copy-dependencies", f"-DoutputDirectory={jars}", "-Dmdep.copyPom=false"]
+        command = [maven, "--quiet", "--batch-mode", "--file", str(_POM), *goal]
+        try:
+            resolving = subprocess.run(  # noqa: S603 - Maven, with our own pom
+                command, capture_output=True, text=True, timeout=_RESOLVE_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired as exc:
+            raise ServiceFailed(
+                f"Maven has not resolved Kafka's jars within {_RESOLVE_SECONDS:.0f} s."
+            ) from exc
+        if resolving.returncode != 0:
+            told = "\n".join((resolving.stdout + resolving.stderr).splitlines()[-_LOG_LINES:])
+            raise ServiceFailed(f"Maven cannot resolve Kafka's jars:\n{told}")
+        jars.rename(folder)
+
+
+@contextmanager
+def _lock(file: Path) -> Generator[None]:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+
+
+if __name__ == "__main__":
+    try:
+        kafka_jars()
+    except (ServiceMissing, ServiceFailed) as error:
+        sys.exit(str(error))

@@ -1,0 +1,129 @@
+"""
+A service's process: in a group of its own, its output in a file, and gone when we are.
+
+A guard, which is a shell that waits for the end of a pipe that only we hold open, ends the service when we die in
+whatever way. (Linux's parent-death signal would not do: it also fires when only the thread that started it ends.)
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from deploy.local.errors import ServiceFailed
+
+_LOG_LINES = 30
+# How often a condition is looked at again.
+_PAUSE_SECONDS = 0.05
+# After it a process that was killed is said to be immortal.
+_KILL_SECONDS = 30.0
+
+# The name of the signal, then the service's group; one that does not heed the signal is killed.
+_GUARD = """
+read -r _
+kill -"$1" -- -"$2"
+for _ in 1 2 3 4 5; do
+  kill -0 -- -"$2" || exit 0
+  sleep 1
+done
+kill -KILL -- -"$2"
+"""
+
+
+class ServiceProcess:
+    def __init__(
+        self,
+        command: Sequence[str],
+        log: Path,
+        *,
+        env: Mapping[str, str] | None = None,
+        user: str | None = None,
+        last_signal: signal.Signals = signal.SIGKILL,
+    ) -> None:
+        self.log = log
+        with log.open("ab") as output:
+            self._begin = output.tell()
+            self._process = subprocess.Popen(  # noqa: S603 - a service's own program
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=log.parent,
+                env=None if env is None else {**os.environ, **env},
+                start_new_session=True,
+                user=user,
+                group=_group_of(user),
+                extra_groups=None if user is None else [],
+            )
+        self._guard = subprocess.Popen(  # noqa: S603 - our own words
+            ["/bin/sh", "-c", _GUARD, "guard", last_signal.name.removeprefix("SIG"), str(self.pid)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    def signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    def end(self, number: signal.Signals, seconds: float) -> None:
+        """Sends the signal; a process that is still there after `seconds` is killed with its group."""
+        self._process.send_signal(number)
+        # One that a test has stopped would never see the signal.
+        self._process.send_signal(signal.SIGCONT)
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.pid, signal.SIGKILL)
+            self._process.wait(_KILL_SECONDS)
+        self._dismiss_guard()
+
+    def wait_until(self, ready: Callable[[], bool], seconds: float, what: str) -> None:
+        """Raises `ServiceFailed` when the process ends first, or the time is up; it is gone then."""
+        if wait_until(lambda: not self.running or ready(), seconds) and self.running:
+            return
+        problem = f"is not ready after {seconds:.0f} s" if self.running else "ended at once"
+        self.end(signal.SIGKILL, _KILL_SECONDS)
+        raise ServiceFailed(f"{what} {problem}. Its log {self.log} ends:\n{self.log_tail()}")
+
+    def log_tail(self) -> str:
+        """The last lines of what this process has written."""
+        with self.log.open("rb") as written:
+            written.seek(self._begin)
+            return "\n".join(written.read().decode(errors="replace").splitlines()[-_LOG_LINES:])
+
+    def _dismiss_guard(self) -> None:
+        self._guard.kill()
+        self._guard.wait()
+        if self._guard.stdin is not None:
+            self._guard.stdin.close()
+
+
+def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
+    """Whether it came true in time."""
+    until = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() >= until:
+            return False
+        time.sleep(_PAUSE_SECONDS)
+    return True
+
+
+def _group_of(user: str | None) -> int | None:
+    if user is None:
+        return None
+    import pwd  # noqa: PLC0415 - not on every system; where it is missing nobody is root
+
+    return pwd.getpwnam(user).pw_gid

@@ -1,0 +1,56 @@
+"""
+Runs one service for all the workers of a test session, until the last of them is gone.
+
+    python -m tests.keeper kafka|postgres FOLDER
+
+Prints where the service is, as one line of JSON, when it is ready. It is a process of its own because the worker
+that asks first may be the first to end. Each worker holds a shared lock on FOLDER/users, and the kernel releases it
+however the worker ends; when we get the exclusive one, nobody is left.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import shutil
+import sys
+from pathlib import Path
+
+from deploy.local.errors import ServiceFailed, ServiceMissing
+from deploy.local.kafka import KafkaProcess, start_kafka
+from deploy.local.postgres import PostgresCluster, start_postgres
+
+USERS = "users"
+STATE = "state.json"
+
+# Never killed, so it should not lose its place when the machine is busy.
+_LONG_SESSION = {"broker.session.timeout.ms": "60000"}
+
+
+def start(kind: str, folder: Path) -> tuple[KafkaProcess | PostgresCluster, dict[str, str | int]]:
+    if kind == "kafka":
+        kafka = start_kafka(folder / "kafka", heap="384m", properties=_LONG_SESSION)
+        return kafka, {"servers": kafka.servers}
+    cluster = start_postgres(folder / "postgres", fsync=False, settings={"max_connections": "300"})
+    return cluster, {"port": cluster.port}
+
+
+def main(kind: str, folder: Path) -> None:
+    with (folder / USERS).open("w") as users:
+        try:
+            service, address = start(kind, folder)
+        except (ServiceMissing, ServiceFailed) as failure:
+            address = {"missing" if isinstance(failure, ServiceMissing) else "failed": str(failure)}
+            sys.stdout.write(json.dumps(address) + "\n")
+            return
+        with service:
+            sys.stdout.write(json.dumps(address) + "\n")
+            sys.stdout.flush()
+            fcntl.flock(users, fcntl.LOCK_EX)
+        shutil.rmtree(folder / kind, ignore_errors=True)
+        # Under the lock: who comes now finds no service, and starts one.
+        (folder / STATE).unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

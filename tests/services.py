@@ -1,0 +1,209 @@
+"""
+A real Kafka and a real PostgreSQL for the tests, started when the first test asks for them.
+
+All workers of a session share one of each (tests/keeper.py). A test that kills a service takes a private one. Where
+Java, Maven or PostgreSQL is missing, a test that needs them is skipped, but fails if CI is set.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Generator, Mapping
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Protocol, cast
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from deploy.local.errors import ServiceFailed, ServiceMissing
+from deploy.local.folders import service_folder
+from deploy.local.kafka import SHORT_SESSION, KafkaProcess, start_kafka
+from deploy.local.postgres import PostgresCluster, PostgresServer, start_postgres
+from deploy.local.processes import wait_until
+from tests.keeper import STATE, USERS
+
+from trunkline.messages import TopicNames
+from trunkline.stores.migrations import render_upgrade
+
+_ROOT = Path(__file__).parents[1]
+_TEMPLATE = "migrated"
+# Until the keepers have stopped their services.
+_STOP_SECONDS = 60.0
+_ADMIN_SECONDS = 60.0
+
+_FOLDER = pytest.StashKey[Path]()
+# Open as long as this process may use the services.
+_held: list[IO[str]] = []
+
+
+@contextmanager
+def private_kafka(
+    *, properties: Mapping[str, str] | None = None, secure_protocol: str | None = None
+) -> Generator[KafkaProcess]:
+    """A broker that the test may kill."""
+    with service_folder("kafka") as folder, _needed():
+        settings = {**SHORT_SESSION, **(properties or {})}
+        with start_kafka(folder / "kafka", properties=settings, secure_protocol=secure_protocol) as kafka:
+            yield kafka
+
+
+@contextmanager
+def private_postgres(
+    *, fsync: bool = True, settings: Mapping[str, str] | None = None
+) -> Generator[PostgresCluster]:
+    """A cluster that the test may crash; `url("migrated")` is a database with the tables."""
+    with (
+        service_folder("postgres") as folder,
+        _needed(),
+        start_postgres(folder / "postgres", fsync=fsync, settings=settings) as cluster,
+    ):
+        _create_template(cluster)
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def kafka_servers(request: pytest.FixtureRequest) -> str:
+    return str(_shared("kafka", request.config)["servers"])
+
+
+@pytest.fixture(scope="session")
+def postgres(request: pytest.FixtureRequest) -> PostgresServer:
+    return PostgresServer(port=int(_shared("postgres", request.config)["port"]), password=None)
+
+
+@pytest.fixture
+def postgres_url(postgres: PostgresServer) -> Generator[str]:
+    """A database of this test alone, with the tables."""
+    name = f"test_{secrets.token_hex(8)}"
+    postgres.create_database(name, template=_TEMPLATE)
+    yield postgres.url(name)
+    postgres.drop_database(name)
+
+
+@pytest.fixture(scope="session")
+def kafka_admin(kafka_servers: str) -> AdminClient:
+    return AdminClient({"bootstrap.servers": kafka_servers})
+
+
+@pytest.fixture
+def topic_prefix(kafka_admin: AdminClient) -> Generator[str]:
+    """What the names of this test's topics begin with; all of them are deleted afterwards."""
+    prefix = f"test-{secrets.token_hex(6)}."
+    yield prefix
+    made = [
+        name for name in kafka_admin.list_topics(timeout=_ADMIN_SECONDS).topics if name.startswith(prefix)
+    ]
+    if made:
+        _wait_for(kafka_admin.delete_topics(made))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - the library's futures
+
+
+@pytest.fixture
+def topics(kafka_admin: AdminClient, topic_prefix: str) -> TopicNames:
+    """Topics of this test alone, with four partitions each."""
+    names = TopicNames(
+        tasks=f"{topic_prefix}tasks",
+        results=f"{topic_prefix}results",
+        events=f"{topic_prefix}events",
+        commands=f"{topic_prefix}commands",
+    )
+    wanted = [NewTopic(name, 4) for name in (names.tasks, names.results, names.events, names.commands)]
+    _wait_for(kafka_admin.create_topics(wanted))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - the library's futures
+    return names
+
+
+def _wait_for(futures: Mapping[str, Future[object]]) -> None:
+    for future in futures.values():
+        future.result(_ADMIN_SECONDS)
+
+
+class _XdistNode(Protocol):
+    workerinput: dict[str, str]
+    config: pytest.Config
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    given = cast("dict[str, str] | None", getattr(config, "workerinput", None))
+    if given is not None:
+        config.stash[_FOLDER] = Path(given["services"])
+        return
+    session = ExitStack()
+    config.add_cleanup(session.close)
+    folder = session.enter_context(service_folder("test"))
+    session.callback(_leave, folder)
+    config.stash[_FOLDER] = folder
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: _XdistNode) -> None:
+    node.workerinput["services"] = str(node.config.stash[_FOLDER])
+
+
+def _leave(folder: Path) -> None:
+    """At the end of the session, when the workers are gone: nothing is left running."""
+    while _held:
+        _held.pop().close()
+    assert wait_until(lambda: not list(folder.glob(f"*/{STATE}")), _STOP_SECONDS), "A service does not stop"
+
+
+@contextmanager
+def _needed() -> Generator[None]:
+    try:
+        yield
+    except ServiceMissing as missing:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(missing))
+
+
+def _shared(kind: str, config: pytest.Config) -> dict[str, str | int]:
+    """Where the service is; starts it if nobody has."""
+    folder = config.stash[_FOLDER] / kind
+    folder.mkdir(mode=0o755, exist_ok=True)
+    with _needed(), (folder / "starting").open("w") as starting:
+        fcntl.flock(starting, fcntl.LOCK_EX)
+        users = (folder / USERS).open("w")
+        _held.append(users)
+        # Waits for a keeper that is just stopping the service.
+        fcntl.flock(users, fcntl.LOCK_SH)
+        state = folder / STATE
+        if not state.exists():
+            address = _start_keeper(kind, folder)
+            if kind == "postgres" and "port" in address:
+                _create_template(PostgresServer(port=int(address["port"]), password=None))
+            state.write_text(json.dumps(address))
+        address = cast("dict[str, str | int]", json.loads(state.read_text()))
+        if "missing" in address:
+            raise ServiceMissing(address["missing"])
+        if "failed" in address:
+            raise ServiceFailed(address["failed"])
+        return address
+
+
+def _start_keeper(kind: str, folder: Path) -> dict[str, str | int]:
+    with (folder / "keeper.log").open("ab") as log:
+        keeper = subprocess.Popen(
+            [sys.executable, "-m", "tests.keeper", kind, str(folder)],
+            cwd=_ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+        )
+    assert keeper.stdout is not None
+    with keeper.stdout as told:
+        line = told.readline()
+    if not line:
+        return {"failed": f"The keeper of {kind} ended:\n{(folder / 'keeper.log').read_text()}"}
+    return json.loads(line)
+
+
+def _create_template(server: PostgresServer) -> None:
+    server.create_database(_TEMPLATE)
+    server.execute(f"BEGIN;\n{render_upgrade('postgresql', None)}\nCOMMIT;", _TEMPLATE)
