@@ -6,12 +6,19 @@ import msgspec
 
 
 class Outgoing(msgspec.Struct, frozen=True, array_like=True):
-    """One message for one topic. Messages with the same key keep their order."""
+    """One message for one topic. Messages with the same key keep their order; an empty one is none."""
 
     topic: str
     key: str
     value: bytes
     headers: tuple[tuple[str, bytes], ...] = ()
+    # Of somebody else's record that is sent on, where the key is no text; `key` is empty then.
+    raw_key: bytes | None = None
+
+    @property
+    def record_key(self) -> bytes | None:
+        """The key as the broker gets it."""
+        return self.raw_key or self.key.encode() or None
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
