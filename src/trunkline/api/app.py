@@ -13,6 +13,7 @@ from trunkline.api.edge import Edge
 from trunkline.api.operations import JSON
 from trunkline.api.problems import install_problems
 from trunkline.api.routes.agents import add_agent_routes
+from trunkline.api.routes.dead_letters import add_dead_letter_routes
 from trunkline.api.routes.runs import RunRoutes, add_run_routes
 from trunkline.api.routes.system import add_system_routes
 from trunkline.api.routes.workflows import add_workflow_routes
@@ -32,6 +33,7 @@ def create_app(services: Services) -> ASGIApp:
     add_run_routes(app, runs)
     add_workflow_routes(app, services)
     add_agent_routes(app, services)
+    add_dead_letter_routes(app, services)
     add_system_routes(app, services)
 
     @cache

@@ -31,6 +31,7 @@ TAGS = [
     {"name": "agents", "description": "The agents that workflows can call."},
     {"name": "workflows", "description": "Definitions, saved as immutable versions."},
     {"name": "runs", "description": "Workflows at work: start, read, watch, steer."},
+    {"name": "dead letters", "description": "Records that could not be read or applied."},
     {"name": "system", "description": "The process itself."},
 ]
 # The framework's own shape of an invalid request, which is never answered.

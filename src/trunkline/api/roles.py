@@ -47,6 +47,11 @@ ROLES: dict[str, KeyRole | None] = {
     "PATCH /api/v1/agents/{agent}": "admin",
     "DELETE /api/v1/agents/{agent}": "admin",
     "GET /api/v1/agents/{agent}/health": "viewer",
+    # dead letters
+    "GET /api/v1/dead-letters": "viewer",
+    "GET /api/v1/dead-letters/{letter}": "viewer",
+    "POST /api/v1/dead-letters/{letter}/replay": "operator",
+    "DELETE /api/v1/dead-letters/{letter}": "operator",
 }
 
 _RANKS: dict[KeyRole, int] = {"viewer": 0, "operator": 1, "admin": 2}

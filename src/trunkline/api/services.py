@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 from trunkline.agents import Agent
 from trunkline.clock import Instant
+from trunkline.services.dead_letters import DeadLetters
 from trunkline.services.keys import KeyRing
 from trunkline.services.registry import Registry
 from trunkline.services.runs import Runs
@@ -65,5 +66,6 @@ class Services(Probes):
     registry: Registry
     workflows: Workflows
     runs: Runs
+    dead_letters: DeadLetters
     check_health: Callable[[Agent], Awaitable[HealthReport]]
     limits: Limits = field(default_factory=Limits)

@@ -9,24 +9,19 @@ repeats them.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from urllib.parse import quote
 
 import msgspec
 
 from trunkline.agents.auth import NO_CREDENTIALS, Credentials
 from trunkline.jsontypes import Json, decode, encode
+from trunkline.telemetry.redaction import REDACTED, is_telling
 
-REDACTED = "[redacted]"
 _REDACTED_JSON = encode(REDACTED)
 VARIABLE_PREFIX = "$TRUNKLINE_SECRET"
 # A shorter text is no secret, and replacing it everywhere would leave nothing to read.
 _SHORTEST_SECRET = 4
-_TELLING_NAME = re.compile(
-    r"auth|cookie|token|secret|passw|credential|api-?_?key|signature|session", re.IGNORECASE
-)
 
 
 class Redaction:
@@ -84,7 +79,7 @@ class Redaction:
 
     def _value(self, name: str, value: str) -> str:
         # Only we may name a variable: a copied command would put its value there.
-        if _is_telling(name) or VARIABLE_PREFIX in value:
+        if is_telling(name) or VARIABLE_PREFIX in value:
             return REDACTED
         return self.text(value)
 
@@ -102,8 +97,3 @@ def _forms(secret: str) -> tuple[str, ...]:
     twice = json.dumps(as_json)[1:-1]
     # Some encoders escape the slash, which base64 has.
     return (secret, as_json, in_letters, twice, as_json.replace("/", "\\/"), quote(secret, safe=""))
-
-
-@lru_cache(maxsize=1_024)
-def _is_telling(name: str) -> bool:
-    return _TELLING_NAME.search(name) is not None

@@ -25,6 +25,17 @@ HTTP_REQUEST = "http_request"
 REQUEST_FAILED = "request_failed"
 ACCESS_REFUSED = "access_refused"
 
+# the broker
+BROKER_UNAVAILABLE = "broker_unavailable"
+BROKER_BACK = "broker_back"
+MESSAGES_UNDELIVERED = "messages_undelivered"
+OFFSETS_NOT_COMMITTED = "offsets_not_committed"
+DEAD_LETTER = "dead_letter"
+
+# dead letters
+DEAD_LETTER_REPLAYED = "dead_letter_replayed"
+DEAD_LETTER_DISCARDED = "dead_letter_discarded"
+
 # the process
 READY = "ready"
 STOPPING = "stopping"

@@ -29,6 +29,7 @@ from trunkline.executor.states import RunStates
 from trunkline.executor.timers import Timers
 from trunkline.ids import new_id
 from trunkline.services.commits import CommitLoop, Part
+from trunkline.services.dead_letters import DeadLetters
 from trunkline.services.intake import Intake
 from trunkline.services.keys import door_keys
 from trunkline.services.runs import Runs
@@ -204,6 +205,7 @@ def _services(core: Core, intake: Intake, probes: Probes) -> Services:
         registry=core.registry,
         workflows=core.workflows,
         runs=Runs(core.store, core.workflows, intake, core.watchers, core.clock, core.metrics),
+        dead_letters=DeadLetters(core.store, can_replay=core.settings.uses_kafka),
         check_health=HealthCheck(core.transport, core.partners, core.clock),
         readiness=probes.readiness,
         metrics=probes.metrics,

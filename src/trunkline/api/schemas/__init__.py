@@ -14,6 +14,7 @@ from trunkline.api.schemas.agents import (
     JsonRpcProtocolConfig,
 )
 from trunkline.api.schemas.common import Finding, Liveness, Problem, Readiness, Shape
+from trunkline.api.schemas.dead_letters import DeadLetter, DeadLetterPage
 from trunkline.api.schemas.runs import (
     EventPage,
     ReplyRequest,
@@ -33,6 +34,8 @@ __all__ = [
     "AgentPage",
     "AgentPatch",
     "AgentProtocol",
+    "DeadLetter",
+    "DeadLetterPage",
     "EventPage",
     "Finding",
     "JsonRpcProtocolConfig",
