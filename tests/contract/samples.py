@@ -32,7 +32,7 @@ WORKFLOW = compile_workflow(
 )
 
 
-def workflow_id(name: str) -> str:
+def id_of(name: str) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_URL, name))
 
 
@@ -45,7 +45,7 @@ def new_run(
 ) -> NewRun:
     return NewRun(
         id=run_id(number),
-        workflow_id=workflow_id(workflow),
+        workflow_id=id_of(workflow),
         workflow_name=workflow,
         workflow_version=1,
         input=b'{"n":1}',
@@ -130,7 +130,13 @@ def timer(number: int, key: str, seconds: float, payload: bytes = b"{}") -> Time
 
 
 def task(
-    number: int, *, agent: str = "A", step: str = "a", attempt: int = 1, at_most_once: bool = False
+    number: int,
+    *,
+    agent: str = "A",
+    step: str = "a",
+    attempt: int = 1,
+    at_most_once: bool = False,
+    pool: str | None = None,
 ) -> AgentTask:
     return AgentTask(
         task_id=f"{run_id(number)}/{step}/0",
@@ -141,6 +147,7 @@ def task(
         attempt=attempt,
         agent=agent,
         at_most_once=at_most_once,
+        pool=pool,
     )
 
 
@@ -152,10 +159,14 @@ def key_of(made: AgentTask) -> TaskKey:
     return TaskKey(made.task_id, made.attempt)
 
 
+def queued(made: AgentTask) -> QueuedTask:
+    return QueuedTask(made, encode(made))
+
+
 async def queue(store: Store, *tasks: AgentTask) -> list[bytes]:
     """Their runs exist from here on."""
     async with store.transaction() as tx:
         wanted = {made.run_id: number_of(made) for made in tasks}
         missing = await tx.unknown_runs([RunId(run) for run in wanted])
         await tx.insert_runs([new_run(wanted[run]) for run in sorted(missing)])
-        return await tx.put_tasks([QueuedTask(each, encode(each)) for each in tasks])
+        return await tx.put_tasks([queued(each) for each in tasks])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 from tests.contract.backends import MakeBroker
+from tests.contract.bridges import ME, claim
 from tests.contract.samples import NOW, insert, new_run, queue, run_id, task, woken
 
 from trunkline.brokers.base import Broker, TaskMessage
@@ -23,7 +24,7 @@ async def take_tasks(tx: Transaction, messages: Sequence[TaskMessage]) -> None:
         if isinstance(message, AgentTask):
             await tx.put_tasks([QueuedTask(message, encode(message))])
         else:
-            await tx.stop_tasks("me", [TaskKey(message.task_id, message.attempt)])
+            await tx.stop_tasks(ME, [TaskKey(message.task_id, message.attempt)])
 
 
 @pytest.fixture
@@ -39,8 +40,7 @@ def result(number: int) -> AgentResult:
 
 
 async def claimed_runs(store: Store) -> list[str]:
-    async with store.transaction() as tx:
-        return sorted(claim.task.run_id for claim in await tx.claim_tasks("me", 100))
+    return sorted(each.task.run_id for each in await claim(store))
 
 
 async def test_a_published_task_reaches_the_bridge_as_it_is(
@@ -49,9 +49,8 @@ async def test_a_published_task_reaches_the_bridge_as_it_is(
     await insert(store, new_run(1), new_run(2))
     async with store.transaction() as tx:
         await broker.publish_tasks(tx, [task(1), task(2)])
-    async with store.transaction() as tx:
-        claims = await tx.claim_tasks("me", 100)
-    assert sorted((claim.task for claim in claims), key=lambda made: made.run_id) == [task(1), task(2)]
+    claims = await claim(store)
+    assert sorted((each.task for each in claims), key=lambda made: made.run_id) == [task(1), task(2)]
 
 
 async def test_a_published_result_reaches_the_executor(store: Store, broker: Broker[Transaction]) -> None:

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import msgspec
 import pytest
+from tests.contract.samples import id_of
 
 from trunkline.agents import Agent, Dialect
 from trunkline.clock import Instant
@@ -41,7 +42,7 @@ FULL = Agent(
 
 def bare(name: str, *, protocol: str = "auto") -> Agent:
     return Agent(
-        id=f"id-of-{name}",
+        id=id_of(name),
         name=name,
         url="http://a",
         created_at=Instant(1),
@@ -106,19 +107,21 @@ async def test_an_update_of_another_version_writes_nothing(store: Store) -> None
     async with store.transaction() as tx:
         changed = msgspec.structs.replace(FULL, url="http://other", version=8)
         assert not await tx.update_agent(changed, expected_version=6)
-        assert not await tx.update_agent(msgspec.structs.replace(changed, id="nobody"), expected_version=7)
+        assert not await tx.update_agent(
+            msgspec.structs.replace(changed, id=id_of("nobody")), expected_version=7
+        )
     assert await store.agent("Full") == FULL
 
 
 async def test_a_deleted_agent_is_gone_and_its_name_is_free(store: Store) -> None:
     await insert(store, bare("A"))
     async with store.transaction() as tx:
-        assert await tx.delete_agent("id-of-A")
-        assert not await tx.delete_agent("id-of-A")
-        await tx.insert_agent(msgspec.structs.replace(bare("A"), id="another"))
+        assert await tx.delete_agent(id_of("A"))
+        assert not await tx.delete_agent(id_of("A"))
+        await tx.insert_agent(msgspec.structs.replace(bare("A"), id=id_of("another")))
     agent = await store.agent("A")
     assert agent is not None
-    assert agent.id == "another"
+    assert agent.id == id_of("another")
 
 
 async def test_lists_are_in_the_order_of_names_and_go_on_after_the_last_one_seen(store: Store) -> None:

@@ -8,9 +8,11 @@ from datetime import timedelta
 import msgspec
 import pytest
 from tests.contract.backends import OpenStore
+from tests.contract.bridges import claim
 from tests.contract.samples import (
     NOW,
     event,
+    id_of,
     insert,
     item,
     new_run,
@@ -22,7 +24,6 @@ from tests.contract.samples import (
     timer,
     transition,
     woken,
-    workflow_id,
     write,
 )
 
@@ -89,7 +90,7 @@ async def test_a_new_run_is_pending_and_comes_back_as_it_was_written(store: Stor
     assert await store.run(run_id(1)) == (
         RunRecord(
             id=run_id(1),
-            workflow_id=workflow_id("w"),
+            workflow_id=id_of("w"),
             workflow_name="w",
             workflow_version=1,
             status="PENDING",
@@ -300,7 +301,7 @@ async def test_lists_are_newest_first_and_page_by_the_last_id_seen(store: Store)
 async def test_lists_can_be_of_one_status_and_of_one_workflow_by_name_or_id(store: Store) -> None:
     async with store.transaction() as tx:
         version = WorkflowVersion(
-            workflow_id=workflow_id("w"), name="w", version=1, canonical=b"{}", source=b"", created_at=NOW
+            workflow_id=id_of("w"), name="w", version=1, canonical=b"{}", source=b"", created_at=NOW
         )
         await tx.insert_workflow_version(version)
     await insert(store, new_run(1), new_run(2), new_run(3, workflow="v"))
@@ -310,7 +311,7 @@ async def test_lists_can_be_of_one_status_and_of_one_workflow_by_name_or_id(stor
         return [run.id for run in await store.runs(limit=10, status=status, workflow=workflow)]
 
     assert await ids(status="RUNNING") == [run_id(3), run_id(2)]
-    assert await ids(workflow="w") == await ids(workflow=workflow_id("w")) == [run_id(2), run_id(1)]
+    assert await ids(workflow="w") == await ids(workflow=id_of("w")) == [run_id(2), run_id(1)]
     assert await ids(status="RUNNING", workflow="w") == [run_id(2)]
     assert await ids(status="FAILED") == await ids(workflow="nobody") == []
 
@@ -414,8 +415,7 @@ async def test_the_backlog_counts_what_waits(store: Store) -> None:
     await put(store, item(1, "start"), item(1, "pause"), item(2, "start"))
     await write(store, transition(3, status="PAUSED", timers=[timer(3, "a", 1), timer(3, "b", 2)]))
     await queue(store, task(1), task(2), task(3))
-    async with store.transaction() as tx:
-        await tx.claim_tasks("me", 1)
+    await claim(store, limit=1)
     backlog = await store.backlog()
     assert backlog.runs_by_status == {"PENDING": 3, "PAUSED": 1}
     assert (backlog.inbox, backlog.timers) == (3, 2)
@@ -452,8 +452,7 @@ async def test_every_reason_to_wake_counts_as_one(store: Store, reason: str) -> 
     if reason in {"queued", "claimed"}:
         await queue(store, task(1))
     if reason == "claimed":
-        async with store.transaction() as tx:
-            await tx.claim_tasks("me", 1)
+        await claim(store, limit=1)
     assert (await store.backlog()).without_wake_reason == 0
 
 

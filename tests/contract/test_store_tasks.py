@@ -2,91 +2,34 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import timedelta
 
 import msgspec
 import pytest
 from tests.contract.backends import OpenStore
+from tests.contract.bridges import (
+    DEAD,
+    LATER,
+    ME,
+    agents_of,
+    answer,
+    claim,
+    done,
+    hold,
+    numbers,
+    reclaim,
+    register,
+    stop,
+    taken,
+)
 from tests.contract.samples import NOW, key_of, queue, run_id, task
 
-from trunkline.agents import Agent
-from trunkline.clock import Instant, after
-from trunkline.ids import new_id
+from trunkline.clock import after
 from trunkline.messages import AgentTask
-from trunkline.stores.base import (
-    ClaimedTask,
-    ReclaimedTasks,
-    StoppedTask,
-    Store,
-    TaskAnswer,
-    TaskKey,
-)
+from trunkline.stores.base import ReclaimedTasks, Store, TaskAnswer, TaskKey
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio
-
-ME = "me"
-DEAD = "an earlier process"
-LATER = after(NOW, timedelta(seconds=30))
-
-
-async def register(store: Store, name: str, max_concurrency: int) -> None:
-    agent = Agent(
-        id=new_id(),
-        name=name,
-        url="http://a",
-        created_at=NOW,
-        updated_at=NOW,
-        max_concurrency=max_concurrency,
-    )
-    async with store.transaction() as tx:
-        await tx.insert_agent(agent)
-
-
-async def claim(store: Store, owner: str = ME, limit: int = 100) -> list[ClaimedTask]:
-    async with store.transaction() as tx:
-        return await tx.claim_tasks(owner, limit)
-
-
-async def answer(store: Store, *answers: TaskAnswer, owner: str = ME) -> set[TaskKey]:
-    async with store.transaction() as tx:
-        return await tx.write_answers(owner, answers)
-
-
-async def stop(store: Store, *keys: TaskKey, owner: str = ME) -> list[StoppedTask]:
-    async with store.transaction() as tx:
-        return await tx.stop_tasks(owner, keys)
-
-
-async def reclaim(store: Store, owner: str = ME) -> ReclaimedTasks:
-    async with store.transaction() as tx:
-        return await tx.reclaim_tasks(owner)
-
-
-def done(claimed: ClaimedTask) -> TaskAnswer:
-    return TaskAnswer(key=claimed.key, epoch=claimed.epoch)
-
-
-def taken(claimed: ClaimedTask, poll_at: Instant = LATER, polls: int = 1) -> TaskAnswer:
-    """The agent has taken the task, and is asked again at `poll_at`."""
-    return TaskAnswer(
-        key=claimed.key,
-        epoch=claimed.epoch,
-        poll_at=poll_at,
-        remote_task_id="remote-1",
-        deadline=after(NOW, timedelta(minutes=5)),
-        polls=polls,
-    )
-
-
-def agents_of(claimed: list[ClaimedTask]) -> Counter[str]:
-    return Counter(each.task.agent for each in claimed)
-
-
-def numbers(claimed: list[ClaimedTask]) -> set[str]:
-    return {each.task.run_id for each in claimed}
-
 
 # --- claiming
 
@@ -116,6 +59,7 @@ async def test_another_attempt_at_a_task_is_another_task(store: Store) -> None:
 
 async def test_a_claim_that_is_rolled_back_is_none(store: Store) -> None:
     await queue(store, task(1))
+    await hold(store, ME)
 
     async def fail() -> None:
         async with store.transaction() as tx:
@@ -440,6 +384,7 @@ async def test_a_task_that_was_claimed_to_be_asked_in_a_failed_transaction_is_st
     (claimed,) = await claim(store)
     await answer(store, taken(claimed))
     clock.advance(timedelta(seconds=30))
+    await hold(store, ME)
 
     async def fail() -> None:
         async with store.transaction() as tx:

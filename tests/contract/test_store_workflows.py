@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.contract.samples import id_of
 
 from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
@@ -11,9 +12,9 @@ from trunkline.stores.base import Store, WorkflowVersion
 pytestmark = pytest.mark.anyio
 
 
-def version(name: str, number: int = 1, *, workflow_id: str | None = None) -> WorkflowVersion:
+def version(name: str, number: int = 1, *, of: str | None = None) -> WorkflowVersion:
     return WorkflowVersion(
-        workflow_id=workflow_id or f"id-of-{name}",
+        workflow_id=id_of(of or name),
         name=name,
         version=number,
         canonical=f'{{"name":"{name}","number":{number}}}'.encode(),
@@ -31,7 +32,7 @@ async def insert(store: Store, *versions: WorkflowVersion) -> None:
 async def test_a_version_comes_back_as_it_was_written_by_name_and_by_id(store: Store) -> None:
     await insert(store, version("a"))
     assert await store.workflow("a") == version("a")
-    assert await store.workflow("id-of-a") == version("a")
+    assert await store.workflow(id_of("a")) == version("a")
     assert await store.workflow("b") is None
 
 
@@ -39,7 +40,7 @@ async def test_the_latest_version_is_meant_where_none_is_named(store: Store) -> 
     await insert(store, *(version("a", number) for number in range(1, 12)), version("b"))
     assert await store.workflow("a") == version("a", 11)
     assert await store.workflow("a", 2) == version("a", 2)
-    assert await store.workflow("id-of-a", 10) == version("a", 10)
+    assert await store.workflow(id_of("a"), 10) == version("a", 10)
     assert await store.workflow("a", 12) is None
     assert await store.workflow("b", 2) is None
 
@@ -58,7 +59,7 @@ async def test_a_version_that_exists_is_never_written_again(store: Store) -> Non
     with pytest.raises(AlreadyExists, match="already a version 2"):
         await insert(store, version("a", 2))
     with pytest.raises(AlreadyExists):
-        await insert(store, version("a", 1, workflow_id="another"))
+        await insert(store, version("a", 1, of="another"))
     assert await store.workflow("a", 1) == version("a")
 
 
@@ -71,11 +72,11 @@ async def test_lists_have_the_latest_version_of_each_in_the_order_of_names(store
 
 async def test_versions_are_listed_newest_first(store: Store) -> None:
     await insert(store, *(version("a", number) for number in (1, 2, 3, 4)), version("b"))
-    listed = await store.workflow_versions("id-of-a", limit=2)
+    listed = await store.workflow_versions(id_of("a"), limit=2)
     assert [each.version for each in listed] == [4, 3]
-    rest = await store.workflow_versions("id-of-a", limit=10, before=3)
+    rest = await store.workflow_versions(id_of("a"), limit=10, before=3)
     assert [each.version for each in rest] == [2, 1]
-    assert await store.workflow_versions("nobody", limit=10) == []
+    assert await store.workflow_versions(id_of("nobody"), limit=10) == []
 
 
 async def test_what_a_failed_transaction_wrote_is_gone(store: Store) -> None:

@@ -1,0 +1,238 @@
+"""
+What every store promises about who may call: leases, pools, tasks in doubt, and agents whose secret is missing.
+
+Where one process owns the store, its lock takes the place of leases: everybody else is gone.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import msgspec
+import pytest
+from tests.contract.bridges import (
+    DEAD,
+    LEASE,
+    ME,
+    agents_of,
+    answer,
+    claim,
+    done,
+    hold,
+    numbers,
+    reclaim,
+    register,
+    release,
+    stop,
+    taken,
+)
+from tests.contract.samples import key_of, queue, queued, run_id, task
+
+from trunkline.stores.base import ReclaimedTasks, Store
+from trunkline.testing import FakeClock
+
+pytestmark = pytest.mark.anyio
+
+OTHER = "another process"
+NOTHING = ReclaimedTasks(in_doubt=[], stopped=[])
+
+
+@pytest.fixture
+def is_shared(request: pytest.FixtureRequest) -> bool:
+    """Several processes use the store at a time."""
+    assert isinstance(request.node, pytest.Function)
+    return request.node.callspec.params["open_store"] != "sqlite"
+
+
+# --- leases
+
+
+async def test_what_a_living_process_has_claimed_is_not_taken_from_it(
+    store: Store, clock: FakeClock, is_shared: bool
+) -> None:
+    await queue(store, task(1))
+    (claimed,) = await claim(store, OTHER)
+    clock.advance(LEASE - timedelta(seconds=1))
+    await reclaim(store)
+    if is_shared:
+        assert await claim(store) == []
+        assert await answer(store, done(claimed), owner=OTHER) == set()
+    else:
+        assert [each.key for each in await claim(store)] == [claimed.key]
+
+
+async def test_a_lease_that_is_renewed_lasts(store: Store, clock: FakeClock, is_shared: bool) -> None:
+    if not is_shared:
+        return
+    await queue(store, task(1))
+    await claim(store, OTHER)
+    for _ in range(10):
+        clock.advance(LEASE - timedelta(seconds=1))
+        await hold(store, OTHER)
+        await reclaim(store)
+        assert await claim(store) == []
+
+
+async def test_when_a_lease_has_passed_others_take_what_it_held(store: Store, clock: FakeClock) -> None:
+    await queue(store, task(1))
+    (claimed,) = await claim(store, OTHER)
+    clock.advance(LEASE + timedelta(seconds=1))
+    assert await reclaim(store) == NOTHING
+    (again,) = await claim(store)
+    assert (again.key, again.epoch) == (claimed.key, claimed.epoch + 1)
+    assert await answer(store, done(claimed), owner=OTHER) == {claimed.key}
+
+
+async def test_a_late_answer_counts_while_nobody_else_has_taken_the_task(
+    store: Store, clock: FakeClock
+) -> None:
+    await queue(store, task(1))
+    (claimed,) = await claim(store, OTHER)
+    clock.advance(LEASE * 3)
+    assert await answer(store, done(claimed), owner=OTHER) == set()
+    assert await reclaim(store) == NOTHING
+    assert await claim(store) == []
+
+
+async def test_whoever_has_lost_its_lease_claims_nothing(
+    store: Store, clock: FakeClock, is_shared: bool
+) -> None:
+    await hold(store, ME)
+    await queue(store, task(1))
+    clock.advance(LEASE + timedelta(seconds=1))
+    async with store.transaction() as tx:
+        assert len(await tx.claim_tasks(ME, 10)) == (0 if is_shared else 1)
+    if is_shared:
+        assert len(await claim(store)) == 1
+
+
+async def test_a_lease_that_was_given_back_is_over_at_once(store: Store) -> None:
+    await queue(store, task(1))
+    await claim(store, OTHER)
+    await release(store, OTHER)
+    await release(store, "nobody")
+    await reclaim(store)
+    assert len(await claim(store)) == 1
+
+
+# --- tasks in doubt
+
+
+async def test_the_late_answer_to_a_task_in_doubt_counts_once(store: Store) -> None:
+    await queue(store, task(1, at_most_once=True))
+    (claimed,) = await claim(store, DEAD)
+    (doubted,) = (await reclaim(store)).in_doubt
+    assert (doubted.key, doubted.epoch) == (claimed.key, claimed.epoch)
+    assert await claim(store) == []
+    assert await answer(store, done(claimed), owner=ME) == {claimed.key}
+    late = msgspec.structs.replace(done(claimed), result=b"late")
+    assert await answer(store, late, owner=DEAD) == set()
+    assert await answer(store, late, owner=DEAD) == {claimed.key}
+    async with store.transaction() as tx:
+        assert await tx.stored_results([claimed.key]) == {claimed.key: b"late"}
+
+
+async def test_a_task_is_put_in_doubt_once_and_stays_known(store: Store) -> None:
+    await queue(store, task(1, at_most_once=True))
+    await claim(store, DEAD)
+    assert len((await reclaim(store)).in_doubt) == 1
+    assert await reclaim(store) == NOTHING
+    async with store.transaction() as tx:
+        await tx.keep_results({key_of(task(1)): b"unknown"})
+    assert await queue(store, task(1, at_most_once=True)) == [b"unknown"]
+    assert await claim(store) == []
+
+
+async def test_a_task_in_doubt_does_not_keep_a_slot_of_its_agent(store: Store) -> None:
+    await register(store, "A", 1)
+    await queue(store, task(1, at_most_once=True), task(2))
+    assert numbers(await claim(store, DEAD)) == {run_id(1)}
+    await reclaim(store)
+    assert numbers(await claim(store)) == {run_id(2)}
+
+
+# --- pools
+
+
+async def test_a_bridge_takes_only_tasks_of_its_pools(store: Store) -> None:
+    await queue(store, task(1), task(2, pool="gpu"), task(3, pool="eu"), task(4, agent="B", pool="gpu"))
+    assert numbers(await claim(store, pools=["gpu"])) == {run_id(2), run_id(4)}
+    assert await claim(store, pools=["gpu"]) == []
+    assert numbers(await claim(store, pools=[None])) == {run_id(1)}
+    await queue(store, task(5), task(6, pool="gpu"))
+    assert numbers(await claim(store, pools=[None, "eu"])) == {run_id(3), run_id(5)}
+    assert numbers(await claim(store)) == {run_id(6)}
+
+
+async def test_a_bridge_asks_only_for_tasks_of_its_pools(store: Store, clock: FakeClock) -> None:
+    await queue(store, task(1, pool="gpu"), task(2))
+    for each in await claim(store):
+        await answer(store, taken(each))
+    clock.advance(timedelta(seconds=30))
+    assert numbers(await claim(store, pools=["gpu"])) == {run_id(1)}
+    assert numbers(await claim(store, pools=[None])) == {run_id(2)}
+
+
+# --- stopping what others hold
+
+
+async def test_whoever_holds_a_task_hears_that_another_has_stopped_it(store: Store) -> None:
+    await queue(store, task(1), task(2))
+    claimed = {each.task.run_id: each for each in await claim(store, OTHER)}
+    async with store.transaction() as tx:
+        assert await tx.stopping_tasks(OTHER) == []
+    await stop(store, key_of(task(1)), owner=ME)
+    async with store.transaction() as tx:
+        assert await tx.stopping_tasks(OTHER) == [claimed[run_id(1)]]
+        assert await tx.stopping_tasks(ME) == []
+    await answer(store, done(claimed[run_id(1)]), owner=OTHER)
+    async with store.transaction() as tx:
+        assert await tx.stopping_tasks(OTHER) == []
+
+
+# --- secrets that are not here
+
+
+async def test_tasks_of_an_agent_whose_secret_is_missing_wait_until_it_is_set(store: Store) -> None:
+    agent = await register(store, "A", auth_type="bearer")
+    await register(store, "B")
+    await queue(store, task(1), task(2, agent="B"), task(3, agent="nobody"))
+    assert agents_of(await claim(store)) == {"B": 1, "nobody": 1}
+    assert (await store.backlog()).tasks_without_secret == 1
+    async with store.transaction() as tx:
+        await tx.update_agent(msgspec.structs.replace(agent, secret=b"sealed", version=2), 1)
+    assert numbers(await claim(store)) == {run_id(1)}
+    assert (await store.backlog()).tasks_without_secret == 0
+
+
+async def test_a_task_that_is_made_and_claimed_in_one_transaction_waits_for_a_secret_too(
+    store: Store,
+) -> None:
+    await register(store, "A", auth_type="basic")
+    await hold(store, ME)
+    await queue(store, task(1, agent="B"))
+    await claim(store)
+    async with store.transaction() as tx:
+        made = [task(1, step="b"), task(1, step="c", agent="B")]
+        await tx.put_tasks([queued(each) for each in made])
+        assert agents_of(await tx.claim_tasks(ME, 10)) == {"B": 1}
+    assert (await store.backlog()).tasks_without_secret == 1
+
+
+async def test_an_agent_whose_secret_is_missing_is_not_asked_either(store: Store, clock: FakeClock) -> None:
+    agent = await register(store, "A")
+    await queue(store, task(1))
+    (claimed,) = await claim(store)
+    await answer(store, taken(claimed))
+    async with store.transaction() as tx:
+        await tx.update_agent(msgspec.structs.replace(agent, auth_type="bearer", version=2), 1)
+    clock.advance(timedelta(seconds=30))
+    assert await claim(store) == []
+    assert (await store.backlog()).tasks_without_secret == 1
+    async with store.transaction() as tx:
+        # Nobody is to wake for it.
+        assert await tx.next_poll() is None
+        await tx.update_agent(
+            msgspec.structs.replace(agent, auth_type="bearer", secret=b"sealed", version=3), 2
+        )
+    assert [each.remote_task_id for each in await claim(store)] == ["remote-1"]
