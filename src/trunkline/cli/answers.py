@@ -132,3 +132,28 @@ class SavedWorkflow(TypedDict):
     name: str
     version: int
     warnings: list[dict[str, object]]
+
+
+class DeadLetterSummary(TypedDict):
+    id: str
+    topic: str
+    partition: int
+    offset: int
+    key: str | None
+    key_encoding: str
+    size: int
+    reason: str
+    at: str
+
+
+class LetterHeader(TypedDict):
+    name: str
+    value: str
+    encoding: str
+
+
+class DeadLetter(DeadLetterSummary):
+    value: str | None
+    encoding: str
+    cut: bool
+    headers: list[LetterHeader]

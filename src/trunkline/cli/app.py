@@ -36,6 +36,7 @@ def build_app() -> App:
     app.command(f"{_COMMANDS}.runs:app", name="runs")
     app.command(f"{_COMMANDS}.workflows:app", name="workflows")
     app.command(f"{_COMMANDS}.agents:app", name="agents")
+    app.command(f"{_COMMANDS}.dead_letters:app", name="dead-letters")
     app.command(f"{_COMMANDS}.keys:app", name="keys")
     app.command(f"{_COMMANDS}.config:app", name="config")
     return app

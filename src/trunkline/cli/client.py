@@ -19,7 +19,16 @@ from trunkline.cli.http_door import JSON_TYPE, Answer, HttpDoor, Request, with_q
 from trunkline.cli.sse import ServerEvent, read_events
 
 if TYPE_CHECKING:
-    from trunkline.cli.answers import Agent, Event, Exchange, Run, RunSummary, SavedWorkflow
+    from trunkline.cli.answers import (
+        Agent,
+        DeadLetter,
+        DeadLetterSummary,
+        Event,
+        Exchange,
+        Run,
+        RunSummary,
+        SavedWorkflow,
+    )
     from trunkline.jsontypes import Json, JsonObject
 
 API = "/api/v1"
@@ -145,6 +154,22 @@ class Client:
 
     def events(self, run_id: str) -> Page[Event]:
         return cast("Page[Event]", self._list(f"/runs/{_segment(run_id)}/events"))
+
+    # Dead letters
+
+    def dead_letters(self, *, limit: int | None = None) -> Page[DeadLetterSummary]:
+        return cast("Page[DeadLetterSummary]", self._list("/dead-letters", {}, limit))
+
+    def dead_letter(self, letter_id: str) -> DeadLetter:
+        return cast("DeadLetter", self.get(f"{API}/dead-letters/{_segment(letter_id)}"))
+
+    def replay(self, letter_id: str) -> DeadLetter:
+        return cast("DeadLetter", self._send("POST", f"/dead-letters/{_segment(letter_id)}/replay").value)
+
+    def discard(self, letter_id: str) -> None:
+        self._send("DELETE", f"/dead-letters/{_segment(letter_id)}")
+
+    # What happens in a run
 
     def follow(self, run_id: str, *, seconds: float | None = None) -> Iterator[Event]:
         """
