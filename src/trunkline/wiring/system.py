@@ -8,7 +8,7 @@ executor's, so that a run's first decision is in the commit that accepts it, and
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Literal
@@ -120,30 +120,37 @@ class _Assembly:
     def __init__(self, core: Core, wires: Wires, roles: Collection[Role]) -> None:
         self.core = core
         self.wires = wires
-        front = core.loop()
-        back = front if wires.broker.hands_over_in_transaction else core.loop()
-        self.front = front
-        self.intake = Intake(front) if "api" in roles else None
+        self.front = core.loop()
+        self._back = self.front if wires.broker.hands_over_in_transaction else core.loop()
+        self.intake = Intake(self.front) if "api" in roles else None
         self.executor = _Executor(core, wires) if "executor" in roles else None
-        self.bridge = _Bridge(core, wires, back) if "bridge" in roles else None
-        first: list[Part] = [] if self.intake is None else [self.intake]
+        self.bridge = _Bridge(core, wires, self._back) if "bridge" in roles else None
+        self.loops: list[CommitLoop] = []
+
+    async def connect(self) -> None:
+        """Gives the loops their parts, in the order in which one's output is the next one's input."""
+        received: list[Part] = [] if self.intake is None else [self.intake]
+        decisions: list[Part] = []
         if self.executor is not None:
-            first += wires.parts_of_executor(front)
+            received += await self.wires.parts_of_executor(self.front)
+            decisions = self.executor.parts
         tasks: list[Part] = []
+        claims: list[Part] = []
         if self.bridge is not None:
-            tasks += wires.parts_of_bridge(self.bridge.claims.take_tasks, back)
-        answers: list[Part] = [] if self.bridge is None else [self.bridge.answers]
-        decisions = [] if self.executor is None else self.executor.parts
-        claims: list[Part] = [] if self.bridge is None else [self.bridge.claims]
-        if back is front:
-            front.carry([*first, *tasks, *answers, *decisions, *claims, *wires.last_parts()])
-            self.loops = [front]
+            tasks = [*await self.wires.parts_of_bridge(self.bridge.claims.take_tasks, self._back)]
+            tasks.append(self.bridge.answers)
+            claims = [self.bridge.claims]
+        last = await self.wires.last_parts()
+        if self._back is self.front:
+            self._carry(self.front, [*received, *tasks, *decisions, *claims], last)
         else:
-            front.carry([*first, *decisions, *wires.last_parts()])
-            back.carry([*tasks, *answers, *claims, *wires.last_parts()])
-            self.loops = [
-                loop for loop, used in ((front, bool(first or decisions)), (back, bool(claims))) if used
-            ]
+            self._carry(self.front, [*received, *decisions], last)
+            self._carry(self._back, [*tasks, *claims], last)
+
+    def _carry(self, loop: CommitLoop, parts: Sequence[Part], last: Sequence[Part]) -> None:
+        if parts:
+            loop.carry([*parts, *last])
+            self.loops.append(loop)
 
     def hear(self, notice: Notice) -> None:
         match notice:
@@ -171,8 +178,9 @@ async def open_system(
     seams = seams or Seams()
     async with AsyncExitStack() as stack:
         core = await stack.enter_async_context(open_core(settings, clock, seams, alone=alone))
-        wires = _wires(core, roles)
+        wires = _wires(core, stack)
         assembly = _Assembly(core, wires, roles)
+        await assembly.connect()
         probes = Probes(
             readiness=Readiness(core.store, assembly.loops, wires),
             metrics=Rendering(core.store, core.metrics),
@@ -192,12 +200,12 @@ async def open_system(
             yield System(app=app, services=services, probes=probes, stopping=core.stopping)
 
 
-def _wires(core: Core, roles: Collection[Role]) -> Wires:
+def _wires(core: Core, stack: AsyncExitStack) -> Wires:
     if not core.settings.uses_kafka:
         return MemoryWires(core.seams)
     from trunkline.wiring.kafka import KafkaWires  # noqa: PLC0415 - the library is an extra
 
-    return KafkaWires(core, roles)
+    return KafkaWires(core, stack)
 
 
 def _services(core: Core, intake: Intake, probes: Probes) -> Services:

@@ -23,15 +23,15 @@ class Wires(Protocol):
     @property
     def broker(self) -> Broker[Transaction]: ...
 
-    def parts_of_bridge(self, take: TakeTasks[Transaction], loop: CommitLoop) -> Sequence[Part]:
+    async def parts_of_bridge(self, take: TakeTasks[Transaction], loop: CommitLoop) -> Sequence[Part]:
         """What brings tasks into the bridge's turn, before everything else in it."""
         ...
 
-    def parts_of_executor(self, loop: CommitLoop) -> Sequence[Part]:
+    async def parts_of_executor(self, loop: CommitLoop) -> Sequence[Part]:
         """What brings results into the executor's turn, before everything else in it."""
         ...
 
-    def last_parts(self) -> Sequence[Part]:
+    async def last_parts(self) -> Sequence[Part]:
         """What has to come last in every turn."""
         ...
 
@@ -49,17 +49,17 @@ class MemoryWires:
         self._memory: MemoryBroker[Transaction] = MemoryBroker()
         self.broker = seams.broker(self._memory)
 
-    def parts_of_bridge(self, take: TakeTasks[Transaction], loop: CommitLoop) -> Sequence[Part]:
+    async def parts_of_bridge(self, take: TakeTasks[Transaction], loop: CommitLoop) -> Sequence[Part]:
         del loop
         self._memory.deliver_tasks_to(take)
         return []
 
-    def parts_of_executor(self, loop: CommitLoop) -> Sequence[Part]:
+    async def parts_of_executor(self, loop: CommitLoop) -> Sequence[Part]:
         del loop
         self._memory.deliver_results_to(take_results)
         return []
 
-    def last_parts(self) -> Sequence[Part]:
+    async def last_parts(self) -> Sequence[Part]:
         return []
 
     def carrying(self) -> AbstractAsyncContextManager[None]:

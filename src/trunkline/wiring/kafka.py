@@ -1,0 +1,99 @@
+"""Kafka between executor and bridge: an outbox that a relay empties, and consumers that fill inbox and queue."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from trunkline.brokers.base import Broker, Source, TakeTasks
+from trunkline.brokers.kafka import KafkaBroker, KafkaConnection, open_producer, open_source
+from trunkline.executor.inbox import take_travelled_results
+from trunkline.executor.resends import Resends
+from trunkline.services.commits import CommitLoop, Part
+from trunkline.services.deliveries import results_of, tasks_of
+from trunkline.services.relay import OutboxBell, Relay
+from trunkline.settings import Settings
+from trunkline.stores.base import Transaction
+from trunkline.wiring.core import Core
+
+
+def kafka_connection(settings: Settings) -> KafkaConnection:
+    password = settings.kafka_sasl_password
+    return KafkaConnection(
+        servers=settings.kafka_servers,
+        security_protocol=settings.kafka_security_protocol,
+        sasl_mechanism=settings.kafka_sasl_mechanism,
+        sasl_username=settings.kafka_sasl_username,
+        sasl_password=None if password is None else password.get_secret_value(),
+        ca_file=settings.kafka_ca_file,
+        cert_file=settings.kafka_cert_file,
+        key_file=settings.kafka_key_file,
+    )
+
+
+class KafkaWires:
+    """Opens what the process's own roles need, and nothing for an API alone: that neither sends nor receives."""
+
+    def __init__(self, core: Core, stack: AsyncExitStack) -> None:
+        self._core = core
+        self._stack = stack
+        self._connection = kafka_connection(core.settings)
+        self._sources: list[Source] = []
+        self._relay: Relay | None = None
+        self._kafka = KafkaBroker(core.settings.topics, self._pool_of)
+        self.broker: Broker[Transaction] = core.seams.broker(self._kafka)
+
+    async def _pool_of(self, agent: str) -> str | None:
+        found = await self._core.directory.get(agent)
+        return None if found is None else found.pool
+
+    async def parts_of_bridge(self, take: TakeTasks[Transaction], loop: CommitLoop) -> Sequence[Part]:
+        settings = self._core.settings
+        group = f"{settings.kafka_group}.bridge" + (f".{settings.pool}" if settings.pool else "")
+        source = await self._open(group, settings.topics.tasks_of(settings.pool), loop.ring)
+        return [tasks_of(source, take, self._core.metrics)]
+
+    async def parts_of_executor(self, loop: CommitLoop) -> Sequence[Part]:
+        settings = self._core.settings
+        source = await self._open(f"{settings.kafka_group}.executor", settings.results_topic, loop.ring)
+        return [results_of(source, take_travelled_results, self._core.metrics), Resends(self._kafka)]
+
+    async def _open(self, group: str, topic: str, ring: Callable[[], None]) -> Source:
+        opened = await self._stack.enter_async_context(
+            open_source(self._connection, group=group, topics=[topic])
+        )
+        source = self._core.seams.source(opened)
+        source.on_arrival(ring)
+        self._sources.append(source)
+        return source
+
+    async def last_parts(self) -> Sequence[Part]:
+        return [] if not self._sources else [OutboxBell((await self._opened_relay()).ring)]
+
+    async def _opened_relay(self) -> Relay:
+        if self._relay is None:
+            producer = await self._stack.enter_async_context(open_producer(self._connection))
+            self._relay = Relay(self._core.store, self._core.seams.producer(producer))
+        return self._relay
+
+    @asynccontextmanager
+    async def carrying(self) -> AsyncGenerator[None]:
+        if self._relay is None:
+            yield
+            return
+        ended = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._relay.run(ended))
+            try:
+                yield
+            finally:
+                ended.set()
+
+    async def troubles(self) -> Mapping[str, str | None]:
+        if not self._sources:
+            return {}
+        troubles = [source.trouble for source in self._sources]
+        if self._relay is not None:
+            troubles.append(self._relay.trouble)
+        return {"broker": next((trouble for trouble in troubles if trouble is not None), None)}
