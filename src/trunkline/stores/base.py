@@ -10,7 +10,7 @@ A new backend is one folder beside `sqlite/`, one line in `wiring.py`, and passe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from typing import Literal, Protocol, TypeAlias
@@ -22,6 +22,7 @@ from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.machine.state import RunState, RunStatus, StepState
 from trunkline.messages import AgentTask, Dispatch, Outgoing, StepError, TaskKey
+from trunkline.stores.tables import Table, TableRow
 
 # --- workflows
 
@@ -449,6 +450,23 @@ class Transaction(Protocol):
 
     async def delete_finished_runs(self, before: Instant, limit: int) -> int:
         """Whole runs with all that belongs to them; how many."""
+        ...
+
+    # moving to another store
+    async def mark_moved(self) -> None:
+        """
+        Nobody else writes from here on until this transaction ends; after it the store is for reading only.
+
+        Raises `DataInUse` while other processes work with the store. One that has moved before stays as it is.
+        """
+        ...
+
+    def dump(self, table: Table) -> AsyncIterator[list[TableRow]]:
+        """All rows, in an order in which they can be loaded elsewhere; to be read to the end."""
+        ...
+
+    async def load(self, table: Table, rows: Sequence[TableRow]) -> None:
+        """What `dump` gave, of whichever backend, into a table that had nothing."""
         ...
 
 

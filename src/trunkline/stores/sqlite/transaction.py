@@ -6,7 +6,7 @@ Much of what a turn makes is also taken in the same turn; that is held back and 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
@@ -45,6 +45,7 @@ from trunkline.stores.sqlite import (
     keys,
     runs,
     tasks,
+    transfer,
     travelling,
     workflows,
 )
@@ -52,6 +53,7 @@ from trunkline.stores.sqlite.driver import execute
 from trunkline.stores.sqlite.fresh_tasks import FreshTasks
 from trunkline.stores.sqlite.inbox import Inbox
 from trunkline.stores.sqlite.recent import NOT_KNOWN, Changes
+from trunkline.stores.tables import Table, TableRow
 
 
 class SqliteTransaction:
@@ -263,3 +265,17 @@ class SqliteTransaction:
         deleted = runs.delete_finished_runs(self._db, before, limit)
         self.changes.deletions = deleted > 0
         return deleted
+
+    async def mark_moved(self) -> None:
+        # The lock on the file keeps everybody else out.
+        transfer.mark_moved(self._db, self.now)
+
+    async def dump(self, table: Table) -> AsyncIterator[list[TableRow]]:
+        self.settle()
+        for batch in transfer.dump(self._db, table):
+            yield batch
+
+    async def load(self, table: Table, rows: Sequence[TableRow]) -> None:
+        self.changes.deletions = self.changes.workflows = True
+        self.changes.no_poll_before = NOT_KNOWN
+        transfer.load(self._db, table, rows)

@@ -1,0 +1,146 @@
+"""
+The tables that go along when everything moves from one store to another, column by column.
+
+Not among them: the agents' secrets and the API's keys, which are given again on the other side, and leases, which end
+with the processes that held them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+Value: TypeAlias = str | bytes | int | None
+# The values in the order of the table's columns.
+TableRow: TypeAlias = Sequence[Value]
+
+# A batch is as long as this, or one row longer.
+MOST_BATCH_BYTES = 2_000_000
+MOST_BATCH_ROWS = 500
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    columns: tuple[str, ...]
+    # In the order of these, rows come out as they went in.
+    order: tuple[str, ...] = ("id",)
+    # Where a database has types of its own for ids and for JSON.
+    uuids: frozenset[str] = frozenset()
+    json: frozenset[str] = frozenset()
+    # The database numbers the rows of this one by itself.
+    is_numbered: bool = False
+
+    def place(self, column: str) -> int:
+        return self.columns.index(column)
+
+
+AGENTS = Table(
+    name="agents",
+    columns=(
+        "id", "name", "url", "description", "protocol", "protocol_config", "auth_type", "timeout_ms", "retry",
+        "max_concurrency", "pool", "dialect", "version", "created_at", "updated_at",
+    ),
+    uuids=frozenset({"id"}),
+    json=frozenset({"protocol_config"}),
+)  # fmt: skip
+WORKFLOWS = Table(name="workflows", columns=("id", "name", "created_at"), uuids=frozenset({"id"}))
+WORKFLOW_VERSIONS = Table(
+    name="workflow_versions",
+    columns=("workflow_id", "version", "canonical", "source", "created_at"),
+    order=("workflow_id", "version"),
+    uuids=frozenset({"workflow_id"}),
+)
+RUNS = Table(
+    name="runs",
+    columns=(
+        "id", "workflow_id", "workflow_name", "workflow_version", "status", "version", "seq", "input", "output",
+        "error", "correlation_id", "idempotency_key", "request_digest", "retry_of", "paused", "contexts",
+        "cancel_requested_at", "created_at", "started_at", "finished_at",
+    ),
+    uuids=frozenset({"id", "workflow_id", "retry_of"}),
+)  # fmt: skip
+STEPS = Table(
+    name="steps",
+    columns=(
+        "run_id", "name", "status", "attempts", "answered_failures", "replies", "protocol", "context_id",
+        "remote_task_id", "reply", "input", "output", "error", "warnings", "waiting_for", "started_at", "finished_at",
+    ),
+    order=("run_id", "name"),
+    uuids=frozenset({"run_id"}),
+)  # fmt: skip
+EVENTS = Table(
+    name="events",
+    columns=("id", "run_id", "seq", "type", "at", "data"),
+    uuids=frozenset({"run_id"}),
+    is_numbered=True,
+)
+INBOX = Table(
+    name="inbox",
+    columns=("id", "run_id", "key", "payload", "applied"),
+    uuids=frozenset({"run_id"}),
+    is_numbered=True,
+)
+TIMERS = Table(
+    name="timers",
+    columns=("run_id", "key", "due", "payload"),
+    order=("run_id", "key"),
+    uuids=frozenset({"run_id"}),
+)
+DISPATCHES = Table(
+    name="dispatches",
+    columns=("task_id", "attempt", "run_id", "payload", "pause", "resend_at"),
+    order=("task_id", "attempt"),
+    uuids=frozenset({"run_id"}),
+)
+TASKS = Table(
+    name="tasks",
+    columns=(
+        "id", "task_id", "attempt", "run_id", "agent", "pool", "status", "owner", "epoch", "stopping", "at_most_once",
+        "deadline", "poll_at", "polls", "remote_task_id", "payload", "result",
+    ),
+    uuids=frozenset({"run_id"}),
+    is_numbered=True,
+)  # fmt: skip
+EXCHANGES = Table(
+    name="exchanges",
+    columns=("id", "run_id", "step", "attempt", "record"),
+    uuids=frozenset({"run_id"}),
+    is_numbered=True,
+)
+DEAD_LETTERS = Table(
+    name="dead_letters",
+    columns=(
+        "id", "origin", "topic", "partition", "offset", "key", "value", "headers", "reason", "at",
+    ),
+    uuids=frozenset({"id"}),
+)  # fmt: skip
+OUTBOX = Table(name="outbox", columns=("id", "messages"), is_numbered=True)
+
+# In the order in which they travel.
+TABLES = (
+    AGENTS, WORKFLOWS, WORKFLOW_VERSIONS, RUNS, STEPS, EVENTS, INBOX, TIMERS, DISPATCHES, TASKS, EXCHANGES,
+    DEAD_LETTERS, OUTBOX,
+)  # fmt: skip
+
+
+class Batches:
+    """Collects rows into batches that fit into memory, however long a row is."""
+
+    def __init__(self) -> None:
+        self._rows: list[TableRow] = []
+        self._bytes = 0
+
+    def add(self, row: TableRow) -> Iterator[list[TableRow]]:
+        """The batch that this row has filled, if it has."""
+        self._rows.append(row)
+        self._bytes += sum(len(value) for value in row if isinstance(value, (str, bytes)))
+        if len(self._rows) >= MOST_BATCH_ROWS or self._bytes >= MOST_BATCH_BYTES:
+            yield from self.rest()
+
+    def rest(self) -> Iterator[list[TableRow]]:
+        if self._rows:
+            yield self._rows
+        self._rows = []
+        self._bytes = 0
