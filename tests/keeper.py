@@ -22,6 +22,8 @@ from deploy.local.postgres import PostgresCluster, start_postgres
 
 USERS = "users"
 STATE = "state.json"
+# Instead of the state: why there is no service, so that the next worker need not try again.
+FAILURE = "failure.json"
 
 # Never killed, so it should not lose its place when the machine is busy.
 _LONG_SESSION = {"broker.session.timeout.ms": "60000"}

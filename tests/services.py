@@ -17,7 +17,7 @@ from collections.abc import Generator, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Protocol, cast
+from typing import IO, NoReturn, Protocol, cast
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -27,7 +27,7 @@ from deploy.local.folders import service_folder
 from deploy.local.kafka import SHORT_SESSION, KafkaProcess, start_kafka
 from deploy.local.postgres import PostgresCluster, PostgresServer, start_postgres
 from deploy.local.processes import wait_until
-from tests.keeper import STATE, USERS
+from tests.keeper import FAILURE, STATE, USERS
 
 from trunkline.messages import TopicNames
 from trunkline.stores.migrations import render_upgrade
@@ -41,6 +41,7 @@ _ADMIN_SECONDS = 60.0
 _FOLDER = pytest.StashKey[Path]()
 # Open as long as this process may use the services.
 _held: list[IO[str]] = []
+_keepers: list[subprocess.Popen[bytes]] = []
 
 
 @contextmanager
@@ -78,13 +79,20 @@ def postgres(request: pytest.FixtureRequest) -> PostgresServer:
     return PostgresServer(port=int(_shared("postgres", request.config)["port"]), password=None)
 
 
+@contextmanager
+def fresh_database(server: PostgresServer) -> Generator[str]:
+    """The address of a new database with the tables."""
+    name = f"test_{secrets.token_hex(8)}"
+    server.create_database(name, template=_TEMPLATE)
+    yield server.url(name)
+    server.drop_database(name)
+
+
 @pytest.fixture
 def postgres_url(postgres: PostgresServer) -> Generator[str]:
     """A database of this test alone, with the tables."""
-    name = f"test_{secrets.token_hex(8)}"
-    postgres.create_database(name, template=_TEMPLATE)
-    yield postgres.url(name)
-    postgres.drop_database(name)
+    with fresh_database(postgres) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
@@ -92,33 +100,45 @@ def kafka_admin(kafka_servers: str) -> AdminClient:
     return AdminClient({"bootstrap.servers": kafka_servers})
 
 
+@contextmanager
+def fresh_topic_prefix(admin: AdminClient) -> Generator[str]:
+    prefix = f"test-{secrets.token_hex(6)}."
+    yield prefix
+    made = [name for name in admin.list_topics(timeout=_ADMIN_SECONDS).topics if name.startswith(prefix)]
+    if made:
+        wait_for_futures(admin.delete_topics(made))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - the library's futures
+
+
+@contextmanager
+def fresh_topics(admin: AdminClient) -> Generator[TopicNames]:
+    """New topics with four partitions each; deleted afterwards."""
+    with fresh_topic_prefix(admin) as prefix:
+        names = TopicNames(
+            tasks=f"{prefix}tasks",
+            results=f"{prefix}results",
+            events=f"{prefix}events",
+            commands=f"{prefix}commands",
+        )
+        wanted = [NewTopic(name, 4) for name in (names.tasks, names.results, names.events, names.commands)]
+        wait_for_futures(admin.create_topics(wanted))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - the library's futures
+        yield names
+
+
 @pytest.fixture
 def topic_prefix(kafka_admin: AdminClient) -> Generator[str]:
     """What the names of this test's topics begin with; all of them are deleted afterwards."""
-    prefix = f"test-{secrets.token_hex(6)}."
-    yield prefix
-    made = [
-        name for name in kafka_admin.list_topics(timeout=_ADMIN_SECONDS).topics if name.startswith(prefix)
-    ]
-    if made:
-        _wait_for(kafka_admin.delete_topics(made))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - the library's futures
+    with fresh_topic_prefix(kafka_admin) as prefix:
+        yield prefix
 
 
 @pytest.fixture
-def topics(kafka_admin: AdminClient, topic_prefix: str) -> TopicNames:
+def topics(kafka_admin: AdminClient) -> Generator[TopicNames]:
     """Topics of this test alone, with four partitions each."""
-    names = TopicNames(
-        tasks=f"{topic_prefix}tasks",
-        results=f"{topic_prefix}results",
-        events=f"{topic_prefix}events",
-        commands=f"{topic_prefix}commands",
-    )
-    wanted = [NewTopic(name, 4) for name in (names.tasks, names.results, names.events, names.commands)]
-    _wait_for(kafka_admin.create_topics(wanted))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - the library's futures
-    return names
+    with fresh_topics(kafka_admin) as names:
+        yield names
 
 
-def _wait_for(futures: Mapping[str, Future[object]]) -> None:
+def wait_for_futures(futures: Mapping[str, Future[object]]) -> None:
     for future in futures.values():
         future.result(_ADMIN_SECONDS)
 
@@ -150,6 +170,8 @@ def _leave(folder: Path) -> None:
     while _held:
         _held.pop().close()
     assert wait_until(lambda: not list(folder.glob(f"*/{STATE}")), _STOP_SECONDS), "A service does not stop"
+    for keeper in _keepers:
+        keeper.wait(_STOP_SECONDS)
 
 
 @contextmanager
@@ -172,18 +194,13 @@ def _shared(kind: str, config: pytest.Config) -> dict[str, str | int]:
         _held.append(users)
         # Waits for a keeper that is just stopping the service.
         fcntl.flock(users, fcntl.LOCK_SH)
-        state = folder / STATE
-        if not state.exists():
-            address = _start_keeper(kind, folder)
-            if kind == "postgres" and "port" in address:
-                _create_template(PostgresServer(port=int(address["port"]), password=None))
-            state.write_text(json.dumps(address))
-        address = cast("dict[str, str | int]", json.loads(state.read_text()))
-        if "missing" in address:
-            raise ServiceMissing(address["missing"])
-        if "failed" in address:
-            raise ServiceFailed(address["failed"])
-        return address
+        state, failure = folder / STATE, folder / FAILURE
+        if not state.exists() and not failure.exists():
+            told = _start_keeper(kind, folder)
+            (state if told.keys() & {"servers", "port"} else failure).write_text(json.dumps(told))
+        if failure.exists():
+            _raise_failure(json.loads(failure.read_text()))
+        return json.loads(state.read_text())
 
 
 def _start_keeper(kind: str, folder: Path) -> dict[str, str | int]:
@@ -196,12 +213,22 @@ def _start_keeper(kind: str, folder: Path) -> dict[str, str | int]:
             stderr=log,
             start_new_session=True,
         )
+    _keepers.append(keeper)
     assert keeper.stdout is not None
-    with keeper.stdout as told:
-        line = told.readline()
+    with keeper.stdout as stdout:
+        line = stdout.readline()
     if not line:
         return {"failed": f"The keeper of {kind} ended:\n{(folder / 'keeper.log').read_text()}"}
-    return json.loads(line)
+    told = cast("dict[str, str | int]", json.loads(line))
+    if "port" in told:
+        _create_template(PostgresServer(port=int(told["port"]), password=None))
+    return told
+
+
+def _raise_failure(told: dict[str, str]) -> NoReturn:
+    if "missing" in told:
+        raise ServiceMissing(told["missing"])
+    raise ServiceFailed(told["failed"])
 
 
 def _create_template(server: PostgresServer) -> None:
