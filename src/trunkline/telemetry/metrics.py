@@ -92,6 +92,22 @@ class Metrics:
         self.turn_seconds = Histogram(
             "trunkline_commit_duration_seconds", "One turn of the commit loop, commit included", registry=r
         )
+        self.records_consumed = Labelled(
+            Counter(
+                "trunkline_records_consumed_total",
+                "Records taken in from the broker",
+                ["topic"],
+                registry=r,
+            )
+        )
+        self.dead_letters = Labelled(
+            Counter(
+                "trunkline_dead_letters_total",
+                "Records that could not be read or stored, by what is wrong with them",
+                ["reason"],
+                registry=r,
+            )
+        )
         self._runs = Gauge("trunkline_runs", "Runs in the store by status", ["status"], registry=r)
         self._queue_depth = Gauge("trunkline_queue_depth", "What waits, by queue", ["queue"], registry=r)
         self._without_wake_reason = Gauge(

@@ -1,0 +1,35 @@
+"""
+Kafka, on confluent-kafka's synchronous clients, each in a thread of its own.
+
+    connection   where it is and how to log in
+    broker       publishing: into the outbox, in the publisher's transaction
+    producer     from the outbox to the topics
+    source       from the topics, with offsets that move only when a record is settled
+    topics       making and checking the topics
+"""
+
+from importlib.util import find_spec
+
+from trunkline.errors import ConfigurationError
+
+if find_spec("confluent_kafka") is None:
+    raise ConfigurationError(
+        "Kafka needs a library that is not installed: confluent-kafka.",
+        fix='pip install "trunkline[kafka]"',
+    )
+
+from trunkline.brokers.kafka.broker import KafkaBroker
+from trunkline.brokers.kafka.connection import KafkaConnection
+from trunkline.brokers.kafka.polling import Capacity
+from trunkline.brokers.kafka.producer import KafkaProducer, open_producer
+from trunkline.brokers.kafka.source import KafkaSource, open_source
+
+__all__ = [
+    "Capacity",
+    "KafkaBroker",
+    "KafkaConnection",
+    "KafkaProducer",
+    "KafkaSource",
+    "open_producer",
+    "open_source",
+]

@@ -1,0 +1,104 @@
+"""
+Whether a consumer gets at its topics, and if not, why.
+
+The library says when something breaks, not when it works again: as long as something is wrong we ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import monotonic
+from typing import TYPE_CHECKING
+
+import structlog
+from confluent_kafka import Consumer, KafkaError, KafkaException
+
+from trunkline.brokers.kafka.words import (
+    error_of,
+    in_words,
+    is_away,
+    missing_topic,
+    more_telling,
+    names_no_topic,
+)
+from trunkline.telemetry import names
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin._metadata import ClusterMetadata
+
+log = structlog.stdlib.get_logger()
+
+_ASK_EVERY_SECONDS = 1.0
+_ANSWER_SECONDS = 2.0
+
+_NO_TOPIC = "no_topic"
+# Of one broker among several, until all of them are down; or of a poll that came late: the library goes on by itself.
+_PASSING = frozenset({"_TRANSPORT", "_MAX_POLL_EXCEEDED", "_PARTITION_EOF"})
+# The topics can be seen, and the group refuses us all the same.
+_OF_THE_GROUP = frozenset({"GROUP_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED"})
+
+
+def no_answer_yet(servers: str) -> str:
+    return f"Kafka at {servers} has not answered yet"
+
+
+class Contact:
+    """Used by the polling thread alone; `tell` gets the trouble whenever it changes."""
+
+    def __init__(self, servers: str, topics: Sequence[str], tell: Callable[[str | None], None]) -> None:
+        self._servers = servers
+        self._topics = topics
+        self._tell = tell
+        self._outage: KafkaError | None = None
+        # Until the first answer nothing is known to work.
+        self._trouble: str | None = no_answer_yet(servers)
+        self._kind = ""
+        self._refused = False
+        self._ask_at = 0.0
+
+    def hear(self, error: KafkaError, topic: str | None = None) -> None:
+        if is_away(error):
+            self._outage = more_telling(self._outage, error)
+        if error.name() in _PASSING:
+            return
+        self._refused = error.name() in _OF_THE_GROUP
+        cause = self._outage if self._outage is not None and is_away(error) else error
+        kind = _NO_TOPIC if names_no_topic(error) else error.name()
+        self._set(kind, in_words(cause, self._servers, topic).text)
+
+    def works(self) -> None:
+        self._outage = None
+        self._refused = False
+        if self._trouble is not None:
+            if self._kind:
+                log.info(names.BROKER_BACK)
+            self._trouble, self._kind = None, ""
+            self._tell(None)
+
+    def look(self, consumer: Consumer) -> None:
+        """Asks whether it works again, if there is reason to, at most every second."""
+        if self._trouble is None or self._refused or monotonic() < self._ask_at:
+            return
+        self._ask_at = monotonic() + _ASK_EVERY_SECONDS
+        try:
+            metadata: ClusterMetadata = consumer.list_topics(timeout=_ANSWER_SECONDS)
+        except KafkaException as exc:
+            self.hear(error_of(exc))
+            return
+        self._judge(metadata)
+
+    def _judge(self, metadata: ClusterMetadata) -> None:
+        for topic in self._topics:
+            found = metadata.topics.get(topic)
+            if found is None or (found.error is not None and names_no_topic(found.error)):
+                self._set(_NO_TOPIC, missing_topic(topic).text)
+                return
+        self.works()
+
+    def _set(self, kind: str, trouble: str) -> None:
+        if kind != self._kind:
+            log.error(names.BROKER_UNAVAILABLE, error=trouble)
+        self._kind = kind
+        if trouble != self._trouble:
+            self._trouble = trouble
+            self._tell(trouble)

@@ -1,0 +1,143 @@
+"""
+From the outbox to the topics: an idempotent producer that waits for every replica in sync.
+
+One thread does all the waiting. What has not been acknowledged in time is taken out of the producer again, and the
+producer is replaced: nothing trickles out later that the outbox still has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from trunkline.brokers.base import Undelivered
+from trunkline.brokers.kafka.connection import KafkaConnection, library_log
+from trunkline.brokers.kafka.words import error_of, in_words, is_away, more_telling
+from trunkline.errors import Unavailable
+from trunkline.messages import Outgoing
+
+# The port allows 5 s; the rest is for taking back what was not delivered.
+_MESSAGE_TIMEOUT_MS = 4_000
+_FLUSH_SECONDS = 4.5
+# A topic that is not there is reported after this long: everything in the same batch waits for it.
+_MISSING_TOPIC_MS = 500
+_CLOSE_SECONDS = 1.0
+
+
+class KafkaProducer:
+    """A `Producer`; made by `open_producer`."""
+
+    def __init__(self, connection: KafkaConnection, thread: ThreadPoolExecutor) -> None:
+        self._connection = connection
+        self._thread = thread
+        self._client: Producer | None = None
+        # The last that was heard of the connection as a whole, unless a message has gone through since.
+        self._heard: KafkaError | None = None
+
+    async def send(self, messages: Sequence[Outgoing]) -> list[Undelivered]:
+        if not messages:
+            return []
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._send, messages)
+
+    def close(self) -> None:
+        """In the producer's thread."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.purge()
+            client.flush(_CLOSE_SECONDS)
+
+    def _send(self, messages: Sequence[Outgoing]) -> list[Undelivered]:
+        batch = _Batch(len(messages))
+        client = self._ready()
+        for number, message in enumerate(messages):
+            self._produce(client, message, number, batch)
+        client.flush(_FLUSH_SECONDS)
+        if not batch.is_complete:
+            client.purge()
+            client.flush(_CLOSE_SECONDS)
+        return self._outcome(messages, batch)
+
+    def _ready(self) -> Producer:
+        if self._client is None:
+            options = self._connection.options(
+                enable_idempotence=True,
+                acks="all",
+                linger_ms=2,
+                message_timeout_ms=_MESSAGE_TIMEOUT_MS,
+                topic_metadata_propagation_max_ms=_MISSING_TOPIC_MS,
+                compression_type="lz4",
+            )
+            self._client = Producer({**options, "error_cb": self._hear, "logger": library_log()})
+        return self._client
+
+    def _produce(self, client: Producer, message: Outgoing, number: int, batch: _Batch) -> None:
+        try:
+            client.produce(
+                message.topic,
+                message.value,
+                message.record_key,
+                headers=list(message.headers),
+                on_delivery=partial(batch.report, number),
+            )
+        except BufferError:
+            batch.report(number, KafkaError(KafkaError.UNKNOWN, "too much waits already"))
+        except KafkaException as exc:
+            batch.report(number, error_of(exc))
+
+    def _hear(self, error: KafkaError) -> None:
+        self._heard = more_telling(self._heard, error)
+
+    def _outcome(self, messages: Sequence[Outgoing], batch: _Batch) -> list[Undelivered]:
+        failures = batch.failures()
+        if len(failures) < len(messages):
+            self._heard = None
+        if any(is_away(error) or error.fatal() for error in failures.values()):
+            # Numbers that the brokers expect may be missing now, and a fatal error never ends.
+            self._client = None
+        if len(failures) == len(messages) and all(is_away(error) for error in failures.values()):
+            words = in_words(self._heard or next(iter(failures.values())), self._connection.servers)
+            raise Unavailable(words.what, fix=words.fix)
+        return [
+            Undelivered(messages[number], self._reason(messages[number], error))
+            for number, error in failures.items()
+        ]
+
+    def _reason(self, message: Outgoing, error: KafkaError) -> str:
+        return in_words(error, self._connection.servers, message.topic).text
+
+
+class _Batch:
+    """The delivery reports of one batch."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._reports: dict[int, KafkaError | None] = {}
+
+    @property
+    def is_complete(self) -> bool:
+        return len(self._reports) == self._size
+
+    def report(self, number: int, error: KafkaError | None, _message: Message | None = None) -> None:
+        self._reports[number] = error
+
+    def failures(self) -> dict[int, KafkaError]:
+        """By number; what nobody has reported on counts as not delivered."""
+        silence = KafkaError(KafkaError.REQUEST_TIMED_OUT, "no answer came")
+        reports = ((number, self._reports.get(number, silence)) for number in range(self._size))
+        return {number: error for number, error in reports if error is not None}
+
+
+@asynccontextmanager
+async def open_producer(connection: KafkaConnection) -> AsyncGenerator[KafkaProducer]:
+    thread = ThreadPoolExecutor(1, "kafka-producer")
+    producer = KafkaProducer(connection, thread)
+    try:
+        yield producer
+    finally:
+        await asyncio.get_running_loop().run_in_executor(thread, producer.close)
+        thread.shutdown()

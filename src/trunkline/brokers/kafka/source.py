@@ -1,0 +1,100 @@
+"""
+From the topics into the process: records wait here until they are settled, and only then do offsets move.
+
+The event loop owns the records; a thread (`polling.py`) owns the consumer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+
+from trunkline.brokers.kafka.connection import KafkaConnection
+from trunkline.brokers.kafka.contact import no_answer_yet
+from trunkline.brokers.kafka.lanes import Lane, WaitingRecords
+from trunkline.brokers.kafka.polling import Arrivals, Capacity, Listener, Poller
+from trunkline.messages import Record
+
+# A consumer that cannot leave its group in this time is left to its session's end.
+_LEAVE_SECONDS = 5.0
+
+
+class KafkaSource:
+    """A `Source`; made by `open_source`."""
+
+    def __init__(
+        self, connection: KafkaConnection, *, group: str, topics: Sequence[str], capacity: Capacity
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._waiting = WaitingRecords()
+        self._ring: Callable[[], None] = _nobody
+        self.trouble: str | None = no_answer_yet(connection.servers)
+        listener = Listener(self._arrive_soon, self._lose_soon, self._tell_soon, self._gone)
+        self._poller = Poller(connection, group, topics, capacity, listener)
+
+    def waiting(self, limit: int) -> Sequence[Record]:
+        return self._waiting.first(limit)
+
+    def settle(self, records: Sequence[Record]) -> None:
+        moved = self._waiting.settle(records)
+        if moved:
+            self._poller.commit({lane: lane.committable for lane in moved})
+
+    def on_arrival(self, ring: Callable[[], None]) -> None:
+        self._ring = ring
+
+    def start(self) -> None:
+        self._poller.start()
+
+    async def stop(self) -> None:
+        """Leaves the group, so that others take over at once."""
+        self._poller.stop()
+        await asyncio.to_thread(self._poller.join, _LEAVE_SECONDS)
+
+    # --- called by the thread
+
+    def _arrive_soon(self, arrivals: Arrivals) -> None:
+        self._soon(partial(self._arrive, arrivals))
+
+    def _lose_soon(self, lane: Lane) -> None:
+        self._soon(partial(self._waiting.drop, lane))
+
+    def _tell_soon(self, trouble: str | None) -> None:
+        self._soon(partial(self._tell, trouble))
+
+    def _gone(self) -> tuple[int, int]:
+        return self._waiting.gone, self._waiting.gone_bytes
+
+    def _soon(self, do: Callable[[], None]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(do)
+        except RuntimeError:
+            # The loop has ended while the consumer could not leave its group.
+            self._poller.stop()
+
+    # --- in the loop
+
+    def _arrive(self, arrivals: Arrivals) -> None:
+        self._waiting.arrive(arrivals)
+        self._ring()
+
+    def _tell(self, trouble: str | None) -> None:
+        self.trouble = trouble
+
+
+def _nobody() -> None:
+    """Before anybody wants to hear of arrivals."""
+
+
+@asynccontextmanager
+async def open_source(
+    connection: KafkaConnection, *, group: str, topics: Sequence[str], capacity: Capacity | None = None
+) -> AsyncGenerator[KafkaSource]:
+    source = KafkaSource(connection, group=group, topics=topics, capacity=capacity or Capacity())
+    source.start()
+    try:
+        yield source
+    finally:
+        await source.stop()

@@ -1,0 +1,105 @@
+"""Kafka's errors in our words: what is wrong, and what to do about it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException
+
+# By name: the library keeps the numbers of its own codes to itself.
+_NO_TOPIC = frozenset({"_UNKNOWN_TOPIC", "UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_PARTITION"})
+_NOT_LOGGED_IN = frozenset(
+    {"_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE"}
+)
+_NOT_ALLOWED = frozenset(
+    {"TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"}
+)
+_TOO_LARGE = frozenset({"MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"})
+# Nothing is wrong with what was asked: nobody answered it.
+_AWAY = frozenset(
+    {
+        "_ALL_BROKERS_DOWN",
+        "_TRANSPORT",
+        "_RESOLVE",
+        "_SSL",
+        "_TIMED_OUT",
+        "_MSG_TIMED_OUT",
+        "_PURGE_QUEUE",
+        "_PURGE_INFLIGHT",
+        "_FATAL",
+        "_WAIT_COORD",
+        "REQUEST_TIMED_OUT",
+        "NETWORK_EXCEPTION",
+        "BROKER_NOT_AVAILABLE",
+        "COORDINATOR_NOT_AVAILABLE",
+    }
+)
+
+
+def error_of(exc: KafkaException) -> KafkaError:
+    found: object = exc.args[0] if exc.args else None
+    return found if isinstance(found, KafkaError) else KafkaError(KafkaError.UNKNOWN, str(exc))
+
+
+def names_no_topic(error: KafkaError) -> bool:
+    return error.name() in _NO_TOPIC
+
+
+def is_away(error: KafkaError) -> bool:
+    """The brokers cannot be reached, or do not let us in: it is the same for every message."""
+    return error.name() in _AWAY or error.name() in _NOT_LOGGED_IN
+
+
+def more_telling(known: KafkaError | None, heard: KafkaError) -> KafkaError:
+    """Of two errors about the same outage, the one that says more about its cause; the newer of two alike."""
+    return heard if known is None or _weight(heard) >= _weight(known) else known
+
+
+def _weight(error: KafkaError) -> int:
+    if error.name() in _NOT_LOGGED_IN or error.name() in {"_SSL", "_RESOLVE"}:
+        return 2
+    return 1 if error.name() == "_TRANSPORT" else 0
+
+
+class Words(NamedTuple):
+    what: str
+    fix: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.what} {self.fix}"
+
+
+def missing_topic(topic: str) -> Words:
+    return Words(f"Kafka has no topic {topic}.", "Make it with: trunkline topics create")
+
+
+def in_words(error: KafkaError, servers: str, topic: str | None = None) -> Words:
+    name = error.name()
+    said = error.str().rstrip(".")
+    if name in _NO_TOPIC:
+        return missing_topic(topic or "of that name")
+    if name in _NOT_LOGGED_IN:
+        return Words(
+            f"Kafka at {servers} does not let us in: {said}.",
+            "Check TRUNKLINE_KAFKA_SASL_USERNAME and TRUNKLINE_KAFKA_SASL_PASSWORD.",
+        )
+    if name == "_SSL":
+        return Words(
+            f"Kafka at {servers} and Trunkline do not agree on TLS: {said}.",
+            "Check TRUNKLINE_KAFKA_SECURITY_PROTOCOL and TRUNKLINE_KAFKA_CA_FILE.",
+        )
+    if name in _NOT_ALLOWED:
+        return Words(
+            f"Kafka does not allow this: {said}{f' (topic {topic})' if topic else ''}.",
+            "Grant Trunkline's user the right to describe, read and write the topics, and to read with the group.",
+        )
+    if name in _TOO_LARGE:
+        return Words(
+            f"Kafka refuses a message of this size on {topic}.", "Raise max.message.bytes of the topic."
+        )
+    if name in _AWAY:
+        return Words(
+            f"Kafka at {servers} cannot be reached: {said}.", "Start it, or correct TRUNKLINE_BROKER."
+        )
+    return Words(f"Kafka says {name}: {said}.", "See the log of the Kafka broker.")

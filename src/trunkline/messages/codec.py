@@ -1,0 +1,189 @@
+"""
+Messages between executor and bridge as records: JSON values, with headers that say what they are.
+
+    trunkline-type       agent-task | cancel-task | agent-result
+    trunkline-version    1
+    trunkline-reference  1: the value only names the message, which is too long to travel; the store has it
+
+A record that is anything else is `Unreadable`, and the reason says what to do about it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from trunkline.jsontypes import encode
+from trunkline.messages.dispatch import TaskKey
+from trunkline.messages.model import AgentResult, AgentTask, CancelTask
+from trunkline.messages.outgoing import Outgoing, Record
+
+VERSION = 1
+# Half of what Kafka takes in one record unless it is told otherwise.
+LONGEST_VALUE = 512 * 1024
+
+TYPE_HEADER = "trunkline-type"
+VERSION_HEADER = "trunkline-version"
+REFERENCE_HEADER = "trunkline-reference"
+
+MessageType: TypeAlias = Literal["agent-task", "cancel-task", "agent-result"]
+# For a metric: what is wrong with a record, in one word.
+Flaw: TypeAlias = Literal["empty", "type", "version", "malformed"]
+
+Headers: TypeAlias = tuple[tuple[str, bytes], ...]
+
+
+class Reference(msgspec.Struct, frozen=True, kw_only=True):
+    """Names a message that the store has."""
+
+    task_id: str
+    attempt: int
+    run_id: str
+
+    @property
+    def key(self) -> TaskKey:
+        return TaskKey(self.task_id, self.attempt)
+
+
+class TaskReference(Reference, frozen=True, kw_only=True):
+    """An `AgentTask` that is among the dispatches."""
+
+
+class ResultReference(Reference, frozen=True, kw_only=True):
+    """An `AgentResult` that is kept with its task."""
+
+
+class Unreadable(Exception):
+    """A record that is no message of ours, or of a version that is not ours."""
+
+    def __init__(self, flaw: Flaw, reason: str) -> None:
+        super().__init__(reason)
+        self.flaw: Flaw = flaw
+        self.reason = reason
+
+
+def _headers(message_type: MessageType) -> Headers:
+    return ((TYPE_HEADER, message_type.encode()), (VERSION_HEADER, str(VERSION).encode()))
+
+
+_TASK = _headers("agent-task")
+_CANCEL = _headers("cancel-task")
+_RESULT = _headers("agent-result")
+_BY_REFERENCE = (REFERENCE_HEADER, b"1")
+
+_tasks: msgspec.json.Decoder[AgentTask] = msgspec.json.Decoder(AgentTask)
+_cancels: msgspec.json.Decoder[CancelTask] = msgspec.json.Decoder(CancelTask)
+_results: msgspec.json.Decoder[AgentResult] = msgspec.json.Decoder(AgentResult)
+_task_references: msgspec.json.Decoder[TaskReference] = msgspec.json.Decoder(TaskReference)
+_result_references: msgspec.json.Decoder[ResultReference] = msgspec.json.Decoder(ResultReference)
+
+AnyNamed = TypeVar("AnyNamed", AgentTask, CancelTask, AgentResult, TaskReference, ResultReference)
+
+
+def encode_task(message: AgentTask | CancelTask, topic: str, payload: bytes | None = None) -> Outgoing:
+    """`payload` is the encoded message where the caller has it already."""
+    value = encode(message) if payload is None else payload
+    if isinstance(message, CancelTask):
+        return Outgoing(topic, message.run_id, value, _CANCEL)
+    return _outgoing(topic, message, value, _TASK)
+
+
+def encode_result(result: AgentResult, topic: str) -> Outgoing:
+    return _outgoing(topic, result, encode(result), _RESULT)
+
+
+def _outgoing(topic: str, message: AgentTask | AgentResult, value: bytes, headers: Headers) -> Outgoing:
+    if len(value) <= LONGEST_VALUE:
+        return Outgoing(topic, message.run_id, value, headers)
+    reference = Reference(task_id=message.task_id, attempt=message.attempt, run_id=message.run_id)
+    return Outgoing(topic, message.run_id, encode(reference), (*headers, _BY_REFERENCE))
+
+
+def read_task(record: Record) -> AgentTask | CancelTask | TaskReference:
+    """Raises `Unreadable`."""
+    headers = dict(record.headers)
+    match _type_of(headers):
+        case "agent-task" if REFERENCE_HEADER in headers:
+            return _read(_task_references, record)
+        case "agent-task":
+            task = _read(_tasks, record)
+            _require(step=task.step, agent=task.agent)
+            return task
+        case "cancel-task":
+            return _read(_cancels, record)
+        case other:
+            raise _wrong_type(other, "agent-task or cancel-task")
+
+
+def read_result(record: Record) -> AgentResult | ResultReference:
+    """Raises `Unreadable`."""
+    headers = dict(record.headers)
+    match _type_of(headers):
+        case "agent-result" if REFERENCE_HEADER in headers:
+            return _read(_result_references, record)
+        case "agent-result":
+            result = _read(_results, record)
+            _require(step=result.step)
+            return result
+        case other:
+            raise _wrong_type(other, "agent-result")
+
+
+def decode_task(payload: bytes) -> AgentTask:
+    """A task as the store has it."""
+    return _tasks.decode(payload)
+
+
+def decode_result(payload: bytes) -> AgentResult:
+    """A result as the store has it."""
+    return _results.decode(payload)
+
+
+def _type_of(headers: dict[str, bytes]) -> str:
+    if TYPE_HEADER not in headers:
+        raise Unreadable(
+            "type",
+            f"It has no header {TYPE_HEADER}, so Trunkline did not send it. Let nobody else write to this topic;"
+            " discard it.",
+        )
+    version = headers.get(VERSION_HEADER, b"none").decode(errors="replace")
+    if version != str(VERSION):
+        raise Unreadable(
+            "version",
+            f"It is of version {version[:20]}, and this Trunkline reads version {VERSION}."
+            " Bring every process to the same version, then replay it.",
+        )
+    return headers[TYPE_HEADER].decode(errors="replace")
+
+
+def _wrong_type(found: str, expected: str) -> Unreadable:
+    return Unreadable(
+        "type",
+        f"It is of type {found[:50]!r}; {expected} belongs here."
+        " Compare the names of the topics in the settings of all processes, then discard it.",
+    )
+
+
+def _read(decoder: msgspec.json.Decoder[AnyNamed], record: Record) -> AnyNamed:
+    value = record.value
+    if value is None:
+        raise Unreadable("empty", "It has no value. Trunkline never deletes by key; discard it.")
+    try:
+        # What is kept as raw JSON, or skipped, is not looked at by the decoder.
+        value.decode()
+        message = decoder.decode(value)
+    except UnicodeDecodeError as exc:
+        raise Unreadable("malformed", f"Its value is not UTF-8 at byte {exc.start}. Discard it.") from exc
+    except (msgspec.MsgspecError, RecursionError) as exc:
+        raise Unreadable("malformed", f"Its value is no such message: {exc}. Discard it.") from exc
+    _require(task_id=message.task_id, run_id=message.run_id)
+    if message.attempt < 1:
+        raise Unreadable("malformed", "Its attempt is below 1. Discard it.")
+    return message
+
+
+def _require(**fields: str) -> None:
+    for name, value in fields.items():
+        if not value:
+            raise Unreadable("malformed", f"Its {name} is missing. Discard it.")

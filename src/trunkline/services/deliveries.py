@@ -1,0 +1,196 @@
+"""
+Takes records from a broker into the store: a part of the commit loop.
+
+A whole batch goes into the turn's transaction, and its offsets move when that is committed. A record that cannot be
+read, or that the store refuses, goes to the dead letters, raw and with its reason, and the others go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
+
+import structlog
+
+from trunkline.brokers.base import Source, TakeResults, TakeTasks, TaskMessage
+from trunkline.clock import Instant
+from trunkline.errors import Unavailable
+from trunkline.ids import new_id
+from trunkline.messages import AgentResult, Record, TaskKey
+from trunkline.messages.codec import (
+    Reference,
+    Unreadable,
+    decode_result,
+    decode_task,
+    read_result,
+    read_task,
+)
+from trunkline.stores.base import DeadLetter, Transaction
+from trunkline.telemetry import names
+from trunkline.telemetry.metrics import Metrics
+
+log = structlog.stdlib.get_logger()
+
+# Bounds the time for which one transaction holds its locks.
+_MOST_A_TURN = 500
+_LONGEST_REASON = 500
+_NOW = Instant(0)
+
+AnyMessage = TypeVar("AnyMessage")
+
+Take: TypeAlias = Callable[[Transaction, Sequence[AnyMessage]], Awaitable[None]]
+Lookup: TypeAlias = Callable[[Transaction, Collection[TaskKey]], Awaitable[Mapping[TaskKey, bytes]]]
+
+
+class Reading(NamedTuple, Generic[AnyMessage]):
+    """How the records of one topic become messages."""
+
+    read: Callable[[Record], AnyMessage | Reference]
+    # What a record that only names a message refers to.
+    look_up: Lookup
+    decode: Callable[[bytes], AnyMessage]
+
+
+class _Delivery(NamedTuple, Generic[AnyMessage]):
+    record: Record
+    message: AnyMessage
+
+
+class _Dead(NamedTuple):
+    record: Record
+    flaw: str
+    reason: str
+
+
+class Deliveries(Generic[AnyMessage]):
+    """
+    A part of the commit loop, before those that use what it brings.
+
+    `take` must leave nothing behind outside the transaction when it fails: it is called again with fewer messages.
+    """
+
+    def __init__(
+        self, source: Source, reading: Reading[AnyMessage], take: Take[AnyMessage], metrics: Metrics
+    ) -> None:
+        self._source = source
+        self._reading = reading
+        self._take = take
+        self._metrics = metrics
+        self._carried: Sequence[Record] = ()
+        self._dead: list[_Dead] = []
+        # A savepoint costs two round trips: it is set in the turn after one that failed.
+        self._careful = False
+
+    async def work(self, tx: Transaction) -> None:
+        self._carried = self._source.waiting(_MOST_A_TURN)
+        self._dead = []
+        if not self._carried:
+            return
+        deliveries = await self._read(tx, self._carried)
+        if deliveries and self._careful:
+            await self._take_carefully(tx, deliveries)
+        elif deliveries:
+            await self._take(tx, [delivery.message for delivery in deliveries])
+        if self._dead:
+            await tx.put_dead_letters([_letter(dead, tx.now) for dead in self._dead])
+
+    def committed(self) -> None:
+        for dead in self._dead:
+            self._metrics.dead_letters.labels(dead.flaw).inc()
+            log.error(
+                names.DEAD_LETTER,
+                topic=dead.record.topic,
+                partition=dead.record.partition,
+                offset=dead.record.offset,
+                reason=dead.reason,
+            )
+        for record in self._carried:
+            self._metrics.records_consumed.labels(record.topic).inc()
+        self._source.settle(self._carried)
+        self._careful = False
+        self._forget()
+
+    def rolled_back(self) -> None:
+        self._careful = True
+        self._forget()
+
+    def next_wake(self) -> Instant | None:
+        return _NOW if self._source.waiting(1) else None
+
+    def _forget(self) -> None:
+        self._carried = ()
+        self._dead = []
+
+    async def _read(self, tx: Transaction, records: Sequence[Record]) -> list[_Delivery[AnyMessage]]:
+        found: list[tuple[Record, AnyMessage | Reference]] = []
+        for record in records:
+            try:
+                found.append((record, self._reading.read(record)))
+            except Unreadable as exc:
+                self._dead.append(_Dead(record, exc.flaw, exc.reason))
+        keys = {message.key for _, message in found if isinstance(message, Reference)}
+        payloads: Mapping[TaskKey, bytes] = await self._reading.look_up(tx, keys) if keys else {}
+        deliveries: list[_Delivery[AnyMessage]] = []
+        for record, message in found:
+            if not isinstance(message, Reference):
+                deliveries.append(_Delivery(record, message))
+            elif message.key in payloads:
+                deliveries.append(_Delivery(record, self._reading.decode(payloads[message.key])))
+            # Otherwise it is settled already: a second delivery.
+        return deliveries
+
+    async def _take_carefully(self, tx: Transaction, deliveries: Sequence[_Delivery[AnyMessage]]) -> None:
+        """Halves what is refused until the bad record is alone."""
+        try:
+            async with tx.savepoint():
+                await self._take(tx, [delivery.message for delivery in deliveries])
+        except Unavailable:
+            raise
+        except Exception as exc:  # noqa: BLE001 - whatever it is that the store cannot take, the others must go on
+            if len(deliveries) == 1:
+                self._dead.append(_Dead(deliveries[0].record, "refused", _refusal(exc)))
+                return
+            middle = len(deliveries) // 2
+            await self._take_carefully(tx, deliveries[:middle])
+            await self._take_carefully(tx, deliveries[middle:])
+
+
+def _refusal(exc: Exception) -> str:
+    # The first line only: what follows may quote the data.
+    words = (str(exc).splitlines() or [""])[0]
+    return f"The store refuses it: {type(exc).__name__}: {words}. Replay it when the reason is gone, or discard it."
+
+
+def _letter(dead: _Dead, at: Instant) -> DeadLetter:
+    record = dead.record
+    return DeadLetter(
+        id=new_id(),
+        topic=record.topic,
+        partition=record.partition,
+        offset=record.offset,
+        key=record.key,
+        value=record.value,
+        headers=record.headers,
+        reason=dead.reason[:_LONGEST_REASON],
+        at=at,
+    )
+
+
+async def _dispatched(tx: Transaction, keys: Collection[TaskKey]) -> Mapping[TaskKey, bytes]:
+    return await tx.dispatched(keys)
+
+
+async def _stored_results(tx: Transaction, keys: Collection[TaskKey]) -> Mapping[TaskKey, bytes]:
+    return await tx.stored_results(keys)
+
+
+_TASKS: Reading[TaskMessage] = Reading(read_task, _dispatched, decode_task)
+_RESULTS: Reading[AgentResult] = Reading(read_result, _stored_results, decode_result)
+
+
+def tasks_of(source: Source, take: TakeTasks[Transaction], metrics: Metrics) -> Deliveries[TaskMessage]:
+    return Deliveries(source, _TASKS, take, metrics)
+
+
+def results_of(source: Source, take: TakeResults[Transaction], metrics: Metrics) -> Deliveries[AgentResult]:
+    return Deliveries(source, _RESULTS, take, metrics)

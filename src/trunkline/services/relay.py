@@ -1,0 +1,176 @@
+"""
+Empties the outbox: takes what no other relay has taken, sends it, and forgets it only when it has arrived.
+
+Taking and forgetting are one transaction around the sending, so a relay that dies leaves everything as it was. What is
+sent twice is taken in once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+from time import monotonic
+from typing import NamedTuple
+
+import structlog
+
+from trunkline.brokers.base import Producer, Undelivered
+from trunkline.clock import Instant
+from trunkline.errors import Unavailable
+from trunkline.messages import Outgoing
+from trunkline.stores.base import Store, Transaction
+from trunkline.telemetry import names
+
+log = structlog.stdlib.get_logger()
+
+_MOST_AT_ONCE = 500
+# The doorbell may be lost, and other processes may have left something.
+_LONGEST_NAP = 1.0
+_FIRST_PAUSE = 0.5
+_LONGEST_PAUSE = 5.0
+# What waits for a topic that is on hold is taken and put back on the way to what can be sent; so often in a row.
+_MOST_TURNS_IN_VAIN = 20
+
+
+class Relay:
+    def __init__(self, store: Store, producer: Producer) -> None:
+        self._store = store
+        self._producer = producer
+        self._bell = asyncio.Event()
+        self._holds: dict[str, _Hold] = {}
+        self._pause = _FIRST_PAUSE
+        self._away: str | None = None
+
+    @property
+    def trouble(self) -> str | None:
+        """Why something cannot be sent at present, for /readyz."""
+        return self._away or next((hold.reason for hold in self._holds.values()), None)
+
+    def ring(self) -> None:
+        self._bell.set()
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Until `stopping` is set and what is left has been sent, if it can be."""
+        while not stopping.is_set():
+            self._bell.clear()
+            nap = _LONGEST_NAP if await self._empty() else self._next_pause()
+            await self._nap(nap, stopping)
+        await self._empty()
+
+    def _next_pause(self) -> float:
+        pause, self._pause = self._pause, min(self._pause * 2, _LONGEST_PAUSE)
+        return pause
+
+    async def _nap(self, seconds: float, stopping: asyncio.Event) -> None:
+        # While the broker is away nobody can shorten the pause but a stop.
+        bells = [stopping.wait()] if self._away else [stopping.wait(), self._bell.wait()]
+        waits = [asyncio.ensure_future(bell) for bell in bells]
+        _, pending = await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        for wait in pending:
+            wait.cancel()
+
+    async def _empty(self) -> bool:
+        """Sends all that can be sent; False when the broker or the store is away."""
+        in_vain = 0
+        while in_vain < _MOST_TURNS_IN_VAIN:
+            try:
+                async with self._store.transaction() as tx:
+                    taken = await tx.take_outbox(_MOST_AT_ONCE)
+                    kept = await self._send(tx, taken) if taken else 0
+            except Unavailable as exc:
+                self._say_away(exc)
+                return False
+            except Exception as exc:
+                # A worker's outermost loop: it is told, and tried again.
+                log.exception(names.TURN_FAILED)
+                self._away = str(exc)
+                return False
+            self._say_back()
+            if len(taken) < _MOST_AT_ONCE:
+                return True
+            in_vain = in_vain + 1 if kept == len(taken) else 0
+        return True
+
+    async def _send(self, tx: Transaction, taken: Sequence[Outgoing]) -> int:
+        """How many of them stay in the outbox."""
+        now = monotonic()
+        held = [message for message in taken if self._is_held(message.topic, now)]
+        ready = [message for message in taken if not self._is_held(message.topic, now)]
+        undelivered = await self._produce(ready) if ready else []
+        self._learn(ready, undelivered)
+        kept = [*held, *(message for message, _ in undelivered)]
+        if kept:
+            await tx.put_outbox(kept)
+        return len(kept)
+
+    async def _produce(self, messages: Sequence[Outgoing]) -> list[Undelivered]:
+        try:
+            return await self._producer.send(messages)
+        except Unavailable as exc:
+            raise _BrokerAway(exc.message, fix=exc.fix) from exc
+
+    def _is_held(self, topic: str, now: float) -> bool:
+        hold = self._holds.get(topic)
+        return hold is not None and now < hold.until
+
+    def _learn(self, sent: Sequence[Outgoing], undelivered: Sequence[Undelivered]) -> None:
+        """A topic that takes nothing is left alone for a while; one that takes some is none of these."""
+        given_up = Counter(message.topic for message, _ in undelivered)
+        reasons = {message.topic: reason for message, reason in undelivered}
+        for topic, number in Counter(message.topic for message in sent).items():
+            if given_up[topic] == number:
+                self._hold(topic, reasons[topic], number)
+            elif self._holds.pop(topic, None) is not None:
+                log.info(names.BROKER_BACK, topic=topic)
+
+    def _hold(self, topic: str, reason: str, number: int) -> None:
+        before = self._holds.get(topic)
+        if before is None or before.reason != reason:
+            log.error(names.MESSAGES_UNDELIVERED, topic=topic, messages=number, error=reason)
+        pause = _FIRST_PAUSE if before is None else min(before.pause * 2, _LONGEST_PAUSE)
+        self._holds[topic] = _Hold(reason, monotonic() + pause, pause)
+
+    def _say_away(self, exc: Unavailable) -> None:
+        if self._away is None:
+            event = names.BROKER_UNAVAILABLE if isinstance(exc, _BrokerAway) else names.STORE_UNAVAILABLE
+            log.error(event, error=exc.message, fix=exc.fix)
+        self._away = exc.message
+
+    def _say_back(self) -> None:
+        if self._away is not None:
+            log.info(names.BROKER_BACK)
+        self._away = None
+        self._pause = _FIRST_PAUSE
+
+
+class _BrokerAway(Unavailable):
+    """The broker cannot be reached, as opposed to the store."""
+
+
+class _Hold(NamedTuple):
+    """A topic that takes nothing at present."""
+
+    reason: str
+    until: float
+    pause: float
+
+
+class OutboxBell:
+    """The last part of a commit loop that publishes: rings the relay when a turn is committed, not before."""
+
+    def __init__(self, ring: Callable[[], None]) -> None:
+        self._ring = ring
+
+    async def work(self, tx: Transaction) -> None:
+        del tx
+
+    def committed(self) -> None:
+        # Also for a turn that has published nothing: those are rare, or once a second, as the relay's own look is.
+        self._ring()
+
+    def rolled_back(self) -> None:
+        pass
+
+    def next_wake(self) -> Instant | None:
+        return None
