@@ -55,17 +55,17 @@ class KafkaBroker:
                 outgoing.append(encode_task(message, self._names.tasks_of(pool)))
         if dispatches:
             await tx.put_dispatches(dispatches, RESEND_AFTER)
-        await self._put(tx, outgoing)
+        if outgoing:
+            await tx.put_outbox(outgoing)
 
     async def resend_tasks(self, tx: OutboxTransaction, tasks: Sequence[AgentTask]) -> None:
         """Sends tasks again that are among the dispatches already. An agent may have moved to another pool since."""
         pools = await self._pools(tasks)
-        await self._put(
-            tx,
+        await tx.put_outbox(
             [
                 encode_task(msgspec.structs.replace(task, pool=pool), self._names.tasks_of(pool))
                 for task, pool in zip(tasks, pools, strict=True)
-            ],
+            ]
         )
 
     async def publish_results(self, tx: OutboxTransaction, results: Sequence[AgentResult]) -> None:

@@ -92,7 +92,7 @@ class _Admin:
             ) from exc
 
     def create(self, topics: Sequence[str], plan: TopicPlan) -> dict[str, Made]:
-        found = {topic: self._partitions(each) for topic, each in self._describe(topics).items()}
+        found = {topic: self._partitions(topic, each) for topic, each in self._describe(topics).items()}
         made: dict[str, Made] = dict.fromkeys(topics, "unchanged")
         missing = [topic for topic, partitions in found.items() if partitions == 0]
         narrow = [topic for topic, partitions in found.items() if 0 < partitions < plan.partitions]
@@ -120,7 +120,7 @@ class _Admin:
         return findings
 
     def delete(self, topics: Sequence[str]) -> None:
-        there = [topic for topic, found in self._describe(topics).items() if self._partitions(found)]
+        there = [topic for topic, found in self._describe(topics).items() if self._partitions(topic, found)]
         if there:
             self._change(self._client.delete_topics(there, request_timeout=_CHANGE_SECONDS))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - the library's futures
 
@@ -137,13 +137,13 @@ class _Admin:
                 found[topic] = error_of(exc)
         return found
 
-    def _partitions(self, found: TopicDescription | KafkaError) -> int:
+    def _partitions(self, topic: str, found: TopicDescription | KafkaError) -> int:
         """0: there is no such topic."""
         if not isinstance(found, KafkaError):
             return len(found.partitions)
         if names_no_topic(found):
             return 0
-        raise self._refusal(found)
+        raise self._refusal(found, topic)
 
     def _change(self, futures: Mapping[str, Future[object]]) -> None:
         for topic, future in futures.items():
@@ -173,6 +173,8 @@ class _Admin:
             return ConfigurationError(
                 words.what, fix="Correct TRUNKLINE_TOPIC_REPLICATION or TRUNKLINE_TOPIC_PARTITIONS."
             )
+        if error.name() == "TOPIC_EXCEPTION":
+            return ConfigurationError(words.what, fix=words.fix)
         return NotAllowed(words.what, fix=words.fix)
 
     def _words(self, error: KafkaError, topic: str | None) -> Words:

@@ -98,6 +98,11 @@ def in_words(error: KafkaError, servers: str, topic: str | None = None) -> Words
         return Words(
             f"Kafka refuses a message of this size on {topic}.", "Raise max.message.bytes of the topic."
         )
+    if name == "TOPIC_EXCEPTION":
+        return Words(
+            f"{topic!r} can be no topic: {said}.",
+            "A topic's name has up to 249 letters, digits, dots, underscores and hyphens.",
+        )
     if name in _AWAY:
         return Words(
             f"Kafka at {servers} cannot be reached: {said}.", "Start it, or correct TRUNKLINE_BROKER."
