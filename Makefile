@@ -6,10 +6,10 @@ PIP := $(BIN)/pip --disable-pip-version-check
 # One test process for each core; the crash tests start processes of their own beside them.
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: help setup demo up test check unit chaos bench docs format lock clean
+.PHONY: help setup demo up up-distributed services test check unit chaos bench docs format lock clean
 
 help:  ## show the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
 
 setup: $(VENV)/.ready  ## make the virtual environment with the program in it
 
@@ -34,7 +34,15 @@ demo: setup  ## run a real workflow across four agents, and show it
 up: setup  ## run Trunkline in one process; prints its address
 	@$(BIN)/trunkline up
 
-test: check  ## everything: the checks, then all tests
+up-distributed: setup services  ## run every role as a process on a real Kafka and PostgreSQL, and the demo on them
+	@$(BIN)/python -m deploy.local.up
+
+# What tests and up-distributed need beside Python; up and demo do without.
+services:  ## get Kafka's jars; PostgreSQL, Java and Maven too, where apt-get can install them
+	@deploy/local/install.sh
+	@$(PYTHON) -m deploy.local.jars
+
+test: check services  ## everything: the checks, then all tests
 	$(BIN)/pytest -n $(JOBS) --dist worksteal
 
 check: $(VENV)/.ready-dev  ## lint, format, types and the import rules
@@ -46,10 +54,10 @@ check: $(VENV)/.ready-dev  ## lint, format, types and the import rules
 unit: $(VENV)/.ready-dev  ## the tests that do no I/O, in seconds
 	$(BIN)/pytest tests/unit tests/golden
 
-chaos: $(VENV)/.ready-dev  ## kill the real program a thousand times over ten thousand runs; takes long
+chaos: $(VENV)/.ready-dev services  ## kill the real program a thousand times over ten thousand runs; takes long
 	TRUNKLINE_CHAOS_RUNS=10000 TRUNKLINE_CHAOS_KILLS=1000 $(BIN)/pytest --timeout 0 tests/crash/test_kill_loop.py
 
-bench: $(VENV)/.ready-dev  ## measure against the hand-written floor, in one run
+bench: $(VENV)/.ready-dev services  ## measure against the hand-written floor, in one run
 	$(BIN)/python -m bench
 
 docs: $(VENV)/.ready-dev  ## write again what is generated: OpenAPI, the language's schema, the CLI's help
@@ -66,4 +74,4 @@ lock:  ## resolve the dependencies anew into the lock files
 	rm -rf $(VENV)-lock
 
 clean:  ## remove what make has made
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .services .pytest_cache .ruff_cache .hypothesis .import_linter_cache

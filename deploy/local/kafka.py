@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import random
 import signal
 import socket
 import struct
@@ -37,7 +38,6 @@ _QUICK = (
 
 _PROPERTIES = {
     "process.roles": "broker,controller",
-    "node.id": "1",
     "controller.listener.names": "CONTROLLER",
     "inter.broker.listener.name": "PLAINTEXT",
     "auto.create.topics.enable": "false",
@@ -71,9 +71,9 @@ SHORT_SESSION = {"broker.heartbeat.interval.ms": "500", "broker.session.timeout.
 class KafkaProcess:
     """A running broker; made by `start_kafka`."""
 
-    def __init__(self, folder: Path, *, ports: KafkaPorts, heap: str, quick: bool) -> None:
+    def __init__(self, folder: Path, *, place: KafkaPlace, heap: str, quick: bool) -> None:
         self._folder = folder
-        self._ports = ports
+        self._place = place
         self._command = [
             *_jvm(heap, quick=quick),
             f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.xml')}",
@@ -84,12 +84,12 @@ class KafkaProcess:
 
     @property
     def servers(self) -> str:
-        return f"127.0.0.1:{self._ports.plain}"
+        return f"127.0.0.1:{self._place.plain}"
 
     @property
     def secure_servers(self) -> str:
         """The listener that `secure_protocol` asked for."""
-        return f"127.0.0.1:{self._ports.secure}"
+        return f"127.0.0.1:{self._place.secure}"
 
     @property
     def pid(self) -> int:
@@ -129,12 +129,14 @@ class KafkaProcess:
 
     def _start(self) -> ServiceProcess:
         process = ServiceProcess(self._command, self._folder / "kafka.log", env={"KAFKA_HEAP_OPTS": ""})
-        process.wait_until(lambda: answers(self._ports.plain), START_SECONDS, "Kafka")
+        process.wait_until(lambda: answers(self._place), START_SECONDS, "Kafka")
         return process
 
 
-class KafkaPorts:
-    def __init__(self, plain: int | None, *, with_secure: bool) -> None:
+class KafkaPlace:
+    def __init__(self, plain: int | None, *, node: int | None, with_secure: bool) -> None:
+        # Drawn, so that a broker that has got our port first is not taken for ours.
+        self.node = node or random.randrange(1, 1_000_000_000)  # noqa: S311 - no secret
         self.plain = plain or free_port()
         self.controller = free_port()
         self.secure = free_port() if with_secure else None
@@ -158,11 +160,11 @@ def start_kafka(
     """
     folder.mkdir(parents=True, exist_ok=True)
     for attempt in range(1, _PORT_ATTEMPTS + 1):
-        ports = KafkaPorts(port, with_secure=secure_protocol is not None)
-        _write_properties(folder, ports, secure_protocol, properties or {})
+        place = KafkaPlace(port, node=_node_of(folder), with_secure=secure_protocol is not None)
+        _write_properties(folder, place, secure_protocol, properties or {})
         _format(folder)
         try:
-            return KafkaProcess(folder, ports=ports, heap=heap, quick=quick)
+            return KafkaProcess(folder, place=place, heap=heap, quick=quick)
         except ServiceFailed as failure:
             collided = any(words in str(failure) for words in _PORT_TAKEN)
             if not collided or port is not None or attempt == _PORT_ATTEMPTS:
@@ -170,18 +172,18 @@ def start_kafka(
     raise AssertionError  # the last attempt returns or raises
 
 
-def answers(port: int) -> bool:
-    """Whether a broker there says that it is part of its cluster, which it does when it takes requests."""
+def answers(place: KafkaPlace) -> bool:
+    """Whether our broker says there that it is part of its cluster, which it does when it takes requests."""
     # Metadata v1 for no topics: length, key 3, version 1, correlation id 7, no client id, an empty list.
     request = struct.pack(">ihhihi", 14, 3, 1, 7, -1, 0)
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=2) as connection:
+        with socket.create_connection(("127.0.0.1", place.plain), timeout=2) as connection:
             connection.sendall(request)
-            head = connection.recv(12, socket.MSG_WAITALL)
+            head = connection.recv(16, socket.MSG_WAITALL)
     except OSError:
         return False
-    # Length, correlation id, and how many brokers there are.
-    return len(head) == 12 and struct.unpack(">iii", head)[2] > 0
+    # Length, correlation id, how many brokers there are, and the first one's id.
+    return len(head) == 16 and struct.unpack(">iiii", head)[2:] == (1, place.node)
 
 
 def _jvm(heap: str, *, quick: bool) -> list[str]:
@@ -194,16 +196,17 @@ def _properties_file(folder: Path) -> Path:
 
 
 def _write_properties(
-    folder: Path, ports: KafkaPorts, secure_protocol: str | None, more: Mapping[str, str]
+    folder: Path, place: KafkaPlace, secure_protocol: str | None, more: Mapping[str, str]
 ) -> None:
-    listeners = [f"PLAINTEXT://127.0.0.1:{ports.plain}", f"CONTROLLER://127.0.0.1:{ports.controller}"]
+    listeners = [f"PLAINTEXT://127.0.0.1:{place.plain}", f"CONTROLLER://127.0.0.1:{place.controller}"]
     protocols = ["PLAINTEXT:PLAINTEXT", "CONTROLLER:PLAINTEXT"]
     if secure_protocol is not None:
-        listeners.append(f"SECURE://127.0.0.1:{ports.secure}")
+        listeners.append(f"SECURE://127.0.0.1:{place.secure}")
         protocols.append(f"SECURE:{secure_protocol}")
     settings = {
         **_PROPERTIES,
-        "controller.quorum.voters": f"1@127.0.0.1:{ports.controller}",
+        "node.id": str(place.node),
+        "controller.quorum.voters": f"{place.node}@127.0.0.1:{place.controller}",
         "listeners": ",".join(listeners),
         "listener.security.protocol.map": ",".join(protocols),
         "log.dirs": str(folder / "data"),
@@ -214,10 +217,18 @@ def _write_properties(
     file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
 
 
+def _node_of(folder: Path) -> int | None:
+    """Whose data is in the folder, if any."""
+    file = folder / "data" / "meta.properties"
+    lines = file.read_text().splitlines() if file.exists() else []
+    return next((int(line.removeprefix("node.id=")) for line in lines if line.startswith("node.id=")), None)
+
+
 def _format(folder: Path) -> None:
-    if (folder / "data" / "meta.properties").exists():
+    if _node_of(folder) is not None:
         return
-    cluster = base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")
+    # 16 bytes in base64; one that begins with a dash would be read as an option.
+    cluster = "T" + base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")[1:]
     options = ["format", "--config", str(_properties_file(folder)), "--cluster-id", cluster]
     try:
         formatting = subprocess.run(  # noqa: S603 - Kafka's own tool

@@ -70,10 +70,6 @@ class PostgresServer:
     def _address(self) -> list[str]:
         return ["--host=127.0.0.1", f"--port={self.port}", f"--username={_OWNER}"]
 
-    def _ready(self) -> bool:
-        asked = [str(self._programs / "pg_isready"), "--quiet", *self._address(), "--dbname=postgres"]
-        return subprocess.run(asked, timeout=_COMMAND_SECONDS, check=False).returncode == 0  # noqa: S603 - PostgreSQL's
-
 
 class PostgresCluster(PostgresServer):
     """A running cluster; made by `start_postgres`."""
@@ -134,6 +130,12 @@ class PostgresCluster(PostgresServer):
         if not wait_until(start, STOP_SECONDS):
             raise failures[-1]
         return started[0]
+
+    def _ready(self) -> bool:
+        # By the socket in our folder: another cluster may have got our port first.
+        address = [f"--host={self._folder}", f"--port={self.port}"]
+        asked = [str(self._programs / "pg_isready"), "--quiet", *address, "--dbname=postgres"]
+        return subprocess.run(asked, timeout=_COMMAND_SECONDS, check=False).returncode == 0  # noqa: S603 - PostgreSQL's
 
     def _try_to_start(self) -> ServiceProcess:
         process = ServiceProcess(

@@ -25,13 +25,32 @@ _KILL_SECONDS = 30.0
 # The name of the signal, then the service's group; one that does not heed the signal is killed.
 _GUARD = """
 read -r _
-kill -"$1" -- -"$2"
+kill -s "$1" -- "-$2"
 for _ in 1 2 3 4 5; do
-  kill -0 -- -"$2" || exit 0
+  kill -s 0 -- "-$2" || exit 0
   sleep 1
 done
-kill -KILL -- -"$2"
+kill -s KILL -- "-$2"
 """
+
+
+class Guard:
+    """Sends the group a signal when we are gone, unless it is dismissed before."""
+
+    def __init__(self, group: int, number: signal.Signals) -> None:
+        self._process = subprocess.Popen(  # noqa: S603 - our own words
+            ["/bin/sh", "-c", _GUARD, "guard", number.name.removeprefix("SIG"), str(group)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def dismiss(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
 
 
 class ServiceProcess:
@@ -42,16 +61,18 @@ class ServiceProcess:
         *,
         env: Mapping[str, str] | None = None,
         user: str | None = None,
+        stdout: Path | None = None,
         last_signal: signal.Signals = signal.SIGKILL,
     ) -> None:
+        """Both outputs go to `log`, or to `stdout` what is written there; `last_signal` is the one of the guard."""
         self.log = log
-        with log.open("ab") as output:
+        with log.open("ab") as output, (stdout or log).open("ab") as printed:
             self._begin = output.tell()
             self._process = subprocess.Popen(  # noqa: S603 - a service's own program
                 command,
                 stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
+                stdout=printed,
+                stderr=output,
                 cwd=log.parent,
                 env=None if env is None else {**os.environ, **env},
                 start_new_session=True,
@@ -59,13 +80,7 @@ class ServiceProcess:
                 group=_group_of(user),
                 extra_groups=None if user is None else [],
             )
-        self._guard = subprocess.Popen(  # noqa: S603 - our own words
-            ["/bin/sh", "-c", _GUARD, "guard", last_signal.name.removeprefix("SIG"), str(self.pid)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        self._guard = Guard(self.pid, last_signal)
 
     @property
     def pid(self) -> int:
@@ -88,7 +103,7 @@ class ServiceProcess:
         except subprocess.TimeoutExpired:
             os.killpg(self.pid, signal.SIGKILL)
             self._process.wait(_KILL_SECONDS)
-        self._dismiss_guard()
+        self._guard.dismiss()
 
     def wait_until(self, ready: Callable[[], bool], seconds: float, what: str) -> None:
         """Raises `ServiceFailed` when the process ends first, or the time is up; it is gone then."""
@@ -103,12 +118,6 @@ class ServiceProcess:
         with self.log.open("rb") as written:
             written.seek(self._begin)
             return "\n".join(written.read().decode(errors="replace").splitlines()[-_LOG_LINES:])
-
-    def _dismiss_guard(self) -> None:
-        self._guard.kill()
-        self._guard.wait()
-        if self._guard.stdin is not None:
-            self._guard.stdin.close()
 
 
 def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
