@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
@@ -13,6 +14,9 @@ else:
     # msgspec reads annotations at run time and cannot follow an alias that names itself.
     Json = Any
     JsonObject = dict[str, Any]
+
+# Deeper than any real input, shallower than what any reader behind us can recurse into.
+MAX_DEPTH = 200
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder()
@@ -26,3 +30,21 @@ def encode(value: object) -> bytes:
 def decode(text: bytes | str) -> Json:
     """The JSON value of a text; raises `msgspec.DecodeError` when it is not JSON."""
     return _decoder.decode(text)
+
+
+def is_too_deep(value: Json) -> bool:
+    """Whether it is nested more than `MAX_DEPTH` levels deep."""
+    level = _containers([value])
+    for _ in range(MAX_DEPTH):
+        level = [inner for outer in level for inner in _containers(_values(outer))]
+        if not level:
+            return False
+    return True
+
+
+def _containers(values: Iterable[Json]) -> list[JsonObject | list[Json]]:
+    return [value for value in values if isinstance(value, dict | list)]
+
+
+def _values(container: JsonObject | list[Json]) -> Iterable[Json]:
+    return container.values() if isinstance(container, dict) else container

@@ -7,7 +7,6 @@ otherwise).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TypeVar
 
 import msgspec
@@ -16,10 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from trunkline.api.correlation import find_header
 from trunkline.api.problems import BodyTooLarge, BrokenBody, finding_of
 from trunkline.errors import Invalid
-from trunkline.jsontypes import Json, JsonObject, decode
-
-# Deeper than any real input, shallower than what any reader behind us can recurse into.
-MAX_DEPTH = 200
+from trunkline.jsontypes import MAX_DEPTH, Json, JsonObject, decode, is_too_deep
 
 T = TypeVar("T")
 
@@ -62,8 +58,8 @@ def decode_json(body: bytes) -> Json:
     except (msgspec.DecodeError, ValueError) as error:
         # ValueError: an integer with more digits than Python converts.
         raise BrokenBody(f"The body is not valid JSON: {error}.") from error
-    if body.count(b"[") + body.count(b"{") > MAX_DEPTH:
-        _check_depth(value)
+    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and is_too_deep(value):
+        raise _too_deep()
     return value
 
 
@@ -90,20 +86,3 @@ def _too_deep() -> BrokenBody:
         f"The body is nested more than {MAX_DEPTH} levels deep.",
         fix="Flatten it, or send the inner part as a string.",
     )
-
-
-def _check_depth(value: Json) -> None:
-    level = _containers([value])
-    for _ in range(MAX_DEPTH):
-        level = [inner for outer in level for inner in _containers(_values(outer))]
-        if not level:
-            return
-    raise _too_deep()
-
-
-def _containers(values: Iterable[Json]) -> list[JsonObject | list[Json]]:
-    return [value for value in values if isinstance(value, dict | list)]
-
-
-def _values(container: JsonObject | list[Json]) -> Iterable[Json]:
-    return container.values() if isinstance(container, dict) else container

@@ -6,12 +6,16 @@ from __future__ import annotations
 
 import structlog
 
+from trunkline.clock import Instant
 from trunkline.errors import Conflict, NotFound
-from trunkline.messages import Outgoing
+from trunkline.ids import new_id
+from trunkline.messages import Outgoing, Record
 from trunkline.stores.base import DeadLetter, Store
 from trunkline.telemetry import names
 
 log = structlog.stdlib.get_logger()
+
+_LONGEST_REASON = 500
 
 
 class DeadLetters:
@@ -52,6 +56,21 @@ class DeadLetters:
             offset=letter.offset,
             reason=letter.reason,
         )
+
+
+def letter_of(record: Record, reason: str, at: Instant) -> DeadLetter:
+    """A record that has become a dead letter."""
+    return DeadLetter(
+        id=new_id(),
+        topic=record.topic,
+        partition=record.partition,
+        offset=record.offset,
+        key=record.key,
+        value=record.value,
+        headers=record.headers,
+        reason=reason[:_LONGEST_REASON],
+        at=at,
+    )
 
 
 def record_of(letter: DeadLetter) -> Outgoing:

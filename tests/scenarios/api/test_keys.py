@@ -29,7 +29,7 @@ ELSEWHERE = ("GET /nothing", "POST /nothing", "HEAD /livez", "OPTIONS /api/v1/ru
 
 @asynccontextmanager
 async def keys_of(data: Path) -> AsyncGenerator[Keys]:
-    async with open_store(load_settings({"data": data}), beside=True) as store:
+    async with open_store(load_settings({"data": data}), beside=True, upgrade=True) as store:
         yield Keys(store)
 
 

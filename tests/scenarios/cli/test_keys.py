@@ -14,6 +14,8 @@ import pytest
 
 from trunkline.cli.demo.processes import running
 
+pytestmark = pytest.mark.embedded_only
+
 
 class Result(NamedTuple):
     code: int
