@@ -10,7 +10,7 @@ A new backend is one folder beside `sqlite/`, one line in `wiring.py`, and passe
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from typing import Literal, Protocol, TypeAlias
@@ -461,7 +461,7 @@ class Transaction(Protocol):
         """
         ...
 
-    def dump(self, table: Table) -> AsyncIterator[list[TableRow]]:
+    def dump(self, table: Table) -> AsyncGenerator[list[TableRow]]:
         """All rows, in an order in which they can be loaded elsewhere; to be read to the end."""
         ...
 

@@ -6,7 +6,7 @@ Much of what a turn makes is also taken in the same turn; that is held back and 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
@@ -270,7 +270,7 @@ class SqliteTransaction:
         # The lock on the file keeps everybody else out.
         transfer.mark_moved(self._db, self.now)
 
-    async def dump(self, table: Table) -> AsyncIterator[list[TableRow]]:
+    async def dump(self, table: Table) -> AsyncGenerator[list[TableRow]]:
         self.settle()
         for batch in transfer.dump(self._db, table):
             yield batch

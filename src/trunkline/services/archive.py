@@ -1,0 +1,209 @@
+"""
+The file that carries everything from one store to another.
+
+A gzip stream of frames, each a length of four bytes and a MessagePack value: a header, batches of rows, and a trailer
+with the number of rows of every table and a digest of all that came before. A file without its trailer is not whole.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import zlib
+from collections import Counter
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TypeAlias, cast
+
+import msgspec
+
+from trunkline.clock import Instant
+from trunkline.errors import Conflict, Invalid, NotFound, Unavailable
+from trunkline.stores.tables import TABLES, Table, TableRow
+
+VERSION = 1
+_FORMAT = "trunkline-export"
+_LENGTH_BYTES = 4
+# Far above the longest row: a greater length was never written by us.
+_LONGEST_FRAME = 1 << 30
+# The quickest: most of the content is JSON, which gets short all the same.
+_COMPRESSION = 1
+_COLUMNS = {table.name: table.columns for table in TABLES}
+_VALUES = (str, bytes, int, type(None))
+_TABLES = {table.name: table for table in TABLES}
+
+
+class _Header(msgspec.Struct, frozen=True, array_like=True, tag="header"):
+    format: str
+    version: int
+    at: Instant
+    # The columns of every table, in the order of the rows' values.
+    columns: dict[str, tuple[str, ...]]
+
+
+class _Rows(msgspec.Struct, frozen=True, array_like=True, tag="rows"):
+    table: str
+    # Each value is one of `stores.tables.Value`; msgspec cannot tell text and bytes apart by a type.
+    rows: list[tuple[object, ...]]
+
+
+class _Trailer(msgspec.Struct, frozen=True, array_like=True, tag="trailer"):
+    counts: dict[str, int]
+    sha256: bytes
+
+
+_Frame: TypeAlias = _Header | _Rows | _Trailer
+_encoder = msgspec.msgpack.Encoder()
+_frames: msgspec.msgpack.Decoder[_Frame] = msgspec.msgpack.Decoder(_Frame)
+
+
+class Contents(msgspec.Struct, frozen=True):
+    """What a whole file has: when everything was exported, and how many rows of each table."""
+
+    at: Instant
+    counts: Mapping[str, int]
+
+
+class ArchiveWriter:
+    def __init__(self, file: IO[bytes], path: Path) -> None:
+        self._file = file
+        self._path = path
+        self._gzip = gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=_COMPRESSION, mtime=0)
+        self._digest = hashlib.sha256()
+        self._counts: Counter[str] = Counter()
+
+    def begin(self, at: Instant) -> None:
+        self._write(_Header(_FORMAT, VERSION, at, _COLUMNS))
+
+    def add(self, table: Table, rows: Sequence[TableRow]) -> None:
+        self._counts[table.name] += len(rows)
+        self._write(_Rows(table.name, [tuple(row) for row in rows]))
+
+    def finish(self) -> Mapping[str, int]:
+        """All of it is on the disk when this returns; the number of rows of each table."""
+        counts = {name: self._counts[name] for name in _COLUMNS}
+        self._write(_Trailer(counts, self._digest.digest()))
+        with _writable(self._path):
+            self._gzip.close()
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        return counts
+
+    def _write(self, frame: _Frame) -> None:
+        encoded = _encoder.encode(frame)
+        data = len(encoded).to_bytes(_LENGTH_BYTES, "big") + encoded
+        self._digest.update(data)
+        with _writable(self._path):
+            self._gzip.write(data)
+
+
+@contextmanager
+def writing(path: Path) -> Generator[ArchiveWriter]:
+    """The file has its name only after the block has ended well, and only its owner can read it."""
+    if path.exists():
+        raise Conflict(f"{path} exists already.", fix="Name a file that does not exist, or move it away.")
+    partial = path.with_name(path.name + ".partial")
+    with _writable(path):
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield ArchiveWriter(file, path)
+        with _writable(path):
+            partial.rename(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _writable(path: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as exc:
+        raise Unavailable(
+            f"{path} cannot be written: {exc.strerror or exc}.",
+            fix="Name a file in a folder that you may write to, with enough space, and export again.",
+        ) from exc
+
+
+def check_archive(path: Path) -> Contents:
+    """Reads all of it; raises `Invalid` when it is not whole, or not ours."""
+    digest, counts = hashlib.sha256(), Counter[str]()
+    header: _Header | None = None
+    for data in _read(path):
+        frame = _decoded(path, data)
+        if header is None:
+            header = _checked_header(path, frame)
+        elif isinstance(frame, _Rows):
+            _check_rows(path, frame)
+            counts[frame.table] += len(frame.rows)
+        elif isinstance(frame, _Trailer):
+            if frame.sha256 != digest.digest() or Counter(frame.counts) != counts:
+                break
+            return Contents(header.at, frame.counts)
+        digest.update(data)
+    raise _damaged(path)
+
+
+def read_archive(path: Path) -> Iterator[tuple[Table, list[TableRow]]]:
+    """The batches of a file that was checked."""
+    for data in _read(path):
+        frame = _decoded(path, data)
+        if isinstance(frame, _Rows):
+            # Checked, one by one, by `_check_rows`.
+            yield _TABLES[frame.table], cast("list[TableRow]", frame.rows)
+
+
+def _read(path: Path) -> Iterator[bytes]:
+    """The frames as they are in the file, each with its length."""
+    try:
+        with gzip.open(path, "rb") as file:
+            while prefix := file.read(_LENGTH_BYTES):
+                length = int.from_bytes(prefix, "big")
+                data = file.read(length) if length <= _LONGEST_FRAME else b""
+                if len(prefix) < _LENGTH_BYTES or len(data) < length:
+                    raise _damaged(path)
+                yield prefix + data
+    except FileNotFoundError as exc:
+        raise NotFound(f"There is no file {path}.", fix="Check the path.") from exc
+    except gzip.BadGzipFile as exc:
+        raise _damaged(path) from exc
+    except OSError as exc:
+        raise Unavailable(f"{path} cannot be read: {exc.strerror or exc}.", fix="Check its rights.") from exc
+    except (EOFError, zlib.error) as exc:
+        raise _damaged(path) from exc
+
+
+def _decoded(path: Path, data: bytes) -> _Frame:
+    try:
+        return _frames.decode(memoryview(data)[_LENGTH_BYTES:])
+    except msgspec.MsgspecError as exc:
+        raise _damaged(path) from exc
+
+
+def _checked_header(path: Path, frame: _Frame) -> _Header:
+    if not isinstance(frame, _Header) or frame.format != _FORMAT:
+        raise _damaged(path)
+    if frame.version != VERSION or frame.columns != _COLUMNS:
+        raise Invalid(
+            f"{path} was written by another version of Trunkline.",
+            fix="Export and import with the same version.",
+        )
+    return frame
+
+
+def _check_rows(path: Path, frame: _Rows) -> None:
+    width = len(_COLUMNS.get(frame.table, ()))
+    if width == 0 or any(len(row) != width for row in frame.rows):
+        raise _damaged(path)
+    if not all(isinstance(value, _VALUES) for row in frame.rows for value in row):
+        raise _damaged(path)
+
+
+def _damaged(path: Path) -> Invalid:
+    return Invalid(
+        f"{path} is not a whole export of Trunkline: nothing was imported.",
+        fix="Copy it again, or export again: the source can still be read.",
+    )
