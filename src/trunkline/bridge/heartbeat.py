@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from typing import NamedTuple
 
 import structlog
 
@@ -18,34 +19,41 @@ from trunkline.telemetry import names
 
 log = structlog.stdlib.get_logger()
 
-# Three missed beats: a bridge that is alive but slow keeps its calls.
-LEASE = timedelta(seconds=15)
-_BEAT_EVERY = timedelta(seconds=5)
 _RETRY_PAUSE = timedelta(seconds=0.5)
 # When the store was away, every lease may have passed though nobody has died: the living have this long to renew
 # theirs, ten tries, before anybody takes what the dead have left.
 RECLAIM_GRACE = timedelta(seconds=5)
 
 
+class Lease(NamedTuple):
+    """Three missed beats: a bridge that is alive but slow keeps its calls."""
+
+    lasts: timedelta = timedelta(seconds=15)
+    beat_every: timedelta = timedelta(seconds=5)
+
+
 class Heartbeat:
-    def __init__(self, store: Store, owner: str) -> None:
+    def __init__(self, store: Store, owner: str, lease: Lease) -> None:
         self._store = store
         self._owner = owner
+        self._lease = lease
         self._beaten_at: Instant | None = None
         self._steady_from = Instant(0)
 
     async def beat(self) -> None:
         async with self._store.transaction() as tx:
-            await tx.hold_lease(self._owner, LEASE)
+            await tx.hold_lease(self._owner, self._lease.lasts)
             now = tx.now
-        if self._beaten_at is not None and now > after(self._beaten_at, LEASE):
+        if self._beaten_at is not None and now > after(self._beaten_at, self._lease.lasts):
             self._steady_from = after(now, RECLAIM_GRACE)
             log.warning(names.LEASE_LOST, seconds=round((now - self._beaten_at) / 1_000_000, 1))
         self._beaten_at = now
 
     def is_steady(self, now: Instant) -> bool:
         """Our own lease has not lapsed of late: one that has is the dead one's own fault."""
-        return self._beaten_at is not None and self._steady_from <= now <= after(self._beaten_at, LEASE)
+        return self._beaten_at is not None and self._steady_from <= now <= after(
+            self._beaten_at, self._lease.lasts
+        )
 
     async def run(self) -> None:
         """Until cancelled; then the lease is given back."""
@@ -61,7 +69,7 @@ class Heartbeat:
         except Unavailable as exc:
             log.error(names.STORE_UNAVAILABLE, error=str(exc), fix=exc.fix)
             return _RETRY_PAUSE
-        return _BEAT_EVERY
+        return self._lease.beat_every
 
     async def _release(self) -> None:
         try:

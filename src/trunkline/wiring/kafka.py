@@ -7,7 +7,14 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from trunkline.brokers.base import Broker, Source, TakeTasks
-from trunkline.brokers.kafka import KafkaBroker, KafkaConnection, open_producer, open_source
+from trunkline.brokers.kafka import (
+    RESEND_AFTER,
+    SESSION,
+    KafkaBroker,
+    KafkaConnection,
+    open_producer,
+    open_source,
+)
 from trunkline.executor.inbox import take_travelled_results
 from trunkline.executor.resends import Resends
 from trunkline.services.commits import CommitLoop, Part
@@ -41,7 +48,11 @@ class KafkaWires:
         self._connection = kafka_connection(core.settings)
         self._sources: list[Source] = []
         self._relay: Relay | None = None
-        self._kafka = KafkaBroker(core.settings.topics, self._pool_of)
+        pace = core.seams.pace
+        self._kafka = KafkaBroker(
+            core.settings.topics, self._pool_of, resend_after=pace.resend_after or RESEND_AFTER
+        )
+        self._session = pace.session or SESSION
         self.broker: Broker[Transaction] = core.seams.broker(self._kafka)
 
     async def _pool_of(self, agent: str) -> str | None:
@@ -61,7 +72,7 @@ class KafkaWires:
 
     async def _open(self, group: str, topic: str, ring: Callable[[], None]) -> Source:
         opened = await self._stack.enter_async_context(
-            open_source(self._connection, group=group, topics=[topic])
+            open_source(self._connection, group=group, topics=[topic], session=self._session)
         )
         source = self._core.seams.source(opened)
         source.on_arrival(ring)

@@ -73,7 +73,7 @@ class _Bridge:
         self._owner = new_id()
         self._core = core
         shared = core.settings.uses_postgres
-        self.heartbeat = Heartbeat(core.store, self._owner) if shared else None
+        self.heartbeat = Heartbeat(core.store, self._owner, core.seams.pace.lease) if shared else None
         invoker = AgentInvoker(core.transport, core.partners, core.directory, core.clock, core.metrics)
         self._calls = calls = Calls(invoker)
         calls.on_finish(loop.ring)

@@ -18,13 +18,15 @@ if find_spec("confluent_kafka") is None:
         fix='pip install "trunkline[kafka]"',
     )
 
-from trunkline.brokers.kafka.broker import KafkaBroker
+from trunkline.brokers.kafka.broker import RESEND_AFTER, KafkaBroker
 from trunkline.brokers.kafka.connection import KafkaConnection
-from trunkline.brokers.kafka.polling import Capacity
+from trunkline.brokers.kafka.polling import SESSION, Capacity
 from trunkline.brokers.kafka.producer import KafkaProducer, open_producer
 from trunkline.brokers.kafka.source import KafkaSource, open_source
 
 __all__ = [
+    "RESEND_AFTER",
+    "SESSION",
     "Capacity",
     "KafkaBroker",
     "KafkaConnection",

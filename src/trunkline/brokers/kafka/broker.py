@@ -37,9 +37,10 @@ class KafkaBroker:
 
     hands_over_in_transaction = False
 
-    def __init__(self, names: TopicNames, pool_of: PoolOf) -> None:
+    def __init__(self, names: TopicNames, pool_of: PoolOf, *, resend_after: timedelta = RESEND_AFTER) -> None:
         self._names = names
         self._pool_of = pool_of
+        self._resend_after = resend_after
 
     async def publish_tasks(self, tx: OutboxTransaction, messages: Sequence[TaskMessage]) -> None:
         outgoing: list[Outgoing] = []
@@ -54,7 +55,7 @@ class KafkaBroker:
             else:
                 outgoing.append(encode_task(message, self._names.tasks_of(pool)))
         if dispatches:
-            await tx.put_dispatches(dispatches, RESEND_AFTER)
+            await tx.put_dispatches(dispatches, self._resend_after)
         if outgoing:
             await tx.put_outbox(outgoing)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from time import monotonic
 from typing import NamedTuple, TypeAlias
 
@@ -29,6 +30,9 @@ _MOST_A_POLL = 500
 _COMMIT_EVERY_SECONDS = 0.05
 _COMMIT_AGAIN_SECONDS = 1.0
 _START_AGAIN_SECONDS = 1.0
+
+# A member that is silent for so long is gone, and its partitions go to the others.
+SESSION = timedelta(seconds=6)
 
 Arrivals: TypeAlias = Sequence[tuple[Lane, Record]]
 
@@ -58,6 +62,7 @@ class Poller(threading.Thread):
         topics: Sequence[str],
         capacity: Capacity,
         listener: Listener,
+        session: timedelta,
     ) -> None:
         super().__init__(name=f"kafka-{group}", daemon=True)
         self._connection = connection
@@ -65,6 +70,7 @@ class Poller(threading.Thread):
         self._topics = list(topics)
         self._capacity = capacity
         self._listener = listener
+        self._session_ms = round(session.total_seconds() * 1000)
         self._contact = Contact(connection.servers, topics, listener.tell)
         self._stopping = threading.Event()
         self._lanes: dict[tuple[str, int], Lane] = {}
@@ -117,8 +123,8 @@ class Poller(threading.Thread):
             group_id=self._group,
             group_protocol="classic",
             partition_assignment_strategy="cooperative-sticky",
-            session_timeout_ms=6_000,
-            heartbeat_interval_ms=2_000,
+            session_timeout_ms=self._session_ms,
+            heartbeat_interval_ms=self._session_ms // 3,
             enable_auto_commit=False,
             enable_auto_offset_store=False,
             auto_offset_reset="earliest",

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from functools import partial
 
 from trunkline.brokers.kafka.connection import KafkaConnection
 from trunkline.brokers.kafka.contact import no_answer_yet
 from trunkline.brokers.kafka.lanes import Lane, WaitingRecords
-from trunkline.brokers.kafka.polling import Arrivals, Capacity, Listener, Poller
+from trunkline.brokers.kafka.polling import SESSION, Arrivals, Capacity, Listener, Poller
 from trunkline.messages import Record
 
 # A consumer that cannot leave its group in this time is left to its session's end.
@@ -25,14 +26,20 @@ class KafkaSource:
     """A `Source`; made by `open_source`."""
 
     def __init__(
-        self, connection: KafkaConnection, *, group: str, topics: Sequence[str], capacity: Capacity
+        self,
+        connection: KafkaConnection,
+        *,
+        group: str,
+        topics: Sequence[str],
+        capacity: Capacity,
+        session: timedelta,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._waiting = WaitingRecords()
         self._ring: Callable[[], None] = _nobody
         self.trouble: str | None = no_answer_yet(connection.servers)
         listener = Listener(self._arrive_soon, self._lose_soon, self._tell_soon, self._gone)
-        self._poller = Poller(connection, group, topics, capacity, listener)
+        self._poller = Poller(connection, group, topics, capacity, listener, session)
 
     def waiting(self, limit: int) -> Sequence[Record]:
         return self._waiting.first(limit)
@@ -90,9 +97,16 @@ def _nobody() -> None:
 
 @asynccontextmanager
 async def open_source(
-    connection: KafkaConnection, *, group: str, topics: Sequence[str], capacity: Capacity | None = None
+    connection: KafkaConnection,
+    *,
+    group: str,
+    topics: Sequence[str],
+    capacity: Capacity | None = None,
+    session: timedelta = SESSION,
 ) -> AsyncGenerator[KafkaSource]:
-    source = KafkaSource(connection, group=group, topics=topics, capacity=capacity or Capacity())
+    source = KafkaSource(
+        connection, group=group, topics=topics, capacity=capacity or Capacity(), session=session
+    )
     source.start()
     try:
         yield source
