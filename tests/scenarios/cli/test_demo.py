@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from trunkline.cli.client import Client
 from trunkline.cli.demo.processes import running
 from trunkline.cli.demo.story import how_to_go_on
 
@@ -65,6 +66,20 @@ def test_the_demo_as_json_is_the_run(temporary_folder: Path) -> None:
     run = json.loads(demo.stdout)
     assert run["status"] == "COMPLETED"
     assert {step["protocol"] for step in run["steps"]} == {"jsonrpc-2.0", "simple-a2a", None}
+
+
+def test_the_demo_at_a_trunkline_that_runs_leaves_it_as_it_was_but_for_the_run(
+    temporary_folder: Path, trunkline_url: str
+) -> None:
+    command = [*DEMO, "--url", trunkline_url, "--json"]
+    # The second finds nothing of the first in its way.
+    runs = [subprocess.run(command, capture_output=True, text=True, check=False) for _ in range(2)]
+    assert [run.returncode for run in runs] == [0, 0], runs[-1].stderr
+    client = Client(trunkline_url)
+    assert client.agents().items == []
+    assert {client.run(json.loads(run.stdout)["id"])["status"] for run in runs} == {"COMPLETED"}
+    assert list(temporary_folder.iterdir()) == []
+    assert processes_with(temporary_folder) == []
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])

@@ -5,6 +5,9 @@ from __future__ import annotations
 import signal
 import sys
 from contextlib import nullcontext, redirect_stdout
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.follow import Interrupted, exit_for
@@ -12,7 +15,9 @@ from trunkline.cli.options import Flag, JsonFlag
 from trunkline.cli.output import note, print_json
 
 
-def demo(*, keep: Flag = False, json: JsonFlag = False) -> int:
+def demo(
+    *, keep: Flag = False, url: Annotated[str | None, Parameter(name="--url")] = None, json: JsonFlag = False
+) -> int:
     """
     Show it at work with four small agents.
 
@@ -23,6 +28,9 @@ def demo(*, keep: Flag = False, json: JsonFlag = False) -> int:
     ----------
     keep
         Leave it running until Ctrl-C, to look around.
+    url
+        Use the Trunkline at this address, which must be allowed to call agents on this machine; the demo's workflow
+        and its run stay there.
     """
     from trunkline.cli.demo.processes import sigterm_as_exit  # noqa: PLC0415  (only this command needs them)
     from trunkline.cli.demo.story import demo_system, run_demo, say_how_to_go_on  # noqa: PLC0415
@@ -30,7 +38,7 @@ def demo(*, keep: Flag = False, json: JsonFlag = False) -> int:
     # With --json the story is not the data: the run is.
     story = redirect_stdout(sys.stderr) if json else nullcontext()
     try:
-        with story, sigterm_as_exit(), demo_system() as client:
+        with story, sigterm_as_exit(), demo_system(url) as client:
             run = run_demo(client)
             say_how_to_go_on(run, client.url if keep else None)
             if keep:

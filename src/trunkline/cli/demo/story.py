@@ -6,6 +6,7 @@ It uses the same client, pictures and words as the other commands: everything in
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from importlib.resources import files
@@ -17,6 +18,7 @@ from trunkline.cli.client import Client
 from trunkline.cli.demo.names import commands_of_this_program
 from trunkline.cli.demo.processes import running
 from trunkline.cli.follow import follow_run, progress_for_people
+from trunkline.cli.options import API_KEY
 from trunkline.cli.output import print_now, print_text, print_value
 from trunkline.cli.show_run import error_lines, print_steps
 from trunkline.cli.show_wire import exchange_lines
@@ -48,18 +50,23 @@ AGENTS = (
 
 
 @contextmanager
-def demo_system() -> Generator[Client]:
-    """Trunkline and the four agents, running and registered; all of it is gone afterwards."""
+def demo_system(url: str | None = None) -> Generator[Client]:
+    """Trunkline, or the one at `url`, and the four agents, registered; all that is ours is gone afterwards."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="trunkline-demo-")))
-        arguments = ["trunkline", "up", "--port", "0", "--data", str(folder / "data")]
-        url = stack.enter_context(running("Trunkline", arguments, folder / "trunkline.log"))
-        print_now(f"Trunkline runs at {url}")
-        client = Client(url)
+        if url is None:
+            arguments = ["trunkline", "up", "--port", "0", "--data", str(folder / "data")]
+            own = stack.enter_context(running("Trunkline", arguments, folder / "trunkline.log"))
+            client = Client(own)
+        else:
+            client = Client(url, api_key=os.environ.get(API_KEY))
+        print_now(f"Trunkline runs at {client.url}")
         for agent in AGENTS:
             module = f"trunkline.cli.demo.{agent.module}"
             agent_url = stack.enter_context(running(agent.name, [module], folder / f"{agent.name}.log"))
             _register(client, agent, agent_url)
+            if url is not None:
+                stack.callback(client.remove_agent, agent.name)
         yield client
 
 
