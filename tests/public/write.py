@@ -16,7 +16,9 @@ import msgspec
 from tests.public.test_cli_help import GROUPS, group_help
 from tests.public.test_docs import ERROR_CODES_FILE, OPERATING_FILE, error_codes_page, operating_page
 
+from trunkline.api.asyncapi import build_asyncapi
 from trunkline.jsontypes import JsonObject
+from trunkline.messages import TopicNames
 from trunkline.telemetry.logs import configure_logs
 from trunkline.testing import running_system
 from trunkline.workflow import workflow_json_schema
@@ -42,6 +44,7 @@ def main() -> None:
     for group in GROUPS:
         (HERE / f"cli-{group}.txt").write_text(group_help(group))
     write_json("openapi.json", asyncio.run(openapi_document()), indent=1, order="sorted")
+    write_json("asyncapi.json", build_asyncapi(TopicNames()), indent=1, order="sorted")
     write_json("workflow-schema.json", workflow_json_schema(), indent=2)
     ERROR_CODES_FILE.write_text(error_codes_page())
     OPERATING_FILE.write_text(operating_page())

@@ -36,18 +36,33 @@ def create_app(services: Services) -> ASGIApp:
     add_dead_letter_routes(app, services)
     add_system_routes(app, services)
 
+    _add_descriptions(app, services)
+    return _guarded(Shortcut(app, runs.execute), services)
+
+
+def _add_descriptions(app: FastAPI, services: Services) -> None:
+    """What there is at REST and on the topics; made, and its models imported, when somebody asks."""
+
     @cache
-    def document() -> bytes:
-        # Imported when somebody asks: the models behind it would make every start slower.
+    def openapi_document() -> bytes:
         from trunkline.api.openapi import build_openapi  # noqa: PLC0415
 
         return encode(build_openapi(app))
 
+    @cache
+    def asyncapi_document() -> bytes:
+        from trunkline.api.asyncapi import build_asyncapi  # noqa: PLC0415
+
+        return encode(build_asyncapi(services.topics))
+
     async def openapi() -> Response:
-        return Response(document(), media_type=JSON)
+        return Response(openapi_document(), media_type=JSON)
+
+    async def asyncapi() -> Response:
+        return Response(asyncapi_document(), media_type=JSON)
 
     app.router.add_api_route("/openapi.json", openapi, methods=["GET"], include_in_schema=False)
-    return _guarded(Shortcut(app, runs.execute), services)
+    app.router.add_api_route("/asyncapi.json", asyncapi, methods=["GET"], include_in_schema=False)
 
 
 def create_probe_app(probes: Probes) -> ASGIApp:

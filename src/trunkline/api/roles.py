@@ -20,6 +20,7 @@ ROLES: dict[str, KeyRole | None] = {
     "GET /readyz": "viewer",
     "GET /metrics": "viewer",
     "GET /openapi.json": "viewer",
+    "GET /asyncapi.json": "viewer",
     # runs
     "POST /api/v1/workflows/{workflow}/execute": "operator",
     "GET /api/v1/runs": "viewer",

@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 from trunkline.agents import Agent
 from trunkline.clock import Instant
+from trunkline.messages import TopicNames
 from trunkline.services.dead_letters import DeadLetters
 from trunkline.services.keys import KeyRing
 from trunkline.services.registry import Registry
@@ -69,3 +70,4 @@ class Services(Probes):
     dead_letters: DeadLetters
     check_health: Callable[[Agent], Awaitable[HealthReport]]
     limits: Limits = field(default_factory=Limits)
+    topics: TopicNames = field(default_factory=TopicNames)

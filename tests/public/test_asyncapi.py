@@ -1,0 +1,161 @@
+"""
+The AsyncAPI document, as checked in, and the real encoders held to it.
+
+Write the file again with: make docs
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jsonschema_rs
+import pytest
+
+from trunkline.api.asyncapi import build_asyncapi
+from trunkline.clock import Instant
+from trunkline.jsontypes import Json, JsonObject, decode, encode
+from trunkline.machine.events import Payload, RunCompleted, RunStarted, encode_event
+from trunkline.messages import (
+    AgentResult,
+    AgentTask,
+    CancelTask,
+    Outgoing,
+    Question,
+    StepError,
+    TopicNames,
+)
+from trunkline.messages.cloudevents import event_message
+from trunkline.messages.codec import LONGEST_VALUE, encode_result, encode_task
+from trunkline.policies import RetryPolicy
+from trunkline.testing import running_system
+
+FILE = Path(__file__).with_name("asyncapi.json")
+NAMES = TopicNames()
+
+
+def checked_in() -> JsonObject:
+    document = decode(FILE.read_bytes())
+    assert isinstance(document, dict)
+    return document
+
+
+def at(document: JsonObject, *path: str) -> JsonObject:
+    found: Json = document
+    for part in path:
+        assert isinstance(found, dict)
+        found = found[part]
+    assert isinstance(found, dict)
+    return found
+
+
+def validator(schema: JsonObject) -> jsonschema_rs.Validator:
+    """Of one schema of the document, whose references lead to the others in it."""
+    components = at(checked_in(), "components")
+    return jsonschema_rs.validator_for({**schema, "components": components}, validate_formats=True)
+
+
+def fitting_messages(channel: str, message: Outgoing) -> list[str]:
+    """Which of the channel's messages this one is, by its headers and its value."""
+    headers = {name: value.decode() for name, value in message.headers}
+    found: list[str] = []
+    for name in at(checked_in(), "channels", channel, "messages"):
+        described = at(checked_in(), "components", "messages", name)
+        whole = validator(at(described, "headers")).is_valid(headers)
+        if whole and validator(at(described, "payload")).is_valid(decode(message.value)):
+            found.append(name)
+    return found
+
+
+TASK = AgentTask(
+    task_id="r/s/0", input_data={"text": "ü"}, run_id="r", step="s", agent="A", timeout_ms=1, pool="p"
+)
+RESULT = AgentResult(
+    task_id="r/s/0",
+    run_id="r",
+    step="s",
+    attempt=1,
+    status="error",
+    at=Instant(1_767_225_600_000_000),
+    error=StepError(code="agent_http_error", message="no", http_status=500, detail=[1]),
+    question=Question(kind="input", text="which?"),
+    retry=RetryPolicy(max_attempts=2),
+    warnings=["odd"],
+)
+
+
+def run_event(event_type: str, data: bytes) -> Outgoing:
+    return event_message(
+        NAMES.events, run_id="r", workflow="w/1", seq=1, event_type=event_type, at=Instant(1), data=data
+    )
+
+
+def start_run(value: Json) -> Outgoing:
+    return Outgoing(NAMES.commands, "key", encode(value))
+
+
+MESSAGES = [
+    ("tasks", "AgentTask", encode_task(TASK, NAMES.tasks)),
+    ("tasks", "AgentTask", encode_task(AgentTask(task_id="t", run_id="r", step="s", agent="A"), NAMES.tasks)),
+    ("tasksOfPool", "AgentTask", encode_task(TASK, NAMES.tasks_of("p"))),
+    ("tasks", "CancelTask", encode_task(CancelTask(task_id="t", attempt=1, run_id="r"), NAMES.tasks)),
+    (
+        "tasks",
+        "TaskReference",
+        encode_task(AgentTask(task_id="t", run_id="r", input_data="x" * LONGEST_VALUE), NAMES.tasks),
+    ),
+    ("results", "AgentResult", encode_result(RESULT, NAMES.results)),
+    ("events", "RunEvent", run_event("RunStarted", encode_event(RunStarted("c-1")))),
+    ("events", "RunEvent", run_event("RunCompleted", encode_event(RunCompleted(Payload(b"null"))))),
+    ("commands", "StartRun", start_run({"workflow": "w"})),
+    ("commands", "StartRun", start_run({"workflow": "w", "version": 1, "input": [1], "correlation_id": "c"})),
+]
+
+
+def test_the_document_is_the_one_that_is_checked_in() -> None:
+    assert decode(encode(build_asyncapi(NAMES))) == checked_in()
+
+
+@pytest.mark.anyio
+async def test_the_document_is_served_with_the_names_of_the_settings(tmp_path: Path) -> None:
+    async with running_system(
+        tmp_path / "data", tasks_topic="acme.tasks", commands_topic="acme.orders"
+    ) as system:
+        served = (await system.call("GET", "//asyncapi.json")).json
+    assert at(served, "channels", "tasks")["address"] == "acme.tasks"
+    assert at(served, "channels", "tasksOfPool")["address"] == "acme.tasks.{pool}"
+    assert at(served, "channels", "commands")["address"] == "acme.orders"
+
+
+@pytest.mark.parametrize(("channel", "name", "message"), MESSAGES)
+def test_what_is_really_sent_is_what_the_document_says(channel: str, name: str, message: Outgoing) -> None:
+    described = at(checked_in(), "components", "messages", name)
+    validator(at(described, "payload")).validate(decode(message.value))
+    assert name in fitting_messages(channel, message)
+
+
+@pytest.mark.parametrize(
+    ("channel", "message"),
+    [
+        ("tasks", Outgoing(NAMES.tasks, "r", encode(TASK))),
+        ("results", encode_task(TASK, NAMES.results)),
+        ("events", run_event("RunExploded", b"{}")),
+        ("events", run_event("RunStarted", b"[]")),
+        ("commands", start_run({"workflow": ""})),
+        ("commands", start_run({"workflow": "w", "inptu": {}})),
+        ("commands", start_run({"workflow": "w", "correlation_id": "a b"})),
+    ],
+)
+def test_what_does_not_belong_on_a_topic_is_not_described_for_it(channel: str, message: Outgoing) -> None:
+    assert fitting_messages(channel, message) == []
+
+
+def test_every_operation_and_message_leads_somewhere() -> None:
+    document = checked_in()
+    for operation in at(document, "operations").values():
+        assert isinstance(operation, dict)
+        at(document, *str(at(operation, "channel")["$ref"]).removeprefix("#/").split("/"))
+    for channel in at(document, "channels").values():
+        assert isinstance(channel, dict)
+        for message in at(channel, "messages").values():
+            assert isinstance(message, dict)
+            at(document, *str(message["$ref"]).removeprefix("#/").split("/"))
