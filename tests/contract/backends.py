@@ -12,20 +12,29 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
+import pytest
+
 from trunkline.brokers.base import Broker, TakeResults, TakeTasks
 from trunkline.brokers.memory import MemoryBroker
 from trunkline.clock import Clock
 from trunkline.stores.base import Store, Transaction
+from trunkline.stores.postgres import open_postgres
 from trunkline.stores.sqlite import open_sqlite
 
 # Opens the same store every time: what one opening wrote, the next one finds.
 OpenStore: TypeAlias = Callable[[], AbstractAsyncContextManager[Store]]
-StorePlace: TypeAlias = Callable[[Path, Clock], OpenStore]
+StorePlace: TypeAlias = Callable[[pytest.FixtureRequest, Clock], OpenStore]
 MakeBroker: TypeAlias = Callable[[TakeTasks[Transaction], TakeResults[Transaction]], Broker[Transaction]]
 
 
-def sqlite(folder: Path, clock: Clock) -> OpenStore:
+def sqlite(request: pytest.FixtureRequest, clock: Clock) -> OpenStore:
+    folder: Path = request.getfixturevalue("tmp_path")
     return lambda: open_sqlite(folder / "trunkline.db", clock=clock)
+
+
+def postgres(request: pytest.FixtureRequest, clock: Clock) -> OpenStore:
+    url: str = request.getfixturevalue("postgres_url")
+    return lambda: open_postgres(url, clock=clock)
 
 
 def memory(take_tasks: TakeTasks[Transaction], take_results: TakeResults[Transaction]) -> Broker[Transaction]:
@@ -35,5 +44,5 @@ def memory(take_tasks: TakeTasks[Transaction], take_results: TakeResults[Transac
     return broker
 
 
-STORES: Mapping[str, StorePlace] = MappingProxyType({"sqlite": sqlite})
+STORES: Mapping[str, StorePlace] = MappingProxyType({"sqlite": sqlite, "postgres": postgres})
 BROKERS: Mapping[str, MakeBroker] = MappingProxyType({"memory": memory})

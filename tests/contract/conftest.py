@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from pathlib import Path
 
 import pytest
 from tests.contract.backends import BROKERS, STORES, MakeBroker, OpenStore
@@ -18,8 +17,8 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture(params=list(STORES))
-def open_store(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> OpenStore:
-    return STORES[str(request.param)](tmp_path, clock)
+def open_store(request: pytest.FixtureRequest, clock: FakeClock) -> OpenStore:
+    return STORES[str(request.param)](request, clock)
 
 
 @pytest.fixture

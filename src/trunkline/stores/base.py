@@ -473,7 +473,12 @@ class Transaction(Protocol):
 class Store(Protocol):
     """Opened by its backend, e.g. `open_sqlite`; closed by leaving its `async with`."""
 
-    def transaction(self) -> AbstractAsyncContextManager[Transaction]: ...
+    def transaction(self, *, durable: bool = True) -> AbstractAsyncContextManager[Transaction]:
+        """
+        Not `durable`: it does not wait for the disk, and a crash may undo it after it has ended, as a whole. For what
+        is safe to do twice, like taking from the outbox.
+        """
+        ...
 
     # agents: lists are in the order of their names, `after` is the last name seen
     async def agent(self, name_or_id: str) -> Agent | None: ...

@@ -57,7 +57,9 @@ class SqliteStore:
         self._recent = Recent()
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncGenerator[SqliteTransaction]:
+    async def transaction(self, *, durable: bool = True) -> AsyncGenerator[SqliteTransaction]:
+        """Every commit waits for the disk."""
+        del durable
         async with self._turn:
             with translated_errors():
                 execute(self._writer, "BEGIN IMMEDIATE")

@@ -22,14 +22,15 @@ ROW = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 BY_BYTES = sa.String().with_variant(sa.String(collation="C"), "postgresql")
 _SORTED_BY_BYTES = (("agents", "name"), ("workflows", "name"), ("tasks", "task_id"))
 
+_FILLED = (("runs", 70), ("steps", 70), ("tasks", 70))
+
 _TABLES = ("moves", "api_keys", "dead_letters", "dispatches", "outbox", "leases")
 
 
 def upgrade() -> None:
     op.add_column("tasks", sa.Column("pool", sa.String(), comment="Of bridges; none: those of no pool"))
     if op.get_context().dialect.name == "postgresql":
-        for table, column in _SORTED_BY_BYTES:
-            op.alter_column(table, column, type_=sa.String(collation="C"))
+        _upgrade_postgresql()
     _create_leases()
     _create_outbox()
     _create_dispatches()
@@ -42,9 +43,50 @@ def downgrade() -> None:
     for table in _TABLES:
         op.drop_table(table)
     if op.get_context().dialect.name == "postgresql":
-        for table, column in _SORTED_BY_BYTES:
-            op.alter_column(table, column, type_=sa.String(collation="default"))
+        _downgrade_postgresql()
     op.drop_column("tasks", "pool")
+
+
+def _upgrade_postgresql() -> None:
+    for table, column in _SORTED_BY_BYTES:
+        op.alter_column(table, column, type_=sa.String(collation="C"))
+    # SQLite's rows have a number of their own.
+    op.add_column(
+        "steps",
+        sa.Column(
+            "place", sa.BigInteger(), sa.Identity(), nullable=False, comment="Counts up as steps begin"
+        ),
+    )
+    # A bridge looks at the queues of its own pools alone.
+    op.drop_index("ix_tasks_queued", table_name="tasks")
+    op.create_index(
+        "ix_tasks_queued",
+        "tasks",
+        [sa.text("coalesce(pool, '')"), "agent", "id"],
+        postgresql_where=sa.text("status = 'queued'"),
+    )
+    op.create_index(
+        "ix_tasks_stopping",
+        "tasks",
+        ["owner"],
+        postgresql_where=sa.text("stopping = 1 AND status = 'claimed'"),
+    )
+    # Room on each page, so that a row which changes without its keys is written beside itself.
+    for table, percent in _FILLED:
+        op.execute(f"ALTER TABLE {table} SET (fillfactor = {percent})")
+
+
+def _downgrade_postgresql() -> None:
+    for table, _ in _FILLED:
+        op.execute(f"ALTER TABLE {table} RESET (fillfactor)")
+    op.drop_index("ix_tasks_stopping", table_name="tasks")
+    op.drop_index("ix_tasks_queued", table_name="tasks")
+    op.create_index(
+        "ix_tasks_queued", "tasks", ["agent", "id"], postgresql_where=sa.text("status = 'queued'")
+    )
+    op.drop_column("steps", "place")
+    for table, column in _SORTED_BY_BYTES:
+        op.alter_column(table, column, type_=sa.String(collation="default"))
 
 
 def _create_leases() -> None:

@@ -1,0 +1,220 @@
+"""
+Who may call an agent: leases, slots over all bridges, and what the dead have left.
+
+An agent's row is locked while its slots are given away, so that two bridges never give the same one. A bridge that
+finds it locked leaves that agent out for now and looks again in a moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import timedelta
+
+from trunkline.clock import Instant, after
+from trunkline.stores.base import ClaimedTask, ReclaimedTasks
+from trunkline.stores.postgres.driver import Session, columns
+from trunkline.stores.postgres.tasks import CLAIM_COLUMNS, claim_of
+from trunkline.stores.postgres.texts import restored
+
+_LIVES = "EXISTS (SELECT 1 FROM leases WHERE owner = $1 AND until > $2)"
+# $3: the pools, '' among them for tasks of none; NULL: all.
+_IN_POOLS = "($3::text[] IS NULL OR coalesce(tasks.pool, '') = ANY($3))"
+# Nobody can call such an agent, or ask it: its secret did not come along when the store was moved.
+CANNOT_BE_CALLED = "agents.auth_type <> 'none' AND agents.secret IS NULL"
+_CAN_BE_CALLED = f"""
+    NOT EXISTS (SELECT 1 FROM agents WHERE agents.name = tasks.agent AND {CANNOT_BE_CALLED})
+"""  # noqa: S608 - constants of this module
+_CLAIM = "status = 'claimed', owner = $1, epoch = epoch + 1"
+
+_CLAIM_DUE = f"""
+    WITH due AS MATERIALIZED (
+        SELECT id FROM tasks WHERE status = 'remote' AND poll_at <= $2 AND {_IN_POOLS} AND {_CAN_BE_CALLED}
+            AND {_LIVES}
+        ORDER BY poll_at LIMIT $4 FOR UPDATE SKIP LOCKED
+    )
+    UPDATE tasks SET {_CLAIM} FROM due WHERE tasks.id = due.id RETURNING {CLAIM_COLUMNS}
+"""  # noqa: S608 - as above
+# The distinct pools and agents of the queue by skipping from one to the next: the queue's length does not matter.
+# First the agent whose task has waited longest.
+_QUEUED_AGENTS = f"""
+    WITH RECURSIVE queued(pool, agent) AS (
+        (SELECT coalesce(tasks.pool, ''), tasks.agent FROM tasks WHERE status = 'queued' AND {_LIVES}
+            ORDER BY coalesce(tasks.pool, ''), tasks.agent LIMIT 1)
+        UNION ALL
+        SELECT next.pool, next.agent FROM queued CROSS JOIN LATERAL (
+            SELECT coalesce(tasks.pool, '') AS pool, tasks.agent FROM tasks
+            WHERE status = 'queued' AND (coalesce(tasks.pool, ''), tasks.agent) > (queued.pool, queued.agent)
+            ORDER BY coalesce(tasks.pool, ''), tasks.agent LIMIT 1
+        ) AS next
+    )
+    SELECT queued.agent, sum(waiting.number)::int FROM queued CROSS JOIN LATERAL (
+        SELECT count(*) AS number, min(id) AS first_row FROM (
+            SELECT id FROM tasks
+            WHERE status = 'queued' AND coalesce(tasks.pool, '') = queued.pool AND tasks.agent = queued.agent
+            ORDER BY id LIMIT $4
+        ) AS few
+    ) AS waiting
+    WHERE $3::text[] IS NULL OR queued.pool = ANY($3)
+    GROUP BY queued.agent ORDER BY min(waiting.first_row)
+"""  # noqa: S608 - as above
+_LOCK_AGENTS = f"""
+    SELECT name, CASE WHEN {CANNOT_BE_CALLED} THEN 0 ELSE max_concurrency END FROM agents
+    WHERE name = ANY($1::text[]) ORDER BY name FOR NO KEY UPDATE SKIP LOCKED
+"""  # noqa: S608 - as above
+_REGISTERED = "SELECT name FROM agents WHERE name = ANY($1::text[])"
+_BUSY = """
+    SELECT agent, count(*) FROM tasks WHERE status IN ('claimed', 'remote') AND agent = ANY($1::text[]) GROUP BY agent
+"""
+_CLAIM_QUEUED = f"""
+    WITH picked AS MATERIALIZED (
+        SELECT queued.id FROM unnest($4::text[], $5::int[]) AS share(agent, number) CROSS JOIN LATERAL (
+            SELECT id FROM tasks WHERE status = 'queued' AND tasks.agent = share.agent AND {_IN_POOLS}
+            ORDER BY id LIMIT share.number FOR UPDATE SKIP LOCKED
+        ) AS queued
+        WHERE {_LIVES}
+    )
+    UPDATE tasks SET {_CLAIM} FROM picked WHERE tasks.id = picked.id RETURNING tasks.id, {CLAIM_COLUMNS}
+"""  # noqa: S608 - as above
+_NEXT_POLL = f"""
+    SELECT poll_at FROM tasks WHERE status = 'remote' AND {_CAN_BE_CALLED} ORDER BY poll_at LIMIT 1
+"""  # noqa: S608 - as above
+_STOPPING = f"""
+    SELECT {CLAIM_COLUMNS} FROM tasks WHERE status = 'claimed' AND owner = $1 AND stopping = 1
+"""  # noqa: S608 - as above
+
+_HOLD = """
+    INSERT INTO leases(owner, until) VALUES ($1, $2) ON CONFLICT (owner) DO UPDATE SET until = excluded.until
+"""
+_IS_UP = "SELECT clock_timestamp() - pg_postmaster_start_time() >= make_interval(secs => $1)"
+# Two bridges may look at once: each dead one is buried by one of them.
+_BURY = """
+    DELETE FROM leases WHERE owner = ANY(ARRAY(
+        SELECT owner FROM leases WHERE until <= $2 AND owner <> $1 FOR UPDATE SKIP LOCKED))
+"""
+_GONE = """
+    SELECT DISTINCT owner FROM tasks
+    WHERE status = 'claimed' AND owner <> $1 AND NOT EXISTS (SELECT 1 FROM leases WHERE leases.owner = tasks.owner)
+"""
+# What was to end ends, unless the agent has taken it: that stays claimed until the agent has been told. What the agent
+# has taken is asked for, never sent again. What must not be called twice keeps owner and epoch: whoever called it may
+# still bring the answer.
+_RECLAIM = f"""
+    WITH left_behind AS MATERIALIZED (
+        SELECT id FROM tasks WHERE status = 'claimed' AND owner = ANY($3::text[]) FOR UPDATE SKIP LOCKED
+    )
+    UPDATE tasks SET
+        status = CASE
+            WHEN stopping = 1 AND remote_task_id IS NULL THEN 'done'
+            WHEN stopping = 1 THEN 'claimed'
+            WHEN remote_task_id IS NOT NULL THEN 'remote'
+            WHEN at_most_once = 1 THEN 'in_doubt'
+            ELSE 'queued'
+        END,
+        poll_at = CASE WHEN stopping = 0 AND remote_task_id IS NOT NULL THEN $2 ELSE poll_at END,
+        owner = CASE stopping WHEN 1 THEN $1 ELSE owner END,
+        epoch = CASE stopping WHEN 1 THEN epoch + 1 ELSE epoch END
+    FROM left_behind WHERE tasks.id = left_behind.id
+    RETURNING tasks.stopping = 1, tasks.status = 'in_doubt', {CLAIM_COLUMNS}
+"""  # noqa: S608 - as above
+
+
+class Claims:
+    """What one transaction takes."""
+
+    def __init__(self, db: Session, now: Instant) -> None:
+        self._db = db
+        self._now = now
+        self._left_out = False
+
+    async def claim_tasks(
+        self, owner: str, limit: int, pools: Collection[str | None] | None
+    ) -> list[ClaimedTask]:
+        wanted = None if pools is None else sorted({pool or "" for pool in pools})
+        due = await self._db.rows(_CLAIM_DUE, owner, self._now, wanted, limit)
+        claimed = [claim_of(row) for row in due]
+        room = limit - len(claimed)
+        queue = await self._db.rows(_QUEUED_AGENTS, owner, self._now, wanted, room) if room else []
+        waiting = {restored(agent): int(number) for agent, number in queue}
+        if waiting:
+            shares = _shares(waiting, await self._free_slots(waiting, room), room)
+            if shares:
+                rows = await self._db.rows(
+                    _CLAIM_QUEUED, owner, self._now, wanted, *columns(shares.items(), 2)
+                )
+                claimed += [claim_of(row[1:]) for row in sorted(rows, key=lambda row: row[0])]
+        return claimed
+
+    async def _free_slots(self, agents: Collection[str], room: int) -> dict[str, int]:
+        names = sorted(agents)
+        locked = {restored(name): slots for name, slots in await self._db.rows(_LOCK_AGENTS, names)}
+        others = [name for name in names if name not in locked]
+        elsewhere: set[str] = set()
+        if others:
+            elsewhere = {restored(name) for (name,) in await self._db.rows(_REGISTERED, others)}
+        self._left_out = bool(elsewhere)
+        # A statement of its own, after the locks: it sees what the one who had them before has claimed.
+        busy = {restored(agent): count for agent, count in await self._db.rows(_BUSY, sorted(locked))}
+        free = {name: slots - busy.get(name, 0) for name, slots in locked.items()}
+        # An agent that is not registered has no slots; its tasks go on to fail with that reason.
+        return free | {name: room for name in others if name not in elsewhere}
+
+    async def next_poll(self) -> Instant | None:
+        row = await self._db.first(_NEXT_POLL)
+        due = None if row is None else Instant(row[0])
+        if not self._left_out:
+            return due
+        soon = after(self._now, _LOOK_AGAIN)
+        return soon if due is None else min(due, soon)
+
+
+# About as long as another bridge's transaction lasts.
+_LOOK_AGAIN = timedelta(milliseconds=5)
+
+
+def _shares(waiting: Mapping[str, int], free: Mapping[str, int], room: int) -> dict[str, int]:
+    """Equal shares: a long queue for one agent does not keep the others waiting."""
+    left = {agent: min(number, free.get(agent, 0)) for agent, number in waiting.items()}
+    left = {agent: number for agent, number in left.items() if number > 0}
+    shares: dict[str, int] = {}
+    while left and room > 0:
+        share = max(1, room // len(left))
+        for agent, number in list(left.items()):
+            given = min(share, number, room)
+            shares[agent] = shares.get(agent, 0) + given
+            room -= given
+            left[agent] = number - given
+            if not left[agent]:
+                del left[agent]
+    return {agent: number for agent, number in shares.items() if number}
+
+
+async def stopping_tasks(db: Session, owner: str) -> list[ClaimedTask]:
+    return [claim_of(row) for row in await db.rows(_STOPPING, owner)]
+
+
+async def hold_lease(db: Session, owner: str, until: Instant) -> None:
+    await db.execute(_HOLD, owner, until)
+
+
+async def release_lease(db: Session, owner: str) -> None:
+    await db.execute("DELETE FROM leases WHERE owner = $1", owner)
+
+
+async def reclaim_tasks(db: Session, owner: str, now: Instant, grace: timedelta) -> ReclaimedTasks:
+    in_doubt: list[ClaimedTask] = []
+    stopped: list[ClaimedTask] = []
+    if not grace or await _has_been_up(db, grace):
+        await db.execute(_BURY, owner, now)
+        gone = [restored(name) for (name,) in await db.rows(_GONE, owner)]
+        found = await db.rows(_RECLAIM, owner, now, gone) if gone else []
+        for was_stopping, is_in_doubt, *columns_ in found:
+            if was_stopping:
+                stopped.append(claim_of(columns_))
+            elif is_in_doubt:
+                in_doubt.append(claim_of(columns_))
+    return ReclaimedTasks(in_doubt=in_doubt, stopped=stopped)
+
+
+async def _has_been_up(db: Session, grace: timedelta) -> bool:
+    row = await db.first(_IS_UP, grace.total_seconds())
+    return row is not None and row[0]

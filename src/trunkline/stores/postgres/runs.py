@@ -1,0 +1,212 @@
+"""Runs and steps: how they are begun, read back and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import msgspec
+
+from trunkline.clock import Instant
+from trunkline.errors import Unavailable
+from trunkline.ids import RunId
+from trunkline.machine.state import RunStatus, StepState, WaitingFor
+from trunkline.messages import StepError
+from trunkline.stores.base import ExistingRun, NewRun, RunRecord
+from trunkline.stores.postgres.driver import Row, Session, columns
+from trunkline.stores.postgres.texts import as_uuid, restored, restored_if_any
+
+_errors: msgspec.json.Decoder[StepError] = msgspec.json.Decoder(StepError)
+_waits: msgspec.json.Decoder[WaitingFor] = msgspec.json.Decoder(WaitingFor)
+_warnings: msgspec.json.Decoder[tuple[str, ...]] = msgspec.json.Decoder(tuple[str, ...])
+_contexts: msgspec.json.Decoder[dict[str, str]] = msgspec.json.Decoder(dict[str, str])
+
+FINAL = "('COMPLETED', 'FAILED', 'CANCELLED')"
+
+_RUN_COLUMNS = """
+    runs.id::text, runs.workflow_id::text, runs.workflow_name, runs.workflow_version, runs.status, runs.version,
+    runs.seq, runs.input, runs.correlation_id, runs.created_at, runs.output, runs.error, runs.paused,
+    runs.retry_of::text, runs.cancel_requested_at, runs.started_at, runs.finished_at, runs.contexts
+"""
+_RUN_WIDTH = 18
+# Runs and steps in one statement, so from one snapshot: first rows with a run and no step, then rows with a step alone.
+# The steps of a run are in the order in which they were begun.
+_LOAD = f"""
+    SELECT {_RUN_COLUMNS}, steps.run_id::text, steps.name, steps.status, steps.attempts, steps.answered_failures,
+        steps.replies, steps.protocol, steps.context_id, steps.remote_task_id, steps.reply, steps.input, steps.output,
+        steps.error, steps.warnings, steps.waiting_for, steps.started_at, steps.finished_at
+    FROM (VALUES (true), (false)) AS part(of_runs)
+        LEFT JOIN runs ON part.of_runs AND runs.id = ANY($1::uuid[])
+        LEFT JOIN steps ON NOT part.of_runs AND steps.run_id = ANY($1::uuid[])
+    ORDER BY part.of_runs DESC, steps.place
+"""  # noqa: S608 - constants of this module
+_INSERT = """
+    INSERT INTO runs(id, workflow_id, workflow_name, workflow_version, status, input, correlation_id,
+        idempotency_key, request_digest, retry_of, created_at)
+    SELECT id, workflow_id, workflow_name, workflow_version, 'PENDING', input, correlation_id,
+        idempotency_key, request_digest, retry_of, created_at
+    FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::int[], $5::bytea[], $6::text[], $7::text[], $8::bytea[],
+        $9::uuid[], $10::bigint[])
+        AS new(id, workflow_id, workflow_name, workflow_version, input, correlation_id, idempotency_key,
+            request_digest, retry_of, created_at)
+    ON CONFLICT (workflow_id, idempotency_key) DO NOTHING
+    RETURNING id::text
+"""
+_EXISTING = """
+    SELECT runs.workflow_id::text, runs.idempotency_key, runs.id::text, runs.request_digest
+    FROM unnest($1::uuid[], $2::text[]) AS asked(workflow_id, idempotency_key)
+        JOIN runs ON runs.workflow_id = asked.workflow_id AND runs.idempotency_key = asked.idempotency_key
+"""
+_LIST = f"""
+    SELECT {_RUN_COLUMNS} FROM runs
+    WHERE ($1::uuid IS NULL OR id < $1) AND ($2::text IS NULL OR status = $2)
+        AND ($3::text IS NULL OR workflow_name = coalesce((SELECT name FROM workflows WHERE id = $4), $3))
+    ORDER BY id DESC LIMIT $5
+"""  # noqa: S608 - as above
+_OLD = """
+    SELECT id::text FROM runs WHERE finished_at < $1 ORDER BY finished_at LIMIT $2 FOR UPDATE SKIP LOCKED
+"""
+# A task's id begins with its run's id and a slash; '0' is the character after the slash.
+_TASKS_OF = "USING unnest($1::uuid[]) AS old(id) WHERE task_id >= old.id || '/' AND task_id < old.id || '0'"
+_DELETE = (
+    f"DELETE FROM tasks {_TASKS_OF}",  # noqa: S608 - as above
+    f"DELETE FROM dispatches {_TASKS_OF}",  # noqa: S608 - as above
+    "DELETE FROM exchanges WHERE run_id = ANY($1::uuid[])",
+    "DELETE FROM timers WHERE run_id = ANY($1::uuid[])",
+    "DELETE FROM inbox WHERE run_id = ANY($1::uuid[])",
+    "DELETE FROM events WHERE run_id = ANY($1::uuid[])",
+    "DELETE FROM steps WHERE run_id = ANY($1::uuid[])",
+    "DELETE FROM runs WHERE id = ANY($1::uuid[])",
+)
+# Somebody had something for a run while that was being deleted: nothing else would ever find it.
+_DELETE_ORPHANS = """
+    DELETE FROM inbox WHERE applied = 0 AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = inbox.run_id)
+"""
+
+
+async def insert_runs(db: Session, runs: Sequence[NewRun]) -> list[ExistingRun | None]:
+    if not runs:
+        return []
+    # In one order everywhere: two processes with the same keys do not wait for one another.
+    ordered = sorted(runs, key=lambda run: (run.workflow_id, run.idempotency_key or ""))
+    rows = [
+        (
+            run.id,
+            run.workflow_id,
+            run.workflow_name,
+            run.workflow_version,
+            run.input,
+            run.correlation_id,
+            run.idempotency_key,
+            run.request_digest,
+            run.retry_of,
+            run.created_at,
+        )
+        for run in ordered
+    ]
+    inserted = {run_id for (run_id,) in await db.rows(_INSERT, *columns(rows, 10))}
+    others = [run for run in runs if run.id not in inserted]
+    existing = await _existing_runs(db, others) if others else {}
+    return [None if run.id in inserted else existing[run.workflow_id, run.idempotency_key] for run in runs]
+
+
+async def _existing_runs(db: Session, runs: Sequence[NewRun]) -> dict[tuple[str, str | None], ExistingRun]:
+    asked = {(run.workflow_id, run.idempotency_key) for run in runs}
+    found: dict[tuple[str, str | None], ExistingRun] = {
+        (workflow_id, restored(key)): ExistingRun(RunId(run_id), digest)
+        for workflow_id, key, run_id, digest in await db.rows(_EXISTING, *columns(sorted(asked), 2))
+    }
+    if asked - found.keys():
+        raise Unavailable("A run with the same idempotency key was just deleted.", fix="Try again.")
+    return found
+
+
+async def unknown_runs(db: Session, run_ids: Collection[RunId]) -> set[RunId]:
+    possible = [run_id for run_id in run_ids if as_uuid(run_id)]
+    known = await db.rows("SELECT id::text FROM runs WHERE id = ANY($1::uuid[])", possible)
+    return set(run_ids) - {RunId(run_id) for (run_id,) in known}
+
+
+async def load_runs(db: Session, run_ids: Sequence[RunId]) -> list[tuple[RunRecord, list[StepState]]]:
+    records: list[RunRecord] = []
+    steps: dict[str, list[StepState]] = {}
+    for row in await db.rows(_LOAD, [run_id for run_id in run_ids if as_uuid(run_id)]):
+        if row[0] is not None:
+            records.append(_run_record(row[:_RUN_WIDTH]))
+        elif row[_RUN_WIDTH] is not None:
+            steps.setdefault(row[_RUN_WIDTH], []).append(_step_state(row[_RUN_WIDTH + 1 :]))
+    return [(record, steps.get(record.id, [])) for record in records]
+
+
+async def run_status(db: Session, run_id: RunId) -> tuple[RunStatus, int] | None:
+    row = await db.first("SELECT status, seq FROM runs WHERE id = $1", as_uuid(run_id))
+    return None if row is None else (row[0], row[1])
+
+
+async def list_runs(
+    db: Session, *, limit: int, before: RunId | None, status: RunStatus | None, workflow: str | None
+) -> list[RunRecord]:
+    if before is not None and as_uuid(before) is None:
+        return []
+    page = await db.rows(_LIST, before, status, workflow, as_uuid(workflow), limit)
+    return [_run_record(row) for row in page]
+
+
+async def delete_finished_runs(db: Session, before: Instant, limit: int) -> int:
+    old = [run_id for (run_id,) in await db.rows(_OLD, before, limit)]
+    if old:
+        for statement in _DELETE:
+            await db.execute(statement, old)
+    await db.execute(_DELETE_ORPHANS)
+    return len(old)
+
+
+def _run_record(row: Row) -> RunRecord:
+    (
+        run_id, workflow_id, workflow_name, workflow_version, status, version, seq, input_, correlation_id, created_at,
+        output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts,
+    ) = row  # fmt: skip
+    return RunRecord(
+        id=run_id,
+        workflow_id=workflow_id,
+        workflow_name=restored(workflow_name),
+        workflow_version=workflow_version,
+        status=status,
+        version=version,
+        seq=seq,
+        input=input_,
+        correlation_id=restored(correlation_id),
+        created_at=created_at,
+        output=output,
+        error=None if error is None else _errors.decode(error),
+        paused=bool(paused),
+        retry_of=retry_of,
+        cancel_requested_at=cancel_requested_at,
+        started_at=started_at,
+        finished_at=finished_at,
+        contexts={} if contexts is None else _contexts.decode(contexts),
+    )
+
+
+def _step_state(row: Row) -> StepState:
+    (
+        name, status, attempts, answered_failures, replies, protocol, context_id, remote_task_id, reply, input_,
+        output, error, warnings, waiting_for, started_at, finished_at,
+    ) = row  # fmt: skip
+    return StepState(
+        name=restored(name),
+        status=status,
+        attempts=attempts,
+        answered_failures=answered_failures,
+        replies=replies,
+        protocol=restored_if_any(protocol),
+        context_id=restored_if_any(context_id),
+        remote_task_id=restored_if_any(remote_task_id),
+        reply=reply,
+        input=input_,
+        output=output,
+        error=None if error is None else _errors.decode(error),
+        warnings=() if warnings is None else _warnings.decode(warnings),
+        waiting_for=None if waiting_for is None else _waits.decode(waiting_for),
+        started_at=started_at,
+        finished_at=finished_at,
+    )

@@ -1,0 +1,186 @@
+"""
+The PostgreSQL store: one database for every process of the system.
+
+Each transaction has a session of its own. One that is lost, or cancelled in the middle of a statement, is hung up, and
+the server rolls back; one that is lost during its COMMIT may have happened, and is tried again by whoever asked for it,
+which is safe since everything has a key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from trunkline.agents import Agent
+from trunkline.clock import Clock, Instant
+from trunkline.errors import ConfigurationError, Unavailable
+from trunkline.ids import RunId
+from trunkline.machine.state import RunStatus, StepState
+from trunkline.stores.base import (
+    ApiKey,
+    Backlog,
+    DeadLetter,
+    EventRecord,
+    Moved,
+    Notice,
+    RunRecord,
+    WorkflowVersion,
+)
+from trunkline.stores.postgres import agents, backlog, dead_letters, history, keys, migrate, runs, workflows
+from trunkline.stores.postgres.bell import Bell, listening
+from trunkline.stores.postgres.clock import DatabaseClock, GivenClock
+from trunkline.stores.postgres.connection import Pool
+from trunkline.stores.postgres.driver import Session
+from trunkline.stores.postgres.transaction import PostgresTransaction
+
+_BEGIN = "BEGIN"
+_BEGIN_UNHURRIED = "BEGIN; SET LOCAL synchronous_commit = off"
+
+
+class PostgresStore:
+    def __init__(self, url: str, pool: Pool, bell: Bell, clock: Clock | None) -> None:
+        self._url = url
+        self._pool = pool
+        self._bell = bell
+        self._clock = DatabaseClock() if clock is None else GivenClock(clock)
+
+    @asynccontextmanager
+    async def transaction(self, *, durable: bool = True) -> AsyncGenerator[PostgresTransaction]:
+        async with self._pool.writer() as db:
+            await db.command(_BEGIN if durable else _BEGIN_UNHURRIED)
+            try:
+                tx = PostgresTransaction(db, await self._clock.now(db))
+                yield tx
+                await _commit(db)
+            except BaseException as exc:
+                await _roll_back(db, exc)
+                raise
+        self._bell.ring(tx.notices)
+
+    async def agent(self, name_or_id: str) -> Agent | None:
+        async with self._pool.reader() as db:
+            return await agents.agent(db, name_or_id)
+
+    async def agents(
+        self, *, limit: int, after: str | None = None, protocol: str | None = None
+    ) -> list[Agent]:
+        async with self._pool.reader() as db:
+            return await agents.agents(db, limit=limit, after=after, protocol=protocol)
+
+    async def workflow(self, name_or_id: str, version: int | None = None) -> WorkflowVersion | None:
+        async with self._pool.reader() as db:
+            return await workflows.workflow(db, name_or_id, version)
+
+    async def workflows(self, *, limit: int, after: str | None = None) -> list[WorkflowVersion]:
+        async with self._pool.reader() as db:
+            return await workflows.workflows(db, limit=limit, after=after)
+
+    async def workflow_versions(
+        self, workflow_id: str, *, limit: int, before: int | None = None
+    ) -> list[WorkflowVersion]:
+        async with self._pool.reader() as db:
+            return await workflows.workflow_versions(db, workflow_id, limit=limit, before=before)
+
+    async def run(self, run_id: RunId) -> tuple[RunRecord, list[StepState]] | None:
+        async with self._pool.reader() as db:
+            found = await runs.load_runs(db, [run_id])
+        return found[0] if found else None
+
+    async def run_status(self, run_id: RunId) -> tuple[RunStatus, int] | None:
+        async with self._pool.reader() as db:
+            return await runs.run_status(db, run_id)
+
+    async def runs(
+        self,
+        *,
+        limit: int,
+        before: RunId | None = None,
+        status: RunStatus | None = None,
+        workflow: str | None = None,
+    ) -> list[RunRecord]:
+        async with self._pool.reader() as db:
+            return await runs.list_runs(db, limit=limit, before=before, status=status, workflow=workflow)
+
+    async def events(self, run_id: RunId, *, after: int, limit: int) -> list[EventRecord]:
+        async with self._pool.reader() as db:
+            return await history.events(db, run_id, after=after, limit=limit)
+
+    async def exchanges(
+        self, run_id: RunId, *, after: int, limit: int, step: str | None = None
+    ) -> list[tuple[int, bytes]]:
+        async with self._pool.reader() as db:
+            return await history.exchanges(db, run_id, after=after, limit=limit, step=step)
+
+    async def dead_letters(self, *, limit: int, before: str | None = None) -> list[DeadLetter]:
+        async with self._pool.reader() as db:
+            return await dead_letters.dead_letters(db, limit=limit, before=before)
+
+    async def dead_letter(self, letter_id: str) -> DeadLetter | None:
+        async with self._pool.reader() as db:
+            return await dead_letters.dead_letter(db, letter_id)
+
+    async def keys(self, *, limit: int, after: str | None = None) -> list[ApiKey]:
+        async with self._pool.reader() as db:
+            return await keys.keys(db, limit=limit, after=after)
+
+    async def key(self, digest: bytes) -> ApiKey | None:
+        async with self._pool.reader() as db:
+            return await keys.key(db, digest)
+
+    async def moved(self) -> Moved | None:
+        async with self._pool.reader() as db:
+            row = await db.first("SELECT at FROM moves ORDER BY at LIMIT 1")
+        return None if row is None else Moved(at=Instant(row[0]))
+
+    async def backlog(self) -> Backlog:
+        async with self._pool.reader() as db:
+            return await backlog.count(db)
+
+    def listen(self, hear: Callable[[Notice], None]) -> AbstractAsyncContextManager[None]:
+        return listening(self._url, hear)
+
+    async def check(self) -> None:
+        async with self._pool.reader() as db:
+            revision = await migrate.current_revision(db)
+            try:
+                # A newer schema only adds: this process goes on until it is replaced.
+                if revision is None or revision in migrate.REVISIONS:
+                    migrate.check_revision(revision, db.place)
+            except ConfigurationError as exc:
+                raise Unavailable(exc.message, fix=exc.fix) from exc
+
+
+async def _commit(db: Session) -> None:
+    # A transaction in which a statement failed is rolled back by COMMIT, without an error.
+    if await db.command("COMMIT") != "COMMIT":
+        raise Unavailable(
+            f"PostgreSQL at {db.place} has rolled a transaction back.",
+            fix="Nothing is lost: it is tried again.",
+        )
+
+
+async def _roll_back(db: Session, exc: BaseException) -> None:
+    if db.is_closed or not isinstance(exc, Exception):
+        db.terminate()
+        return
+    try:
+        await db.command("ROLLBACK")
+    except Exception:  # noqa: BLE001 - why the transaction failed is told already; the server rolls back when we hang up
+        db.terminate()
+
+
+@asynccontextmanager
+async def opened(url: str, *, clock: Clock | None, upgrade: bool) -> AsyncGenerator[PostgresStore]:
+    if upgrade:
+        await migrate.upgrade(url)
+    else:
+        await migrate.check_schema(url)
+    pool, bell = Pool(url), Bell(url)
+    ringing = asyncio.create_task(bell.run())
+    try:
+        yield PostgresStore(url, pool, bell, clock)
+    finally:
+        ringing.cancel()
+        await asyncio.gather(ringing, return_exceptions=True)
+        await pool.close()

@@ -1,0 +1,39 @@
+"""
+Texts that PostgreSQL refuses, written so that it takes them and they come back as they were.
+
+Agents choose ids and names that end up in text columns. A NUL or half of a surrogate pair in one of them would fail
+the statement, and with it everything else in the batch.
+"""
+
+from __future__ import annotations
+
+import re
+
+# "Substitute": hardly ever in a text, and escaped itself.
+_MARK = "\x1a"
+_REFUSED = re.compile("[\x00\x1a\ud800-\udfff]")
+_ESCAPED = re.compile("\x1a([0-9a-f]{4})")
+_UUID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
+def escaped(text: str) -> str:
+    # Nearly every text is plain ASCII, and this is the quickest way to see it.
+    if text.isascii() and "\x00" not in text and _MARK not in text:
+        return text
+    return _REFUSED.sub(lambda match: f"{_MARK}{ord(match[0]):04x}", text)
+
+
+def restored(text: str) -> str:
+    """What `escaped` was given."""
+    if _MARK not in text:
+        return text
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
+
+
+def restored_if_any(text: str | None) -> str | None:
+    return None if text is None else restored(text)
+
+
+def as_uuid(text: str | None) -> str | None:
+    """The text if it is an id in the one way that we write them. Nothing has any other."""
+    return text if text is not None and _UUID.fullmatch(text) else None

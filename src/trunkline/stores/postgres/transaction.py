@@ -1,0 +1,183 @@
+"""One transaction of the PostgreSQL store: each method is in the module that has its SQL."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+from trunkline.agents import Agent
+from trunkline.clock import Instant, after
+from trunkline.ids import RunId
+from trunkline.machine.state import StepState
+from trunkline.messages import Outgoing
+from trunkline.stores.base import (
+    ApiKey,
+    ClaimedTask,
+    DeadLetter,
+    Dispatch,
+    ExchangeRecord,
+    ExistingRun,
+    InboxItem,
+    NewRun,
+    Notice,
+    QueuedTask,
+    ReclaimedTasks,
+    RunRecord,
+    StoppedTask,
+    TaskAnswer,
+    TaskKey,
+    Transition,
+    WokenRun,
+    WorkflowVersion,
+)
+from trunkline.stores.postgres import (
+    agents,
+    claims,
+    dead_letters,
+    history,
+    inbox,
+    keys,
+    runs,
+    tasks,
+    travelling,
+    workflows,
+)
+from trunkline.stores.postgres.driver import Session
+from trunkline.stores.postgres.transitions import write_transitions
+
+
+class PostgresTransaction:
+    def __init__(self, db: Session, now: Instant) -> None:
+        self._db = db
+        self.now = now
+        self._claims = claims.Claims(db, now)
+        # Rung when it has committed.
+        self.notices: list[Notice] = []
+
+    @asynccontextmanager
+    async def savepoint(self) -> AsyncGenerator[None]:
+        notices = self.notices.copy()
+        await self._db.command("SAVEPOINT block")
+        try:
+            yield
+        except Exception:
+            # A session that was lost has nothing to go back to: the next statement says so.
+            if not self._db.is_closed:
+                await self._db.command("ROLLBACK TO block; RELEASE block")
+            self.notices = notices
+            raise
+        await self._db.command("RELEASE block")
+
+    async def announce(self, notice: Notice) -> None:
+        self.notices.append(notice)
+
+    async def insert_agent(self, agent: Agent) -> None:
+        await agents.insert_agent(self._db, agent)
+
+    async def update_agent(self, agent: Agent, expected_version: int) -> bool:
+        return await agents.update_agent(self._db, agent, expected_version)
+
+    async def delete_agent(self, agent_id: str) -> bool:
+        return await agents.delete_agent(self._db, agent_id)
+
+    async def insert_workflow_version(self, version: WorkflowVersion) -> None:
+        await workflows.insert_workflow_version(self._db, version)
+
+    async def latest_workflow_version(self, name: str) -> WorkflowVersion | None:
+        return await workflows.latest_workflow_version(self._db, name)
+
+    async def insert_runs(self, new_runs: Sequence[NewRun]) -> list[ExistingRun | None]:
+        return await runs.insert_runs(self._db, new_runs)
+
+    async def put_inbox(self, items: Sequence[InboxItem]) -> None:
+        await inbox.put_inbox(self._db, items)
+
+    async def claim_woken_runs(self, limit: int) -> list[WokenRun]:
+        return await inbox.claim_woken_runs(self._db, limit)
+
+    async def unknown_runs(self, run_ids: Collection[RunId]) -> set[RunId]:
+        return await runs.unknown_runs(self._db, run_ids)
+
+    async def load_runs(self, run_ids: Sequence[RunId]) -> list[tuple[RunRecord, list[StepState]]]:
+        return await runs.load_runs(self._db, run_ids)
+
+    async def write_transitions(self, transitions: Sequence[Transition]) -> set[RunId]:
+        return await write_transitions(self._db, transitions)
+
+    async def take_due_timers(self, limit: int) -> int:
+        return await inbox.take_due_timers(self._db, self.now, limit)
+
+    async def next_timer(self) -> Instant | None:
+        return await inbox.next_timer(self._db)
+
+    async def put_tasks(self, queued: Sequence[QueuedTask]) -> list[bytes]:
+        return await tasks.put_tasks(self._db, queued)
+
+    async def claim_tasks(
+        self, owner: str, limit: int, pools: Collection[str | None] | None = None
+    ) -> list[ClaimedTask]:
+        return await self._claims.claim_tasks(owner, limit, pools)
+
+    async def hold_lease(self, owner: str, lasts: timedelta) -> None:
+        await claims.hold_lease(self._db, owner, after(self.now, lasts))
+
+    async def release_lease(self, owner: str) -> None:
+        await claims.release_lease(self._db, owner)
+
+    async def stopping_tasks(self, owner: str) -> list[ClaimedTask]:
+        return await claims.stopping_tasks(self._db, owner)
+
+    async def stop_tasks(self, owner: str, keys: Sequence[TaskKey]) -> list[StoppedTask]:
+        return await tasks.stop_tasks(self._db, owner, keys)
+
+    async def write_answers(self, owner: str, answers: Sequence[TaskAnswer]) -> set[TaskKey]:
+        return await tasks.write_answers(self._db, owner, answers)
+
+    async def reclaim_tasks(self, owner: str, grace: timedelta = timedelta(0)) -> ReclaimedTasks:
+        return await claims.reclaim_tasks(self._db, owner, self.now, grace)
+
+    async def next_poll(self) -> Instant | None:
+        return await self._claims.next_poll()
+
+    async def put_exchanges(self, exchanges: Sequence[ExchangeRecord]) -> None:
+        await history.put_exchanges(self._db, exchanges)
+
+    async def put_outbox(self, messages: Sequence[Outgoing]) -> None:
+        await travelling.put_outbox(self._db, messages)
+
+    async def take_outbox(self, limit: int) -> list[Outgoing]:
+        return await travelling.take_outbox(self._db, limit)
+
+    async def put_dispatches(self, dispatches: Sequence[Dispatch], resend_after: timedelta) -> None:
+        await travelling.put_dispatches(self._db, dispatches, self.now, resend_after)
+
+    async def take_due_dispatches(self, limit: int, longest: timedelta) -> list[Dispatch]:
+        return await travelling.take_due_dispatches(self._db, self.now, limit, longest)
+
+    async def settle_dispatches(self, keys: Collection[TaskKey]) -> None:
+        await travelling.settle_dispatches(self._db, keys)
+
+    async def dispatched(self, keys: Collection[TaskKey]) -> Mapping[TaskKey, bytes]:
+        return await travelling.dispatched(self._db, keys)
+
+    async def stored_results(self, keys: Collection[TaskKey]) -> Mapping[TaskKey, bytes]:
+        return await tasks.stored_results(self._db, keys)
+
+    async def keep_results(self, results: Mapping[TaskKey, bytes]) -> None:
+        await tasks.keep_results(self._db, results)
+
+    async def put_dead_letters(self, letters: Sequence[DeadLetter]) -> None:
+        await dead_letters.put_dead_letters(self._db, letters)
+
+    async def take_dead_letter(self, letter_id: str) -> DeadLetter | None:
+        return await dead_letters.take_dead_letter(self._db, letter_id)
+
+    async def insert_key(self, key: ApiKey) -> None:
+        await keys.insert_key(self._db, key)
+
+    async def revoke_key(self, name_or_id: str) -> ApiKey | None:
+        return await keys.revoke_key(self._db, name_or_id, self.now)
+
+    async def delete_finished_runs(self, before: Instant, limit: int) -> int:
+        return await runs.delete_finished_runs(self._db, before, limit)
