@@ -219,6 +219,7 @@ def _services(core: Core, intake: Intake, probes: Probes) -> Services:
         metrics=probes.metrics,
         keys=probes.keys,
         limits=Limits(max_body_bytes=core.settings.max_body_bytes),
+        topics=core.settings.topics,
         stopping=core.stopping,
     )
 
