@@ -70,12 +70,19 @@ class KafkaWires:
         source = await self._open(f"{settings.kafka_group}.executor", settings.results_topic, loop.ring)
         return [results_of(source, take_travelled_results, self._core.metrics), Resends(self._kafka)]
 
-    async def _open(self, group: str, topic: str, ring: Callable[[], None]) -> Source:
+    async def source_of_commands(self) -> Source | None:
+        settings = self._core.settings
+        if not settings.commands_topic:
+            return None
+        return await self._open(f"{settings.kafka_group}.commands", settings.commands_topic)
+
+    async def _open(self, group: str, topic: str, ring: Callable[[], None] | None = None) -> Source:
         opened = await self._stack.enter_async_context(
             open_source(self._connection, group=group, topics=[topic], session=self._session)
         )
         source = self._core.seams.source(opened)
-        source.on_arrival(ring)
+        if ring is not None:
+            source.on_arrival(ring)
         self._sources.append(source)
         return source
 

@@ -28,6 +28,7 @@ from trunkline.executor.retention import Retention
 from trunkline.executor.states import RunStates
 from trunkline.executor.timers import Timers
 from trunkline.ids import new_id
+from trunkline.services.commands import Commands
 from trunkline.services.commits import CommitLoop, Part
 from trunkline.services.dead_letters import DeadLetters
 from trunkline.services.intake import Intake
@@ -194,10 +195,28 @@ async def open_system(
             stopping=core.stopping,
         )
         services = None if assembly.intake is None else _services(core, assembly.intake, probes)
-        async with _running(assembly) if not isinstance(core.store, MovedStore) else _reading(assembly):
+        async with _working(assembly, services):
             # The work goes on from here, while the door is still being built.
             app = await asyncio.to_thread(_create_app, services, probes)
             yield System(app=app, services=services, probes=probes, stopping=core.stopping)
+
+
+@asynccontextmanager
+async def _working(assembly: _Assembly, services: Services | None) -> AsyncGenerator[None]:
+    core = assembly.core
+    if isinstance(core.store, MovedStore):
+        async with _reading(assembly):
+            yield
+        return
+    source = None if services is None else await assembly.wires.source_of_commands()
+    async with _running(assembly), asyncio.TaskGroup() as group:
+        if services is not None and source is not None:
+            commands = Commands(source, services.runs, core.store, core.metrics)
+            group.create_task(commands.run(core.stopping))
+        try:
+            yield
+        finally:
+            core.stopping.set()
 
 
 def _wires(core: Core, stack: AsyncExitStack) -> Wires:

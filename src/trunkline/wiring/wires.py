@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Protocol
 
-from trunkline.brokers.base import Broker, TakeTasks
+from trunkline.brokers.base import Broker, Source, TakeTasks
 from trunkline.brokers.memory import MemoryBroker
 from trunkline.executor.inbox import take_results
 from trunkline.services.commits import CommitLoop, Part
@@ -29,6 +29,10 @@ class Wires(Protocol):
 
     async def parts_of_executor(self, loop: CommitLoop) -> Sequence[Part]:
         """What brings results into the executor's turn, before everything else in it."""
+        ...
+
+    async def source_of_commands(self) -> Source | None:
+        """What starts runs by messages, if anything does."""
         ...
 
     async def last_parts(self) -> Sequence[Part]:
@@ -58,6 +62,9 @@ class MemoryWires:
         del loop
         self._memory.deliver_results_to(take_results)
         return []
+
+    async def source_of_commands(self) -> Source | None:
+        return None
 
     async def last_parts(self) -> Sequence[Part]:
         return []
