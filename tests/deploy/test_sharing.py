@@ -10,6 +10,7 @@ from pathlib import Path
 
 from deploy.local.folders import service_folder
 from deploy.local.postgres import PostgresServer
+from tests.deploy.leftovers import processes_with
 
 ROOT = Path(__file__).parents[2]
 
@@ -64,16 +65,3 @@ def test_two_workers_share_the_services_and_leave_nothing_behind(
         assert first["topic"] != second["topic"]
         assert list(temporary.iterdir()) == []
         assert processes_with(temporary) == []
-
-
-def processes_with(folder: Path) -> list[str]:
-    """The commands of processes that have the folder in their environment."""
-    mark = f"TMPDIR={folder}".encode()
-    found: list[str] = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark in (entry / "environ").read_bytes().split(b"\0"):
-                found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode())
-        except OSError:
-            continue
-    return found
