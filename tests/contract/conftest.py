@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 
 import pytest
-from tests.contract.backends import BROKERS, STORES, MakeBroker, OpenStore
+from tests.contract.backends import BROKERS, STORES, OpenBroker, OpenStore
 
 from trunkline.stores.base import Store
 from trunkline.testing import FakeClock
@@ -28,5 +28,5 @@ async def store(open_store: OpenStore) -> AsyncGenerator[Store]:
 
 
 @pytest.fixture(params=list(BROKERS))
-def make_broker(request: pytest.FixtureRequest) -> MakeBroker:
-    return BROKERS[str(request.param)]
+def open_broker(request: pytest.FixtureRequest) -> OpenBroker:
+    return BROKERS[str(request.param)](request)

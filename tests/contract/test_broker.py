@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 import pytest
-from tests.contract.backends import MakeBroker
+from tests.contract.backends import Carriage, OpenBroker
 from tests.contract.bridges import ME, claim
 from tests.contract.samples import NOW, insert, new_run, queue, run_id, task, woken
 
-from trunkline.brokers.base import Broker, TaskMessage
+from trunkline.brokers.base import TaskMessage
 from trunkline.executor.inbox import take_results
 from trunkline.jsontypes import encode
 from trunkline.messages import AgentResult, AgentTask, CancelTask
@@ -28,8 +28,19 @@ async def take_tasks(tx: Transaction, messages: Sequence[TaskMessage]) -> None:
 
 
 @pytest.fixture
-def broker(make_broker: MakeBroker) -> Broker[Transaction]:
-    return make_broker(take_tasks, take_results)
+async def carriage(store: Store, open_broker: OpenBroker) -> AsyncGenerator[Carriage]:
+    async with open_broker(store, take_tasks, take_results) as opened:
+        yield opened
+
+
+async def publish(
+    store: Store, carriage: Carriage, tasks: Sequence[TaskMessage] = (), results: Sequence[AgentResult] = ()
+) -> None:
+    """In one transaction; returns when all of it has arrived."""
+    async with store.transaction() as tx:
+        await carriage.broker.publish_tasks(tx, tasks)
+        await carriage.broker.publish_results(tx, results)
+    await carriage.arrive()
 
 
 def result(number: int) -> AgentResult:
@@ -43,100 +54,85 @@ async def claimed_runs(store: Store) -> list[str]:
     return sorted(each.task.run_id for each in await claim(store))
 
 
-async def test_a_published_task_reaches_the_bridge_as_it_is(
-    store: Store, broker: Broker[Transaction]
-) -> None:
+async def test_a_published_task_reaches_the_bridge_as_it_is(store: Store, carriage: Carriage) -> None:
     await insert(store, new_run(1), new_run(2))
-    async with store.transaction() as tx:
-        await broker.publish_tasks(tx, [task(1), task(2)])
+    await publish(store, carriage, [task(1), task(2)])
     claims = await claim(store)
     assert sorted((each.task for each in claims), key=lambda made: made.run_id) == [task(1), task(2)]
 
 
-async def test_a_published_result_reaches_the_executor(store: Store, broker: Broker[Transaction]) -> None:
+async def test_a_published_result_reaches_the_executor(store: Store, carriage: Carriage) -> None:
     await insert(store, new_run(1))
-    async with store.transaction() as tx:
-        await broker.publish_results(tx, [result(1)])
+    await publish(store, carriage, results=[result(1)])
     assert [run.run_id for run in await woken(store)] == [run_id(1)]
 
 
-async def test_nothing_of_a_transaction_that_failed_is_delivered(
-    store: Store, broker: Broker[Transaction]
-) -> None:
+async def test_nothing_of_a_transaction_that_failed_is_delivered(store: Store, carriage: Carriage) -> None:
     await insert(store, new_run(1))
 
     async def fail() -> None:
         async with store.transaction() as tx:
-            await broker.publish_tasks(tx, [task(1)])
-            await broker.publish_results(tx, [result(1)])
+            await carriage.broker.publish_tasks(tx, [task(1)])
+            await carriage.broker.publish_results(tx, [result(1)])
             raise RuntimeError("on purpose")
 
     with pytest.raises(RuntimeError, match="on purpose"):
         await fail()
+    await carriage.arrive()
     assert await claimed_runs(store) == []
     assert await woken(store) == []
 
 
-async def test_what_is_published_twice_counts_once(store: Store, broker: Broker[Transaction]) -> None:
+async def test_what_is_published_twice_counts_once(store: Store, carriage: Carriage) -> None:
     await insert(store, new_run(1))
     for _ in range(2):
-        async with store.transaction() as tx:
-            await broker.publish_tasks(tx, [task(1), task(1)])
-            await broker.publish_results(tx, [result(1), result(1)])
+        await publish(store, carriage, [task(1), task(1)], [result(1), result(1)])
     assert await claimed_runs(store) == [run_id(1)]
     assert [len(run.items) for run in await woken(store)] == [1]
 
 
 async def test_a_task_and_its_stop_arrive_in_the_order_in_which_they_were_published(
-    store: Store, broker: Broker[Transaction]
+    store: Store, carriage: Carriage
 ) -> None:
     await insert(store, new_run(1))
     stop = CancelTask(task_id=task(1).task_id, attempt=1, run_id=run_id(1))
-    async with store.transaction() as tx:
-        await broker.publish_tasks(tx, [task(1), stop])
+    await publish(store, carriage, [task(1), stop])
     assert await claimed_runs(store) == []
 
 
-async def test_a_stop_that_overtakes_its_task_stops_it_all_the_same(
-    store: Store, broker: Broker[Transaction]
-) -> None:
+async def test_a_stop_that_overtakes_its_task_stops_it_all_the_same(store: Store, carriage: Carriage) -> None:
     await insert(store, new_run(1))
-    async with store.transaction() as tx:
-        await broker.publish_tasks(tx, [CancelTask(task_id=task(1).task_id, attempt=1, run_id=run_id(1))])
-    async with store.transaction() as tx:
-        await broker.publish_tasks(tx, [task(1)])
+    await publish(store, carriage, [CancelTask(task_id=task(1).task_id, attempt=1, run_id=run_id(1))])
+    await publish(store, carriage, [task(1)])
     assert await claimed_runs(store) == []
 
 
-async def test_a_result_for_a_run_that_is_gone_is_dropped(store: Store, broker: Broker[Transaction]) -> None:
-    async with store.transaction() as tx:
-        await broker.publish_results(tx, [result(7)])
+async def test_a_result_for_a_run_that_is_gone_is_dropped(store: Store, carriage: Carriage) -> None:
+    await publish(store, carriage, results=[result(7)])
     assert await woken(store) == []
 
 
-async def test_publishing_nothing_is_nothing(store: Store, broker: Broker[Transaction]) -> None:
+async def test_publishing_nothing_is_nothing(store: Store, carriage: Carriage) -> None:
     await queue(store)
-    async with store.transaction() as tx:
-        await broker.publish_tasks(tx, [])
-        await broker.publish_results(tx, [])
+    await publish(store, carriage)
     assert await claimed_runs(store) == []
 
 
-async def test_a_taker_that_fails_fails_the_publishers_transaction_where_both_are_one(
-    store: Store, make_broker: MakeBroker
+async def test_a_taker_that_fails_fails_the_publisher_where_both_are_one_and_nobody_else_otherwise(
+    store: Store, open_broker: OpenBroker
 ) -> None:
     async def refuse(_tx: Transaction, _messages: Sequence[TaskMessage]) -> None:
         raise RuntimeError("on purpose")
 
-    broker = make_broker(refuse, take_results)
-    if not broker.hands_over_in_transaction:
-        return
+    async with open_broker(store, refuse, take_results) as carriage:
 
-    async def publish() -> None:
-        async with store.transaction() as tx:
-            await tx.insert_runs([new_run(1)])
-            await broker.publish_tasks(tx, [task(1)])
+        async def publish_task() -> None:
+            async with store.transaction() as tx:
+                await tx.insert_runs([new_run(1)])
+                await carriage.broker.publish_tasks(tx, [task(1)])
+            await carriage.arrive()
 
-    with pytest.raises(RuntimeError, match="on purpose"):
-        await publish()
-    assert await store.run(run_id(1)) is None
+        with pytest.raises(RuntimeError, match="on purpose"):
+            await publish_task()
+        is_there = await store.run(run_id(1)) is not None
+        assert is_there == (not carriage.broker.hands_over_in_transaction)

@@ -75,7 +75,7 @@ class Relay:
         in_vain = 0
         while in_vain < _MOST_TURNS_IN_VAIN:
             try:
-                async with self._store.transaction() as tx:
+                async with self._store.transaction(durable=False) as tx:
                     taken = await tx.take_outbox(_MOST_AT_ONCE)
                     kept = await self._send(tx, taken) if taken else 0
             except Unavailable as exc:

@@ -1,0 +1,116 @@
+"""Kafka for the contract suites: outbox, relay, the real broker and the consumers, pumped until all has arrived."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+
+from trunkline.brokers.base import Producer, Source, TakeResults, TakeTasks, Undelivered
+from trunkline.brokers.kafka import KafkaBroker, KafkaConnection, open_producer, open_source
+from trunkline.messages import Outgoing, Record, TopicNames
+from trunkline.services.commits import Part
+from trunkline.services.deliveries import results_of, tasks_of
+from trunkline.services.relay import Relay
+from trunkline.stores.base import Store, Transaction
+from trunkline.telemetry.metrics import Metrics
+
+
+class CountingProducer:
+    """Counts what has arrived at the broker."""
+
+    def __init__(self, inner: Producer) -> None:
+        self._inner = inner
+        self.sent = 0
+
+    async def send(self, messages: Sequence[Outgoing]) -> list[Undelivered]:
+        undelivered = await self._inner.send(messages)
+        self.sent += len(messages) - len(undelivered)
+        return undelivered
+
+
+class CountingSource:
+    """Counts what is settled."""
+
+    def __init__(self, inner: Source) -> None:
+        self._inner = inner
+        self.settled = 0
+
+    @property
+    def trouble(self) -> str | None:
+        return self._inner.trouble
+
+    def waiting(self, limit: int) -> Sequence[Record]:
+        return self._inner.waiting(limit)
+
+    def settle(self, records: Sequence[Record]) -> None:
+        self.settled += len(records)
+        self._inner.settle(records)
+
+    def on_arrival(self, ring: Callable[[], None]) -> None:
+        self._inner.on_arrival(ring)
+
+
+class Pump:
+    def __init__(self, store: Store, producer: CountingProducer, sources: Sequence[CountingSource]) -> None:
+        self._store = store
+        self._producer = producer
+        self._sources = sources
+        self._bell = asyncio.Event()
+        for source in sources:
+            source.on_arrival(self._bell.set)
+
+    async def until_all_has_arrived(self, parts: Sequence[Part]) -> None:
+        await send_all(Relay(self._store, self._producer))
+        while sum(source.settled for source in self._sources) < self._producer.sent:
+            self._bell.clear()
+            if not any(source.waiting(1) for source in self._sources):
+                await self._bell.wait()
+            await turn(self._store, parts)
+
+
+async def send_all(relay: Relay) -> None:
+    """What a relay does that is told to stop."""
+    stopping = asyncio.Event()
+    stopping.set()
+    await relay.run(stopping)
+
+
+async def turn(store: Store, parts: Sequence[Part]) -> None:
+    """One turn of the commit loop."""
+    async with store.transaction() as tx:
+        for part in parts:
+            await part.work(tx)
+    for part in parts:
+        part.committed()
+
+
+async def no_pool(_agent: str) -> str | None:
+    return None
+
+
+@asynccontextmanager
+async def kafka_carriage(
+    connection: KafkaConnection,
+    names: TopicNames,
+    store: Store,
+    take_tasks: TakeTasks[Transaction],
+    take_results: TakeResults[Transaction],
+) -> AsyncGenerator[tuple[KafkaBroker, Callable[[], asyncio.Future[None]]]]:
+    async with (
+        open_producer(connection) as opened,
+        open_source(connection, group=f"{names.tasks}.bridge", topics=[names.tasks]) as tasks,
+        open_source(connection, group=f"{names.results}.executor", topics=[names.results]) as results,
+    ):
+        producer, sources = CountingProducer(opened), [CountingSource(tasks), CountingSource(results)]
+        pump = Pump(store, producer, sources)
+        metrics = Metrics()
+        parts: list[Part] = [
+            tasks_of(sources[0], take_tasks, metrics),
+            results_of(sources[1], take_results, metrics),
+        ]
+
+        def arrive() -> asyncio.Future[None]:
+            return asyncio.ensure_future(pump.until_all_has_arrived(parts))
+
+        yield KafkaBroker(names, no_pool), arrive
