@@ -11,6 +11,7 @@ The errors that Trunkline tells its users about, as one tree.
       NotAllowed                the caller or the configuration does not allow it
       Unavailable               a dependency is away; nothing is lost, try again
       ConfigurationError        a setting is missing or makes no sense
+        WrongSchema             the database is of an earlier or a later version
 
 Each edge (REST, CLI) turns them into its own codes by one table. A failed call of an agent is not an exception
 but a value: `messages.StepError`.
@@ -106,3 +107,9 @@ class ConfigurationError(TrunklineError):
     """A setting is missing or makes no sense."""
 
     fix = "Correct the setting and start again."
+
+
+class WrongSchema(ConfigurationError):
+    """The database is of another version than this program."""
+
+    fix = "Run: trunkline db upgrade"

@@ -20,7 +20,7 @@ import uvloop
 from trunkline.api.gate import Gate
 from trunkline.api.server import base_url, listen, serving
 from trunkline.api.services import OK
-from trunkline.errors import Unavailable
+from trunkline.errors import Unavailable, WrongSchema
 from trunkline.settings import Settings, is_loopback
 from trunkline.telemetry import names
 from trunkline.telemetry.logs import configure_logs
@@ -71,7 +71,7 @@ async def _open_when_possible(
     while not stop.is_set():
         try:
             return await stack.enter_async_context(open_system(settings, roles, alone=False))
-        except Unavailable as exc:
+        except (Unavailable, WrongSchema) as exc:
             _tell(gate, {"store": exc.message}, exc.fix)
         await _pause(stop)
     return None

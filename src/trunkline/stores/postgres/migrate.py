@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
-from trunkline.errors import ConfigurationError
+from trunkline.errors import ConfigurationError, WrongSchema
 from trunkline.stores.migrations import BASE, HEAD, REVISIONS, Direction, render_apart
 from trunkline.stores.postgres.connection import connect
 from trunkline.stores.postgres.driver import Session
@@ -34,23 +34,20 @@ async def current_revision(db: Session) -> str | None:
 
 
 def check_revision(revision: str | None, place: str) -> None:
-    """Raises `ConfigurationError` unless the revision is the one that this program was written for."""
+    """Raises `WrongSchema` unless the revision is the one that this program was written for."""
     if revision == HEAD:
         return
     if revision is None:
-        raise ConfigurationError(
-            f"The database at {place} has no tables of Trunkline yet.", fix="Run: trunkline db upgrade"
-        )
+        raise WrongSchema(f"The database at {place} has no tables of Trunkline yet.")
     _check_known(revision, place)
-    raise ConfigurationError(
+    raise WrongSchema(
         f"The database at {place} is at schema revision {revision}; this version of Trunkline needs {HEAD}.",
-        fix="Run: trunkline db upgrade",
     )
 
 
 def _check_known(revision: str | None, place: str) -> None:
     if revision is not None and revision not in REVISIONS:
-        raise ConfigurationError(
+        raise WrongSchema(
             f"The database at {place} is at schema revision {revision}, which this version of Trunkline does not know"
             f" (it knows up to {HEAD}).",
             fix="Install the newer version of Trunkline that wrote it.",
@@ -68,7 +65,7 @@ async def check_schema(url: str) -> None:
 
 
 async def upgrade(url: str) -> None:
-    """Raises `ConfigurationError` when a newer program has written the database."""
+    """Raises `WrongSchema` when a newer program has written the database."""
     async with _patient(url) as db:
         while (revision := await current_revision(db)) != HEAD:
             _check_known(revision, db.place)
