@@ -13,7 +13,7 @@ from trunkline.errors import AlreadyExists
 from trunkline.jsontypes import JsonObject, decode, encode
 from trunkline.policies import RetryPolicy
 from trunkline.stores.postgres.driver import Row, Session, Value
-from trunkline.stores.postgres.texts import as_uuid, escaped, restored, restored_if_any
+from trunkline.stores.postgres.texts import as_uuid, json_accepted, json_restored, restored, restored_if_any
 
 _SELECT = """
     SELECT name, url, description, protocol, protocol_config::text, auth_type, secret, timeout_ms, retry,
@@ -84,7 +84,7 @@ def _values(agent: Agent) -> tuple[Value, ...]:
         agent.url,
         agent.description,
         agent.protocol,
-        None if agent.protocol_config is None else _jsonb(agent.protocol_config),
+        None if agent.protocol_config is None else json_accepted(encode(agent.protocol_config).decode()),
         agent.auth_type,
         agent.secret,
         agent.timeout_ms,
@@ -110,7 +110,9 @@ def _agent(row: Row) -> Agent:
         url=restored(url),
         description=restored_if_any(description),
         protocol=restored(protocol),
-        protocol_config=None if protocol_config is None else _from_jsonb(protocol_config),
+        protocol_config=None
+        if protocol_config is None
+        else cast("JsonObject", decode(json_restored(protocol_config))),
         auth_type=auth_type,
         secret=secret,
         timeout_ms=timeout_ms,
@@ -126,21 +128,6 @@ def _agent(row: Row) -> Agent:
 
 def _json(value: RetryPolicy | Dialect | None) -> str | None:
     return None if value is None else encode(value).decode()
-
-
-def _jsonb(config: JsonObject) -> str:
-    """As it is, or, where jsonb would refuse it (a NUL in a text), as one text that holds all of it."""
-    text = encode(config).decode()
-    if "\\u0000" not in text:
-        return text
-    return encode(text.replace("\\u0000", escaped("\x00"))).decode()
-
-
-def _from_jsonb(text: str) -> JsonObject:
-    config = decode(text)
-    if isinstance(config, str):
-        config = decode(config.replace(escaped("\x00"), "\\u0000"))
-    return cast("JsonObject", config)
 
 
 def _taken(agent: Agent) -> AlreadyExists:

@@ -8,6 +8,8 @@ here, since nobody changes a session. Those who write and those who only read do
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import cast
@@ -27,7 +29,8 @@ _ANSWER_SECONDS = 35.0
 _WAIT_SECONDS = 10.0
 
 _SETTINGS = {
-    "application_name": "trunkline",
+    # Tells our processes apart, also for whoever looks at pg_stat_activity.
+    "application_name": f"trunkline {socket.gethostname()[:32]}:{os.getpid()}",
     "default_transaction_isolation": "read committed",
     "default_transaction_read_only": "off",
     # Who stops inside a transaction (a paused process) gives its runs back by then.

@@ -7,7 +7,7 @@ column: one statement for any number of rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import Any, TypeAlias, cast
 
 import asyncpg
@@ -44,6 +44,21 @@ class Session:
         except Exception as exc:
             raise explained(exc, self.place) or exc from exc
         return int(status.rpartition(" ")[2])
+
+    async def execute_many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
+        """Runs one statement for each row, all on their way at once."""
+        try:
+            await self._connection.executemany(sql, [[*map(_accepted, row)] for row in rows])  # pyright: ignore[reportUnknownMemberType] - untyped
+        except Exception as exc:
+            raise explained(exc, self.place) or exc from exc
+
+    async def stream(self, sql: str) -> AsyncGenerator[Row]:
+        """Rows as they are needed, inside a transaction."""
+        try:
+            async for row in self._connection.cursor(sql, prefetch=_PREFETCH):  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - untyped
+                yield cast("Row", row)
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as exc:
+            raise explained(exc, self.place) or exc from exc
 
     async def command(self, script: str) -> str:
         """Runs statements that take no values, in one round trip; what the last one has to say for itself."""
@@ -84,6 +99,7 @@ class Session:
             self.terminate()
 
 
+_PREFETCH = 100
 # A server that does not answer keeps nobody from ending.
 _CLOSE_SECONDS = 2.0
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from trunkline.jsontypes import decode, encode
+
 # "Substitute": hardly ever in a text, and escaped itself.
 _MARK = "\x1a"
 _REFUSED = re.compile("[\x00\x1a\ud800-\udfff]")
@@ -32,6 +34,20 @@ def restored(text: str) -> str:
 
 def restored_if_any(text: str | None) -> str | None:
     return None if text is None else restored(text)
+
+
+def json_accepted(text: str) -> str:
+    """JSON text for a column of jsonb: where that would refuse it, one JSON string that holds all of it."""
+    if "\\u0000" not in text:
+        return text
+    return encode(text.replace("\\u0000", escaped("\x00"))).decode()
+
+
+def json_restored(text: str) -> str:
+    """JSON text of an object, as it was given to `json_accepted`."""
+    if not text.startswith('"'):
+        return text
+    return str(decode(text)).replace(escaped("\x00"), "\\u0000")
 
 
 def as_uuid(text: str | None) -> str | None:

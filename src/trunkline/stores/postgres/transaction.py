@@ -40,11 +40,13 @@ from trunkline.stores.postgres import (
     keys,
     runs,
     tasks,
+    transfer,
     travelling,
     workflows,
 )
 from trunkline.stores.postgres.driver import Session
 from trunkline.stores.postgres.transitions import write_transitions
+from trunkline.stores.tables import Table, TableRow
 
 
 class PostgresTransaction:
@@ -181,3 +183,12 @@ class PostgresTransaction:
 
     async def delete_finished_runs(self, before: Instant, limit: int) -> int:
         return await runs.delete_finished_runs(self._db, before, limit)
+
+    async def mark_moved(self) -> None:
+        await transfer.mark_moved(self._db, self.now)
+
+    def dump(self, table: Table) -> AsyncGenerator[list[TableRow]]:
+        return transfer.dump(self._db, table)
+
+    async def load(self, table: Table, rows: Sequence[TableRow]) -> None:
+        await transfer.load(self._db, table, rows)
