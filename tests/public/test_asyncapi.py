@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import jsonschema_rs
 import pytest
+from tests.described import at, fitting_messages, validator
 
 from trunkline.api.asyncapi import build_asyncapi
 from trunkline.clock import Instant
@@ -39,31 +39,8 @@ def checked_in() -> JsonObject:
     return document
 
 
-def at(document: JsonObject, *path: str) -> JsonObject:
-    found: Json = document
-    for part in path:
-        assert isinstance(found, dict)
-        found = found[part]
-    assert isinstance(found, dict)
-    return found
-
-
-def validator(schema: JsonObject) -> jsonschema_rs.Validator:
-    """Of one schema of the document, whose references lead to the others in it."""
-    components = at(checked_in(), "components")
-    return jsonschema_rs.validator_for({**schema, "components": components}, validate_formats=True)
-
-
-def fitting_messages(channel: str, message: Outgoing) -> list[str]:
-    """Which of the channel's messages this one is, by its headers and its value."""
-    headers = {name: value.decode() for name, value in message.headers}
-    found: list[str] = []
-    for name in at(checked_in(), "channels", channel, "messages"):
-        described = at(checked_in(), "components", "messages", name)
-        whole = validator(at(described, "headers")).is_valid(headers)
-        if whole and validator(at(described, "payload")).is_valid(decode(message.value)):
-            found.append(name)
-    return found
+def fitting(channel: str, message: Outgoing) -> list[str]:
+    return fitting_messages(checked_in(), channel, dict(message.headers), message.value)
 
 
 TASK = AgentTask(
@@ -129,8 +106,8 @@ async def test_the_document_is_served_with_the_names_of_the_settings(tmp_path: P
 @pytest.mark.parametrize(("channel", "name", "message"), MESSAGES)
 def test_what_is_really_sent_is_what_the_document_says(channel: str, name: str, message: Outgoing) -> None:
     described = at(checked_in(), "components", "messages", name)
-    validator(at(described, "payload")).validate(decode(message.value))
-    assert name in fitting_messages(channel, message)
+    validator(checked_in(), at(described, "payload")).validate(decode(message.value))
+    assert name in fitting(channel, message)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +123,7 @@ def test_what_is_really_sent_is_what_the_document_says(channel: str, name: str, 
     ],
 )
 def test_what_does_not_belong_on_a_topic_is_not_described_for_it(channel: str, message: Outgoing) -> None:
-    assert fitting_messages(channel, message) == []
+    assert fitting(channel, message) == []
 
 
 def test_every_operation_and_message_leads_somewhere() -> None:

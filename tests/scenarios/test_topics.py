@@ -1,0 +1,171 @@
+"""What is really on the topics: records as the AsyncAPI document has them, and what becomes of those that are not."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncGenerator, Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from tests.described import at, fitting_messages
+
+from trunkline.jsontypes import JsonObject, decode, encode
+from trunkline.messages import TopicNames
+from trunkline.messages.codec import LONGEST_VALUE
+from trunkline.testing import RunningSystem, ScriptedAgent, running_system, simple_success
+
+# It is about Kafka, and chooses it by itself.
+pytestmark = [pytest.mark.anyio, pytest.mark.embedded_only]
+
+WORKFLOW = """
+name: greet
+steps:
+  first: {agent: Greeter, input: "${ input }"}
+  second: {agent: Greeter, needs: [first], input: short}
+output: ${ steps.second.output }
+"""
+FINAL = "dev.trunkline.run.RunCompleted"
+
+
+class Seen(NamedTuple):
+    topic: str
+    key: bytes | None
+    value: bytes
+    headers: dict[str, bytes]
+
+
+class Kafka(NamedTuple):
+    servers: str
+    topics: TopicNames
+
+    async def read(self, topic: str, enough: Callable[[Sequence[Seen]], bool]) -> list[Seen]:
+        """All records from the first one on, until there are enough."""
+        return await asyncio.to_thread(self._read, topic, enough)
+
+    def _read(self, topic: str, enough: Callable[[Sequence[Seen]], bool]) -> list[Seen]:
+        consumer = Consumer({"bootstrap.servers": self.servers, "group.id": secrets.token_hex(8)})
+        consumer.assign([TopicPartition(topic, number, 0) for number in range(4)])
+        seen: list[Seen] = []
+        try:
+            while not enough(seen):
+                for message in consumer.consume(100, timeout=0.5):
+                    assert message.error() is None, message.error()
+                    headers = {
+                        name: value for name, value in message.headers() or [] if isinstance(value, bytes)
+                    }
+                    key, value = message.key(), message.value()
+                    assert isinstance(value, bytes)
+                    seen.append(Seen(topic, key if isinstance(key, bytes) else None, value, headers))
+        finally:
+            consumer.close()
+        return seen
+
+    async def write(self, topic: str, value: bytes, key: bytes | None = None, **headers: bytes) -> None:
+        producer = Producer({"bootstrap.servers": self.servers})
+        producer.produce(topic, value, key, headers=list(headers.items()))
+        assert await asyncio.to_thread(producer.flush, 60) == 0
+
+
+@pytest.fixture
+def kafka(kafka_servers: str, topics: TopicNames) -> Kafka:
+    return Kafka(kafka_servers, topics)
+
+
+@pytest.fixture
+async def distributed(kafka: Kafka, postgres_url: str, tmp_path: Path) -> AsyncGenerator[RunningSystem]:
+    async with running_system(
+        tmp_path / "data",
+        store=postgres_url,
+        broker=f"kafka://{kafka.servers}",
+        tasks_topic=kafka.topics.tasks,
+        results_topic=kafka.topics.results,
+        events_topic=kafka.topics.events,
+        commands_topic=kafka.topics.commands,
+        kafka_group=kafka.topics.tasks,
+    ) as system:
+        yield system
+
+
+async def letters(system: RunningSystem, number: int) -> list[JsonObject]:
+    """The dead letters, as soon as there are so many."""
+    while len(found := await system.items("/dead-letters")) < number:
+        await asyncio.sleep(0.05)
+    return found
+
+
+async def test_every_record_is_as_the_document_has_it(distributed: RunningSystem, kafka: Kafka) -> None:
+    long = "x" * LONGEST_VALUE
+    async with ScriptedAgent(simple_success({"text": long}), simple_success({"text": "hello"})) as agent:
+        await distributed.register("Greeter", agent.url, protocol="simple-a2a")
+        await distributed.save(WORKFLOW)
+        command = encode({"workflow": "greet", "input": long, "correlation_id": "order-1"})
+        await kafka.write(kafka.topics.commands, command, b"order-1")
+        await kafka.write(kafka.topics.commands, command, b"order-1")
+        events = await kafka.read(
+            kafka.topics.events, lambda seen: any(FINAL in event.value.decode() for event in seen)
+        )
+    (run,) = await distributed.items("/runs")
+    tasks = await kafka.read(kafka.topics.tasks, lambda seen: len(seen) >= 2)
+    results = await kafka.read(kafka.topics.results, lambda seen: len(seen) >= 2)
+    commands = await kafka.read(kafka.topics.commands, lambda seen: len(seen) >= 2)
+
+    document = (await distributed.call("GET", "//asyncapi.json")).json
+    kinds: set[str] = set()
+    for channel, seen in {"tasks": tasks, "results": results, "events": events, "commands": commands}.items():
+        address = at(document, "channels", channel)["address"]
+        for record in seen:
+            assert record.topic == address
+            fitting = fitting_messages(document, channel, record.headers, record.value)
+            assert fitting, record
+            kinds.update(fitting)
+            assert record.key == (b"order-1" if channel == "commands" else str(run["id"]).encode())
+    assert kinds == {"AgentTask", "TaskReference", "AgentResult", "ResultReference", "RunEvent", "StartRun"}
+
+
+async def test_the_events_of_a_run_are_its_history(distributed: RunningSystem, kafka: Kafka) -> None:
+    async with ScriptedAgent(simple_success({"text": "hello"})) as agent:
+        await distributed.register("Greeter", agent.url, protocol="simple-a2a")
+        await distributed.save(WORKFLOW)
+        run = await distributed.run("greet")
+    history = await distributed.items(f"/runs/{run['id']}/events")
+    seen = await kafka.read(kafka.topics.events, lambda seen: len(seen) >= len(history))
+    told = [event for record in seen if isinstance(event := decode(record.value), dict)]
+    told.sort(key=lambda event: int(str(event["sequence"])))
+    assert [
+        {"seq": event["seq"], "type": event["type"], "at": event["at"], "data": event["data"]}
+        for event in history
+    ] == [
+        {
+            "seq": int(str(event["sequence"])),
+            "type": str(event["type"]).removeprefix("dev.trunkline.run."),
+            "at": event["time"],
+            "data": event["data"],
+        }
+        for event in told
+    ]
+    assert {(event["subject"], event["workflow"]) for event in told} == {(str(run["id"]), "greet")}  # pyright: ignore[reportUnhashable] - texts
+
+
+async def test_a_poisoned_record_is_put_aside_replayed_and_comes_back(
+    distributed: RunningSystem, kafka: Kafka
+) -> None:
+    for topic in (kafka.topics.tasks, kafka.topics.results, kafka.topics.commands):
+        await kafka.write(topic, b"\xff\x00poison", b"\xfe", origin=b"\xfd")
+    first = await letters(distributed, 3)
+    assert {letter["topic"] for letter in first} == {  # pyright: ignore[reportUnhashable] - texts
+        kafka.topics.tasks,
+        kafka.topics.results,
+        kafka.topics.commands,
+    }
+    (results,) = [letter for letter in first if letter["topic"] == kafka.topics.results]
+    answer = await distributed.call("POST", f"/dead-letters/{results['id']}/replay")
+    assert answer.status == 202
+    again = await kafka.read(kafka.topics.results, lambda seen: len(seen) >= 2)
+    assert [record[1:] for record in again] == [(b"\xfe", b"\xff\x00poison", {"origin": b"\xfd"})] * 2
+    back = await letters(distributed, 3)
+    known = [letter["id"] for letter in first]
+    (other,) = [letter for letter in back if letter["id"] not in known]
+    assert (other["topic"], other["reason"]) == (results["topic"], results["reason"])
