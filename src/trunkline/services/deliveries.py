@@ -15,7 +15,6 @@ import structlog
 from trunkline.brokers.base import Source, TakeResults, TakeTasks, TaskMessage
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
-from trunkline.ids import new_id
 from trunkline.messages import AgentResult, Record, TaskKey
 from trunkline.messages.codec import (
     Reference,
@@ -25,7 +24,8 @@ from trunkline.messages.codec import (
     read_result,
     read_task,
 )
-from trunkline.stores.base import DeadLetter, Transaction
+from trunkline.services.dead_letters import letter_of
+from trunkline.stores.base import Transaction
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 
@@ -33,7 +33,6 @@ log = structlog.stdlib.get_logger()
 
 # Bounds the time for which one transaction holds its locks.
 _MOST_A_TURN = 500
-_LONGEST_REASON = 500
 _NOW = Instant(0)
 
 AnyMessage = TypeVar("AnyMessage")
@@ -92,7 +91,7 @@ class Deliveries(Generic[AnyMessage]):
         elif deliveries:
             await self._take(tx, [delivery.message for delivery in deliveries])
         if self._dead:
-            await tx.put_dead_letters([_letter(dead, tx.now) for dead in self._dead])
+            await tx.put_dead_letters([letter_of(dead.record, dead.reason, tx.now) for dead in self._dead])
 
     def committed(self) -> None:
         for dead in self._dead:
@@ -159,21 +158,6 @@ def _refusal(exc: Exception) -> str:
     # The first line only: what follows may quote the data.
     words = (str(exc).splitlines() or [""])[0]
     return f"The store refuses it: {type(exc).__name__}: {words}. Replay it when the reason is gone, or discard it."
-
-
-def _letter(dead: _Dead, at: Instant) -> DeadLetter:
-    record = dead.record
-    return DeadLetter(
-        id=new_id(),
-        topic=record.topic,
-        partition=record.partition,
-        offset=record.offset,
-        key=record.key,
-        value=record.value,
-        headers=record.headers,
-        reason=dead.reason[:_LONGEST_REASON],
-        at=at,
-    )
 
 
 async def _dispatched(tx: Transaction, keys: Collection[TaskKey]) -> Mapping[TaskKey, bytes]:
