@@ -7,6 +7,7 @@ Each is a flag of `trunkline up`, an environment variable and a key of `trunklin
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Mapping
 from datetime import timedelta
@@ -31,6 +32,7 @@ CONFIG_FILE = Path("trunkline.toml")
 
 _POSTGRES = ("postgresql://", "postgres://")
 _KAFKA = "kafka://"
+_PASSWORD = re.compile(r"(//[^/:@]*):.*@")
 
 
 def _duration(value: object) -> object:
@@ -124,6 +126,11 @@ class Settings(BaseSettings):
     @property
     def store_url(self) -> str | None:
         return None if self.store is None else self.store.get_secret_value()
+
+    @property
+    def shown_store(self) -> str | None:
+        """The store's address without the password in it."""
+        return None if self.store_url is None else _PASSWORD.sub(r"\1:***@", self.store_url)
 
     @property
     def uses_postgres(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -56,6 +56,8 @@ class Probes:
     readiness: Callable[[], Awaitable[Mapping[str, str]]]
     # The metrics in Prometheus' text format.
     metrics: Callable[[], Awaitable[bytes]]
+    # What stops no work, and should not stay as it is.
+    warnings: Callable[[], Sequence[str]] = tuple
     # Who may come in; None: everybody, on a loopback address.
     keys: KeyRing | None = None
     # Set when the process is asked to stop: event streams and waiting calls end, so that the server can.

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
+import structlog
+
 from trunkline.brokers.base import Broker, Source, TakeTasks
 from trunkline.brokers.kafka import (
     RESEND_AFTER,
@@ -15,6 +17,7 @@ from trunkline.brokers.kafka import (
     open_producer,
     open_source,
 )
+from trunkline.brokers.kafka.topics import check_topics
 from trunkline.executor.inbox import take_travelled_results
 from trunkline.executor.resends import Resends
 from trunkline.services.commits import CommitLoop, Part
@@ -22,7 +25,13 @@ from trunkline.services.deliveries import results_of, tasks_of
 from trunkline.services.relay import OutboxBell, Relay
 from trunkline.settings import Settings
 from trunkline.stores.base import Transaction
+from trunkline.telemetry import names
 from trunkline.wiring.core import Core
+
+log = structlog.stdlib.get_logger()
+
+# Topics change when somebody changes them: seldom.
+_LOOK_AT_TOPICS_EVERY = 60.0
 
 
 def kafka_connection(settings: Settings) -> KafkaConnection:
@@ -48,6 +57,7 @@ class KafkaWires:
         self._connection = kafka_connection(core.settings)
         self._sources: list[Source] = []
         self._relay: Relay | None = None
+        self._warnings: list[str] = []
         pace = core.seams.pace
         self._kafka = KafkaBroker(
             core.settings.topics, self._pool_of, resend_after=pace.resend_after or RESEND_AFTER
@@ -103,10 +113,29 @@ class KafkaWires:
         ended = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._relay.run(ended))
+            looking = group.create_task(self._look_at_topics())
             try:
                 yield
             finally:
+                looking.cancel()
                 ended.set()
+
+    async def _look_at_topics(self) -> None:
+        """What a consumer does not notice: a topic that is there, and too narrow."""
+        settings = self._core.settings
+        topics = [settings.topics.tasks_of(settings.pool), settings.results_topic]
+        while True:
+            found = await check_topics(self._connection, topics, partitions=settings.topic_partitions)
+            narrow = [finding for finding in found if not finding.stops_work]
+            warnings = [f"{finding.why} {finding.fix}" for finding in narrow]
+            if warnings != self._warnings:
+                self._warnings = warnings
+                for finding in narrow:
+                    log.warning(names.TOPIC_NARROW, topic=finding.topic, reason=finding.why, fix=finding.fix)
+            await asyncio.sleep(_LOOK_AT_TOPICS_EVERY)
+
+    def warnings(self) -> Sequence[str]:
+        return self._warnings
 
     async def troubles(self) -> Mapping[str, str | None]:
         if not self._sources:

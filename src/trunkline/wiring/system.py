@@ -185,6 +185,7 @@ async def open_system(
         probes = Probes(
             readiness=Readiness(core.store, assembly.loops, wires),
             metrics=Rendering(core.store, core.metrics),
+            warnings=wires.warnings,
             keys=await door_keys(
                 settings.host,
                 needed=settings.require_keys or not is_loopback(settings.host),
@@ -236,6 +237,7 @@ def _services(core: Core, intake: Intake, probes: Probes) -> Services:
         check_health=HealthCheck(core.transport, core.partners, core.clock),
         readiness=probes.readiness,
         metrics=probes.metrics,
+        warnings=probes.warnings,
         keys=probes.keys,
         limits=Limits(max_body_bytes=core.settings.max_body_bytes),
         topics=core.settings.topics,

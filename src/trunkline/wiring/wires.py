@@ -47,6 +47,10 @@ class Wires(Protocol):
         """By dependency: why it cannot be used, or None."""
         ...
 
+    def warnings(self) -> Sequence[str]:
+        """What stops nothing, and should not stay as it is."""
+        ...
+
 
 class MemoryWires:
     def __init__(self, seams: Seams) -> None:
@@ -74,3 +78,6 @@ class MemoryWires:
 
     async def troubles(self) -> Mapping[str, str | None]:
         return {}
+
+    def warnings(self) -> Sequence[str]:
+        return ()

@@ -36,7 +36,8 @@ class SystemRoutes:
                 "; ".join(f"{name}: {reason}" for name, reason in sorted(missing.items())),
                 "Bring back what is named; Trunkline goes on by itself as soon as it answers.",
             )
-        return Response(encode({"status": OK, "dependencies": dependencies}), media_type="application/json")
+        body = {"status": OK, "dependencies": dependencies, "warnings": self._probes.warnings()}
+        return Response(encode(body), media_type="application/json")
 
     async def metrics(self) -> Response:
         """Counters, gauges and histograms in Prometheus' text format."""

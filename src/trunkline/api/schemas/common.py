@@ -66,3 +66,4 @@ class Liveness(Shape):
 class Readiness(Shape):
     status: str
     dependencies: dict[str, str] = Field(description="Each dependency, with `ok`.")
+    warnings: list[str] = Field(description="What stops no work, and should not stay as it is.")

@@ -27,7 +27,7 @@ def view(*, json: JsonFlag = False) -> int:
         settings = load_settings({})
     sources = _sources(settings)
     rows = [
-        (name, _shown(getattr(settings, name)), sources.get(name, "default"), field.description or "")
+        (name, _shown_setting(settings, name), sources.get(name, "default"), field.description or "")
         for name, field in Settings.model_fields.items()
     ]
     if json:
@@ -58,6 +58,11 @@ def _sources(settings: Settings) -> Mapping[str, str]:
         ("environment", EnvSettingsSource(kind)()),
     ]
     return {name: place for place, values in places for name in values}
+
+
+def _shown_setting(settings: Settings, name: str) -> str | None:
+    # Its address tells where the data is; only the password in it is nobody's business.
+    return settings.shown_store if name == "store" else _shown(getattr(settings, name))
 
 
 def _shown(value: object) -> str | None:
