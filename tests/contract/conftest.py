@@ -30,3 +30,10 @@ async def store(open_store: OpenStore) -> AsyncGenerator[Store]:
 @pytest.fixture(params=list(BROKERS))
 def open_broker(request: pytest.FixtureRequest) -> OpenBroker:
     return BROKERS[str(request.param)](request)
+
+
+@pytest.fixture
+def is_shared(request: pytest.FixtureRequest) -> bool:
+    """Several processes use the store at a time."""
+    assert isinstance(request.node, pytest.Function)
+    return request.node.callspec.params["open_store"] != "sqlite"

@@ -37,13 +37,6 @@ OTHER = "another process"
 NOTHING = ReclaimedTasks(in_doubt=[], stopped=[])
 
 
-@pytest.fixture
-def is_shared(request: pytest.FixtureRequest) -> bool:
-    """Several processes use the store at a time."""
-    assert isinstance(request.node, pytest.Function)
-    return request.node.callspec.params["open_store"] != "sqlite"
-
-
 # --- leases
 
 
