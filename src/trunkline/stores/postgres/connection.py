@@ -32,7 +32,8 @@ _SETTINGS = {
     # Tells our processes apart, also for whoever looks at pg_stat_activity.
     "application_name": f"trunkline {socket.gethostname()[:32]}:{os.getpid()}",
     "default_transaction_isolation": "read committed",
-    "default_transaction_read_only": "off",
+    # What was answered is on the disk, whatever the server does for others.
+    "synchronous_commit": "on",
     # Who stops inside a transaction (a paused process) gives its runs back by then.
     "idle_in_transaction_session_timeout": "10s",
     "statement_timeout": "30s",
