@@ -109,7 +109,7 @@ class ServiceProcess:
         """Raises `ServiceFailed` when the process ends first, or the time is up; it is gone then."""
         if wait_until(lambda: not self.running or ready(), seconds) and self.running:
             return
-        problem = f"is not ready after {seconds:.0f} s" if self.running else "ended at once"
+        problem = f"is not ready after {seconds:.0f} s" if self.running else "ended before it was ready"
         self.end(signal.SIGKILL, _KILL_SECONDS)
         raise ServiceFailed(f"{what} {problem}. Its log {self.log} ends:\n{self.log_tail()}")
 

@@ -44,7 +44,7 @@ def test_a_killed_broker_comes_back_at_the_same_address_with_its_records() -> No
 
 def test_a_broker_whose_port_is_taken_says_so(tmp_path: Path, kafka_servers: str) -> None:
     taken = int(kafka_servers.rsplit(":", 1)[1])
-    with pytest.raises(ServiceFailed, match=r"(?s)ended at once.*BindException"):
+    with pytest.raises(ServiceFailed, match=r"(?s)ended before it was ready.*BindException"):
         start_kafka(tmp_path, port=taken)
 
 

@@ -44,7 +44,7 @@ def test_each_test_has_a_database_of_its_own_with_the_tables(
 def test_a_cluster_that_cannot_start_says_why(postgres: PostgresServer) -> None:
     with (
         service_folder("test") as folder,
-        pytest.raises(ServiceFailed, match=r"(?s)ended at once.*no_such_setting"),
+        pytest.raises(ServiceFailed, match=r"(?s)ended before it was ready.*no_such_setting"),
     ):
         start_postgres(folder / "postgres", settings={"no_such_setting": "1"})
 
@@ -52,7 +52,7 @@ def test_a_cluster_that_cannot_start_says_why(postgres: PostgresServer) -> None:
 def test_a_cluster_whose_port_is_taken_says_so(postgres: PostgresServer) -> None:
     with (
         service_folder("test") as folder,
-        pytest.raises(ServiceFailed, match=r"(?s)ended at once.*could not bind"),
+        pytest.raises(ServiceFailed, match=r"(?s)ended before it was ready.*could not bind"),
     ):
         start_postgres(folder / "postgres", port=postgres.port)
 
