@@ -72,7 +72,8 @@ def test_every_command_explains_every_option() -> None:
             assert argument.parameter.help or argument.children, (path, argument.name)
 
 
-def test_every_setting_but_the_secret_one_is_a_flag_of_up() -> None:
-    names = {argument.name for argument in build_app()["up"].assemble_argument_collection()}
-    settings = {f"--{name.replace('_', '-')}" for name in Settings.model_fields} - {"--secret-key"}
-    assert settings <= names
+@pytest.mark.parametrize("command", ["up", "serve"])
+def test_every_setting_but_the_secrets_is_a_flag(command: str) -> None:
+    names = {argument.name for argument in build_app()[command].assemble_argument_collection()}
+    settings = {f"--{name.replace('_', '-')}" for name in Settings.model_fields}
+    assert settings - names == {"--secret-key", "--kafka-sasl-password"}
