@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 import uvloop
 
 from bench.dialects import dialects
+from bench.distributed import distributed
 from bench.doors import command, execute, start
 from bench.load import Order
 from bench.long_runs import long_runs, slow_disk
@@ -27,6 +28,7 @@ FIGURES: Mapping[str, Callable[[Stand], Awaitable[list[Row]]]] = {
     "disk": slow_disk,
     "command": command,
     "start": start,
+    "distributed": distributed,
 }
 _PROFILED_RUNS = 6_000
 

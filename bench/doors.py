@@ -12,7 +12,7 @@ from statistics import median
 from bench.http1 import request
 from bench.job import DOOR, RUN_INPUT
 from bench.load import Order
-from bench.ours import PROGRAM, drive, trunkline_up
+from bench.ours import PROGRAM, Target, drive, trunkline_up
 from bench.processes import child, python
 from bench.stand import Stand
 from bench.table import Row, ratio, spread
@@ -36,13 +36,17 @@ async def execute(stand: Stand) -> list[Row]:
             child(python("bench.bare_asgi", str(folder / "answer")), folder / "bare.log")
         )
         for number in range(stand.rounds + 1):
-            took = await drive(server.url, request(server.url, path, RUN_INPUT), order)
-            took_bare = await drive(other.first_line, request(other.first_line, path, RUN_INPUT), order)
+            took = await drive([_target(server.url, path)], order)
+            took_bare = await drive([_target(other.first_line, path)], order)
             if number:
                 ours.append(took.per_second)
                 bare.append(took_bare.per_second)
     figure = "POST execute/s, a run without calls"
     return [Row(figure, spread(ours), f"bare ASGI {spread(bare)}", ratio(ours, bare), "0.4")]
+
+
+def _target(url: str, path: str) -> Target:
+    return Target(url, request(url, path, RUN_INPUT))
 
 
 async def command(stand: Stand) -> list[Row]:

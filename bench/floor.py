@@ -1,8 +1,7 @@
 """
 The floor: what the job costs a program written for nothing else.
 
-aiohttp, SQLite with `synchronous=FULL` and group commit, four commits a run, the state of each step durable before
-the next begins. No recovery, no retries, no API, no workflow language. Nobody should be asked to be faster.
+The job by hand on SQLite with `synchronous=FULL` and group commit.
 
     python -m bench.floor AGENT_URL DATABASE
 """
@@ -13,42 +12,16 @@ import asyncio
 import queue
 import sys
 import threading
-import uuid
-from collections.abc import Awaitable, Callable
 
-import aiohttp
 import apsw
-import msgspec
 import uvloop
 
-from bench.job import STEPS, TEXT, request_body
-from bench.load import take_orders
+from bench.by_hand import work_by_hand
 
 _UPSERT = (
     "INSERT INTO runs(id, step, state) VALUES (?, ?, ?)"
     " ON CONFLICT(id) DO UPDATE SET step = excluded.step, state = excluded.state"
 )
-_encoder = msgspec.json.Encoder()
-
-
-class _Part(msgspec.Struct):
-    text: str
-
-
-class _Artifact(msgspec.Struct):
-    parts: list[_Part]
-
-
-class _Task(msgspec.Struct):
-    artifacts: list[_Artifact]
-
-
-class _Answer(msgspec.Struct):
-    id: str
-    result: _Task
-
-
-_answers = msgspec.json.Decoder(_Answer)
 _Write = tuple[tuple[str, int, bytes], "asyncio.Future[None]"]
 
 
@@ -90,30 +63,8 @@ def _resolve(futures: list[asyncio.Future[None]]) -> None:
         future.set_result(None)
 
 
-async def _run_workflow(session: aiohttp.ClientSession, url: str, writer: _Writer) -> None:
-    run = str(uuid.uuid4())
-    text = TEXT
-    await writer.save(run, 0, _encoder.encode({"text": text}))
-    for step in range(1, STEPS + 1):
-        task_id = f"{run}/{step}"
-        async with session.post(url, data=_encoder.encode(request_body(task_id, text))) as response:
-            answer = _answers.decode(await response.read())
-        assert answer.id == task_id
-        text = answer.result.artifacts[0].parts[0].text
-        await writer.save(run, step, _encoder.encode({"text": text}))
-
-
 async def _main(url: str, path: str) -> None:
-    writer = _Writer(path)
-    connector = aiohttp.TCPConnector(limit=0)
-    headers = {"Content-Type": "application/json"}
-    async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
-
-        def slot(number: int) -> Callable[[], Awaitable[None]]:
-            del number
-            return lambda: _run_workflow(session, url, writer)
-
-        await take_orders(slot)
+    await work_by_hand(url, _Writer(path))
 
 
 if __name__ == "__main__":

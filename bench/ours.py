@@ -1,12 +1,13 @@
-"""`trunkline up` as a child process with its default settings, driven over its API by a lean client."""
+"""Trunkline's API, driven by a lean client; `trunkline up` as a child process with its default settings."""
 
 from __future__ import annotations
 
 import struct
 import sys
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -21,11 +22,16 @@ _WAL_HEADER = 32
 _FRAME_HEADER = 24
 
 
-class Server:
-    def __init__(self, process: Child, data: Path) -> None:
-        self.process = process
-        self.url = process.first_line
-        self._wal = data / "trunkline.db-wal"
+class Target(NamedTuple):
+    """A server, and the request that it gets again and again."""
+
+    url: str
+    request: bytes
+
+
+class Api:
+    def __init__(self, url: str) -> None:
+        self.url = url
 
     async def set_up(self, agent_url: str) -> None:
         """Registers the agent and saves the workflows."""
@@ -48,11 +54,21 @@ class Server:
         """One run, to its end."""
         check_completed(await self.call(f"/api/v1/workflows/{workflow}/execute?wait={seconds}", RUN_INPUT))
 
+    @property
+    def job(self) -> Target:
+        return Target(self.url, request(self.url, f"/api/v1/workflows/{WORKFLOW}/execute?wait=30", RUN_INPUT))
+
+
+class Server(Api):
+    def __init__(self, process: Child, data: Path) -> None:
+        super().__init__(process.first_line)
+        self.process = process
+        self._wal = data / "trunkline.db-wal"
+
     async def measure(self, order: Order) -> Took:
         """The job, each run to its end; the CPU time is that of the server."""
-        execute = request(self.url, f"/api/v1/workflows/{WORKFLOW}/execute?wait=30", RUN_INPUT)
         before = self.process.cpu_seconds()
-        took = await drive(self.url, execute, order, check_completed)
+        took = await drive([self.job], order, check_completed)
         took.cpu_seconds = self.process.cpu_seconds() - before
         return took
 
@@ -75,13 +91,14 @@ def check_completed(answer: bytes) -> None:
 
 
 async def drive(
-    url: str, ready_request: bytes, order: Order, check: Callable[[bytes], None] | None = None
+    targets: Sequence[Target], order: Order, check: Callable[[bytes], None] | None = None
 ) -> Took:
-    """Sends the same request again and again over connections of its own."""
-    connections = [await connect(url) for _ in range(order.at_a_time)]
+    """Sends the targets' requests again and again over connections of its own, dealt out in turn."""
+    dealt = [targets[number % len(targets)] for number in range(order.at_a_time)]
+    connections = [await connect(target.url) for target in dealt]
 
     def slot(number: int) -> Callable[[], Awaitable[None]]:
-        return lambda: _call(connections[number], ready_request, check)
+        return lambda: _call(connections[number], dealt[number].request, check)
 
     try:
         return await keep_busy(order, slot)

@@ -40,14 +40,10 @@ class Child:
         self.process.stdin.flush()
 
     def cpu_seconds(self) -> float:
-        """User and system time of all its threads."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
+        return cpu_seconds(self.process.pid)
 
     def resident_megabytes(self) -> float:
-        found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{self.process.pid}/status").read_text())
-        assert found is not None
-        return int(found[1]) / 1024
+        return resident_megabytes(self.process.pid)
 
     def stop(self) -> None:
         self.process.terminate()
@@ -72,3 +68,42 @@ def child(command: Sequence[str], stderr: Path) -> Generator[Child]:
 
 def python(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-m", module, *arguments]
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of all its threads."""
+    return sum(_times(pid)[:2]) / _TICKS
+
+
+def family_cpu_seconds(pid: int) -> float:
+    """Of the process with its children, those that have ended included."""
+    children = (_times(child)[:2] for child in _children(pid))
+    return (sum(_times(pid)) + sum(map(sum, children))) / _TICKS
+
+
+def resident_megabytes(pid: int) -> float:
+    return _kilobytes(Path(f"/proc/{pid}/status"), "VmRSS") / 1024
+
+
+def family_megabytes(pid: int) -> float:
+    """Of the process with its children; what they share is counted once."""
+    return sum(_kilobytes(Path(f"/proc/{one}/smaps_rollup"), "Pss") for one in (pid, *_children(pid))) / 1024
+
+
+def _times(pid: int) -> list[int]:
+    """User and system time, its own and that of children that have ended; nothing of one that is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return [0, 0, 0, 0]
+    return [int(field) for field in fields[11:15]]
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _kilobytes(file: Path, name: str) -> int:
+    found = re.search(rf"^{name}:\s+(\d+) kB", file.read_text(), re.MULTILINE)
+    assert found is not None
+    return int(found[1])

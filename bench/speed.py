@@ -10,7 +10,7 @@ import msgspec
 from bench.http1 import request
 from bench.job import STEPS, TEXT, request_body
 from bench.load import Order, Took, give_order
-from bench.ours import Server, drive, trunkline_up
+from bench.ours import Server, Target, drive, trunkline_up
 from bench.processes import child, python
 from bench.stand import Stand
 from bench.table import Row, ratio, spread
@@ -69,7 +69,8 @@ async def _commits_a_run(server: Server) -> float:
 
 async def _bare_call(stand: Stand) -> Took:
     body = msgspec.json.encode(request_body("bare/1", TEXT))
-    return await drive(stand.agent_url, request(stand.agent_url, "/agent", body), Order(1, stand.runs(1_000)))
+    target = Target(stand.agent_url, request(stand.agent_url, "/agent", body))
+    return await drive([target], Order(1, stand.runs(1_000)))
 
 
 async def _memory(stand: Stand, server: Server, done: int) -> float:

@@ -1,0 +1,19 @@
+"""
+`trunkline serve --role ROLE` under the sampler: `--profile --only distributed` of the bench shows what it saw.
+
+    python -m bench.sampled_role ROLE
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import cast
+
+from bench.sampler import sampling
+from trunkline.settings import load_settings
+from trunkline.wiring import ALL_ROLES, Role, run_roles
+
+if __name__ == "__main__":
+    assert sys.argv[1] in ALL_ROLES
+    with sampling():
+        run_roles(load_settings({"port": 0}), {cast("Role", sys.argv[1])})
