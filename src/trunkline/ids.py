@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from typing import NewType
 
+from trunkline.clock import Instant
+
 RunId = NewType("RunId", str)
 TaskId = NewType("TaskId", str)
+
+_VERSION_7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
 def new_id() -> str:
@@ -22,6 +27,13 @@ def new_id() -> str:
     value = value & ~(0xC000 << 48) | 0x8000 << 48
     digits = f"{value:032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def made_at(id_: str) -> Instant | None:
+    """When `new_id` has made it, to the millisecond; None for a text that is none of these."""
+    if not _VERSION_7.fullmatch(id_):
+        return None
+    return Instant(int(id_[:8] + id_[9:13], 16) * 1_000)
 
 
 def new_run_id() -> RunId:

@@ -15,6 +15,7 @@ import structlog
 from trunkline.brokers.base import Source, TakeResults, TakeTasks, TaskMessage
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
+from trunkline.ids import RunId
 from trunkline.messages import AgentResult, Record, TaskKey
 from trunkline.messages.codec import (
     Reference,
@@ -25,6 +26,7 @@ from trunkline.messages.codec import (
     read_task,
 )
 from trunkline.services.dead_letters import letter_of
+from trunkline.services.strangers import OfARun, Strangers
 from trunkline.stores.base import Transaction
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
@@ -35,7 +37,7 @@ log = structlog.stdlib.get_logger()
 _MOST_A_TURN = 500
 _NOW = Instant(0)
 
-AnyMessage = TypeVar("AnyMessage")
+AnyMessage = TypeVar("AnyMessage", bound=OfARun)
 
 Take: TypeAlias = Callable[[Transaction, Sequence[AnyMessage]], Awaitable[None]]
 Lookup: TypeAlias = Callable[[Transaction, Collection[TaskKey]], Awaitable[Mapping[TaskKey, bytes]]]
@@ -69,12 +71,20 @@ class Deliveries(Generic[AnyMessage]):
     """
 
     def __init__(
-        self, source: Source, reading: Reading[AnyMessage], take: Take[AnyMessage], metrics: Metrics
+        self,
+        source: Source,
+        reading: Reading[AnyMessage],
+        take: Take[AnyMessage],
+        metrics: Metrics,
+        strangers: Strangers | None = None,
     ) -> None:
         self._source = source
         self._reading = reading
         self._take = take
         self._metrics = metrics
+        # None: whatever is for a run that there is not is left to `take`.
+        self._strangers = strangers
+        self._late = 0
         self._carried: Sequence[Record] = ()
         self._dead: list[_Dead] = []
         # A savepoint costs two round trips: it is set in the turn after one that failed.
@@ -85,7 +95,7 @@ class Deliveries(Generic[AnyMessage]):
         self._dead = []
         if not self._carried:
             return
-        deliveries = await self._read(tx, self._carried)
+        deliveries = await self._known(tx, await self._read(tx, self._carried))
         if deliveries and self._careful:
             await self._take_carefully(tx, deliveries)
         elif deliveries:
@@ -103,6 +113,8 @@ class Deliveries(Generic[AnyMessage]):
                 offset=dead.record.offset,
                 reason=dead.reason,
             )
+        if self._strangers is not None:
+            self._strangers.count_late(self._late)
         for record in self._carried:
             self._metrics.records_consumed.labels(record.topic).inc()
         self._source.settle(self._carried)
@@ -119,6 +131,24 @@ class Deliveries(Generic[AnyMessage]):
     def _forget(self) -> None:
         self._carried = ()
         self._dead = []
+        self._late = 0
+
+    async def _known(
+        self, tx: Transaction, deliveries: list[_Delivery[AnyMessage]]
+    ) -> list[_Delivery[AnyMessage]]:
+        """Those whose runs exist."""
+        if self._strangers is None or not deliveries:
+            return deliveries
+        strange = await self._strangers.find(tx, [delivery.message for delivery in deliveries])
+        if not strange:
+            return deliveries
+        for record, message in deliveries:
+            if strange.get(RunId(message.run_id)):
+                self._late += 1
+            elif message.run_id in strange:
+                reason = f"There is no run {message.run_id[:100]}. It may be for another system: discard it here."
+                self._dead.append(_Dead(record, "no_run", reason))
+        return [delivery for delivery in deliveries if delivery.message.run_id not in strange]
 
     async def _read(self, tx: Transaction, records: Sequence[Record]) -> list[_Delivery[AnyMessage]]:
         found: list[tuple[Record, AnyMessage | Reference]] = []
@@ -172,9 +202,13 @@ _TASKS: Reading[TaskMessage] = Reading(read_task, _dispatched, decode_task)
 _RESULTS: Reading[AgentResult] = Reading(read_result, _stored_results, decode_result)
 
 
-def tasks_of(source: Source, take: TakeTasks[Transaction], metrics: Metrics) -> Deliveries[TaskMessage]:
-    return Deliveries(source, _TASKS, take, metrics)
+def tasks_of(
+    source: Source, take: TakeTasks[Transaction], metrics: Metrics, strangers: Strangers | None = None
+) -> Deliveries[TaskMessage]:
+    return Deliveries(source, _TASKS, take, metrics, strangers)
 
 
-def results_of(source: Source, take: TakeResults[Transaction], metrics: Metrics) -> Deliveries[AgentResult]:
-    return Deliveries(source, _RESULTS, take, metrics)
+def results_of(
+    source: Source, take: TakeResults[Transaction], metrics: Metrics, strangers: Strangers | None = None
+) -> Deliveries[AgentResult]:
+    return Deliveries(source, _RESULTS, take, metrics, strangers)

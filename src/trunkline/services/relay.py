@@ -29,14 +29,17 @@ _MOST_AT_ONCE = 500
 _LONGEST_NAP = 1.0
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 5.0
+# How long a stop waits for a last sending.
+LAST_SECONDS = 1.0
 # What waits for a topic that is on hold is taken and put back on the way to what can be sent; so often in a row.
 _MOST_TURNS_IN_VAIN = 20
 
 
 class Relay:
-    def __init__(self, store: Store, producer: Producer) -> None:
+    def __init__(self, store: Store, producer: Producer, *, last_seconds: float = LAST_SECONDS) -> None:
         self._store = store
         self._producer = producer
+        self._last_seconds = last_seconds
         self._bell = asyncio.Event()
         self._holds: dict[str, _Hold] = {}
         self._pause = _FIRST_PAUSE
@@ -51,12 +54,20 @@ class Relay:
         self._bell.set()
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Until `stopping` is set and what is left has been sent, if it can be."""
+        """Until `stopping` is set and what is left has been sent, if it can be at once; others send the rest."""
+        async with asyncio.TaskGroup() as group:
+            work = group.create_task(self._work(stopping))
+            await stopping.wait()
+            await asyncio.wait([work], timeout=self._last_seconds)
+            work.cancel()
+
+    async def _work(self, stopping: asyncio.Event) -> None:
         while not stopping.is_set():
             self._bell.clear()
             nap = _LONGEST_NAP if await self._empty() else self._next_pause()
             await self._nap(nap, stopping)
-        await self._empty()
+        if self._away is None:
+            await self._empty()
 
     def _next_pause(self) -> float:
         pause, self._pause = self._pause, min(self._pause * 2, _LONGEST_PAUSE)

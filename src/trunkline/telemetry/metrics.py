@@ -108,6 +108,9 @@ class Metrics:
                 registry=r,
             )
         )
+        self.late_messages = Counter(
+            "trunkline_late_messages_total", "Records dropped because their runs are deleted", registry=r
+        )
         self._runs = Gauge("trunkline_runs", "Runs in the store by status", ["status"], registry=r)
         self._queue_depth = Gauge("trunkline_queue_depth", "What waits, by queue", ["queue"], registry=r)
         self._without_wake_reason = Gauge(

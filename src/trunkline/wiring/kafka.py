@@ -23,6 +23,7 @@ from trunkline.executor.resends import Resends
 from trunkline.services.commits import CommitLoop, Part
 from trunkline.services.deliveries import results_of, tasks_of
 from trunkline.services.relay import OutboxBell, Relay
+from trunkline.services.strangers import Strangers
 from trunkline.settings import Settings
 from trunkline.stores.base import Transaction
 from trunkline.telemetry import names
@@ -73,12 +74,16 @@ class KafkaWires:
         settings = self._core.settings
         group = f"{settings.kafka_group}.bridge" + (f".{settings.pool}" if settings.pool else "")
         source = await self._open(group, settings.topics.tasks_of(settings.pool), loop.ring)
-        return [tasks_of(source, take, self._core.metrics)]
+        return [tasks_of(source, take, self._core.metrics, self._strangers())]
 
     async def parts_of_executor(self, loop: CommitLoop) -> Sequence[Part]:
         settings = self._core.settings
         source = await self._open(f"{settings.kafka_group}.executor", settings.results_topic, loop.ring)
-        return [results_of(source, take_travelled_results, self._core.metrics), Resends(self._kafka)]
+        results = results_of(source, take_travelled_results, self._core.metrics, self._strangers())
+        return [results, Resends(self._kafka)]
+
+    def _strangers(self) -> Strangers:
+        return Strangers(self._core.settings.retention, self._core.metrics)
 
     async def source_of_commands(self) -> Source | None:
         settings = self._core.settings

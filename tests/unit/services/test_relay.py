@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from trunkline.brokers.base import Undelivered
+from trunkline.brokers.base import Producer, Undelivered
 from trunkline.errors import Unavailable
 from trunkline.messages import Outgoing
 from trunkline.services.relay import OutboxBell, Relay
@@ -64,6 +64,10 @@ async def left(store: Store) -> list[Outgoing]:
         return await tx.take_outbox(100_000)
 
 
+def relay_of(store: Store, producer: Producer) -> Relay:
+    return Relay(store, producer, last_seconds=60)
+
+
 async def send_once(relay: Relay) -> None:
     """What a relay does that is told to stop."""
     stopping = asyncio.Event()
@@ -85,7 +89,7 @@ async def running(relay: Relay) -> AsyncGenerator[None]:
 async def test_what_is_sent_leaves_the_outbox(store: Store) -> None:
     postman = Postman()
     await put(store, message(1), message(2))
-    await send_once(Relay(store, postman))
+    await send_once(relay_of(store, postman))
     assert postman.delivered == [message(1), message(2)]
     assert await left(store) == []
 
@@ -94,7 +98,7 @@ async def test_a_large_outbox_is_emptied_in_one_go(store: Store) -> None:
     postman = Postman()
     for number in range(0, 2_000, 100):
         await put(store, *(message(number + each) for each in range(100)))
-    await send_once(Relay(store, postman))
+    await send_once(relay_of(store, postman))
     assert len(postman.delivered) == 2_000
     assert postman.rounds <= 5
 
@@ -102,7 +106,7 @@ async def test_a_large_outbox_is_emptied_in_one_go(store: Store) -> None:
 async def test_what_was_not_delivered_stays_and_the_rest_goes(store: Store) -> None:
     postman = Postman()
     postman.refused = {"events"}
-    relay = Relay(store, postman)
+    relay = relay_of(store, postman)
     await put(store, message(1), message(2, "events"), message(3))
     await send_once(relay)
     assert postman.delivered == [message(1), message(3)]
@@ -113,7 +117,7 @@ async def test_what_was_not_delivered_stays_and_the_rest_goes(store: Store) -> N
 async def test_a_topic_that_takes_nothing_is_left_alone_for_a_while(store: Store) -> None:
     postman = Postman()
     postman.refused = {"events"}
-    relay = Relay(store, postman)
+    relay = relay_of(store, postman)
     await put(store, message(1, "events"))
     await send_once(relay)
     await send_once(relay)
@@ -127,7 +131,7 @@ async def test_a_topic_that_takes_nothing_is_left_alone_for_a_while(store: Store
 async def test_what_waits_for_a_missing_topic_does_not_hide_what_comes_after_it(store: Store) -> None:
     postman = Postman()
     postman.refused = {"events"}
-    relay = Relay(store, postman)
+    relay = relay_of(store, postman)
     await put(store, *(message(number, "events") for number in range(600)))
     await put(store, *(message(number, "events") for number in range(600)))
     await send_once(relay)
@@ -140,7 +144,7 @@ async def test_what_waits_for_a_missing_topic_does_not_hide_what_comes_after_it(
 async def test_one_message_that_is_refused_does_not_hold_up_its_topic(store: Store) -> None:
     postman = Postman()
     postman.too_long = b"1"
-    relay = Relay(store, postman)
+    relay = relay_of(store, postman)
     await put(store, message(1), message(2))
     await send_once(relay)
     await put(store, message(3))
@@ -153,7 +157,7 @@ async def test_one_message_that_is_refused_does_not_hold_up_its_topic(store: Sto
 async def test_a_missing_topic_that_was_made_gets_what_waited(store: Store) -> None:
     postman = Postman()
     postman.refused = {"events"}
-    relay = Relay(store, postman)
+    relay = relay_of(store, postman)
     await put(store, message(1, "events"))
     async with running(relay):
         await postman.came.wait()
@@ -166,7 +170,7 @@ async def test_a_missing_topic_that_was_made_gets_what_waited(store: Store) -> N
 async def test_while_the_broker_is_away_nothing_leaves_and_it_goes_on_by_itself(store: Store) -> None:
     postman = Postman()
     postman.away = True
-    relay = Relay(store, postman)
+    relay = relay_of(store, postman)
     await put(store, message(1))
     async with running(relay):
         while relay.trouble is None:
@@ -181,16 +185,28 @@ async def test_while_the_broker_is_away_nothing_leaves_and_it_goes_on_by_itself(
 async def test_a_stop_does_not_wait_for_a_broker_that_is_away(store: Store) -> None:
     postman = Postman()
     postman.away = True
-    relay = Relay(store, postman)
+    relay = relay_of(store, postman)
     await put(store, message(1))
     async with running(relay):
         await postman.came.wait()
     assert await left(store) == [message(1)]
 
 
+async def test_a_stop_cuts_a_sending_that_takes_too_long_and_forgets_nothing(store: Store) -> None:
+    class Stuck:
+        async def send(self, messages: Sequence[Outgoing]) -> list[Undelivered]:
+            del messages
+            await asyncio.Event().wait()
+            return []
+
+    await put(store, message(1))
+    await send_once(Relay(store, Stuck(), last_seconds=0.01))
+    assert await left(store) == [message(1)]
+
+
 async def test_a_ring_sends_at_once_and_a_stop_sends_what_is_left(store: Store) -> None:
     postman = Postman()
-    relay = Relay(store, postman)
+    relay = relay_of(store, postman)
     async with running(relay):
         await put(store, message(1))
         relay.ring()
@@ -227,7 +243,7 @@ async def test_a_producer_with_a_bug_is_tried_again(store: Store) -> None:
 
     postman = Buggy()
     await put(store, message(1))
-    async with running(Relay(store, postman)):
+    async with running(relay_of(store, postman)):
         await postman.until(1)
     assert await left(store) == []
 

@@ -1,0 +1,41 @@
+"""
+Messages for runs that there are not.
+
+A run is deleted when it has been over for as long as runs are kept: what still comes for it is late, and is dropped. A
+run younger than that was never ours, so its message is told about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Protocol
+
+from trunkline.clock import after
+from trunkline.ids import RunId, made_at
+from trunkline.stores.base import Transaction
+from trunkline.telemetry.metrics import Metrics
+
+
+class OfARun(Protocol):
+    @property
+    def run_id(self) -> str: ...
+
+
+class Strangers:
+    def __init__(self, keep: timedelta, metrics: Metrics) -> None:
+        # For how long finished runs are kept; 0: for ever.
+        self._keep = keep
+        self._late = metrics.late_messages
+
+    async def find(self, tx: Transaction, messages: Sequence[OfARun]) -> dict[RunId, bool]:
+        """The runs that do not exist; True for those that can have existed."""
+        unknown = await tx.unknown_runs({RunId(message.run_id) for message in messages})
+        return {run_id: self._can_be_deleted(run_id, tx) for run_id in unknown}
+
+    def _can_be_deleted(self, run_id: RunId, tx: Transaction) -> bool:
+        made = made_at(run_id)
+        return bool(self._keep) and made is not None and made < after(tx.now, -self._keep)
+
+    def count_late(self, number: int) -> None:
+        self._late.inc(number)
