@@ -47,7 +47,7 @@ from trunkline.stores.migrations import HEAD
 from trunkline.stores.postgres import open_postgres
 from trunkline.stores.postgres.connection import connect
 from trunkline.stores.postgres.inbox import claim_woken_runs
-from trunkline.stores.postgres.migrate import downgrade, schema_revision, upgrade
+from trunkline.stores.postgres.migrate import downgrade, schema_state, upgrade
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio
@@ -564,11 +564,11 @@ async def test_a_schema_that_is_behind_ahead_or_missing_is_said_and_upgraded(
     error = await refusal()
     assert ("revision 0002" in error.message, error.fix) == (True, "Run: trunkline db upgrade")
     await downgrade(postgres_url, "base")
-    assert await schema_revision(postgres_url) is None
+    assert (await schema_state(postgres_url)).revision is None
     error = await refusal()
     assert ("no tables" in error.message, error.fix) == (True, "Run: trunkline db upgrade")
     await asyncio.gather(*(upgrade(postgres_url) for _ in range(3)))
-    assert await schema_revision(postgres_url) == HEAD
+    assert (await schema_state(postgres_url)).revision == HEAD
     async with open_postgres(postgres_url, upgrade=True) as store:
         await insert(store, new_run(1))
         await store.check()
@@ -591,7 +591,7 @@ async def test_a_database_of_another_program_is_left_alone(postgres: PostgresSer
         with pytest.raises(ConfigurationError, match="could not be changed"):
             await upgrade(postgres.url(name))
         assert postgres.execute("SELECT notes FROM runs", name) == "mine"
-        assert await schema_revision(postgres.url(name)) is None
+        assert (await schema_state(postgres.url(name))).revision is None
     finally:
         postgres.drop_database(name)
 

@@ -39,6 +39,7 @@ def build_app() -> App:
     app.command(f"{_COMMANDS}.dead_letters:app", name="dead-letters")
     app.command(f"{_COMMANDS}.keys:app", name="keys")
     app.command(f"{_COMMANDS}.topics:app", name="topics")
+    app.command(f"{_COMMANDS}.db:app", name="db")
     app.command(f"{_COMMANDS}.transfer:export_", name="export")
     app.command(f"{_COMMANDS}.transfer:import_", name="import")
     app.command(f"{_COMMANDS}.config:app", name="config")

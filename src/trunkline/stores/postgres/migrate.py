@@ -13,10 +13,11 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
-from trunkline.errors import ConfigurationError, WrongSchema
+from trunkline.errors import ConfigurationError
 from trunkline.stores.migrations import BASE, HEAD, REVISIONS, Direction, render_apart
 from trunkline.stores.postgres.connection import connect
 from trunkline.stores.postgres.driver import Session
+from trunkline.stores.schema import SchemaState
 
 # The number of our lock, known to nobody else by chance: "trunkline" as eight bytes or so.
 _LOCK = 0x7472756E6B6C696E
@@ -33,43 +34,21 @@ async def current_revision(db: Session) -> str | None:
     return None if row is None else str(row[0])
 
 
-def check_revision(revision: str | None, place: str) -> None:
-    """Raises `WrongSchema` unless the revision is the one that this program was written for."""
-    if revision == HEAD:
-        return
-    if revision is None:
-        raise WrongSchema(f"The database at {place} has no tables of Trunkline yet.")
-    _check_known(revision, place)
-    raise WrongSchema(
-        f"The database at {place} is at schema revision {revision}; this version of Trunkline needs {HEAD}.",
-    )
-
-
-def _check_known(revision: str | None, place: str) -> None:
-    if revision is not None and revision not in REVISIONS:
-        raise WrongSchema(
-            f"The database at {place} is at schema revision {revision}, which this version of Trunkline does not know"
-            f" (it knows up to {HEAD}).",
-            fix="Install the newer version of Trunkline that wrote it.",
-        )
-
-
-async def schema_revision(url: str) -> str | None:
+async def schema_state(url: str) -> SchemaState:
     async with _patient(url) as db:
-        return await current_revision(db)
+        return await state_of(db)
 
 
-async def check_schema(url: str) -> None:
-    async with _patient(url) as db:
-        check_revision(await current_revision(db), db.place)
+async def state_of(db: Session) -> SchemaState:
+    return SchemaState(place=db.place, revision=await current_revision(db))
 
 
 async def upgrade(url: str) -> None:
     """Raises `WrongSchema` when a newer program has written the database."""
     async with _patient(url) as db:
-        while (revision := await current_revision(db)) != HEAD:
-            _check_known(revision, db.place)
-            await _change(db, "upgrade", revision, HEAD)
+        while (state := await state_of(db)).revision != HEAD:
+            state.check_known()
+            await _change(db, "upgrade", state.revision, HEAD)
 
 
 async def downgrade(url: str, to: str) -> None:
@@ -79,9 +58,9 @@ async def downgrade(url: str, to: str) -> None:
             f"There is no revision {to}.", fix=f"Choose one of {BASE}, {', '.join(REVISIONS)}."
         )
     async with _patient(url) as db:
-        while (revision := await current_revision(db)) is not None and (to == BASE or to < revision):
-            _check_known(revision, db.place)
-            await _change(db, "downgrade", revision, to)
+        while (state := await state_of(db)).revision is not None and (to == BASE or to < state.revision):
+            state.check_known()
+            await _change(db, "downgrade", state.revision, to)
 
 
 async def _change(db: Session, direction: Direction, start: str | None, to: str) -> None:

@@ -27,6 +27,7 @@ from trunkline.stores.base import (
     RunRecord,
     WorkflowVersion,
 )
+from trunkline.stores.migrations import REVISIONS
 from trunkline.stores.postgres import agents, backlog, dead_letters, history, keys, migrate, runs, workflows
 from trunkline.stores.postgres.bell import Bell, listening
 from trunkline.stores.postgres.clock import DatabaseClock, GivenClock
@@ -142,11 +143,11 @@ class PostgresStore:
 
     async def check(self) -> None:
         async with self._pool.reader() as db:
-            revision = await migrate.current_revision(db)
+            state = await migrate.state_of(db)
+        # A newer schema only adds: this process goes on until it is replaced.
+        if state.revision is None or state.revision in REVISIONS:
             try:
-                # A newer schema only adds: this process goes on until it is replaced.
-                if revision is None or revision in migrate.REVISIONS:
-                    migrate.check_revision(revision, db.place)
+                state.check()
             except ConfigurationError as exc:
                 raise Unavailable(exc.message, fix=exc.fix) from exc
 
@@ -175,7 +176,7 @@ async def opened(url: str, *, clock: Clock | None, upgrade: bool) -> AsyncGenera
     if upgrade:
         await migrate.upgrade(url)
     else:
-        await migrate.check_schema(url)
+        (await migrate.schema_state(url)).check()
     pool, bell = Pool(url), Bell(url)
     ringing = asyncio.create_task(bell.run())
     try:

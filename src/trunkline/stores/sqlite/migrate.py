@@ -14,7 +14,7 @@ import apsw
 
 from trunkline.errors import ConfigurationError
 from trunkline.stores.migrations import BASE, HEAD, REVISIONS, render_apart
-from trunkline.stores.sqlite.connection import connect
+from trunkline.stores.sqlite.connection import connect, make_file, make_folder, owned, translated_errors
 from trunkline.stores.sqlite.driver import execute, first
 
 
@@ -29,10 +29,31 @@ def current_revision(connection: apsw.Connection) -> str | None:
 
 def is_up_to_date(path: Path) -> bool:
     """False for a file that is not there."""
+    return file_revision(path) == HEAD
+
+
+def file_revision(path: Path) -> str | None:
+    """As `current_revision`; None also for a file that is not there."""
     if not path.exists():
-        return False
-    with closing(connect(path)) as connection:
-        return current_revision(connection) == HEAD
+        return None
+    with translated_errors(), closing(connect(path)) as connection:
+        return current_revision(connection)
+
+
+def upgrade_file(path: Path) -> None:
+    """Makes the file if there is none. Raises `DataInUse` while another process has it."""
+    make_folder(path.parent)
+    with owned(path):
+        make_file(path)
+        with translated_errors(), closing(connect(path)) as connection:
+            upgrade(connection)
+
+
+def downgrade_file(path: Path, to: str) -> None:
+    """As `downgrade`; a file that is not there is at no revision."""
+    if path.exists():
+        with owned(path), translated_errors(), closing(connect(path)) as connection:
+            downgrade(connection, to)
 
 
 def upgrade(connection: apsw.Connection) -> None:

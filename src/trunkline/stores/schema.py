@@ -1,0 +1,106 @@
+"""
+The schema of a store, whichever it is: which revision it has, which one this program needs, and the way between.
+
+For a PostgreSQL database, and for a SQLite file that nobody else has open. Only the backend that the address means is
+imported.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+
+from trunkline.errors import ConfigurationError
+from trunkline.stores.migrations import HEAD, REVISIONS
+
+_SQLITE = "sqlite:///"
+
+
+class SchemaState(msgspec.Struct, frozen=True, kw_only=True):
+    # Without who logs in.
+    place: str
+    # None: there are no tables yet.
+    revision: str | None
+    needed: str = HEAD
+
+    def check(self) -> None:
+        """Raises `ConfigurationError` unless the revision is the one that this program was written for."""
+        if self.revision == self.needed:
+            return
+        self.check_known()
+        if self.revision is None:
+            raise ConfigurationError(
+                f"The database at {self.place} has no tables of Trunkline yet.",
+                fix="Run: trunkline db upgrade",
+            )
+        raise ConfigurationError(
+            f"The database at {self.place} is at schema revision {self.revision}; this version of Trunkline needs"
+            f" {self.needed}.",
+            fix="Run: trunkline db upgrade",
+        )
+
+    def check_known(self) -> None:
+        """Raises `ConfigurationError` when a newer program has written the database."""
+        if self.revision is not None and self.revision not in REVISIONS:
+            raise ConfigurationError(
+                f"The database at {self.place} is at schema revision {self.revision}, which this version of Trunkline"
+                f" does not know (it knows up to {self.needed}).",
+                fix="Install the newer version of Trunkline that wrote it.",
+            )
+
+
+async def schema_state(url: str) -> SchemaState:
+    if _is_sqlite(url):
+        from trunkline.stores.sqlite.migrate import file_revision  # noqa: PLC0415 - see above
+
+        path = _path(url)
+        return SchemaState(place=str(path), revision=await asyncio.to_thread(file_revision, path))
+    from trunkline.stores.postgres import migrate  # noqa: PLC0415 - see above
+
+    return await migrate.schema_state(url)
+
+
+async def upgrade_schema(url: str) -> SchemaState:
+    """How it is afterwards. Raises `ConfigurationError` when a newer program has written the database."""
+    if _is_sqlite(url):
+        from trunkline.stores.sqlite.migrate import upgrade_file  # noqa: PLC0415 - see above
+
+        await asyncio.to_thread(upgrade_file, _path(url))
+    else:
+        from trunkline.stores.postgres import migrate  # noqa: PLC0415 - see above
+
+        await migrate.upgrade(url)
+    return await schema_state(url)
+
+
+async def downgrade_schema(url: str, to: str) -> SchemaState:
+    """
+    How it is afterwards: what only the newer schema can hold is lost.
+
+    A database at `to` or below stays as it is.
+    """
+    if _is_sqlite(url):
+        from trunkline.stores.sqlite.migrate import downgrade_file  # noqa: PLC0415 - see above
+
+        await asyncio.to_thread(downgrade_file, _path(url), to)
+    else:
+        from trunkline.stores.postgres import migrate  # noqa: PLC0415 - see above
+
+        await migrate.downgrade(url, to)
+    return await schema_state(url)
+
+
+def _is_sqlite(url: str) -> bool:
+    """Where it is not, PostgreSQL's driver must be there."""
+    if url.startswith(_SQLITE):
+        return True
+    from trunkline.stores.postgres import require_driver  # noqa: PLC0415 - see above
+
+    require_driver()
+    return False
+
+
+def _path(url: str) -> Path:
+    return Path(url.removeprefix(_SQLITE))
