@@ -61,7 +61,8 @@ class Pump:
             source.on_arrival(self._bell.set)
 
     async def until_all_has_arrived(self, parts: Sequence[Part]) -> None:
-        await send_all(Relay(self._store, self._producer))
+        while (await self._store.backlog()).outbox:
+            await send_all(Relay(self._store, self._producer, last_seconds=60))
         while sum(source.settled for source in self._sources) < self._producer.sent:
             self._bell.clear()
             if not any(source.waiting(1) for source in self._sources):

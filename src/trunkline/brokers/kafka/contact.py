@@ -14,9 +14,11 @@ import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException
 
 from trunkline.brokers.kafka.words import (
+    NO_TOPIC,
     error_of,
     in_words,
     is_away,
+    kind_of,
     missing_topic,
     more_telling,
     names_no_topic,
@@ -29,9 +31,8 @@ if TYPE_CHECKING:
 log = structlog.stdlib.get_logger()
 
 _ASK_EVERY_SECONDS = 1.0
-_ANSWER_SECONDS = 2.0
+_ANSWER_SECONDS = 1.0
 
-_NO_TOPIC = "no_topic"
 # Of one broker among several, until all of them are down; or of a poll that came late: the library goes on by itself.
 _PASSING = frozenset({"_TRANSPORT", "_MAX_POLL_EXCEEDED", "_PARTITION_EOF"})
 # The topics can be seen, and the group refuses us all the same.
@@ -56,15 +57,18 @@ class Contact:
         self._refused = False
         self._ask_at = 0.0
 
+    @property
+    def is_broken(self) -> bool:
+        return self._trouble is not None
+
     def hear(self, error: KafkaError, topic: str | None = None) -> None:
         if is_away(error):
             self._outage = more_telling(self._outage, error)
-        if error.name() in _PASSING:
+        if error.name() in _PASSING and self._kind != kind_of(error):
             return
         self._refused = error.name() in _OF_THE_GROUP
         cause = self._outage if self._outage is not None and is_away(error) else error
-        kind = _NO_TOPIC if names_no_topic(error) else error.name()
-        self._set(kind, in_words(cause, self._servers, topic).text)
+        self._set(kind_of(cause), in_words(cause, self._servers, topic).text)
 
     def works(self) -> None:
         self._outage = None
@@ -83,7 +87,9 @@ class Contact:
         try:
             metadata: ClusterMetadata = consumer.list_topics(timeout=_ANSWER_SECONDS)
         except KafkaException as exc:
-            self.hear(error_of(exc))
+            # It says less than what led to it.
+            if self._outage is None:
+                self.hear(error_of(exc))
             return
         self._judge(metadata)
 
@@ -91,7 +97,7 @@ class Contact:
         for topic in self._topics:
             found = metadata.topics.get(topic)
             if found is None or (found.error is not None and names_no_topic(found.error)):
-                self._set(_NO_TOPIC, missing_topic(topic).text)
+                self._set(NO_TOPIC, missing_topic(topic).text)
                 return
         self.works()
 

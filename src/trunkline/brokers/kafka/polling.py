@@ -194,7 +194,8 @@ class Poller(threading.Thread):
     # --- offsets
 
     def _commit_settled(self, consumer: Consumer) -> None:
-        if not self._settled or monotonic() < self._commit_at:
+        # Closing would wait for a commit that nobody answers.
+        if not self._settled or self._contact.is_broken or monotonic() < self._commit_at:
             return
         with self._settled_lock:
             settled, self._settled = self._settled, {}

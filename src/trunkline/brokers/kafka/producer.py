@@ -44,6 +44,12 @@ class KafkaProducer:
             return []
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._send, messages)
 
+    def give_up(self) -> None:
+        """What is being sent counts as not delivered."""
+        client = self._client
+        if client is not None:
+            client.purge(blocking=False)
+
     def close(self) -> None:
         """In the producer's thread."""
         client, self._client = self._client, None
@@ -139,5 +145,7 @@ async def open_producer(connection: KafkaConnection) -> AsyncGenerator[KafkaProd
     try:
         yield producer
     finally:
+        # The thread may be waiting for a broker that is away.
+        producer.give_up()
         await asyncio.get_running_loop().run_in_executor(thread, producer.close)
         thread.shutdown()

@@ -19,7 +19,7 @@ from trunkline.brokers.kafka.polling import SESSION, Arrivals, Capacity, Listene
 from trunkline.messages import Record
 
 # A consumer that cannot leave its group in this time is left to its session's end.
-_LEAVE_SECONDS = 5.0
+_LEAVE_SECONDS = 1.5
 
 
 class KafkaSource:

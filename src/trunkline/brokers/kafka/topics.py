@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import timedelta
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _ANSWER_SECONDS = 5.0
 # Topics are made by the controller, which may have to ask others.
 _CHANGE_SECONDS = 30.0
+_LOOK_EVERY_SECONDS = 0.05
 
 _OF_THE_PLAN = frozenset({"INVALID_REPLICATION_FACTOR", "INVALID_PARTITIONS", "POLICY_VIOLATION"})
 
@@ -92,7 +94,7 @@ class _Admin:
             ) from exc
 
     def create(self, topics: Sequence[str], plan: TopicPlan) -> dict[str, Made]:
-        found = {topic: self._partitions(topic, each) for topic, each in self._describe(topics).items()}
+        found = self._counts(topics)
         made: dict[str, Made] = dict.fromkeys(topics, "unchanged")
         missing = [topic for topic, partitions in found.items() if partitions == 0]
         narrow = [topic for topic, partitions in found.items() if 0 < partitions < plan.partitions]
@@ -105,6 +107,8 @@ class _Admin:
             more = [NewPartitions(topic, plan.partitions) for topic in narrow]
             self._change(self._client.create_partitions(more, request_timeout=_CHANGE_SECONDS))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - the library's futures
             made.update(dict.fromkeys(narrow, "widened"))
+        if missing or narrow:
+            self._settle(lambda: min(self._counts(topics).values()) >= plan.partitions)
         return made
 
     def check(self, topics: Sequence[str], partitions: int) -> list[TopicFinding]:
@@ -120,9 +124,10 @@ class _Admin:
         return findings
 
     def delete(self, topics: Sequence[str]) -> None:
-        there = [topic for topic, found in self._describe(topics).items() if self._partitions(topic, found)]
+        there = [topic for topic, partitions in self._counts(topics).items() if partitions]
         if there:
             self._change(self._client.delete_topics(there, request_timeout=_CHANGE_SECONDS))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - the library's futures
+            self._settle(lambda: not any(self._counts(there).values()))
 
     def _describe(self, topics: Sequence[str]) -> dict[str, TopicDescription | KafkaError]:
         futures = cast(
@@ -136,6 +141,15 @@ class _Admin:
             except KafkaException as exc:
                 found[topic] = error_of(exc)
         return found
+
+    def _settle(self, is_done: Callable[[], bool]) -> None:
+        """Until a change that the controller has made is known to the brokers too, or they take too long."""
+        given_up = monotonic() + _CHANGE_SECONDS
+        while not is_done() and monotonic() < given_up:
+            sleep(_LOOK_EVERY_SECONDS)
+
+    def _counts(self, topics: Sequence[str]) -> dict[str, int]:
+        return {topic: self._partitions(topic, found) for topic, found in self._describe(topics).items()}
 
     def _partitions(self, topic: str, found: TopicDescription | KafkaError) -> int:
         """0: there is no such topic."""

@@ -36,6 +36,11 @@ _AWAY = frozenset(
 )
 
 
+NO_TOPIC = "no topic"
+# Of an error that says why the brokers cannot be reached, where others only say that they cannot.
+_TELLING = 2
+
+
 def error_of(exc: KafkaException) -> KafkaError:
     found: object = exc.args[0] if exc.args else None
     return found if isinstance(found, KafkaError) else KafkaError(KafkaError.UNKNOWN, str(exc))
@@ -57,7 +62,7 @@ def more_telling(known: KafkaError | None, heard: KafkaError) -> KafkaError:
 
 def _weight(error: KafkaError) -> int:
     if error.name() in _NOT_LOGGED_IN or error.name() in {"_SSL", "_RESOLVE"}:
-        return 2
+        return _TELLING
     return 1 if error.name() == "_TRANSPORT" else 0
 
 
@@ -70,13 +75,20 @@ class Words(NamedTuple):
         return f"{self.what} {self.fix}"
 
 
+def kind_of(error: KafkaError) -> str:
+    """Equal for errors that are the same news to a person."""
+    if names_no_topic(error):
+        return NO_TOPIC
+    return "away" if is_away(error) and _weight(error) < _TELLING else error.name()
+
+
 def missing_topic(topic: str) -> Words:
     return Words(f"Kafka has no topic {topic}.", "Make it with: trunkline topics create")
 
 
 def in_words(error: KafkaError, servers: str, topic: str | None = None) -> Words:
     name = error.name()
-    said = error.str().rstrip(".")
+    said = "no broker answers" if name == "_ALL_BROKERS_DOWN" else error.str().rstrip(".")
     if name in _NO_TOPIC:
         return missing_topic(topic or "of that name")
     if name in _NOT_LOGGED_IN:
