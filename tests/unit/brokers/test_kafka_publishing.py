@@ -1,0 +1,59 @@
+"""Publishing by way of the outbox: what can be lost on its way is remembered until its result has come."""
+
+from __future__ import annotations
+
+import pytest
+from tests.contract.samples import insert, key_of, new_run, run_id, task
+
+from trunkline.brokers.kafka import KafkaBroker
+from trunkline.jsontypes import encode
+from trunkline.messages import AgentTask, CancelTask, Outgoing, TopicNames
+from trunkline.messages.codec import decode_task
+from trunkline.stores.base import Store
+
+pytestmark = pytest.mark.anyio
+
+
+async def pool_of(agent: str) -> str | None:
+    return "gpu" if agent == "Painter" else None
+
+
+@pytest.fixture
+def broker() -> KafkaBroker:
+    return KafkaBroker(TopicNames(), pool_of)
+
+
+async def outbox(store: Store) -> list[Outgoing]:
+    async with store.transaction() as tx:
+        return await tx.take_outbox(100)
+
+
+def tasks_in(messages: list[Outgoing]) -> list[AgentTask]:
+    return [decode_task(message.value) for message in messages]
+
+
+async def test_a_published_task_is_in_the_outbox_and_is_remembered(store: Store, broker: KafkaBroker) -> None:
+    await insert(store, new_run(1))
+    async with store.transaction() as tx:
+        await broker.publish_tasks(tx, [task(1)])
+    assert tasks_in(await outbox(store)) == [task(1)]
+    async with store.transaction() as tx:
+        assert await tx.dispatched([key_of(task(1))]) == {key_of(task(1)): encode(task(1))}
+
+
+async def test_a_stop_is_not_remembered(store: Store, broker: KafkaBroker) -> None:
+    await insert(store, new_run(1))
+    stop = CancelTask(task_id=task(1).task_id, attempt=1, run_id=run_id(1), agent="A")
+    async with store.transaction() as tx:
+        await broker.publish_tasks(tx, [stop])
+        assert await tx.dispatched([key_of(task(1))]) == {}
+    assert len(await outbox(store)) == 1
+
+
+async def test_a_task_of_a_pool_goes_to_the_pools_topic(store: Store, broker: KafkaBroker) -> None:
+    await insert(store, new_run(1), new_run(2))
+    async with store.transaction() as tx:
+        await broker.publish_tasks(tx, [task(1, agent="Painter"), task(2)])
+    sent = await outbox(store)
+    assert [message.topic for message in sent] == [TopicNames().tasks_of("gpu"), TopicNames().tasks]
+    assert [made.pool for made in tasks_in(sent)] == ["gpu", None]
