@@ -1,0 +1,400 @@
+"""
+Workflows of every kind, each with its agents and what people do meanwhile: told in both modes, they go the same way.
+
+Nothing in a story depends on time: whoever acts waits first for what has to have happened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from trunkline.jsontypes import Json, JsonObject
+from trunkline.messages.codec import LONGEST_VALUE
+from trunkline.testing import (
+    Call,
+    RunningSystem,
+    ScriptedAgent,
+    jsonrpc_error,
+    jsonrpc_task,
+    simple_error,
+    simple_success,
+)
+from trunkline.testing.agents import Hangup, Reply, Script
+
+
+class Stage(NamedTuple):
+    """One telling of a story."""
+
+    system: RunningSystem
+    run_id: str
+    agents: Mapping[str, ScriptedAgent]
+    # Of the agents that hold a call.
+    gates: Mapping[str, asyncio.Event]
+
+    async def wish(self, wish: str, body: Json = None) -> None:
+        answer = await self.system.call("POST", f"/runs/{self.run_id}/{wish}", body)
+        assert answer.status == 202, answer.body
+
+    async def waits(self) -> None:
+        await self.system.wait_for(self.run_id, {"WAITING"})
+
+
+# What people do; the run that it is about in the end, where that is another.
+Act: TypeAlias = Callable[[Stage], Awaitable[str | None]]
+
+
+class Part(NamedTuple):
+    """An agent: its dialect, and what it says to one run, made anew for each."""
+
+    protocol: str
+    scripts: Callable[[], Sequence[Script]]
+
+
+class Story(NamedTuple):
+    name: str
+    steps: JsonObject
+    agents: Mapping[str, Part]
+    act: Act
+    more: JsonObject | None = None
+    input: Json = None
+    # The agent that is told in the end that nobody waits for it any more.
+    told_to_stop: str | None = None
+
+    @property
+    def definition(self) -> JsonObject:
+        return {"name": self.name, "steps": self.steps, **(self.more or {})}
+
+
+async def _watch(stage: Stage) -> None:
+    """Nothing to do but wait."""
+
+
+def simple(*scripts: Script) -> Part:
+    return Part("simple-a2a", lambda: scripts)
+
+
+def rpc(*scripts: Script) -> Part:
+    return Part("jsonrpc-2.0", lambda: scripts)
+
+
+class _Gate:
+    """Holds a call until it is opened."""
+
+    def __init__(self, answer: Callable[[Call], Json]) -> None:
+        self.opened = asyncio.Event()
+        self._answer = answer
+
+    async def __call__(self, call: Call) -> Json:
+        await self.opened.wait()
+        return self._answer(call)
+
+
+def _gated(answer: Callable[[Call], Json]) -> Part:
+    return Part("simple-a2a", lambda: [_Gate(answer)])
+
+
+async def never(call: Call) -> Json:
+    await asyncio.Event().wait()
+    return None
+
+
+RETRY: JsonObject = {
+    "max_attempts": 3,
+    "backoff": "linear",
+    "first_delay": "20ms",
+    "jitter": False,
+    "on": ["any"],
+}
+WORKING = jsonrpc_task("", state="working")
+ASKING = jsonrpc_task("Which city?", state="input-required")
+ASKING_AGAIN = jsonrpc_task("Which day?", state="input-required")
+CANCELLED = jsonrpc_task("", state="canceled")
+LONG = "x" * (LONGEST_VALUE + 1)
+
+
+async def _resolve(stage: Stage) -> None:
+    await stage.waits()
+    await stage.wish("steps/pay/resolve", {"outcome": "succeeded", "output": {"paid": 5}})
+
+
+async def _call_again(stage: Stage) -> None:
+    await stage.waits()
+    await stage.wish("steps/pay/resolve", {"outcome": "call_again"})
+
+
+async def _reply_twice(stage: Stage) -> None:
+    await stage.waits()
+    await stage.wish("steps/ask/reply", {"text": "Rome"})
+    await stage.agents["Asks"].called(2)
+    await stage.waits()
+    await stage.wish("steps/ask/reply", {"data": {"day": "Monday"}})
+
+
+async def _cancel_call(stage: Stage) -> None:
+    await stage.agents["Deaf"].called()
+    await stage.wish("cancel")
+
+
+async def _cancel_remote(stage: Stage) -> None:
+    await stage.agents["Long"].called_for("tasks/get")
+    await stage.wish("cancel")
+
+
+async def _cancel_question(stage: Stage) -> None:
+    await stage.waits()
+    await stage.wish("cancel")
+
+
+async def _pause_and_resume(stage: Stage) -> None:
+    await stage.agents["Slow"].called()
+    await stage.wish("pause")
+    stage.gates["Slow"].set()
+    await stage.system.wait_for_step(stage.run_id, "first", {"COMPLETED"})
+    await stage.wish("resume")
+
+
+async def _fail_beside(stage: Stage) -> None:
+    """The other branch's call is under way while one fails, and ends after it."""
+    await stage.agents["Slow"].called()
+    await stage.system.wait_for_step(stage.run_id, "fails", {"FAILED"})
+    stage.gates["Slow"].set()
+
+
+async def _retry_the_run(stage: Stage) -> str:
+    await stage.system.wait_for(stage.run_id, {"FAILED"})
+    answer = await stage.system.call("POST", f"/runs/{stage.run_id}/retry", {})
+    assert answer.status == 202, answer.body
+    return str(answer.json["id"])
+
+
+def _one(agent: str, **more: Json) -> JsonObject:
+    return {"only": {"agent": agent, **more}}
+
+
+STORIES = (
+    Story(
+        "graph",
+        {
+            "split": {"agent": "Splits"},
+            "left": {"agent": "Left", "input": {"text": "${ steps.split.output.text }"}},
+            "middle": {"agent": "Middle", "needs": ["split"]},
+            "right": {"agent": "Right", "needs": ["middle"]},
+            "join": {"agent": "Joins", "input": ["${ steps.left.output }", "${ steps.right.output.data.n }"]},
+        },
+        {
+            "Splits": simple(simple_success("parts")),
+            "Left": rpc(jsonrpc_task("left")),
+            "Middle": simple(simple_success({"n": 1})),
+            "Right": rpc(jsonrpc_task('{"n": 2}', context_id="c-2")),
+            "Joins": simple(simple_success({"joined": True})),
+        },
+        _watch,
+        {"output": {"all": "${ steps.join.output.data }"}},
+        {"topic": "tides"},
+    ),
+    Story(
+        "narrow",
+        {name: {"agent": "Agent"} for name in ("a", "b", "c")},
+        {"Agent": simple(simple_success("ok"))},
+        _watch,
+        {"max_parallel": 1},
+    ),
+    Story(
+        "retried",
+        _one("Flaky", retry=RETRY),
+        {"Flaky": simple(Reply(503, b"busy"), Hangup(), simple_success("ok"))},
+        _watch,
+    ),
+    Story(
+        "asked-to-wait",
+        _one("Busy", retry=RETRY),
+        {"Busy": simple(Reply(429, b"", {"Retry-After": "0"}), simple_error("no"), simple_success("ok"))},
+        _watch,
+    ),
+    Story(
+        "exhausted",
+        {**_one("Broken", retry=RETRY), "later": {"agent": "Never", "needs": ["only"]}},
+        {"Broken": rpc(jsonrpc_error(-32000, "broken")), "Never": simple(simple_success("never"))},
+        _watch,
+    ),
+    Story(
+        "timed-out",
+        _one("Deaf", timeout="150ms", retry={**RETRY, "max_attempts": 2}),
+        {"Deaf": simple(never)},
+        _watch,
+    ),
+    Story(
+        "conditional",
+        {
+            "score": {"agent": "Scores"},
+            "check": {"agent": "Never", "when": "steps.score.output.data.score < 0.5"},
+            "praise": {"agent": "Praises", "when": "steps.score.output.data.score > 0.5"},
+            "end": {"agent": "Ends", "needs": ["check", "praise"], "input": "${ steps.check.status }"},
+        },
+        {
+            "Scores": simple(simple_success({"score": 0.9})),
+            "Never": simple(simple_success("never")),
+            "Praises": simple(simple_success("well done")),
+            "Ends": simple(simple_success("end")),
+        },
+        _watch,
+    ),
+    Story(
+        "no-boolean",
+        _one("Never", when="input.flag"),
+        {"Never": simple(simple_success("x"))},
+        _watch,
+        input={"flag": 1},
+    ),
+    Story(
+        "continues",
+        {
+            "bad": {"agent": "Bad", "on_error": "continue"},
+            "later": {"agent": "Later", "input": {"why": "${ steps.bad.error.message }"}},
+        },
+        {"Bad": simple(simple_error("no paper")), "Later": simple(simple_success("ok"))},
+        _watch,
+    ),
+    Story(
+        "rescued",
+        {
+            "risky": {"agent": "Risky", "on_error": {"goto": "rescue"}},
+            "rescue": {"agent": "Rescues", "input": "${ steps.risky.error.message }"},
+            "fine": {"agent": "Fine", "on_error": {"goto": "unneeded"}},
+            "unneeded": {"agent": "Never"},
+        },
+        {
+            "Risky": rpc(jsonrpc_error(-32602, "too hot")),
+            "Rescues": rpc(jsonrpc_task("saved")),
+            "Fine": simple(simple_success("fine")),
+            "Never": simple(simple_success("never")),
+        },
+        _watch,
+    ),
+    Story(
+        "fails-beside",
+        {
+            "slow": {"agent": "Slow"},
+            "fails": {"agent": "Fails"},
+            "later": {"agent": "Never", "needs": ["slow"]},
+        },
+        {
+            "Slow": _gated(simple_success("done")),
+            "Fails": simple(simple_error("no")),
+            "Never": simple(simple_success("never")),
+        },
+        _fail_beside,
+    ),
+    Story(
+        "retried-run",
+        {"good": {"agent": "Good"}, "bad": {"agent": "Bad", "needs": ["good"]}},
+        {"Good": simple(simple_success("kept")), "Bad": simple(simple_error("no"), simple_success("yes"))},
+        _retry_the_run,
+    ),
+    Story(
+        "bad-end",
+        _one("Agent"),
+        {"Agent": simple(simple_success({"a": 1}))},
+        _watch,
+        {"output": "${ steps.only.output.data.b }"},
+    ),
+    Story(
+        "no-answer-of-ours",
+        _one("Odd", retry={**RETRY, "max_attempts": 2, "on": ["no_answer"]}),
+        {"Odd": simple({"task_id": "other", "status": "success", "output": "x", "error": None})},
+        _watch,
+    ),
+    Story("not-registered", _one("Nobody", retry={**RETRY, "max_attempts": 2}), {}, _watch),
+    Story(
+        "resolved",
+        {
+            "pay": {"agent": "Bank", "delivery": "at_most_once", "retry": RETRY},
+            "after": {"agent": "After", "needs": ["pay"]},
+        },
+        {"Bank": simple(Hangup()), "After": simple(simple_success("thanks"))},
+        _resolve,
+    ),
+    Story(
+        "called-again",
+        {"pay": {"agent": "Bank", "delivery": "at_most_once"}},
+        {"Bank": simple(Hangup(), simple_success("paid"))},
+        _call_again,
+    ),
+    Story(
+        "remote",
+        {"long": {"agent": "Long"}, "after": {"agent": "After", "needs": ["long"]}},
+        {"Long": rpc(WORKING, WORKING, jsonrpc_task("at last")), "After": simple(simple_success("ok"))},
+        _watch,
+    ),
+    Story(
+        "asked",
+        {"ask": {"agent": "Asks"}},
+        {"Asks": rpc(ASKING, ASKING_AGAIN, jsonrpc_task("Sunny"))},
+        _reply_twice,
+    ),
+    Story("cancelled-call", _one("Deaf"), {"Deaf": simple(never)}, _cancel_call),
+    Story(
+        "cancelled-remote",
+        _one("Long"),
+        {"Long": rpc(lambda call: (CANCELLED if call.method == "tasks/cancel" else WORKING)(call))},
+        _cancel_remote,
+    ),
+    Story(
+        "cancelled-question",
+        _one("Asks"),
+        {"Asks": rpc(ASKING, jsonrpc_task("", state="canceled"))},
+        _cancel_question,
+        told_to_stop="Asks",
+    ),
+    Story(
+        "paused",
+        {"first": {"agent": "Slow"}, "second": {"agent": "Next", "needs": ["first"]}},
+        {"Slow": _gated(simple_success("one")), "Next": simple(simple_success("two"))},
+        _pause_and_resume,
+    ),
+    Story("late", _one("Deaf"), {"Deaf": simple(never)}, _watch, {"deadline": "300ms"}),
+    Story(
+        "late-question",
+        _one("Asks"),
+        {"Asks": rpc(ASKING)},
+        Stage.waits,
+        {"deadline": "3s"},
+        told_to_stop="Asks",
+    ),
+    Story(
+        "long",
+        {"first": {"agent": "Long"}, "second": {"agent": "Ends", "input": "${ steps.first.output }"}},
+        {"Long": simple(simple_success({"text": LONG})), "Ends": simple(simple_success("ok"))},
+        _watch,
+        input={"text": LONG},
+    ),
+)
+
+
+class Telling(NamedTuple):
+    """How it went: the run in the end, its events, and what the agents were asked."""
+
+    run: JsonObject
+    events: Sequence[JsonObject]
+    calls: Mapping[str, Sequence[JsonObject]]
+
+
+async def tell(story: Story, system: RunningSystem, agents: Mapping[str, ScriptedAgent]) -> Telling:
+    """In a system that has its agents and its workflow."""
+    gates: dict[str, asyncio.Event] = {}
+    for name, agent in agents.items():
+        scripts = story.agents[name].scripts()
+        for script in scripts:
+            if isinstance(script, _Gate):
+                gates[name] = script.opened
+        agent.script(*scripts)
+        agent.calls.clear()
+    stage = Stage(system, await system.start(story.name, story.input), agents, gates)
+    run_id = await story.act(stage) or stage.run_id
+    run = await system.wait_for(run_id)
+    if story.told_to_stop is not None:
+        await agents[story.told_to_stop].called_for("tasks/cancel")
+    events = await system.items(f"/runs/{run_id}/events?limit=1000")
+    return Telling(run, events, {name: [call.body for call in agent.calls] for name, agent in agents.items()})
