@@ -13,6 +13,7 @@ import uvloop
 from bench.dialects import dialects
 from bench.distributed import distributed
 from bench.doors import command, execute, start
+from bench.fleet_profile import profile_distributed, samples_in
 from bench.load import Order
 from bench.long_runs import long_runs, slow_disk
 from bench.ours import LOG, trunkline_up
@@ -50,12 +51,14 @@ async def _measure(names: list[str], options: argparse.Namespace) -> None:
 
 async def _profile(options: argparse.Namespace) -> None:
     with stand(quick=options.quick, memory_runs=options.memory_runs) as place:
+        if options.only == ["distributed"]:
+            await profile_distributed(place, _PROFILED_RUNS // 2)
+            return
         with trunkline_up(place.folder, sampled=True) as server:
             await server.set_up(place.agent_url)
             took = await server.measure(Order(50, place.runs(_PROFILED_RUNS)))
         print(f"{took.per_second:.0f} workflows/s while sampled")
-        lines = (place.folder / LOG).read_text().splitlines()
-        print("\n".join(line for line in lines if not line.startswith("{")))
+        print(samples_in(place.folder / LOG))
 
 
 def main() -> None:
@@ -65,7 +68,11 @@ def main() -> None:
     parser.add_argument(
         "--memory-runs", type=int, default=None, help="runs before the memory is looked at (10,000)"
     )
-    parser.add_argument("--profile", action="store_true", help="where the time goes, instead of the table")
+    parser.add_argument(
+        "--profile",
+        action="store_true",
+        help="where the time of the job goes, instead of the table; with --only distributed, in each role",
+    )
     options = parser.parse_args()
     if options.memory_runs is None:
         options.memory_runs = 2_500 if options.quick else 10_000

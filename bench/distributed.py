@@ -6,13 +6,14 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from deploy.local.errors import ServiceMissing
+
 from bench.fleet import KINDS, POSTGRES, Fleet, FleetTook, fleet
 from bench.job import STEPS
 from bench.load import Order, Took, give_order
 from bench.processes import Child, child, python
 from bench.stand import Stand
 from bench.table import Row, ratio, spread
-from deploy.local.errors import ServiceMissing
 
 AT_A_TIME = 50
 RUNS = 1_000

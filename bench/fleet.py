@@ -17,6 +17,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from deploy.local.errors import ServiceFailed
+from deploy.local.folders import service_folder
+from deploy.local.kafka import KafkaProcess, start_kafka
+from deploy.local.postgres import PostgresCluster, start_postgres
+from deploy.local.processes import ServiceProcess
+
 from bench.load import Order, Took
 from bench.ours import PROGRAM, Api, check_completed, drive
 from bench.processes import (
@@ -26,11 +32,6 @@ from bench.processes import (
     python,
     resident_megabytes,
 )
-from deploy.local.errors import ServiceFailed
-from deploy.local.folders import service_folder
-from deploy.local.kafka import KafkaProcess, start_kafka
-from deploy.local.postgres import PostgresCluster, start_postgres
-from deploy.local.processes import ServiceProcess
 
 ROLES = ("executor", "bridge", "api")
 KAFKA = "Kafka"

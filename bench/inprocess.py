@@ -56,7 +56,7 @@ async def _execute(runs: Runs, run_input: object) -> None:
 
 async def _main(agent_url: str, data: Path) -> None:
     async with open_system(load_settings({"data": data})) as system:
-        services = system.services
+        services = system.api
         await services.registry.create(AgentSpec(name=AGENT, url=agent_url, protocol="jsonrpc-2.0"))
         await services.workflows.save(DEFINITION.encode())
 

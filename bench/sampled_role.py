@@ -7,13 +7,12 @@
 from __future__ import annotations
 
 import sys
-from typing import cast
 
 from bench.sampler import sampling
 from trunkline.settings import load_settings
-from trunkline.wiring import ALL_ROLES, Role, run_roles
+from trunkline.wiring import ALL_ROLES, run_roles
 
 if __name__ == "__main__":
-    assert sys.argv[1] in ALL_ROLES
+    role = next(role for role in ALL_ROLES if role == sys.argv[1])
     with sampling():
-        run_roles(load_settings({"port": 0}), {cast("Role", sys.argv[1])})
+        run_roles(load_settings({"port": 0}), {role})

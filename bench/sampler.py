@@ -2,13 +2,15 @@
 Where the time goes: samples of the event loop's thread, one for every few milliseconds of CPU time.
 
 A signal interrupts the program between two instructions of Python, so what C code does counts for the line that
-called it. Other threads are not seen.
+called it. Of other threads only the CPU time is seen, which also counts towards the samples.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+import threading
 from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -17,6 +19,7 @@ from types import FrameType
 
 _PERIOD = 0.001
 _MOST_LINES = 45
+_TICKS = os.sysconf("SC_CLK_TCK")
 _SOURCES = Path(__file__).resolve().parent.parent / "src"
 
 
@@ -48,6 +51,21 @@ class _Samples:
             print(f"\n{title} ({self.total} samples)", file=sys.stderr)
             for name, count in counts.most_common(_MOST_LINES):
                 print(f"{100 * count / self.total:6.1f} %  {name}", file=sys.stderr)
+        print("\nby thread, CPU seconds since the start", file=sys.stderr)
+        for name, seconds in _thread_seconds():
+            print(f"{seconds:8.2f}  {name}", file=sys.stderr)
+
+
+def _thread_seconds() -> list[tuple[str, float]]:
+    """Those that run now; libraries name their own, Python's carry the name of the program unless we know better."""
+    known = {thread.native_id: thread.name for thread in threading.enumerate()}
+    found: list[tuple[str, float]] = []
+    for task in Path("/proc/self/task").iterdir():
+        name, _, rest = (task / "stat").read_text().partition("(")[2].rpartition(")")
+        fields = rest.split()
+        seconds = (int(fields[11]) + int(fields[12])) / _TICKS
+        found.append((known.get(int(task.name), name), seconds))
+    return sorted(found, key=lambda thread: -thread[1])
 
 
 def _place(frame: FrameType) -> str:
