@@ -41,7 +41,8 @@ class Heartbeat:
         self._steady_from = Instant(0)
 
     async def beat(self) -> None:
-        async with self._store.transaction() as tx:
+        # A crash may undo a beat; nobody takes anything before the next one is due.
+        async with self._store.transaction(durable=False) as tx:
             await tx.hold_lease(self._owner, self._lease.lasts)
             now = tx.now
         if self._beaten_at is not None and now > after(self._beaten_at, self._lease.lasts):

@@ -27,7 +27,8 @@ class MovedStore:
         self._store = store
         self._moved = moved
 
-    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+    def transaction(self, *, durable: bool = True) -> AbstractAsyncContextManager[Transaction]:
+        del durable
         raise _refuse(self._moved)
 
     def __getattr__(self, name: str) -> object:
