@@ -265,6 +265,8 @@ async def test_the_doctor_finds_nothing_wrong(trunkline: Trunkline) -> None:
     assert "it takes work" in result.out
 
 
+# A SQLite file belongs to one process; PostgreSQL and Kafka are there for several.
+@pytest.mark.embedded_only
 async def test_a_data_folder_in_use_is_exit_4_with_the_reason_also_as_json(trunkline: Trunkline) -> None:
     first = await start("", "up", "--port", "0", "--data", "data")
     assert first.stdout is not None
