@@ -1,0 +1,146 @@
+"""From outbox to inbox by way of the real broker: what is long, doubled, or poison among the good."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+
+import msgspec
+import pytest
+from tests.contract.bridges import ME, claim, hold
+from tests.contract.kafka_carriage import kafka_carriage
+from tests.contract.samples import NOW, insert, key_of, new_run, run_id, task, woken
+
+from trunkline.brokers.base import TaskMessage
+from trunkline.brokers.kafka import KafkaBroker, KafkaConnection
+from trunkline.executor.inbox import take_travelled_results
+from trunkline.jsontypes import encode
+from trunkline.messages import AgentResult, AgentTask, Outgoing, TopicNames
+from trunkline.messages.codec import LONGEST_VALUE, encode_task
+from trunkline.stores.base import QueuedTask, Store, TaskAnswer, Transaction
+
+pytestmark = pytest.mark.anyio
+
+Arrive = Callable[[], asyncio.Future[None]]
+
+
+async def take_tasks(tx: Transaction, messages: Sequence[TaskMessage]) -> None:
+    tasks = [message for message in messages if isinstance(message, AgentTask)]
+    await tx.put_tasks([QueuedTask(each, encode(each)) for each in tasks])
+
+
+@pytest.fixture
+def connection(kafka_servers: str) -> KafkaConnection:
+    return KafkaConnection(servers=kafka_servers)
+
+
+@pytest.fixture
+async def carriage(
+    store: Store, connection: KafkaConnection, topics: TopicNames
+) -> AsyncGenerator[tuple[KafkaBroker, Arrive]]:
+    async with kafka_carriage(connection, topics, store, take_tasks, take_travelled_results) as opened:
+        yield opened
+
+
+def long_task(number: int) -> AgentTask:
+    return msgspec.structs.replace(task(number), input_data="ü" * LONGEST_VALUE)
+
+
+async def test_a_task_above_512_kb_arrives_whole(store: Store, carriage: tuple[KafkaBroker, Arrive]) -> None:
+    broker, arrive = carriage
+    await insert(store, new_run(1), new_run(2))
+    async with store.transaction() as tx:
+        await broker.publish_tasks(tx, [long_task(1), task(2)])
+    await arrive()
+    claims = sorted(await claim(store), key=lambda each: each.task.run_id)
+    assert [each.task for each in claims] == [long_task(1), task(2)]
+
+
+async def test_a_result_above_512_kb_arrives_whole_and_a_second_time_is_nothing(
+    store: Store, carriage: tuple[KafkaBroker, Arrive]
+) -> None:
+    broker, arrive = carriage
+    await insert(store, new_run(1))
+    async with store.transaction() as tx:
+        await broker.publish_tasks(tx, [task(1)])
+    await arrive()
+    (claimed,) = await claim(store)
+    result = AgentResult(
+        task_id=task(1).task_id,
+        run_id=run_id(1),
+        step="a",
+        attempt=1,
+        status="success",
+        at=NOW,
+        output=msgspec.Raw(encode("x" * LONGEST_VALUE)),
+    )
+    async with store.transaction() as tx:
+        await tx.write_answers(ME, [TaskAnswer(key=claimed.key, epoch=claimed.epoch, result=encode(result))])
+        await broker.publish_results(tx, [result])
+    await arrive()
+    (run,) = await woken(store)
+    ((_, payload),) = run.items
+    assert b"x" * LONGEST_VALUE in payload
+    # It is settled by now, and the second record names nothing that there is.
+    async with store.transaction() as tx:
+        assert await tx.dispatched([key_of(task(1))]) == {}
+        await broker.publish_results(tx, [result])
+    await arrive()
+    assert [len(each.items) for each in await woken(store)] == [1]
+    assert await store.dead_letters(limit=10) == []
+
+
+async def test_what_the_broker_delivers_twice_is_called_once(
+    store: Store, carriage: tuple[KafkaBroker, Arrive], topics: TopicNames
+) -> None:
+    broker, arrive = carriage
+    await insert(store, new_run(1))
+    async with store.transaction() as tx:
+        await broker.publish_tasks(tx, [task(1)])
+        await broker.resend_tasks(tx, [task(1)])
+        await tx.put_outbox([encode_task(task(1), topics.tasks)])
+    await arrive()
+    assert [each.task for each in await claim(store)] == [task(1)]
+    assert await claim(store) == []
+
+
+async def test_poison_among_good_ones_goes_to_the_dead_letters_and_the_good_arrive(
+    store: Store, carriage: tuple[KafkaBroker, Arrive], topics: TopicNames
+) -> None:
+    broker, arrive = carriage
+    await insert(store, *(new_run(number) for number in range(1, 21)))
+    poison = [Outgoing(topics.tasks, run_id(number), b"\xff poison %d" % number) for number in range(1, 21)]
+    async with store.transaction() as tx:
+        for number, bad in enumerate(poison, start=1):
+            await tx.put_outbox([bad])
+            await broker.publish_tasks(tx, [task(number)])
+    await arrive()
+    await hold(store, ME)
+    assert len(await claim(store)) == 20
+    letters = await store.dead_letters(limit=100)
+    assert {letter.value for letter in letters} == {bad.value for bad in poison}
+    assert {letter.topic for letter in letters} == {topics.tasks}
+    assert all(letter.reason for letter in letters)
+
+
+async def test_tasks_and_stops_of_an_agent_go_to_the_topic_of_its_pool(store: Store) -> None:
+    names = TopicNames()
+
+    async def pool_of(agent: str) -> str | None:
+        return "gpu" if agent == "G" else None
+
+    broker = KafkaBroker(names, pool_of)
+    await insert(store, new_run(1), new_run(2))
+    async with store.transaction() as tx:
+        await broker.publish_tasks(tx, [task(1), task(2, agent="G")])
+        await broker.resend_tasks(tx, [task(2, agent="G")])
+        sent = await tx.take_outbox(100)
+        dispatched = await tx.dispatched([key_of(task(1)), key_of(task(2))])
+    assert [message.topic for message in sent] == [
+        "trunkline.tasks",
+        "trunkline.tasks.gpu",
+        "trunkline.tasks.gpu",
+    ]
+    assert sent[1] == sent[2]
+    pooled = msgspec.structs.replace(task(2, agent="G"), pool="gpu")
+    assert dispatched == {key_of(task(1)): encode(task(1)), key_of(task(2)): encode(pooled)}
