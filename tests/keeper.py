@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -24,6 +25,8 @@ USERS = "users"
 STATE = "state.json"
 # Instead of the state: why there is no service, so that the next worker need not try again.
 FAILURE = "failure.json"
+# In the folder above: whose session it is.
+SESSION = "session"
 
 # Never killed, so it should not lose its place when the machine is busy.
 _LONG_SESSION = {"broker.session.timeout.ms": "60000"}
@@ -52,6 +55,21 @@ def main(kind: str, folder: Path) -> None:
         shutil.rmtree(folder / kind, ignore_errors=True)
         # Under the lock: who comes now finds no service, and starts one.
         (folder / STATE).unlink(missing_ok=True)
+        _clean_up_after(folder)
+
+
+def _clean_up_after(folder: Path) -> None:
+    """A session that was killed has not removed its folder: the last keeper does."""
+    session = folder.parent / SESSION
+    try:
+        os.kill(int(session.read_text()), 0)
+    except ProcessLookupError:
+        shutil.rmtree(folder, ignore_errors=True)
+        if list(folder.parent.iterdir()) == [session]:
+            shutil.rmtree(folder.parent, ignore_errors=True)
+    except FileNotFoundError:
+        # It has just done so.
+        return
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from deploy.local.folders import service_folder
 from deploy.local.kafka import SHORT_SESSION, KafkaProcess, start_kafka
 from deploy.local.postgres import PostgresCluster, PostgresServer, start_postgres
 from deploy.local.processes import wait_until
-from tests.keeper import FAILURE, STATE, USERS
+from tests.keeper import FAILURE, SESSION, STATE, USERS
 
 from trunkline.messages import TopicNames
 from trunkline.stores.migrations import render_upgrade
@@ -84,8 +84,10 @@ def fresh_database(server: PostgresServer) -> Generator[str]:
     """The address of a new database with the tables."""
     name = f"test_{secrets.token_hex(8)}"
     server.create_database(name, template=_TEMPLATE)
-    yield server.url(name)
-    server.drop_database(name)
+    try:
+        yield server.url(name)
+    finally:
+        server.drop_database(name)
 
 
 @pytest.fixture
@@ -103,10 +105,13 @@ def kafka_admin(kafka_servers: str) -> AdminClient:
 @contextmanager
 def fresh_topic_prefix(admin: AdminClient) -> Generator[str]:
     prefix = f"test-{secrets.token_hex(6)}."
-    yield prefix
-    made = [name for name in admin.list_topics(timeout=_ADMIN_SECONDS).topics if name.startswith(prefix)]
-    if made:
-        wait_for_futures(admin.delete_topics(made))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - the library's futures
+    try:
+        yield prefix
+    finally:
+        topics = admin.list_topics(timeout=_ADMIN_SECONDS).topics
+        made = [name for name in topics if name.startswith(prefix)]
+        if made:
+            wait_for_futures(admin.delete_topics(made))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - the library's futures
 
 
 @contextmanager
@@ -157,6 +162,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(session.close)
     folder = session.enter_context(service_folder("test"))
     session.callback(_leave, folder)
+    (folder / SESSION).write_text(str(os.getpid()))
     config.stash[_FOLDER] = folder
 
 
