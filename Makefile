@@ -6,7 +6,7 @@ PIP := $(BIN)/pip --disable-pip-version-check
 # One test process for each core; the crash tests start processes of their own beside them.
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: help setup demo up up-distributed services test check unit chaos bench docs format lock clean
+.PHONY: help setup demo up up-distributed services test check unit chaos bench bench-peers docs format lock clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -59,6 +59,16 @@ chaos: $(VENV)/.ready-dev services  ## kill the real program a thousand times ov
 
 bench: $(VENV)/.ready-dev services  ## measure against the hand-written floor, in one run
 	$(BIN)/python -m bench
+
+PEERS := .services/peers
+$(PEERS)/.ready: bench/peers/requirements.txt
+	@echo "Installing the systems to compare with into $(PEERS) (once) ..." >&2
+	@$(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/pip --disable-pip-version-check install --quiet -r bench/peers/requirements.txt
+	@touch $@
+
+bench-peers: $(VENV)/.ready-dev services $(PEERS)/.ready  ## the distributed mode beside DBOS, on the same PostgreSQL
+	$(BIN)/python -m bench.peers $(PEERS)/bin/python
 
 docs: $(VENV)/.ready-dev  ## write again what is generated: OpenAPI, the language's schema, the CLI's help
 	$(BIN)/python -m tests.public.write

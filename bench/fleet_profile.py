@@ -16,6 +16,7 @@ _TOP = f"""
     SELECT rpad(round((total_exec_time + total_plan_time)::numeric, 0) || ' ms', 10)
         || rpad(calls || ' calls', 16)
         || rpad(round((1000 * (total_exec_time + total_plan_time) / calls)::numeric, 0) || ' us each', 14)
+        || rpad(round((1000 * total_plan_time / calls)::numeric, 0) || ' us to plan', 16)
         || rpad(round(rows::numeric / calls, 1) || ' rows', 14)
         || left(regexp_replace(query, '\\s+', ' ', 'g'), 110)
     FROM {_STATEMENTS} WHERE dbid = (SELECT oid FROM pg_database WHERE datname = 'trunkline')

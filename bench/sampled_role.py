@@ -13,6 +13,7 @@ from trunkline.settings import load_settings
 from trunkline.wiring import ALL_ROLES, run_roles
 
 if __name__ == "__main__":
-    role = next(role for role in ALL_ROLES if role == sys.argv[1])
+    role = sys.argv[1]
+    assert role in ALL_ROLES
     with sampling():
-        run_roles(load_settings({"port": 0}), {role})
+        run_roles(load_settings({"port": 0}), [role])

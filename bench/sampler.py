@@ -7,10 +7,10 @@ called it. Of other threads only the CPU time is seen, which also counts towards
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -19,7 +19,6 @@ from types import FrameType
 
 _PERIOD = 0.001
 _MOST_LINES = 45
-_TICKS = os.sysconf("SC_CLK_TCK")
 _SOURCES = Path(__file__).resolve().parent.parent / "src"
 
 
@@ -57,15 +56,15 @@ class _Samples:
 
 
 def _thread_seconds() -> list[tuple[str, float]]:
-    """Those that run now; libraries name their own, Python's carry the name of the program unless we know better."""
+    """Libraries name their threads; Python's have the names that the program gave them."""
     known = {thread.native_id: thread.name for thread in threading.enumerate()}
     found: list[tuple[str, float]] = []
     for task in Path("/proc/self/task").iterdir():
-        name, _, rest = (task / "stat").read_text().partition("(")[2].rpartition(")")
-        fields = rest.split()
-        seconds = (int(fields[11]) + int(fields[12])) / _TICKS
-        found.append((known.get(int(task.name), name), seconds))
-    return sorted(found, key=lambda thread: -thread[1])
+        nanoseconds = int((task / "schedstat").read_text().split()[0])
+        name = known.get(int(task.name)) or (task / "comm").read_text().strip()
+        found.append((name, nanoseconds / 1e9))
+    ended = time.process_time() - sum(seconds for _, seconds in found)
+    return [*sorted(found, key=lambda thread: -thread[1]), ("those that have ended", ended)]
 
 
 def _place(frame: FrameType) -> str:
