@@ -17,7 +17,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from trunkline.brokers.base import Undelivered
 from trunkline.brokers.kafka.connection import KafkaConnection, library_log
-from trunkline.brokers.kafka.words import error_of, in_words, is_away, more_telling
+from trunkline.brokers.kafka.words import error_of, in_words, is_away, more_telling, no_sense
 from trunkline.errors import Unavailable
 from trunkline.messages import Outgoing
 
@@ -55,20 +55,24 @@ class KafkaProducer:
         client, self._client = self._client, None
         if client is not None:
             client.purge()
-            client.flush(_CLOSE_SECONDS)
+            _flush(client, _CLOSE_SECONDS)
 
     def _send(self, messages: Sequence[Outgoing]) -> list[Undelivered]:
         batch = _Batch(len(messages))
-        client = self._ready()
+        client = self.ready()
         for number, message in enumerate(messages):
             self._produce(client, message, number, batch)
-        client.flush(_FLUSH_SECONDS)
+        fatal = _flush(client, _FLUSH_SECONDS)
         if not batch.is_complete:
             client.purge()
-            client.flush(_CLOSE_SECONDS)
+            _flush(client, _CLOSE_SECONDS)
+        if fatal is not None:
+            self._hear(fatal)
+            self._client = None
         return self._outcome(messages, batch)
 
-    def _ready(self) -> Producer:
+    def ready(self) -> Producer:
+        """A client that works, or will when the brokers do. Raises `ConfigurationError`."""
         if self._client is None:
             options = self._connection.options(
                 enable_idempotence=True,
@@ -78,7 +82,10 @@ class KafkaProducer:
                 topic_metadata_propagation_max_ms=_MISSING_TOPIC_MS,
                 compression_type="lz4",
             )
-            self._client = Producer({**options, "error_cb": self._hear, "logger": library_log()})
+            try:
+                self._client = Producer({**options, "error_cb": self._hear, "logger": library_log()})
+            except KafkaException as exc:
+                raise no_sense(exc) from exc
         return self._client
 
     def _produce(self, client: Producer, message: Outgoing, number: int, batch: _Batch) -> None:
@@ -91,7 +98,7 @@ class KafkaProducer:
                 on_delivery=partial(batch.report, number),
             )
         except BufferError:
-            batch.report(number, KafkaError(KafkaError.UNKNOWN, "too much waits already"))
+            batch.report(number, KafkaError(KafkaError.REQUEST_TIMED_OUT, "too much waits already"))
         except KafkaException as exc:
             batch.report(number, error_of(exc))
 
@@ -103,7 +110,7 @@ class KafkaProducer:
         if len(failures) < len(messages):
             self._heard = None
         if any(is_away(error) or error.fatal() for error in failures.values()):
-            # Numbers that the brokers expect may be missing now, and a fatal error never ends.
+            # Numbers that the brokers expect may be missing now, and a fatal error is final.
             self._client = None
         if len(failures) == len(messages) and all(is_away(error) for error in failures.values()):
             words = in_words(self._heard or next(iter(failures.values())), self._connection.servers)
@@ -115,6 +122,15 @@ class KafkaProducer:
 
     def _reason(self, message: Outgoing, error: KafkaError) -> str:
         return in_words(error, self._connection.servers, message.topic).text
+
+
+def _flush(client: Producer, seconds: float) -> KafkaError | None:
+    """The error, if there is one that the client cannot recover from."""
+    try:
+        client.flush(seconds)
+    except KafkaException as exc:
+        return error_of(exc)
+    return None
 
 
 class _Batch:
@@ -143,6 +159,7 @@ async def open_producer(connection: KafkaConnection) -> AsyncGenerator[KafkaProd
     thread = ThreadPoolExecutor(1, "kafka-producer")
     producer = KafkaProducer(connection, thread)
     try:
+        producer.ready()
         yield producer
     finally:
         # The thread may be waiting for a broker that is away.

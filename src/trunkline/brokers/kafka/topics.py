@@ -14,7 +14,15 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from trunkline.brokers.kafka.connection import KafkaConnection, library_log
-from trunkline.brokers.kafka.words import Words, error_of, in_words, is_away, more_telling, names_no_topic
+from trunkline.brokers.kafka.words import (
+    Words,
+    error_of,
+    in_words,
+    is_away,
+    more_telling,
+    names_no_topic,
+    no_sense,
+)
 from trunkline.errors import ConfigurationError, NotAllowed, Unavailable
 
 if TYPE_CHECKING:
@@ -88,10 +96,7 @@ class _Admin:
         try:
             self._client = AdminClient(options, logger=library_log())  # pyright: ignore[reportArgumentType] - a callback is an option too
         except KafkaException as exc:
-            raise ConfigurationError(
-                f"Kafka's settings make no sense: {error_of(exc).str()}.",
-                fix="Correct the TRUNKLINE_KAFKA_… settings.",
-            ) from exc
+            raise no_sense(exc) from exc
 
     def create(self, topics: Sequence[str], plan: TopicPlan) -> dict[str, Made]:
         found = self._counts(topics)

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException
 
+from trunkline.errors import ConfigurationError
+
 # By name: the library keeps the numbers of its own codes to itself.
 _NO_TOPIC = frozenset({"_UNKNOWN_TOPIC", "UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_PARTITION"})
 _NOT_LOGGED_IN = frozenset(
@@ -37,6 +39,7 @@ _AWAY = frozenset(
 
 
 NO_TOPIC = "no topic"
+_CORRECT_SETTINGS = "Correct the TRUNKLINE_KAFKA_… settings."
 # Of an error that says why the brokers cannot be reached, where others only say that they cannot.
 _TELLING = 2
 
@@ -61,7 +64,7 @@ def more_telling(known: KafkaError | None, heard: KafkaError) -> KafkaError:
 
 
 def _weight(error: KafkaError) -> int:
-    if error.name() in _NOT_LOGGED_IN or error.name() in {"_SSL", "_RESOLVE"}:
+    if error.fatal() or error.name() in _NOT_LOGGED_IN | _NOT_ALLOWED | {"_SSL", "_RESOLVE"}:
         return _TELLING
     return 1 if error.name() == "_TRANSPORT" else 0
 
@@ -73,6 +76,13 @@ class Words(NamedTuple):
     @property
     def text(self) -> str:
         return f"{self.what} {self.fix}"
+
+
+def no_sense(exc: KafkaException) -> ConfigurationError:
+    """A client cannot even be made."""
+    return ConfigurationError(
+        f"Kafka's settings make no sense: {error_of(exc).str().rstrip('.')}.", fix=_CORRECT_SETTINGS
+    )
 
 
 def kind_of(error: KafkaError) -> str:
@@ -110,6 +120,8 @@ def in_words(error: KafkaError, servers: str, topic: str | None = None) -> Words
         return Words(
             f"Kafka refuses a message of this size on {topic}.", "Raise max.message.bytes of the topic."
         )
+    if name == "_INVALID_ARG":
+        return Words(f"Kafka's settings make no sense: {said}.", _CORRECT_SETTINGS)
     if name == "TOPIC_EXCEPTION":
         return Words(
             f"{topic!r} can be no topic: {said}.",
