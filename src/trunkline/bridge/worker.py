@@ -129,8 +129,8 @@ class Claims:
     async def reclaim(self, tx: Transaction) -> None:
         """Tasks that a process had claimed when it died are called again, are in doubt, or end as they were to end."""
         left = await tx.reclaim_tasks(self._owner, RECLAIM_GRACE)
-        if left.in_doubt:
-            log.warning(names.TASKS_RECLAIMED, outcome_unknown=len(left.in_doubt))
+        if left.in_doubt or left.gone:
+            log.warning(names.TASKS_RECLAIMED, outcome_unknown=len(left.in_doubt), gone=left.gone)
         results = [_ended(claim, "unknown", tx.now) for claim in left.in_doubt]
         results += [_ended(claim, "cancelled", tx.now) for claim in left.stopped if not claim.remote_task_id]
         await self._publish(tx, results)

@@ -181,6 +181,8 @@ class ReclaimedTasks(msgspec.Struct, frozen=True, kw_only=True):
 
     # Marked `at_most_once`; in doubt from here on, at the same epoch: a late answer still counts.
     in_doubt: list[ClaimedTask]
+    # The processes whose leases have passed, as people know them.
+    gone: list[str] = []
     # They were to end. Ended here, unless the agent has taken them: then they are claimed, so that it can be told.
     stopped: list[ClaimedTask]
 
@@ -355,8 +357,8 @@ class Transaction(Protocol):
         """
         ...
 
-    async def hold_lease(self, owner: str, lasts: timedelta) -> None:
-        """Claims of `owner` are its own for that long from now. Where one process owns the store, for ever."""
+    async def hold_lease(self, owner: str, lasts: timedelta, process: str = "") -> None:
+        """Claims of `owner`, which people know as `process`, are its own for that long from now. Where one process owns the store, for ever."""
         ...
 
     async def release_lease(self, owner: str) -> None:

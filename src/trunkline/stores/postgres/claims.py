@@ -83,13 +83,15 @@ _STOPPING = f"""
 """  # noqa: S608 - as above
 
 _HOLD = """
-    INSERT INTO leases(owner, until) VALUES ($1, $2) ON CONFLICT (owner) DO UPDATE SET until = excluded.until
+    INSERT INTO leases(owner, until, process) VALUES ($1, $2, $3)
+    ON CONFLICT (owner) DO UPDATE SET until = excluded.until, process = excluded.process
 """
 _IS_UP = "SELECT clock_timestamp() - pg_postmaster_start_time() >= make_interval(secs => $1)"
 # Two bridges may look at once: each dead one is buried by one of them.
 _BURY = """
     DELETE FROM leases WHERE owner = ANY(ARRAY(
         SELECT owner FROM leases WHERE until <= $2 AND owner <> $1 FOR UPDATE SKIP LOCKED))
+    RETURNING coalesce(process, owner)
 """
 _GONE = """
     SELECT DISTINCT owner FROM tasks
@@ -192,8 +194,8 @@ async def stopping_tasks(db: Session, owner: str) -> list[ClaimedTask]:
     return [claim_of(row) for row in await db.rows(_STOPPING, owner)]
 
 
-async def hold_lease(db: Session, owner: str, until: Instant) -> None:
-    await db.execute(_HOLD, owner, until)
+async def hold_lease(db: Session, owner: str, until: Instant, process: str) -> None:
+    await db.execute(_HOLD, owner, until, process)
 
 
 async def release_lease(db: Session, owner: str) -> None:
@@ -203,8 +205,9 @@ async def release_lease(db: Session, owner: str) -> None:
 async def reclaim_tasks(db: Session, owner: str, now: Instant, grace: timedelta) -> ReclaimedTasks:
     in_doubt: list[ClaimedTask] = []
     stopped: list[ClaimedTask] = []
+    buried: list[str] = []
     if not grace or await _has_been_up(db, grace):
-        await db.execute(_BURY, owner, now)
+        buried = [restored(process) for (process,) in await db.rows(_BURY, owner, now)]
         gone = [restored(name) for (name,) in await db.rows(_GONE, owner)]
         found = await db.rows(_RECLAIM, owner, now, gone) if gone else []
         for was_stopping, is_in_doubt, *columns_ in found:
@@ -212,7 +215,7 @@ async def reclaim_tasks(db: Session, owner: str, now: Instant, grace: timedelta)
                 stopped.append(claim_of(columns_))
             elif is_in_doubt:
                 in_doubt.append(claim_of(columns_))
-    return ReclaimedTasks(in_doubt=in_doubt, stopped=stopped)
+    return ReclaimedTasks(in_doubt=in_doubt, stopped=stopped, gone=[process for process in buried if process])
 
 
 async def _has_been_up(db: Session, grace: timedelta) -> bool:

@@ -121,8 +121,8 @@ class PostgresTransaction:
     ) -> list[ClaimedTask]:
         return await self._claims.claim_tasks(owner, limit, pools)
 
-    async def hold_lease(self, owner: str, lasts: timedelta) -> None:
-        await claims.hold_lease(self._db, owner, after(self.now, lasts))
+    async def hold_lease(self, owner: str, lasts: timedelta, process: str = "") -> None:
+        await claims.hold_lease(self._db, owner, after(self.now, lasts), process)
 
     async def release_lease(self, owner: str) -> None:
         await claims.release_lease(self._db, owner)

@@ -185,7 +185,7 @@ class SqliteTransaction:
         self._fresh_tasks.write()
         return due + tasks.claim_queued_tasks(self._db, owner, room, pools)
 
-    async def hold_lease(self, owner: str, lasts: timedelta) -> None:
+    async def hold_lease(self, owner: str, lasts: timedelta, process: str = "") -> None:
         """Whoever has the file has the lease, until its process ends."""
 
     async def release_lease(self, owner: str) -> None:
