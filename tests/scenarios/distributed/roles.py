@@ -1,0 +1,29 @@
+"""Processes of the distributed mode inside the test's own: each with its roles, its connections and its door."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import aiohttp
+
+from trunkline.api.server import base_url, listen, serving
+from trunkline.clock import Clock
+from trunkline.settings import load_settings
+from trunkline.testing import RunningSystem
+from trunkline.wiring import Role, Seams, open_system
+
+
+@asynccontextmanager
+async def serving_roles(
+    *roles: Role, clock: Clock | None = None, seams: Seams | None = None, **settings: object
+) -> AsyncGenerator[RunningSystem]:
+    """As `trunkline serve --role …`; the backends are those of the environment. Ready when the block begins."""
+    flags = {"host": "127.0.0.1", "port": 0, "stop_timeout": "1s", **settings}
+    with listen("127.0.0.1", 0) as listener:
+        async with (
+            open_system(load_settings(flags), roles, alone=False, clock=clock, seams=seams) as system,
+            serving(system.app, listener),
+            aiohttp.ClientSession() as session,
+        ):
+            yield RunningSystem(base_url(listener), session, system)
