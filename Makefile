@@ -6,7 +6,7 @@ PIP := $(BIN)/pip --disable-pip-version-check
 # One test process for each core; the crash tests start processes of their own beside them.
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: help setup demo up up-distributed services test check unit chaos bench bench-peers docs format lock clean
+.PHONY: help setup demo up up-distributed services test check unit chaos sabotage bench bench-peers docs format lock clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -56,6 +56,9 @@ unit: $(VENV)/.ready-dev  ## the tests that do no I/O, in seconds
 
 chaos: $(VENV)/.ready-dev services  ## kill the real program a thousand times over ten thousand runs; takes long
 	TRUNKLINE_CHAOS_RUNS=10000 TRUNKLINE_CHAOS_KILLS=1000 $(BIN)/pytest --timeout 0 tests/crash/test_kill_loop.py
+
+sabotage: $(VENV)/.ready-dev services  ## take each safety rule away in a copy of the tree; its tests must notice
+	$(BIN)/python -m tests.sabotage --jobs $(JOBS)
 
 bench: $(VENV)/.ready-dev services  ## measure against the hand-written floor, in one run
 	$(BIN)/python -m bench

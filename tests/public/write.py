@@ -15,6 +15,8 @@ from typing import Literal
 import msgspec
 from tests.public.test_cli_help import GROUPS, group_help
 from tests.public.test_docs import ERROR_CODES_FILE, OPERATING_FILE, error_codes_page, operating_page
+from tests.public.test_sabotage import PAGE as SABOTAGE_FILE
+from tests.sabotage.rules import page as sabotage_page
 
 from trunkline.api.asyncapi import build_asyncapi
 from trunkline.jsontypes import JsonObject
@@ -48,6 +50,7 @@ def main() -> None:
     write_json("workflow-schema.json", workflow_json_schema(), indent=2)
     ERROR_CODES_FILE.write_text(error_codes_page())
     OPERATING_FILE.write_text(operating_page())
+    SABOTAGE_FILE.write_text(sabotage_page())
 
 
 if __name__ == "__main__":

@@ -114,6 +114,24 @@ class Spoiler:
     def next_wake(self) -> Instant | None: ...
 
 
+class Arrival:
+    """A call that ends while the turn waits for the store."""
+
+    def __init__(self, calls: Calls, late: Finished) -> None:
+        self._calls = calls
+        self._late = late
+
+    async def work(self, tx: Transaction) -> None:
+        del tx
+        self._calls.finished.append(self._late)
+
+    def committed(self) -> None: ...
+
+    def rolled_back(self) -> None: ...
+
+    def next_wake(self) -> Instant | None: ...
+
+
 def result_of(made: AgentTask, status: ResultStatus, error: StepError | None = None) -> AgentResult:
     return AgentResult(
         task_id=made.task_id,
@@ -186,6 +204,17 @@ async def test_an_answer_whose_turn_failed_is_written_in_the_next(store: Store) 
     await bridge.turn()
     assert (await store.backlog()).claimed_tasks == 0
     assert bridge.calls.finished == []
+
+
+async def test_an_answer_that_comes_during_a_turn_waits_for_the_next(store: Store) -> None:
+    bridge = Bridge(store)
+    await queue(store, task(1), task(2))
+    first, second = await claim(store)
+    bridge.calls.finished.append(finished(first, "success"))
+    await bridge.turn(Arrival(bridge.calls, finished(second, "success")))
+    await bridge.turn()
+    assert [task_id for task_id, _ in bridge.published()] == [first.key.task_id, second.key.task_id]
+    assert (await store.backlog()).claimed_tasks == 0
 
 
 async def test_an_agent_is_called_only_when_the_claim_is_durable(store: Store) -> None:

@@ -1,0 +1,51 @@
+"""
+The list of safety rules still fits the code, the tests and the documentation.
+
+That each test notices when its rule is gone is shown by `make sabotage`, which takes minutes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+from tests.sabotage.rule import Rule
+from tests.sabotage.rules import RULES, page
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/sabotage.md"
+
+each_rule = pytest.mark.parametrize("rule", [pytest.param(rule, id=rule.name) for rule in RULES])
+
+
+@cache
+def functions_of(file: str) -> set[str]:
+    found = ast.walk(ast.parse((ROOT / file).read_text()))
+    return {node.name for node in found if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+
+
+@each_rule
+def test_a_rule_can_be_taken_away_and_the_program_still_be_read(rule: Rule) -> None:
+    source = (ROOT / rule.path).read_text()
+    broken = rule.broken(source)
+    assert broken != source
+    ast.parse(broken)
+
+
+@each_rule
+def test_the_tests_that_catch_it_are_there(rule: Rule) -> None:
+    assert rule.caught_by
+    for test in rule.caught_by:
+        file, _, name = test.partition("::")
+        assert name.partition("[")[0] in functions_of(file), test
+
+
+def test_every_rule_has_a_name_of_its_own() -> None:
+    assert [name for name, number in Counter(rule.name for rule in RULES).items() if number > 1] == []
+
+
+def test_the_page_is_the_list() -> None:
+    assert PAGE.read_text() == page()

@@ -1,0 +1,130 @@
+"""
+Takes each safety rule away, in a copy of the tree, and demands that its tests notice: `make sabotage`.
+
+    python -m tests.sabotage [--only NAME] [--jobs N]
+
+The copy is the working tree as it is now, with what is not committed yet. First all tests must pass on the untouched
+copy. The exit code is 1 if a rule could be taken away unnoticed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
+from queue import SimpleQueue
+from time import monotonic
+from typing import NamedTuple
+
+from tests.sabotage.rule import Rule
+from tests.sabotage.rules import RULES
+from tests.sabotage.trial import Copy, Trial, copies
+
+_CAUGHT = "caught"
+
+
+class Finding(NamedTuple):
+    rule: Rule
+    # `caught`, or why not.
+    outcome: str
+    seconds: float
+
+
+def _why_not_sound(trial: Trial, tests: Sequence[str]) -> str | None:
+    """Why the untouched copy is no measure."""
+    if trial.trouble:
+        return trial.trouble
+    for test in tests:
+        verdicts = trial.of(test)
+        if not verdicts:
+            return f"{test} did not run"
+        for verdict in verdicts:
+            if verdict.outcome != "passed":
+                return f"{verdict.test} {verdict.outcome}: {verdict.words[-1000:]}"
+    return None
+
+
+def _outcome(rule: Rule, trial: Trial) -> str:
+    if trial.trouble:
+        return trial.trouble
+    for test in rule.caught_by:
+        failures = [each for each in trial.of(test) if each.outcome == "failed" and each.phase == "call"]
+        if not failures:
+            return f"{test} passes without the rule"
+        if not any(rule.shows in each.words for each in failures):
+            return f"{test} fails for another reason: {failures[0].words[-500:]}"
+    return _CAUGHT if trial.failed_as_tests_do else f"pytest ended with {trial.exit_code}"
+
+
+def _try(rule: Rule, free: SimpleQueue[Copy]) -> Finding:
+    copy = free.get()
+    started = monotonic()
+    try:
+        with copy.changed(rule.path, rule.broken(copy.text(rule.path))):
+            outcome = _outcome(rule, copy.run(rule.caught_by))
+    except LookupError as exc:
+        outcome = str(exc)
+    finally:
+        free.put(copy)
+    return Finding(rule, outcome, monotonic() - started)
+
+
+def _try_all(rules: Sequence[Rule], ready: Sequence[Copy]) -> list[Finding]:
+    free: SimpleQueue[Copy] = SimpleQueue()
+    for copy in ready:
+        free.put(copy)
+    findings: list[Finding] = []
+    with ThreadPoolExecutor(len(ready)) as pool:
+        for finding in pool.map(_try, rules, repeat(free)):
+            findings.append(finding)
+            said = _CAUGHT if finding.outcome == _CAUGHT else "NOT CAUGHT"
+            _say(f"[{len(findings)}/{len(rules)}] {said:10} {finding.rule.name}  {finding.seconds:.1f} s")
+    return findings
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def _table(findings: Sequence[Finding]) -> None:
+    width = max(len(finding.rule.name) for finding in findings)
+    _say("")
+    for rule, outcome, _ in findings:
+        _say(f"{rule.name:{width}}  {outcome}")
+        if outcome == _CAUGHT:
+            for test in rule.caught_by:
+                _say(f"{'':{width}}    {test}")
+    caught = sum(finding.outcome == _CAUGHT for finding in findings)
+    _say(f"\n{caught} of {len(findings)} caught.")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.sabotage", description="Take safety rules away.")
+    parser.add_argument(
+        "--only", action="append", metavar="NAME", help="this rule; may be given several times"
+    )
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="how many at a time (2)")
+    arguments = parser.parse_args()
+    wanted: list[str] | None = arguments.only
+    rules = [rule for rule in RULES if wanted is None or rule.name in wanted]
+    unknown = set(wanted or ()) - {rule.name for rule in rules}
+    if unknown:
+        parser.error(f"no such rule: {', '.join(sorted(unknown))}")
+    with copies(max(1, min(arguments.jobs, len(rules)))) as ready:
+        tests = sorted({test for rule in rules for test in rule.caught_by})
+        _say(f"The untouched copy: {len(tests)} tests ...")
+        unsound = _why_not_sound(ready[0].run(tests), tests)
+        if unsound:
+            _say(f"The untouched copy is no measure: {unsound}")
+            return 1
+        _say(f"All pass. Taking {len(rules)} rules away, one at a time ...")
+        findings = _try_all(rules, ready)
+    _table(findings)
+    return 0 if all(finding.outcome == _CAUGHT for finding in findings) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+"""All safety rules that can be taken away; `docs/sabotage.md` is made from this list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from tests.sabotage.rule import Rule
+from tests.sabotage.rules_of_calls import CALLS
+from tests.sabotage.rules_of_doors import DOORS
+from tests.sabotage.rules_of_runs import RUNS
+from tests.sabotage.rules_of_tasks import TASKS
+from tests.sabotage.rules_of_travel import TRAVEL
+
+GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
+    {
+        "One transition, one transaction": RUNS,
+        "Who may call, and whose answer counts": TASKS,
+        "What travels can be lost, doubled and late": TRAVEL,
+        "Calls": CALLS,
+        "Doors and secrets": DOORS,
+    }
+)
+RULES: Sequence[Rule] = tuple(rule for rules in GROUPS.values() for rule in rules)
+
+
+def page() -> str:
+    """`docs/sabotage.md`."""
+    lines = [
+        "# Safety rules, and the test that guards each",
+        "",
+        "Written by `make docs` from `tests/sabotage/`.",
+        "",
+        "`make sabotage` takes each of these rules away, one at a time, in a copy of the working tree (with what is",
+        "not committed yet), and demands that every test named beside it fails there, by an assertion of its own,",
+        "while it passes on the untouched copy. `make test` checks that the list still fits the code.",
+        "",
+        f"{len(RULES)} rules. Tests that end in `[sqlite]`, `[postgres]` and so on are meant for that backend.",
+    ]
+    for title, rules in GROUPS.items():
+        lines += ["", f"## {title}", "", "| rule | without it | in | caught by |", "|---|---|---|---|"]
+        lines += [_row(rule) for rule in rules]
+    return "\n".join(lines) + "\n"
+
+
+def _row(rule: Rule) -> str:
+    tests = "<br>".join(f"`{test}`" for test in rule.caught_by)
+    return f"| `{rule.name}` | {rule.breaks} | `{rule.file}` | {tests} |"

@@ -1,0 +1,144 @@
+"""A copy of the tree, tests that run against the copy's program, and what they say."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.sabotage.witness import REPORT_VARIABLE
+
+ROOT = Path(__file__).parents[2]
+# A test that waits for something that the missing rule would have brought is given up; it has not noticed anything.
+_TEST_SECONDS = 120
+_TESTS_FAILED = 1
+
+
+class Verdict(NamedTuple):
+    """What one test said: `passed`, `failed` or `skipped`, and its words."""
+
+    test: str
+    outcome: str
+    phase: str
+    words: str
+
+
+class Trial(NamedTuple):
+    exit_code: int
+    verdicts: Sequence[Verdict]
+    # What kept tests from running at all.
+    trouble: str | None
+
+    def of(self, test: str) -> list[Verdict]:
+        """Those of a test, with all of its parameters unless it is named with some."""
+        return [each for each in self.verdicts if each.test == test or each.test.startswith(f"{test}[")]
+
+    @property
+    def failed_as_tests_do(self) -> bool:
+        return self.exit_code == _TESTS_FAILED and self.trouble is None
+
+
+class Copy:
+    """The working tree elsewhere: what git knows and what is new, as it is now, committed or not."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        for name in listed.stdout.split("\0"):
+            source = ROOT / name
+            if name and source.is_file():
+                target = folder / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(source, target)
+        # Kafka's jars, which nobody changes.
+        (folder / ".services").symlink_to(ROOT / ".services", target_is_directory=True)
+
+    @contextmanager
+    def changed(self, path: str, text: str) -> Generator[None]:
+        file = self.folder / path
+        before = file.read_text()
+        file.write_text(text)
+        try:
+            yield
+        finally:
+            file.write_text(before)
+
+    def text(self, path: str) -> str:
+        return (self.folder / path).read_text()
+
+    def run(self, tests: Sequence[str]) -> Trial:
+        report = self.folder / "report.jsonl"
+        report.unlink(missing_ok=True)
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "tests.sabotage.witness",
+            "-p",
+            "no:cacheprovider",
+        ]
+        ended = subprocess.run(
+            [*command, "--timeout", str(_TEST_SECONDS), *tests],
+            cwd=self.folder,
+            env=os.environ
+            | {
+                "PYTHONPATH": f"{self.folder / 'src'}{os.pathsep}{self.folder}",
+                # A file that is changed and changed back within a second would keep its old bytecode.
+                "PYTHONDONTWRITEBYTECODE": "1",
+                REPORT_VARIABLE: str(report),
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        lines = report.read_text().splitlines() if report.exists() else []
+        return self._trial(ended, [json.loads(line) for line in lines])
+
+    def _trial(self, ended: subprocess.CompletedProcess[str], told: Sequence[dict[str, str]]) -> Trial:
+        verdicts = [
+            Verdict(line["test"], line["kind"], line["phase"], line["words"])
+            for line in told
+            if line["kind"] in {"passed", "failed", "skipped"}
+        ]
+        return Trial(ended.returncode, verdicts, self._trouble(ended, told, verdicts))
+
+    def _trouble(
+        self,
+        ended: subprocess.CompletedProcess[str],
+        told: Sequence[dict[str, str]],
+        verdicts: Sequence[Verdict],
+    ) -> str | None:
+        programs = [line["file"] for line in told if line["kind"] == "program"]
+        if not programs:
+            return f"pytest did not begin: {(ended.stdout + ended.stderr)[-2000:]}"
+        if not Path(programs[0]).is_relative_to(self.folder / "src"):
+            return f"the program that was tested is not the copy: {programs[0]}"
+        for line in told:
+            if line["kind"] == "not collected":
+                return f"{line['test']} could not be collected: {line['words'][-1000:]}"
+        begun = {line["test"] for line in told if line["kind"] == "begun"}
+        lost = begun - {verdict.test for verdict in verdicts}
+        return f"{', '.join(sorted(lost))} did not end" if lost else None
+
+
+@contextmanager
+def copies(number: int) -> Generator[list[Copy]]:
+    with tempfile.TemporaryDirectory(prefix="trunkline-sabotage-") as folder:
+        # Whoever runs PostgreSQL for root must be able to come here.
+        Path(folder).chmod(0o755)
+        yield [Copy(Path(folder) / str(each)) for each in range(number)]
