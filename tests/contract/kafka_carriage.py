@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 from trunkline.brokers.base import Producer, Source, TakeResults, TakeTasks, Undelivered
 from trunkline.brokers.kafka import KafkaBroker, KafkaConnection, open_producer, open_source
+from trunkline.errors import Unavailable
 from trunkline.messages import Outgoing, Record, TopicNames
 from trunkline.services.commits import Part
 from trunkline.services.deliveries import results_of, tasks_of
@@ -78,12 +79,19 @@ async def send_all(relay: Relay) -> None:
 
 
 async def turn(store: Store, parts: Sequence[Part]) -> None:
-    """One turn of the commit loop."""
-    async with store.transaction() as tx:
+    """One turn of the commit loop, which goes on after one that failed."""
+    try:
+        async with store.transaction() as tx:
+            for part in parts:
+                await part.work(tx)
+    except Exception as exc:
+        if isinstance(exc, Unavailable):
+            raise
         for part in parts:
-            await part.work(tx)
-    for part in parts:
-        part.committed()
+            part.rolled_back()
+    else:
+        for part in parts:
+            part.committed()
 
 
 async def no_pool(_agent: str) -> str | None:

@@ -123,6 +123,27 @@ async def test_poison_among_good_ones_goes_to_the_dead_letters_and_the_good_arri
     assert all(letter.reason for letter in letters)
 
 
+async def test_what_the_database_refuses_does_not_hold_up_the_others(
+    store: Store, carriage: tuple[KafkaBroker, Arrive], topics: TopicNames
+) -> None:
+    broker, arrive = carriage
+    await insert(store, *(new_run(number) for number in range(1, 11)))
+    # Readable, and no database has a place for them: the one for an id that is none, the other for a NUL in a text.
+    odd = [
+        msgspec.structs.replace(task(1), run_id="no id at all"),
+        msgspec.structs.replace(task(2), task_id="a\u0000b"),
+    ]
+    async with store.transaction() as tx:
+        await broker.publish_tasks(tx, [task(number) for number in range(1, 6)])
+        await tx.put_outbox([encode_task(each, topics.tasks) for each in odd])
+        await broker.publish_tasks(tx, [task(number) for number in range(6, 11)])
+    await arrive()
+    assert {each.task.run_id for each in await claim(store)} >= {run_id(number) for number in range(1, 11)}
+    # SQLite takes any text, and then there is no such run.
+    letters = await store.dead_letters(limit=10)
+    assert {letter.value for letter in letters} <= {encode(each) for each in odd}
+
+
 async def test_tasks_and_stops_of_an_agent_go_to_the_topic_of_its_pool(store: Store) -> None:
     names = TopicNames()
 

@@ -100,6 +100,11 @@ class Poller(threading.Thread):
             except KafkaException as exc:
                 self._contact.hear(error_of(exc))
                 self._stopping.wait(_START_AGAIN_SECONDS)
+            except Exception as exc:
+                # A thread's outermost loop: one that ended in silence would leave its partitions to nobody.
+                log.exception(names.TURN_FAILED)
+                self._contact.hear(KafkaError(KafkaError.UNKNOWN, repr(exc)))
+                self._stopping.wait(_START_AGAIN_SECONDS)
 
     def _consume(self) -> None:
         """Until it is stopped, or the consumer is of no more use."""
