@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.testing import (
     Call,
+    FakeClock,
     RunningSystem,
     ScriptedAgent,
     jsonrpc_error,
     jsonrpc_task,
+    running_system,
     simple_error,
     simple_success,
 )
@@ -198,22 +202,31 @@ async def never(call: Call) -> Json:
     return None
 
 
-async def test_a_run_that_passes_its_deadline_fails_and_breaks_off_its_calls(system: RunningSystem) -> None:
-    async with ScriptedAgent(never) as agent:
+async def test_a_run_that_passes_its_deadline_fails_and_breaks_off_its_calls(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with ScriptedAgent(never) as agent, running_system(tmp_path / "data", clock=clock) as system:
         await system.register("Agent", agent.url, protocol="simple-a2a")
-        await system.save({"name": "late", "deadline": "200ms", "steps": {"only": {"agent": "Agent"}}})
-        run = await system.run("late")
+        await system.save({"name": "late", "deadline": "5s", "steps": {"only": {"agent": "Agent"}}})
+        run_id = await system.start("late")
+        await agent.called()
+        clock.advance(timedelta(seconds=6))
+        run = await system.wait_for(run_id)
         await agent.was_deserted()
     assert run["status"] == "FAILED"
     assert error_of(run)["code"] == "deadline_exceeded"
     assert step_of(run, "only")["status"] == "CANCELLED"
 
 
-async def test_a_deadline_holds_for_a_run_that_waits_for_a_person(system: RunningSystem) -> None:
-    async with ScriptedAgent(jsonrpc_task("Which?", state="input-required")) as agent:
+async def test_a_deadline_holds_for_a_run_that_waits_for_a_person(tmp_path: Path) -> None:
+    clock = FakeClock()
+    asking = jsonrpc_task("Which?", state="input-required")
+    async with ScriptedAgent(asking) as agent, running_system(tmp_path / "data", clock=clock) as system:
         await system.register("Agent", agent.url, protocol="jsonrpc-2.0")
-        await system.save({"name": "late", "deadline": "300ms", "steps": {"only": {"agent": "Agent"}}})
-        run = await system.run("late")
+        await system.save({"name": "late", "deadline": "5s", "steps": {"only": {"agent": "Agent"}}})
+        run_id = await system.start("late")
+        await system.wait_for(run_id, {"WAITING"})
+        clock.advance(timedelta(seconds=6))
+        run = await system.wait_for(run_id)
         cancelled = await agent.called(2)
     assert run["status"] == "FAILED"
     assert error_of(run)["code"] == "deadline_exceeded"

@@ -1,0 +1,114 @@
+"""Bridge pools: the tasks of an agent in a pool are taken by its bridges, and by no others."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from tests.scenarios.distributed.records import Kafka
+from tests.scenarios.distributed.roles import serving_roles
+from tests.services import wait_for_futures
+
+from trunkline.jsontypes import Json, JsonObject
+from trunkline.testing import Call, ScriptedAgent, jsonrpc_task, simple_success, step_of
+
+pytestmark = [pytest.mark.anyio, pytest.mark.distributed_only]
+
+BOTH: JsonObject = {
+    "name": "both",
+    "steps": {"near": {"agent": "Near"}, "far": {"agent": "Far", "needs": ["near"]}},
+}
+FAR: JsonObject = {"name": "far", "steps": {"only": {"agent": "Far"}}}
+
+
+@pytest.fixture
+def pool(kafka: Kafka, kafka_admin: AdminClient) -> str:
+    """A pool that has its topic."""
+    topic = NewTopic(kafka.topics.tasks_of("gpu"), 4)
+    wait_for_futures(kafka_admin.create_topics([topic]))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - the library's futures
+    return "gpu"
+
+
+async def never(call: Call) -> Json:
+    await asyncio.Event().wait()
+    return None
+
+
+async def test_only_a_bridge_of_the_pool_takes_its_tasks(pool: str, kafka: Kafka) -> None:
+    async with (
+        ScriptedAgent(simple_success("near")) as near,
+        ScriptedAgent(simple_success("far")) as far,
+        serving_roles("api", "executor") as system,
+        serving_roles("bridge"),
+    ):
+        await system.register("Near", near.url, protocol="simple-a2a")
+        await system.register("Far", far.url, protocol="simple-a2a", pool=pool)
+        await system.save(BOTH)
+        first = await system.start("both")
+        await system.wait_for_step(first, "far", {"RUNNING"})
+        # The bridge without a pool goes on with everything else meanwhile.
+        second = await system.start("both")
+        await system.wait_for_step(second, "far", {"RUNNING"})
+        assert not far.calls
+        async with serving_roles("bridge", pool=pool):
+            for run in (first, second):
+                assert (await system.wait_for(run))["status"] == "COMPLETED"
+    assert len(near.calls) == len(far.calls) == 2
+    assert len(await kafka.written(kafka.topics.tasks)) == 2
+    assert len(await kafka.written(kafka.topics.tasks_of(pool))) == 2
+
+
+async def test_a_bridge_of_a_pool_takes_nothing_else(pool: str) -> None:
+    async with (
+        ScriptedAgent(simple_success("near")) as near,
+        ScriptedAgent(simple_success("far")) as far,
+        serving_roles("api", "executor") as system,
+        serving_roles("bridge", pool=pool),
+    ):
+        await system.register("Near", near.url, protocol="simple-a2a")
+        await system.register("Far", far.url, protocol="simple-a2a", pool=pool)
+        await system.save(BOTH)
+        await system.save(FAR)
+        waiting = await system.start("both")
+        # One of its own, sent later, is done while the other still waits.
+        assert (await system.run("far"))["status"] == "COMPLETED"
+        assert step_of(await system.get(waiting), "near")["status"] == "RUNNING"
+        assert not near.calls
+        async with serving_roles("bridge"):
+            assert (await system.wait_for(waiting))["status"] == "COMPLETED"
+
+
+async def test_a_cancel_reaches_the_bridge_of_the_pool(pool: str) -> None:
+    async with (
+        ScriptedAgent(never) as far,
+        serving_roles("api", "executor") as system,
+        serving_roles("bridge"),
+        serving_roles("bridge", pool=pool),
+    ):
+        await system.register("Far", far.url, protocol="simple-a2a", pool=pool)
+        await system.save(FAR)
+        run = await system.start("far")
+        await far.called()
+        await system.call("POST", f"/runs/{run}/cancel")
+        assert (await system.wait_for(run))["status"] == "CANCELLED"
+        await far.was_deserted()
+
+
+async def test_a_long_task_of_a_pool_is_asked_for_and_told_to_stop_by_its_bridge(pool: str) -> None:
+    def works_on(call: Call) -> Json:
+        return jsonrpc_task("", state="canceled" if call.method == "tasks/cancel" else "working")(call)
+
+    async with (
+        ScriptedAgent(works_on) as far,
+        serving_roles("api", "executor") as system,
+        serving_roles("bridge", pool=pool),
+    ):
+        await system.register("Far", far.url, protocol="jsonrpc-2.0", pool=pool)
+        await system.save(FAR)
+        run = await system.start("far")
+        await far.called_for("tasks/get")
+        await system.call("POST", f"/runs/{run}/cancel")
+        await far.called_for("tasks/cancel")
+        assert (await system.wait_for(run))["status"] == "CANCELLED"
