@@ -46,7 +46,7 @@ from trunkline.stores.base import (
 from trunkline.stores.migrations import HEAD
 from trunkline.stores.postgres import open_postgres
 from trunkline.stores.postgres.connection import connect
-from trunkline.stores.postgres.inbox import claim_woken_runs
+from trunkline.stores.postgres.inbox import Inbox
 from trunkline.stores.postgres.migrate import downgrade, schema_state, upgrade
 from trunkline.testing import FakeClock
 
@@ -476,7 +476,7 @@ async def test_whoever_stops_inside_a_transaction_loses_it_and_what_it_had_claim
     await put(one, item(1, "start"))
     db = await connect(postgres_url, {"idle_in_transaction_session_timeout": "50ms"})
     await db.command("BEGIN")
-    assert len(await claim_woken_runs(db, 10)) == 1
+    assert len(await Inbox(db).claim(10)) == 1
     await eventually(lambda: db.is_closed)
     with pytest.raises(Unavailable):
         await db.command("COMMIT")

@@ -118,6 +118,9 @@ _RECLAIM = f"""
     FROM left_behind WHERE tasks.id = left_behind.id
     RETURNING tasks.stopping = 1, tasks.status = 'in_doubt', {CLAIM_COLUMNS}
 """  # noqa: S608 - as above
+_HELD = f"""
+    SELECT {CLAIM_COLUMNS} FROM tasks WHERE status = 'claimed' AND owner = $1 AND stopping = 0
+"""  # noqa: S608 - as above
 
 
 class Claims:
@@ -192,6 +195,10 @@ def _shares(waiting: Mapping[str, int], free: Mapping[str, int], room: int) -> d
 
 async def stopping_tasks(db: Session, owner: str) -> list[ClaimedTask]:
     return [claim_of(row) for row in await db.rows(_STOPPING, owner)]
+
+
+async def held_tasks(db: Session, owner: str) -> list[ClaimedTask]:
+    return [claim_of(row) for row in await db.rows(_HELD, owner)]
 
 
 async def hold_lease(db: Session, owner: str, until: Instant, process: str) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from trunkline.ids import RunId
-from trunkline.stores.base import EventRecord, ExchangeRecord
-from trunkline.stores.postgres.driver import Session, columns
+from trunkline.stores.base import EventRecord
+from trunkline.stores.postgres.driver import Session
 from trunkline.stores.postgres.texts import as_uuid
 
 
@@ -18,17 +16,6 @@ async def events(db: Session, run_id: RunId, *, after: int, limit: int) -> list[
         limit,
     )
     return [EventRecord(*row) for row in page]
-
-
-async def put_exchanges(db: Session, exchanges: Sequence[ExchangeRecord]) -> None:
-    # Nobody can read those of a run that has no such id.
-    rows = [(each.run_id, each.step, each.attempt, each.record) for each in exchanges if as_uuid(each.run_id)]
-    if rows:
-        await db.execute(
-            "INSERT INTO exchanges(run_id, step, attempt, record)"
-            " SELECT * FROM unnest($1::uuid[], $2::text[], $3::int[], $4::bytea[])",
-            *columns(rows, 4),
-        )
 
 
 async def exchanges(

@@ -53,6 +53,7 @@ class PostgresStore:
             try:
                 tx = PostgresTransaction(db, await self._clock.now(db))
                 yield tx
+                await tx.settle()
                 await _commit(db)
             except BaseException as exc:
                 await _roll_back(db, exc)

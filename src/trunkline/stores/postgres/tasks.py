@@ -52,8 +52,10 @@ _STOP = """
         epoch = CASE status WHEN 'remote' THEN epoch + 1 ELSE epoch END
     WHERE id = ANY($1::bigint[]) AND status IN ('queued', 'claimed', 'remote')
 """
+# What is to end stays with who has it, to tell the agent: nobody asks for it any more.
 _ANSWER = """
-    UPDATE tasks SET status = new.status, poll_at = new.poll_at, polls = new.polls, deadline = new.deadline,
+    UPDATE tasks SET status = CASE WHEN new.status = 'remote' AND stopping = 1 THEN 'claimed' ELSE new.status END,
+        poll_at = new.poll_at, polls = new.polls, deadline = new.deadline,
         result = new.result, remote_task_id = coalesce(new.remote_task_id, tasks.remote_task_id)
     FROM unnest($2::text[], $3::int[], $4::bigint[], $5::text[], $6::bigint[], $7::int[], $8::bigint[], $9::bytea[],
         $10::text[]) AS new(task_id, attempt, epoch, status, poll_at, polls, deadline, result, remote_task_id)
@@ -69,7 +71,7 @@ _KEEP_RESULTS = """
     FROM unnest($1::text[], $2::int[], $3::bytea[]) AS new(task_id, attempt, result)
     WHERE tasks.task_id = new.task_id AND tasks.attempt = new.attempt
 """
-_DROP_RESULTS = """
+DROP_RESULTS = """
     UPDATE tasks SET result = NULL FROM unnest($1::text[], $2::int[]) AS old(task_id, attempt)
     WHERE tasks.task_id = old.task_id AND tasks.attempt = old.attempt AND tasks.result IS NOT NULL
 """
@@ -111,10 +113,6 @@ async def keep_results(db: Session, results: Mapping[TaskKey, bytes]) -> None:
     rows = sorted((key.task_id, key.attempt, result) for key, result in results.items())
     if rows:
         await db.execute(_KEEP_RESULTS, *columns(rows, 3))
-
-
-async def drop_results(db: Session, keys: Collection[TaskKey]) -> None:
-    await db.execute(_DROP_RESULTS, *key_columns(keys))
 
 
 async def stop_tasks(db: Session, owner: str, keys: Sequence[TaskKey]) -> list[StoppedTask]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from datetime import timedelta
 
 from trunkline.agents import Agent
@@ -35,7 +35,6 @@ from trunkline.stores.postgres import (
     agents,
     claims,
     dead_letters,
-    history,
     inbox,
     keys,
     runs,
@@ -45,6 +44,8 @@ from trunkline.stores.postgres import (
     workflows,
 )
 from trunkline.stores.postgres.driver import Session
+from trunkline.stores.postgres.inbox import Inbox
+from trunkline.stores.postgres.pending import Pending
 from trunkline.stores.postgres.transitions import write_transitions
 from trunkline.stores.tables import Table, TableRow
 
@@ -54,20 +55,31 @@ class PostgresTransaction:
         self._db = db
         self.now = now
         self._claims = claims.Claims(db, now)
+        self._inbox = Inbox(db)
+        self._pending = Pending(db)
         # Rung when it has committed.
         self.notices: list[Notice] = []
 
+    async def settle(self) -> None:
+        """Writes what was held back; called before the commit."""
+        await self._inbox.write()
+        await self._pending.write()
+
     @asynccontextmanager
     async def savepoint(self) -> AsyncGenerator[None]:
+        # With nothing held back, the database alone knows what is to be undone.
+        await self.settle()
         notices = self.notices.copy()
         await self._db.command("SAVEPOINT block")
         try:
             yield
+            await self.settle()
         except Exception:
             # A session that was lost has nothing to go back to: the next statement says so.
             if not self._db.is_closed:
                 await self._db.command("ROLLBACK TO block; RELEASE block")
             self.notices = notices
+            self._inbox, self._pending = Inbox(self._db), Pending(self._db)
             raise
         await self._db.command("RELEASE block")
 
@@ -93,10 +105,10 @@ class PostgresTransaction:
         return await runs.insert_runs(self._db, new_runs)
 
     async def put_inbox(self, items: Sequence[InboxItem]) -> None:
-        await inbox.put_inbox(self._db, items)
+        self._inbox.put(items)
 
     async def claim_woken_runs(self, limit: int) -> list[WokenRun]:
-        return await inbox.claim_woken_runs(self._db, limit)
+        return await self._inbox.claim(limit)
 
     async def unknown_runs(self, run_ids: Collection[RunId]) -> set[RunId]:
         return await runs.unknown_runs(self._db, run_ids)
@@ -105,15 +117,23 @@ class PostgresTransaction:
         return await runs.load_runs(self._db, run_ids)
 
     async def write_transitions(self, transitions: Sequence[Transition]) -> set[RunId]:
-        return await write_transitions(self._db, transitions)
+        applied = self._inbox.not_held(row for each in transitions for row in each.applied)
+        moved = await write_transitions(self._db, transitions, applied)
+        for each in transitions:
+            if each.state.id not in moved:
+                self._inbox.apply(each.state.id, each.state.version, each.applied)
+        return moved
 
     async def take_due_timers(self, limit: int) -> int:
-        return await inbox.take_due_timers(self._db, self.now, limit)
+        due = await inbox.take_due_timers(self._db, self.now, limit)
+        self._inbox.put(due)
+        return len(due)
 
     async def next_timer(self) -> Instant | None:
         return await inbox.next_timer(self._db)
 
     async def put_tasks(self, queued: Sequence[QueuedTask]) -> list[bytes]:
+        await self._pending.write()
         return await tasks.put_tasks(self._db, queued)
 
     async def claim_tasks(
@@ -130,6 +150,9 @@ class PostgresTransaction:
     async def stopping_tasks(self, owner: str) -> list[ClaimedTask]:
         return await claims.stopping_tasks(self._db, owner)
 
+    async def held_tasks(self, owner: str) -> list[ClaimedTask]:
+        return await claims.held_tasks(self._db, owner)
+
     async def stop_tasks(self, owner: str, keys: Sequence[TaskKey]) -> list[StoppedTask]:
         return await tasks.stop_tasks(self._db, owner, keys)
 
@@ -143,30 +166,35 @@ class PostgresTransaction:
         return await self._claims.next_poll()
 
     async def put_exchanges(self, exchanges: Sequence[ExchangeRecord]) -> None:
-        await history.put_exchanges(self._db, exchanges)
+        self._pending.put_exchanges(exchanges)
 
     async def put_outbox(self, messages: Sequence[Outgoing]) -> None:
-        await travelling.put_outbox(self._db, messages)
+        self._pending.put_outbox(messages)
 
     async def take_outbox(self, limit: int) -> list[Outgoing]:
+        await self._pending.write()
         return await travelling.take_outbox(self._db, limit)
 
     async def put_dispatches(self, dispatches: Sequence[Dispatch], resend_after: timedelta) -> None:
-        await travelling.put_dispatches(self._db, dispatches, self.now, resend_after)
+        await self._pending.put_dispatches(dispatches, self.now, resend_after)
 
     async def take_due_dispatches(self, limit: int, longest: timedelta) -> list[Dispatch]:
+        await self._pending.write()
         return await travelling.take_due_dispatches(self._db, self.now, limit, longest)
 
     async def settle_dispatches(self, keys: Collection[TaskKey]) -> None:
-        await travelling.settle_dispatches(self._db, keys)
+        await self._pending.settle_dispatches(keys)
 
     async def dispatched(self, keys: Collection[TaskKey]) -> Mapping[TaskKey, bytes]:
+        await self._pending.write()
         return await travelling.dispatched(self._db, keys)
 
     async def stored_results(self, keys: Collection[TaskKey]) -> Mapping[TaskKey, bytes]:
+        await self._pending.write()
         return await tasks.stored_results(self._db, keys)
 
     async def keep_results(self, results: Mapping[TaskKey, bytes]) -> None:
+        await self._pending.write()
         await tasks.keep_results(self._db, results)
 
     async def put_dead_letters(self, letters: Sequence[DeadLetter]) -> None:
@@ -182,13 +210,17 @@ class PostgresTransaction:
         return await keys.revoke_key(self._db, name_or_id, self.now)
 
     async def delete_finished_runs(self, before: Instant, limit: int) -> int:
+        await self.settle()
         return await runs.delete_finished_runs(self._db, before, limit)
 
     async def mark_moved(self) -> None:
         await transfer.mark_moved(self._db, self.now)
 
-    def dump(self, table: Table) -> AsyncGenerator[list[TableRow]]:
-        return transfer.dump(self._db, table)
+    async def dump(self, table: Table) -> AsyncGenerator[list[TableRow]]:
+        await self.settle()
+        async with aclosing(transfer.dump(self._db, table)) as batches:
+            async for batch in batches:
+                yield batch
 
     async def load(self, table: Table, rows: Sequence[TableRow]) -> None:
         await transfer.load(self._db, table, rows)

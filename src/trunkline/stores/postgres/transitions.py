@@ -1,4 +1,4 @@
-"""How the steps forward of many runs are written at once."""
+"""How the steps forward of many runs are written at once, in one statement."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from trunkline.ids import RunId
 from trunkline.jsontypes import encode
 from trunkline.machine.state import StepState
 from trunkline.stores.base import Transition
+from trunkline.stores.postgres.combining import Part, combined
 from trunkline.stores.postgres.driver import Session, Value, columns
 
 # If somebody else has moved a run meanwhile, PostgreSQL looks at the condition again before it writes.
@@ -20,81 +21,90 @@ _UPDATE_RUNS = """
         AS new(id, expected, status, version, seq, output, error, paused, contexts, cancel_requested_at, started_at,
             finished_at)
     WHERE runs.id = new.id AND runs.version = new.expected
-    RETURNING runs.id::text
+    RETURNING runs.id
 """
+# Everything else only for runs that this has moved. `IS TRUE` keeps it from being a join, or the choice of an index.
+_OF_MOVED_RUN = "run_id IN (SELECT id FROM part_1)) IS TRUE"
 # `place` counts up as rows are inserted: a step keeps the one it began with.
-_UPSERT_STEPS = """
+_UPSERT_STEPS = f"""
     INSERT INTO steps(run_id, name, status, attempts, answered_failures, replies, protocol, context_id,
         remote_task_id, reply, input, output, error, warnings, waiting_for, started_at, finished_at)
     SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::int[], $5::int[], $6::int[], $7::text[], $8::text[],
         $9::text[], $10::bytea[], $11::bytea[], $12::bytea[], $13::bytea[], $14::bytea[], $15::bytea[], $16::bigint[],
-        $17::bigint[])
+        $17::bigint[]) AS new(run_id)
+    WHERE ({_OF_MOVED_RUN}
     ON CONFLICT (run_id, name) DO UPDATE SET
         status = excluded.status, attempts = excluded.attempts, answered_failures = excluded.answered_failures,
         replies = excluded.replies, protocol = excluded.protocol, context_id = excluded.context_id,
         remote_task_id = excluded.remote_task_id, reply = excluded.reply, input = excluded.input,
         output = excluded.output, error = excluded.error, warnings = excluded.warnings,
         waiting_for = excluded.waiting_for, started_at = excluded.started_at, finished_at = excluded.finished_at
-"""
-_INSERT_EVENTS = """
+"""  # noqa: S608 - constants of this module
+_INSERT_EVENTS = f"""
     INSERT INTO events(run_id, seq, type, at, data)
-    SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::bigint[], $5::bytea[])
-"""
+    SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::bigint[], $5::bytea[]) AS new(run_id)
+    WHERE ({_OF_MOVED_RUN}
+"""  # noqa: S608 - as above
 # The row stays, so that a duplicate finds it; what it said is in the state now.
-_APPLY_INBOX = "UPDATE inbox SET applied = 1, payload = '' WHERE id = ANY($1::bigint[])"
-_UPSERT_TIMERS = """
+_APPLY_INBOX = f"""
+    UPDATE inbox SET applied = 1, payload = '' WHERE id = ANY($1::bigint[]) AND ({_OF_MOVED_RUN}
+"""  # noqa: S608 - as above
+_UPSERT_TIMERS = f"""
     INSERT INTO timers(run_id, key, due, payload)
-    SELECT * FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::bytea[])
+    SELECT * FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::bytea[]) AS new(run_id) WHERE ({_OF_MOVED_RUN}
     ON CONFLICT (run_id, key) DO UPDATE SET due = excluded.due, payload = excluded.payload
-"""
+"""  # noqa: S608 - as above
 # One that is ringing in another transaction is left to it: two who wait for each other's timers would never end, and
 # a timer that rings too late says nothing to its run.
-_DROP_TIMERS = """
+_DROP_TIMERS = f"""
     WITH dropped AS MATERIALIZED (
         SELECT timers.run_id, timers.key FROM unnest($1::uuid[], $2::text[]) AS old(run_id, key)
             JOIN timers ON timers.run_id = old.run_id AND timers.key = old.key
         FOR UPDATE OF timers SKIP LOCKED
     )
-    DELETE FROM timers USING dropped WHERE timers.run_id = dropped.run_id AND timers.key = dropped.key
-"""
+    DELETE FROM timers USING dropped
+    WHERE timers.run_id = dropped.run_id AND timers.key = dropped.key AND (dropped.{_OF_MOVED_RUN}
+"""  # noqa: S608 - as above
 
 
-async def write_transitions(db: Session, transitions: Sequence[Transition]) -> set[RunId]:
+async def write_transitions(
+    db: Session, transitions: Sequence[Transition], applied: Sequence[int]
+) -> set[RunId]:
+    """`applied`: those rows of the inbox that are still to be marked."""
     if not transitions:
         return set()
     # In one order everywhere: two processes that hold the same runs do not wait for one another.
     ordered = sorted(transitions, key=lambda transition: transition.state.id)
-    rows = [_run_row(transition) for transition in ordered]
-    written = {run_id for (run_id,) in await db.rows(_UPDATE_RUNS, *columns(rows, 12))}
-    moved = {transition.state.id for transition in ordered if transition.state.id not in written}
-    await _write_parts(db, [transition for transition in ordered if transition.state.id in written])
-    return moved
+    parts = [Part(_UPDATE_RUNS, columns([_run_row(transition) for transition in ordered], 12))]
+    if applied:
+        parts.append(Part(_APPLY_INBOX, [list(applied)]))
+    sql, values = combined([*parts, *_parts(ordered)], "SELECT id::text FROM part_1")
+    written = {run_id for (run_id,) in await db.rows(sql, *values)}
+    return {transition.state.id for transition in ordered if transition.state.id not in written}
 
 
-async def _write_parts(db: Session, transitions: Sequence[Transition]) -> None:
+def _parts(transitions: Sequence[Transition]) -> list[Part]:
+    """What there is of each kind."""
     steps = [_step_row(each.state.id, step) for each in transitions for step in each.changed_steps]
     events = [
         (each.state.id, event.seq, event.type, event.at, event.data)
         for each in transitions
         for event in each.events
     ]
-    applied = [row for each in transitions for row in each.applied]
+    dropped = {(each.state.id, key) for each in transitions for key in each.dropped_timers}
     timers = {
-        (each.state.id, timer.key): (timer.run_id, timer.key, timer.due, timer.payload)
+        (timer.run_id, timer.key): (timer.run_id, timer.key, timer.due, timer.payload)
         for each in transitions
         for timer in each.timers
+        if (timer.run_id, timer.key) not in dropped
     }
-    dropped = [(each.state.id, key) for each in transitions for key in each.dropped_timers]
-    if steps:
-        await db.execute(_UPSERT_STEPS, *columns(steps, 17))
-    if events:
-        await db.execute(_INSERT_EVENTS, *columns(events, 5))
-    if applied:
-        await db.execute(_APPLY_INBOX, applied)
-    if timers:
-        await db.execute(_UPSERT_TIMERS, *columns(timers.values(), 4))
-    if dropped:
-        await db.execute(_DROP_TIMERS, *columns(dropped, 2))
+    kinds = (
+        (_UPSERT_STEPS, steps, 17),
+        (_INSERT_EVENTS, events, 5),
+        (_UPSERT_TIMERS, list(timers.values()), 4),
+        (_DROP_TIMERS, sorted(dropped), 2),
+    )
+    return [Part(sql, columns(rows, count)) for sql, rows, count in kinds if rows]
 
 
 def _run_row(transition: Transition) -> tuple[Value, ...]:

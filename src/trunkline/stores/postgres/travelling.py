@@ -1,18 +1,18 @@
-"""The outbox, and tasks that are sent again until their results have come."""
+"""What is taken of the outbox and of tasks that are sent again; how both are written is in `pending`."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import timedelta
 
-from trunkline.clock import Instant, after
+from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.messages import Outgoing
 from trunkline.stores.base import Dispatch, TaskKey
-from trunkline.stores.packing import pack_messages, unpack_messages
-from trunkline.stores.postgres.driver import Session, columns
+from trunkline.stores.packing import unpack_messages
+from trunkline.stores.postgres.driver import Session
 from trunkline.stores.postgres.runs import FINAL
-from trunkline.stores.postgres.tasks import drop_results, key_columns, key_of
+from trunkline.stores.postgres.tasks import key_columns, key_of
 
 _MICROSECOND = timedelta(microseconds=1)
 # A row has what one transaction had to say, from one message to some hundred.
@@ -21,12 +21,6 @@ _ROWS_AT_ONCE = 16
 _TAKE_OUTBOX = """
     DELETE FROM outbox WHERE id = ANY(ARRAY(SELECT id FROM outbox ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED))
     RETURNING id, messages
-"""
-_PUT_DISPATCHES = """
-    INSERT INTO dispatches(task_id, attempt, run_id, payload, pause, resend_at)
-    SELECT new.task_id, new.attempt, new.run_id, new.payload, $5, $6
-    FROM unnest($1::text[], $2::int[], $3::uuid[], $4::bytea[]) AS new(task_id, attempt, run_id, payload)
-    ON CONFLICT (task_id, attempt) DO NOTHING
 """
 _TAKE_DUE = f"""
     WITH due AS MATERIALIZED (
@@ -41,20 +35,11 @@ _TAKE_DUE = f"""
     WHERE dispatches.task_id = due.task_id AND dispatches.attempt = due.attempt AND due.goes_on
     RETURNING dispatches.task_id, dispatches.attempt, dispatches.run_id::text, dispatches.payload
 """  # noqa: S608 - constants only
-_SETTLE = """
-    DELETE FROM dispatches USING unnest($1::text[], $2::int[]) AS old(task_id, attempt)
-    WHERE dispatches.task_id = old.task_id AND dispatches.attempt = old.attempt
-"""
 _DISPATCHED = """
     SELECT dispatches.task_id, dispatches.attempt, dispatches.payload
     FROM unnest($1::text[], $2::int[]) AS wanted(task_id, attempt) JOIN dispatches
         ON dispatches.task_id = wanted.task_id AND dispatches.attempt = wanted.attempt
 """
-
-
-async def put_outbox(db: Session, messages: Sequence[Outgoing]) -> None:
-    if messages:
-        await db.execute("INSERT INTO outbox(messages) VALUES ($1)", pack_messages(messages))
 
 
 async def take_outbox(db: Session, limit: int) -> list[Outgoing]:
@@ -69,24 +54,9 @@ async def take_outbox(db: Session, limit: int) -> list[Outgoing]:
     return taken
 
 
-async def put_dispatches(
-    db: Session, dispatches: Sequence[Dispatch], now: Instant, resend_after: timedelta
-) -> None:
-    rows = sorted((each.key.task_id, each.key.attempt, each.run_id, each.payload) for each in dispatches)
-    if rows:
-        pause = resend_after // _MICROSECOND
-        await db.execute(_PUT_DISPATCHES, *columns(rows, 4), pause, after(now, resend_after))
-
-
 async def take_due_dispatches(db: Session, now: Instant, limit: int, longest: timedelta) -> list[Dispatch]:
     due = await db.rows(_TAKE_DUE, now, limit, longest // _MICROSECOND)
     return [Dispatch(key_of(row), RunId(row[2]), row[3]) for row in due]
-
-
-async def settle_dispatches(db: Session, keys: Collection[TaskKey]) -> None:
-    if keys:
-        await db.execute(_SETTLE, *key_columns(keys))
-        await drop_results(db, keys)
 
 
 async def dispatched(db: Session, keys: Collection[TaskKey]) -> dict[TaskKey, bytes]:
