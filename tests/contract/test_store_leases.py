@@ -183,6 +183,29 @@ async def test_whoever_holds_a_task_hears_that_another_has_stopped_it(store: Sto
         assert await tx.stopping_tasks(OTHER) == []
 
 
+async def test_a_task_that_is_to_end_stays_with_its_holder_though_the_agent_goes_on(store: Store) -> None:
+    await queue(store, task(1))
+    (claimed,) = await claim(store, OTHER)
+    await stop(store, key_of(task(1)), owner=ME)
+    assert await answer(store, taken(claimed), owner=OTHER) == set()
+    async with store.transaction() as tx:
+        (stopping,) = await tx.stopping_tasks(OTHER)
+    assert (stopping.key, stopping.epoch, stopping.remote_task_id) == (claimed.key, claimed.epoch, "remote-1")
+    assert await answer(store, done(stopping), owner=OTHER) == set()
+    async with store.transaction() as tx:
+        assert await tx.stopping_tasks(OTHER) == []
+
+
+async def test_whoever_is_unsure_is_told_what_it_holds(store: Store) -> None:
+    await queue(store, task(1), task(2), task(3))
+    claimed = {each.task.run_id: each for each in await claim(store, ME)}
+    await stop(store, key_of(task(1)), owner=ME)
+    await answer(store, done(claimed[run_id(2)]))
+    async with store.transaction() as tx:
+        assert await tx.held_tasks(ME) == [claimed[run_id(3)]]
+        assert await tx.held_tasks(OTHER) == []
+
+
 # --- secrets that are not here
 
 

@@ -47,7 +47,7 @@ class Calls:
     def __init__(self, invoker: Invoker) -> None:
         self._invoker = invoker
         self._tasks: dict[TaskKey, asyncio.Task[None]] = {}
-        self._telling: set[asyncio.Task[None]] = set()
+        self._telling: dict[asyncio.Task[None], TaskKey] = {}
         self._breaking_off: set[TaskKey] = set()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -60,6 +60,14 @@ class Calls:
     @property
     def in_flight(self) -> int:
         return len(self._tasks) + len(self._telling)
+
+    def has(self, key: TaskKey) -> bool:
+        """Whether somebody here works on the task, or has news of it that are not written yet."""
+        return (
+            key in self._tasks
+            or key in self._telling.values()
+            or any(item.claim.key == key for item in self.finished)
+        )
 
     def start(self, claim: ClaimedTask) -> None:
         self._idle.clear()
@@ -97,6 +105,16 @@ class Calls:
         if claim.remote_task_id is not None:
             self.tell(claim, ended=False)
 
+    def see_to_its_end(self, claim: ClaimedTask) -> None:
+        """The store says that this task is ours, and is to end."""
+        if self.has(claim.key):
+            self.break_off(claim)
+        elif claim.remote_task_id is not None:
+            # The stop came while its last call was ending.
+            self.tell(claim, ended=True)
+        else:
+            self._end(self._invoker.stopped(claim))
+
     def _withdraw(self, claim: ClaimedTask) -> None:
         """Its call has ended a moment ago. If the agent goes on, it is told, and the news is not written any more."""
         for item in self.finished:
@@ -108,7 +126,7 @@ class Calls:
     def tell(self, claim: ClaimedTask, *, ended: bool) -> None:
         self._idle.clear()
         task = asyncio.get_running_loop().create_task(self._tell(claim, ended=ended))
-        self._telling.add(task)
+        self._telling[task] = claim.key
         task.add_done_callback(self._told)
 
     async def _tell(self, claim: ClaimedTask, *, ended: bool) -> None:
@@ -123,7 +141,7 @@ class Calls:
         self._end(finished)
 
     def _told(self, task: asyncio.Task[None]) -> None:
-        self._telling.discard(task)
+        del self._telling[task]
         self._note_idle()
 
     def _end(self, finished: Finished) -> None:

@@ -109,6 +109,9 @@ class Claims:
         self._look_around_at = _NOW
         self._claimed: list[ClaimedTask] = []
         self._stopped: list[StoppedTask] = []
+        self._to_end: list[ClaimedTask] = []
+        # The last commit may have happened though we were told that it failed.
+        self._unsure = False
         self._next_poll: Instant | None = None
         self._more = False
         self._stopping = stopping
@@ -153,9 +156,7 @@ class Claims:
         if self._heartbeat is None or tx.now < self._look_around_at:
             return
         self._look_around_at = after(tx.now, _LOOK_AROUND_EVERY)
-        self._stopped += [
-            StoppedTask(claim=claim, was="claimed") for claim in await tx.stopping_tasks(self._owner)
-        ]
+        self._to_end = await tx.stopping_tasks(self._owner)
         if self._heartbeat.is_steady(tx.now):
             await self.reclaim(tx)
 
@@ -169,6 +170,9 @@ class Claims:
         room = min(MOST_CLAIMS_A_TURN, MOST_CALLS - self._calls.in_flight)
         self._claimed = await tx.claim_tasks(self._owner, room, self._pools) if is_open and room > 0 else []
         self._more = self._more or len(self._claimed) == MOST_CLAIMS_A_TURN
+        if self._unsure and is_open and self._heartbeat is not None:
+            held = await tx.held_tasks(self._owner)
+            self._claimed = [claim for claim in held if not self._calls.has(claim.key)]
         self._next_poll = await tx.next_poll() if is_open else None
 
     def committed(self) -> None:
@@ -185,13 +189,20 @@ class Claims:
                         self._calls.tell(task.claim, ended=False)
                 case "queued":
                     pass
-        self._claimed = []
-        self._stopped = []
+        for claim in self._to_end:
+            self._calls.see_to_its_end(claim)
+        self._forget()
+        self._unsure = False
 
     def rolled_back(self) -> None:
+        self._forget()
+        self._unsure = True
+        self._look_around_at = _NOW
+
+    def _forget(self) -> None:
         self._claimed = []
         self._stopped = []
-        self._look_around_at = _NOW
+        self._to_end = []
 
     def next_wake(self) -> Instant | None:
         return _NOW if self._more else self._next_poll

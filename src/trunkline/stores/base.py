@@ -358,7 +358,11 @@ class Transaction(Protocol):
         ...
 
     async def hold_lease(self, owner: str, lasts: timedelta, process: str = "") -> None:
-        """Claims of `owner`, which people know as `process`, are its own for that long from now. Where one process owns the store, for ever."""
+        """
+        Claims of `owner`, which people know as `process`, are its own for that long from now.
+
+        Where one process owns the store, for ever.
+        """
         ...
 
     async def release_lease(self, owner: str) -> None:
@@ -369,12 +373,20 @@ class Transaction(Protocol):
         """Claimed by `owner`, and to end since somebody has stopped them."""
         ...
 
+    async def held_tasks(self, owner: str) -> list[ClaimedTask]:
+        """Claimed by `owner`, and not to end: what it has to call, also by a commit that it was told had failed."""
+        ...
+
     async def stop_tasks(self, owner: str, keys: Sequence[TaskKey]) -> list[StoppedTask]:
         """A task that is not known yet leaves a tombstone, so that it is never called; it is not returned."""
         ...
 
     async def write_answers(self, owner: str, answers: Sequence[TaskAnswer]) -> set[TaskKey]:
-        """Keys of those that were not ours any more: nothing of them is written."""
+        """
+        Keys of those that were not ours any more: nothing of them is written.
+
+        A task that is to end, and whose agent goes on with it, stays claimed, so that the agent can be told.
+        """
         ...
 
     async def reclaim_tasks(self, owner: str, grace: timedelta = timedelta(0)) -> ReclaimedTasks:

@@ -16,7 +16,7 @@ from trunkline.bridge.worker import Answers, Claims
 from trunkline.brokers.base import TaskMessage
 from trunkline.clock import Instant
 from trunkline.jsontypes import encode
-from trunkline.messages import AgentResult, AgentTask, ResultStatus, StepError
+from trunkline.messages import AgentResult, AgentTask, CancelTask, ResultStatus, StepError, TaskKey
 from trunkline.services.commits import Part
 from trunkline.stores.base import ClaimedTask, Store, TaskAnswer, Transaction
 from trunkline.testing import FakeClock
@@ -44,6 +44,7 @@ class Deaf:
 
     def __init__(self) -> None:
         self.called: list[AgentTask] = []
+        self.told: list[TaskKey] = []
 
     async def call(self, claim: ClaimedTask) -> Finished:
         self.called.append(claim.task)
@@ -52,6 +53,7 @@ class Deaf:
 
     async def tell_cancelled(self, claim: ClaimedTask, *, ended: bool) -> Finished:
         del ended
+        self.told.append(claim.key)
         return self.stopped(claim)
 
     def stopped(self, claim: ClaimedTask) -> Finished:
@@ -264,3 +266,48 @@ async def test_what_the_dead_have_left_is_taken_only_by_who_holds_a_lease_itself
     await bridge.turn()
     assert bridge.agent.called == [task(1)]
     await bridge.end()
+
+
+async def test_a_claim_that_was_committed_though_we_were_told_it_was_not_is_called(
+    store: Store, clock: FakeClock
+) -> None:
+    heartbeat = Heartbeat(store, ME, Lease())
+    bridge = Bridge(store, heartbeat=heartbeat)
+    await heartbeat.beat()
+    await queue(store, task(1), task(2))
+    async with store.transaction() as tx:
+        await bridge.claims.work(tx)
+    bridge.claims.rolled_back()
+    await bridge.turn()
+    assert sorted(called.task_id for called in bridge.agent.called) == [task(1).task_id, task(2).task_id]
+    # What is under way is not called again.
+    bridge.claims.rolled_back()
+    clock.advance(timedelta(seconds=1))
+    await bridge.turn()
+    assert len(bridge.agent.called) == 2
+    await bridge.end()
+
+
+async def test_an_agent_that_goes_on_when_the_stop_comes_is_told(store: Store, clock: FakeClock) -> None:
+    heartbeat = Heartbeat(store, ME, Lease())
+    bridge = Bridge(store, heartbeat=heartbeat)
+    await heartbeat.beat()
+    await queue(store, task(1))
+    (claimed,) = await claim(store)
+    went_on = TaskAnswer(key=claimed.key, epoch=claimed.epoch, poll_at=Instant(8), remote_task_id="remote-1")
+    bridge.calls.finished.append(Finished(claim=claimed, answer=went_on, result=None, exchanges=[]))
+    # The stop and the news that the agent has taken the task are in one turn, as they are where Kafka brings stops.
+    async with store.transaction() as tx:
+        await bridge.claims.take_tasks(
+            tx, [CancelTask(task_id=task(1).task_id, attempt=1, run_id=task(1).run_id)]
+        )
+        await bridge.answers.work(tx)
+        await bridge.claims.work(tx)
+    bridge.answers.committed()
+    bridge.claims.committed()
+    await asyncio.sleep(0)
+    assert bridge.agent.told == [claimed.key]
+    clock.advance(timedelta(seconds=1))
+    await bridge.turn()
+    assert bridge.published() == [(task(1).task_id, "cancelled")]
+    assert (await store.backlog()).claimed_tasks == 0

@@ -82,6 +82,11 @@ _ASK_AGAIN = f"""
 _DOUBT = f"""
     UPDATE tasks SET status = 'in_doubt' WHERE {_LEFT_BEHIND} AND at_most_once = 1 RETURNING {_CLAIM_COLUMNS}
 """  # noqa: S608 - as above
+# In the words of the index of busy tasks, as above.
+_CLAIMED = f"""
+    SELECT {_CLAIM_COLUMNS} FROM tasks
+    WHERE status = 'claimed' AND status IN ('claimed', 'remote') AND owner = ? AND stopping = ?
+"""  # noqa: S608 - as above
 _QUEUE_AGAIN = f"UPDATE tasks SET status = 'queued' WHERE {_LEFT_BEHIND}"  # noqa: S608 - as above
 
 
@@ -161,14 +166,11 @@ def _json_of(pools: Collection[str | None] | None) -> str | None:
 
 
 def stopping_tasks(db: apsw.Connection, owner: str) -> list[ClaimedTask]:
-    # In the words of the index of busy tasks, as above.
-    found = rows(
-        db,
-        f"SELECT {_CLAIM_COLUMNS} FROM tasks"  # noqa: S608 - constants only
-        " WHERE status = 'claimed' AND status IN ('claimed', 'remote') AND owner = ? AND stopping = 1",
-        (owner,),
-    )
-    return [_claim(row) for row in found]
+    return [_claim(row) for row in rows(db, _CLAIMED, (owner, 1))]
+
+
+def held_tasks(db: apsw.Connection, owner: str) -> list[ClaimedTask]:
+    return [_claim(row) for row in rows(db, _CLAIMED, (owner, 0))]
 
 
 def _claim(row: Row) -> ClaimedTask:
@@ -231,8 +233,9 @@ def _stop(db: apsw.Connection, owner: str, key: TaskKey) -> StoppedTask | None:
 def write_answers(db: apsw.Connection, owner: str, answers: Sequence[TaskAnswer]) -> set[TaskKey]:
     written = changes_of_many(
         db,
-        "UPDATE tasks SET status = ?, poll_at = ?, polls = ?, deadline = ?, result = ?,"
-        " remote_task_id = coalesce(?, remote_task_id)"
+        # What is to end stays with who has it, to tell the agent: nobody asks for it any more.
+        "UPDATE tasks SET status = CASE ? WHEN 'done' THEN 'done' ELSE iif(stopping = 1, 'claimed', 'remote') END,"
+        " poll_at = ?, polls = ?, deadline = ?, result = ?, remote_task_id = coalesce(?, remote_task_id)"
         " WHERE task_id = ? AND attempt = ? AND epoch = ? AND owner = ? AND status IN ('claimed', 'in_doubt')",
         [
             (

@@ -195,6 +195,10 @@ class SqliteTransaction:
         self._fresh_tasks.write()
         return tasks.stopping_tasks(self._db, owner)
 
+    async def held_tasks(self, owner: str) -> list[ClaimedTask]:
+        self._fresh_tasks.write()
+        return tasks.held_tasks(self._db, owner)
+
     async def stop_tasks(self, owner: str, keys: Sequence[TaskKey]) -> list[StoppedTask]:
         self._fresh_tasks.write()
         return tasks.stop_tasks(self._db, owner, keys)
