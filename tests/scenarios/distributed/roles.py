@@ -20,10 +20,17 @@ async def serving_roles(
 ) -> AsyncGenerator[RunningSystem]:
     """As `trunkline serve --role …`; the backends are those of the environment. Ready when the block begins."""
     flags = {"host": "127.0.0.1", "port": 0, "stop_timeout": "1s", **settings}
+    failure: Exception | None = None
     with listen("127.0.0.1", 0) as listener:
         async with (
             open_system(load_settings(flags), roles, alone=False, clock=clock, seams=seams) as system,
             serving(system.app, listener),
             aiohttp.ClientSession() as session,
         ):
-            yield RunningSystem(base_url(listener), session, system)
+            try:
+                yield RunningSystem(base_url(listener), session, system)
+            except Exception as exc:  # noqa: BLE001 - it goes on below
+                # Inside it would be wrapped by every group of tasks of every process.
+                failure = exc
+    if failure is not None:
+        raise failure

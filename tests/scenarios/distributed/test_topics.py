@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.described import at, fitting_messages
+from tests.scenarios.distributed.records import Kafka
 
 from trunkline.jsontypes import JsonObject, decode, encode
-from trunkline.messages import TopicNames
 from trunkline.messages.codec import LONGEST_VALUE
 from trunkline.testing import RunningSystem, ScriptedAgent, running_system, simple_success
 
-# It is about Kafka, and chooses it by itself.
-pytestmark = [pytest.mark.anyio, pytest.mark.embedded_only]
+pytestmark = [pytest.mark.anyio, pytest.mark.distributed_only]
 
 WORKFLOW = """
 name: greet
@@ -30,62 +26,10 @@ output: ${ steps.second.output }
 FINAL = "dev.trunkline.run.RunCompleted"
 
 
-class Seen(NamedTuple):
-    topic: str
-    key: bytes | None
-    value: bytes
-    headers: dict[str, bytes]
-
-
-class Kafka(NamedTuple):
-    servers: str
-    topics: TopicNames
-
-    async def read(self, topic: str, enough: Callable[[Sequence[Seen]], bool]) -> list[Seen]:
-        """All records from the first one on, until there are enough."""
-        return await asyncio.to_thread(self._read, topic, enough)
-
-    def _read(self, topic: str, enough: Callable[[Sequence[Seen]], bool]) -> list[Seen]:
-        consumer = Consumer({"bootstrap.servers": self.servers, "group.id": secrets.token_hex(8)})
-        consumer.assign([TopicPartition(topic, number, 0) for number in range(4)])
-        seen: list[Seen] = []
-        try:
-            while not enough(seen):
-                for message in consumer.consume(100, timeout=0.5):
-                    assert message.error() is None, message.error()
-                    headers = {
-                        name: value for name, value in message.headers() or [] if isinstance(value, bytes)
-                    }
-                    key, value = message.key(), message.value()
-                    assert isinstance(value, bytes)
-                    seen.append(Seen(topic, key if isinstance(key, bytes) else None, value, headers))
-        finally:
-            consumer.close()
-        return seen
-
-    async def write(self, topic: str, value: bytes, key: bytes | None = None, **headers: bytes) -> None:
-        producer = Producer({"bootstrap.servers": self.servers})
-        producer.produce(topic, value, key, headers=list(headers.items()))
-        assert await asyncio.to_thread(producer.flush, 60) == 0
-
-
 @pytest.fixture
-def kafka(kafka_servers: str, topics: TopicNames) -> Kafka:
-    return Kafka(kafka_servers, topics)
-
-
-@pytest.fixture
-async def distributed(kafka: Kafka, postgres_url: str, tmp_path: Path) -> AsyncGenerator[RunningSystem]:
-    async with running_system(
-        tmp_path / "data",
-        store=postgres_url,
-        broker=f"kafka://{kafka.servers}",
-        tasks_topic=kafka.topics.tasks,
-        results_topic=kafka.topics.results,
-        events_topic=kafka.topics.events,
-        commands_topic=kafka.topics.commands,
-        kafka_group=kafka.topics.tasks,
-    ) as system:
+async def distributed(commands: str, tmp_path: Path) -> AsyncGenerator[RunningSystem]:
+    """All roles in one process, and commands too."""
+    async with running_system(tmp_path / "data") as system:
         yield system
 
 
@@ -153,7 +97,7 @@ async def test_a_poisoned_record_is_put_aside_replayed_and_comes_back(
     distributed: RunningSystem, kafka: Kafka
 ) -> None:
     for topic in (kafka.topics.tasks, kafka.topics.results, kafka.topics.commands):
-        await kafka.write(topic, b"\xff\x00poison", b"\xfe", origin=b"\xfd")
+        await kafka.write(topic, b"\xff\x00poison", b"\xfe", {"origin": b"\xfd"})
     first = await letters(distributed, 3)
     assert {letter["topic"] for letter in first} == {  # pyright: ignore[reportUnhashable] - texts
         kafka.topics.tasks,
@@ -164,7 +108,7 @@ async def test_a_poisoned_record_is_put_aside_replayed_and_comes_back(
     answer = await distributed.call("POST", f"/dead-letters/{results['id']}/replay")
     assert answer.status == 202
     again = await kafka.read(kafka.topics.results, lambda seen: len(seen) >= 2)
-    assert [record[1:] for record in again] == [(b"\xfe", b"\xff\x00poison", {"origin": b"\xfd"})] * 2
+    assert [record[1:4] for record in again] == [(b"\xfe", b"\xff\x00poison", {"origin": b"\xfd"})] * 2
     back = await letters(distributed, 3)
     known = [letter["id"] for letter in first]
     (other,) = [letter for letter in back if letter["id"] not in known]
