@@ -48,6 +48,8 @@ class Answers:
         self._calls = calls
         self._owner = owner
         self._carried = 0
+        # The last commit may have happened though we were told that it failed.
+        self._unsure = False
 
     async def work(self, tx: Transaction) -> None:
         # More may come while this waits for the store.
@@ -59,7 +61,11 @@ class Answers:
         lost = await tx.write_answers(self._owner, answers)
         for key in lost:
             log.warning(names.ANSWER_TOO_LATE, task_id=key.task_id, attempt=key.attempt)
-        await tx.put_exchanges([exchange for item in finished for exchange in item.exchanges])
+        # After a turn that seemed to fail, what is not ours any more may have been written by it.
+        written = lost if self._unsure else ()
+        await tx.put_exchanges(
+            [exchange for item in finished if item.claim.key not in written for exchange in item.exchanges]
+        )
         results = [item.result for item in finished if item.result is not None and item.claim.key not in lost]
         if results:
             await self._broker.publish_results(tx, results)
@@ -75,9 +81,11 @@ class Answers:
     def committed(self) -> None:
         del self._calls.finished[: self._carried]
         self._carried = 0
+        self._unsure = False
 
     def rolled_back(self) -> None:
         self._carried = 0
+        self._unsure = True
 
     def next_wake(self) -> Instant | None:
         return None

@@ -311,7 +311,12 @@ class Transaction(Protocol):
 
     # runs
     async def insert_runs(self, new_runs: Sequence[NewRun]) -> list[ExistingRun | None]:
-        """For each: None when it was inserted, or the run that its idempotency key has made before."""
+        """
+        For each: None when it was inserted, or the run that its idempotency key has made before.
+
+        Where a commit can happen without its end being heard of, a run that is there already by its id is one that was
+        inserted, too.
+        """
         ...
 
     async def put_inbox(self, items: Sequence[InboxItem]) -> None:

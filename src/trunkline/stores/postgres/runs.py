@@ -48,9 +48,10 @@ _INSERT = """
         $9::uuid[], $10::bigint[])
         AS new(id, workflow_id, workflow_name, workflow_version, input, correlation_id, idempotency_key,
             request_digest, retry_of, created_at)
-    ON CONFLICT (workflow_id, idempotency_key) DO NOTHING
+    ON CONFLICT DO NOTHING
     RETURNING id::text
 """
+_SAME = "SELECT id::text FROM runs WHERE id = ANY($1::uuid[])"
 _EXISTING = """
     SELECT runs.workflow_id::text, runs.idempotency_key, runs.id::text, runs.request_digest
     FROM unnest($1::uuid[], $2::text[]) AS asked(workflow_id, idempotency_key)
@@ -105,6 +106,10 @@ async def insert_runs(db: Session, runs: Sequence[NewRun]) -> list[ExistingRun |
     ]
     inserted = {run_id for (run_id,) in await db.rows(_INSERT, *columns(rows, 10))}
     others = [run for run in runs if run.id not in inserted]
+    if others:
+        # Ids are never drawn twice: these come again because nobody knew that their commit had happened.
+        inserted |= {run_id for (run_id,) in await db.rows(_SAME, [run.id for run in others])}
+        others = [run for run in others if run.id not in inserted]
     existing = await _existing_runs(db, others) if others else {}
     return [None if run.id in inserted else existing[run.workflow_id, run.idempotency_key] for run in runs]
 
