@@ -68,7 +68,7 @@ class Settings(BaseSettings):
     results_topic: str = Field("trunkline.results", description="Topic of the agents' results.")
     events_topic: str = Field("trunkline.events", description="Topic of the runs' events; empty: none.")
     commands_topic: str = Field("", description="Topic whose messages start runs; empty: none.")
-    topic_partitions: int = Field(12, ge=1, description="Partitions of a topic that topics create makes.")
+    topic_partitions: int = Field(4, ge=1, description="Partitions of a topic that topics create makes.")
     topic_replication: int = Field(-1, ge=-1, description="Replicas of such a topic; -1: as the brokers say.")
     topic_retention: Duration = Field(timedelta(days=7), description="How long such a topic keeps records.")
     kafka_group: str = Field("trunkline", description="Beginning of the names of our consumer groups.")

@@ -43,7 +43,7 @@ class SettingFlags:
     commands_topic
         A topic whose messages start runs, like trunkline.commands. Default: none.
     topic_partitions
-        How many partitions `topics create` makes, and `topics check` wants. Default: 12.
+        How many partitions `topics create` makes, and `topics check` wants. Default: 4.
     topic_replication
         How many replicas such a topic has; -1: as the brokers say. Default: -1.
     topic_retention
