@@ -474,9 +474,10 @@ async def test_whoever_stops_inside_a_transaction_loses_it_and_what_it_had_claim
 ) -> None:
     await insert(one, new_run(1))
     await put(one, item(1, "start"))
-    db = await connect(postgres_url, {"idle_in_transaction_session_timeout": "50ms"})
+    db = await connect(postgres_url)
     await db.command("BEGIN")
     assert len(await Inbox(db).claim(10)) == 1
+    await db.command("SET LOCAL idle_in_transaction_session_timeout = '10ms'")
     await eventually(lambda: db.is_closed)
     with pytest.raises(Unavailable):
         await db.command("COMMIT")

@@ -7,12 +7,14 @@ finds it locked leaves that agent out for now and looks again in a moment.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
+from typing import NamedTuple
 
 from trunkline.clock import Instant, after
 from trunkline.stores.base import ClaimedTask, ReclaimedTasks
-from trunkline.stores.postgres.driver import Session, columns
+from trunkline.stores.postgres.driver import Row, Session, columns
 from trunkline.stores.postgres.tasks import CLAIM_COLUMNS, claim_of
 from trunkline.stores.postgres.texts import restored
 
@@ -34,9 +36,12 @@ _CLAIM_DUE = f"""
     )
     UPDATE tasks SET {_CLAIM} FROM due WHERE tasks.id = due.id RETURNING {CLAIM_COLUMNS}
 """  # noqa: S608 - as above
+_FIRST_POLL = f"""
+    SELECT poll_at FROM tasks WHERE status = 'remote' AND {_CAN_BE_CALLED} ORDER BY poll_at LIMIT 1
+"""  # noqa: S608 - as above
 # The distinct pools and agents of the queue by skipping from one to the next: the queue's length does not matter.
-# First the agent whose task has waited longest.
-_QUEUED_AGENTS = f"""
+# First the agent whose task has waited longest. One row at least, for the time of the next poll.
+_LOOK = f"""
     WITH RECURSIVE queued(pool, agent) AS (
         (SELECT coalesce(tasks.pool, ''), tasks.agent FROM tasks WHERE status = 'queued' AND {_LIVES}
             ORDER BY coalesce(tasks.pool, ''), tasks.agent LIMIT 1)
@@ -46,37 +51,42 @@ _QUEUED_AGENTS = f"""
             WHERE status = 'queued' AND (coalesce(tasks.pool, ''), tasks.agent) > (queued.pool, queued.agent)
             ORDER BY coalesce(tasks.pool, ''), tasks.agent LIMIT 1
         ) AS next
-    )
-    SELECT queued.agent, sum(waiting.number)::int FROM queued CROSS JOIN LATERAL (
-        SELECT count(*) AS number, min(id) AS first_row FROM (
-            SELECT id FROM tasks
-            WHERE status = 'queued' AND coalesce(tasks.pool, '') = queued.pool AND tasks.agent = queued.agent
-            ORDER BY id LIMIT $4
+    ), waiting AS MATERIALIZED (
+        SELECT queued.pool, queued.agent, few.number, few.first_row FROM queued CROSS JOIN LATERAL (
+            SELECT count(*)::int AS number, min(id) AS first_row FROM (
+                SELECT id FROM tasks
+                WHERE status = 'queued' AND coalesce(tasks.pool, '') = queued.pool AND tasks.agent = queued.agent
+                ORDER BY id LIMIT $4
+            ) AS oldest
         ) AS few
-    ) AS waiting
-    WHERE $3::text[] IS NULL OR queued.pool = ANY($3)
-    GROUP BY queued.agent ORDER BY min(waiting.first_row)
+        WHERE $3::text[] IS NULL OR queued.pool = ANY($3)
+    ), locked AS MATERIALIZED (
+        SELECT name, CASE WHEN {CANNOT_BE_CALLED} THEN 0 ELSE max_concurrency END AS slots FROM agents
+        WHERE name = ANY(ARRAY(SELECT agent FROM waiting)) ORDER BY name FOR NO KEY UPDATE SKIP LOCKED
+    )
+    SELECT ({_FIRST_POLL}), waiting.agent, waiting.pool, waiting.number, locked.slots,
+        locked.name IS NULL AND EXISTS (SELECT 1 FROM agents WHERE agents.name = waiting.agent)
+    FROM (VALUES (1)) AS one(row) LEFT JOIN waiting ON true LEFT JOIN locked ON locked.name = waiting.agent
+    ORDER BY waiting.first_row
 """  # noqa: S608 - as above
-_LOCK_AGENTS = f"""
-    SELECT name, CASE WHEN {CANNOT_BE_CALLED} THEN 0 ELSE max_concurrency END FROM agents
-    WHERE name = ANY($1::text[]) ORDER BY name FOR NO KEY UPDATE SKIP LOCKED
-"""  # noqa: S608 - as above
-_REGISTERED = "SELECT name FROM agents WHERE name = ANY($1::text[])"
-_BUSY = """
-    SELECT agent, count(*) FROM tasks WHERE status IN ('claimed', 'remote') AND agent = ANY($1::text[]) GROUP BY agent
-"""
+# Busy slots are counted here, in a statement after the one that has locked the agents: it sees what those who had the
+# locks before have claimed.
 _CLAIM_QUEUED = f"""
-    WITH picked AS MATERIALIZED (
-        SELECT queued.id FROM unnest($4::text[], $5::int[]) AS share(agent, number) CROSS JOIN LATERAL (
-            SELECT id FROM tasks WHERE status = 'queued' AND tasks.agent = share.agent AND {_IN_POOLS}
-            ORDER BY id LIMIT share.number FOR UPDATE SKIP LOCKED
-        ) AS queued
+    WITH busy AS MATERIALIZED (
+        SELECT agent, count(*)::int AS number FROM tasks
+        WHERE status IN ('claimed', 'remote') AND agent = ANY($3::text[]) GROUP BY agent
+    ), picked AS MATERIALIZED (
+        SELECT queued.id FROM unnest($3::text[], $4::text[], $5::int[], $6::int[]) AS share(agent, pool, number, slots)
+            LEFT JOIN busy ON busy.agent = share.agent
+            CROSS JOIN LATERAL (
+                SELECT id FROM tasks
+                WHERE status = 'queued' AND coalesce(tasks.pool, '') = share.pool AND tasks.agent = share.agent
+                ORDER BY id LIMIT greatest(0, least(share.number, share.slots - coalesce(busy.number, 0)))
+                FOR UPDATE SKIP LOCKED
+            ) AS queued
         WHERE {_LIVES}
     )
     UPDATE tasks SET {_CLAIM} FROM picked WHERE tasks.id = picked.id RETURNING tasks.id, {CLAIM_COLUMNS}
-"""  # noqa: S608 - as above
-_NEXT_POLL = f"""
-    SELECT poll_at FROM tasks WHERE status = 'remote' AND {_CAN_BE_CALLED} ORDER BY poll_at LIMIT 1
 """  # noqa: S608 - as above
 _STOPPING = f"""
     SELECT {CLAIM_COLUMNS} FROM tasks WHERE status = 'claimed' AND owner = $1 AND stopping = 1
@@ -123,6 +133,14 @@ _HELD = f"""
 """  # noqa: S608 - as above
 
 
+class _Queue(NamedTuple):
+    """Tasks that wait for one agent in one pool."""
+
+    pool: str
+    number: int
+    slots: int
+
+
 class Claims:
     """What one transaction takes."""
 
@@ -130,62 +148,89 @@ class Claims:
         self._db = db
         self._now = now
         self._left_out = False
+        # Known while nothing has changed since the look.
+        self._first_poll: tuple[Instant | None] | None = None
 
     async def claim_tasks(
         self, owner: str, limit: int, pools: Collection[str | None] | None
     ) -> list[ClaimedTask]:
         wanted = None if pools is None else sorted({pool or "" for pool in pools})
-        due = await self._db.rows(_CLAIM_DUE, owner, self._now, wanted, limit)
-        claimed = [claim_of(row) for row in due]
-        room = limit - len(claimed)
-        queue = await self._db.rows(_QUEUED_AGENTS, owner, self._now, wanted, room) if room else []
-        waiting = {restored(agent): int(number) for agent, number in queue}
-        if waiting:
-            shares = _shares(waiting, await self._free_slots(waiting, room), room)
-            if shares:
-                rows = await self._db.rows(
-                    _CLAIM_QUEUED, owner, self._now, wanted, *columns(shares.items(), 2)
-                )
-                claimed += [claim_of(row[1:]) for row in sorted(rows, key=lambda row: row[0])]
+        found = await self._db.rows(_LOOK, owner, self._now, wanted, limit)
+        self._first_poll = (found[0][0],)
+        claimed: list[ClaimedTask] = []
+        if found[0][0] is not None and found[0][0] <= self._now:
+            due = await self._db.rows(_CLAIM_DUE, owner, self._now, wanted, limit)
+            claimed += map(claim_of, due)
+            self._first_poll = None
+        queues = self._queues(found)
+        while queues and (room := limit - len(claimed)) > 0:
+            claimed += await self._claim_queued(owner, queues, room)
         return claimed
 
-    async def _free_slots(self, agents: Collection[str], room: int) -> dict[str, int]:
-        names = sorted(agents)
-        locked = {restored(name): slots for name, slots in await self._db.rows(_LOCK_AGENTS, names)}
-        others = [name for name in names if name not in locked]
-        elsewhere: set[str] = set()
-        if others:
-            elsewhere = {restored(name) for (name,) in await self._db.rows(_REGISTERED, others)}
-        self._left_out = bool(elsewhere)
-        # A statement of its own, after the locks: it sees what the one who had them before has claimed.
-        busy = {restored(agent): count for agent, count in await self._db.rows(_BUSY, sorted(locked))}
-        free = {name: slots - busy.get(name, 0) for name, slots in locked.items()}
-        # An agent that is not registered has no slots; its tasks go on to fail with that reason.
-        return free | {name: room for name in others if name not in elsewhere}
+    def _queues(self, found: Sequence[Row]) -> dict[str, list[_Queue]]:
+        """By agent. One that has tasks in several pools gets its slots for one pool after the other."""
+        queues: dict[str, list[_Queue]] = {}
+        for _, agent, pool, number, slots, is_locked in found:
+            if is_locked:
+                self._left_out = True
+            elif agent is not None:
+                # One that is not registered has no slots; its tasks go on to fail with that reason.
+                queue = _Queue(restored(pool), number, _NO_LIMIT if slots is None else slots)
+                queues.setdefault(restored(agent), []).append(queue)
+        return queues
+
+    async def _claim_queued(
+        self, owner: str, queues: dict[str, list[_Queue]], room: int
+    ) -> list[ClaimedTask]:
+        """Takes out of `queues` what has no more to give."""
+        firsts = {agent: waiting[0] for agent, waiting in queues.items()}
+        shares = _shares({agent: min(queue.number, queue.slots) for agent, queue in firsts.items()}, room)
+        rows = [(agent, firsts[agent].pool, share, firsts[agent].slots) for agent, share in shares.items()]
+        taken = await self._db.rows(_CLAIM_QUEUED, owner, self._now, *columns(rows, 4)) if rows else []
+        claimed = [claim_of(row[1:]) for row in sorted(taken, key=lambda row: row[0])]
+        counts = Counter(claim.task.agent for claim in claimed)
+        for agent, queue in firsts.items():
+            left = queue.number - counts[agent]
+            if counts[agent] < shares.get(agent, 1):
+                # Its slots are used up, or another bridge was quicker.
+                del queues[agent]
+            elif left:
+                queues[agent][0] = queue._replace(number=left)
+            else:
+                del queues[agent][0]
+                if not queues[agent]:
+                    del queues[agent]
+        return claimed
 
     async def next_poll(self) -> Instant | None:
-        row = await self._db.first(_NEXT_POLL)
-        due = None if row is None else Instant(row[0])
+        if self._first_poll is None:
+            row = await self._db.first(_FIRST_POLL)
+            self._first_poll = (None if row is None else row[0],)
+        (due,) = self._first_poll
         if not self._left_out:
             return due
         soon = after(self._now, _LOOK_AGAIN)
         return soon if due is None else min(due, soon)
 
+    def forget_polls(self) -> None:
+        """Something has been written that is to be asked for."""
+        self._first_poll = None
 
+
+_NO_LIMIT = 2**31 - 1
 # About as long as another bridge's transaction lasts.
 _LOOK_AGAIN = timedelta(milliseconds=5)
 
 
-def _shares(waiting: Mapping[str, int], free: Mapping[str, int], room: int) -> dict[str, int]:
+def _shares(waiting: Mapping[str, int], room: int) -> dict[str, int]:
     """Equal shares: a long queue for one agent does not keep the others waiting."""
-    left = {agent: min(number, free.get(agent, 0)) for agent, number in waiting.items()}
-    left = {agent: number for agent, number in left.items() if number > 0}
-    shares: dict[str, int] = {}
+    left = {agent: number for agent, number in waiting.items() if number > 0}
+    shares = dict.fromkeys(left, 0)
     while left and room > 0:
         share = max(1, room // len(left))
         for agent, number in list(left.items()):
             given = min(share, number, room)
-            shares[agent] = shares.get(agent, 0) + given
+            shares[agent] += given
             room -= given
             left[agent] = number - given
             if not left[agent]:

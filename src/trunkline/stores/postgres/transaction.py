@@ -154,12 +154,15 @@ class PostgresTransaction:
         return await claims.held_tasks(self._db, owner)
 
     async def stop_tasks(self, owner: str, keys: Sequence[TaskKey]) -> list[StoppedTask]:
+        self._claims.forget_polls()
         return await tasks.stop_tasks(self._db, owner, keys)
 
     async def write_answers(self, owner: str, answers: Sequence[TaskAnswer]) -> set[TaskKey]:
+        self._claims.forget_polls()
         return await tasks.write_answers(self._db, owner, answers)
 
     async def reclaim_tasks(self, owner: str, grace: timedelta = timedelta(0)) -> ReclaimedTasks:
+        self._claims.forget_polls()
         return await claims.reclaim_tasks(self._db, owner, self.now, grace)
 
     async def next_poll(self) -> Instant | None:
