@@ -12,6 +12,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from time import monotonic
 from types import TracebackType
 from typing import Literal, Self, TypeAlias, cast
 
@@ -36,6 +37,8 @@ class Call(msgspec.Struct, kw_only=True):
     body: bytes
     # The number of the life that sent it.
     life: int
+    # By the clock of this process.
+    at: float = 0.0
 
 
 class Request(msgspec.Struct, kw_only=True):
@@ -65,7 +68,10 @@ class Request(msgspec.Struct, kw_only=True):
 
 
 class Agents:
-    """`life` is the number of the life that is under way; whoever starts one sets it."""
+    """
+    `life` is the number of the life that is under way; whoever starts one sets it. Where several are at once,
+    `whose` finds out which of them is at the other end of a connection.
+    """
 
     def __init__(self) -> None:
         app = web.Application()
@@ -74,6 +80,7 @@ class Agents:
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
         self._address = ""
         self.life = 0
+        self.whose: Callable[[asyncio.BaseTransport | None], int] | None = None
         self.calls: list[Call] = []
         # Told of each call before it is answered, and after.
         self.on_received: Callable[[], None] = _nothing
@@ -114,6 +121,7 @@ class Agents:
         """Before a new case."""
         self.calls = []
         self.life = 0
+        self.whose = None
         self.gate = asyncio.Event()
         self.on_received = self.on_answered = _nothing
 
@@ -146,7 +154,8 @@ class Agents:
             task_id=str(body.get("id", body.get("task_id"))),
             message_id=cast("str | None", message.get("messageId")),
             body=raw,
-            life=self.life,
+            life=self.life if self.whose is None else self.whose(request.transport),
+            at=monotonic(),
         )
         self.calls.append(call)
         self._arrival.set()

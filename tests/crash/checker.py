@@ -19,8 +19,12 @@ from tests.crash.client import FINAL_EVENTS, RunEvent
 
 from trunkline.jsontypes import Json, JsonObject, decode
 
-# How a life ended. Calls under way at a graceful stop end first, unless they take longer than they may.
-Ending: TypeAlias = Literal["killed", "stopped", "abandoned"]
+# How a life ended. Calls under way at a graceful stop end first, unless they take longer than they may. One that was
+# paused for longer than its lease does not know that others have taken its tasks: it may be late, and call too.
+Ending: TypeAlias = Literal["killed", "stopped", "abandoned", "paused"]
+
+# Why an agent was called again for the same task.
+Reason: TypeAlias = Literal["caller died", "caller paused", "no answer", "none"]
 
 _STEP_ENDS = frozenset({"StepCompleted", "StepFailed", "StepSkipped", "StepCancelled"})
 
@@ -62,6 +66,10 @@ class History(msgspec.Struct, kw_only=True):
     calls: list[Call]
     # By number; the last life may still be under way.
     lives: dict[int, Ending]
+    # When they were killed or paused, by the clock of the calls; where that is not known, it was in time.
+    lost_at: dict[int, float] = {}
+    # Whoever asked for a commit may not know whether it happened, and writes again what it had to say.
+    commits_in_doubt: bool = False
     without_wake_reason: float = 0
     # What still waits though every run has ended.
     waiting: dict[str, float] = {}
@@ -79,7 +87,7 @@ def violations(history: History) -> list[str]:
         own = calls.pop(run.id, [])
         found += [f"run {run.id}: {problem}" for problem in _events(run)]
         found += [f"run {run.id}: {problem}" for problem in _tasks(run)]
-        found += [f"run {run.id}: {problem}" for problem in _calls(run, own, history.lives)]
+        found += [f"run {run.id}: {problem}" for problem in _calls(run, own, history)]
         found += [f"run {run.id}: {problem}" for problem in _untold(run, own)]
         want = wanted.get(str(run.key))
         if want is not None:
@@ -163,11 +171,8 @@ def _tasks(run: RunHistory) -> Iterable[str]:
             yield f"step {step} had the tasks {sorted(map(str, set(ids)))} though its message was to stay the same"
 
 
-def _calls(run: RunHistory, calls: Sequence[Call], lives: dict[int, Ending]) -> Iterable[str]:
-    started: Counter[Json] = Counter()
-    for event in run.events:
-        if event.type == "StepStarted":
-            started[event.data["task_id"]] += 1
+def _calls(run: RunHistory, calls: Sequence[Call], history: History) -> Iterable[str]:
+    started = _started(run)
     completed = {str(event.data["step"]) for event in run.events if event.type == "StepCompleted"}
     sends: defaultdict[str, list[Call]] = defaultdict(list)
     for call in calls:
@@ -179,9 +184,10 @@ def _calls(run: RunHistory, calls: Sequence[Call], lives: dict[int, Ending]) -> 
     for task_id, own in sends.items():
         if task_id not in started:
             yield f"{own[0].agent} was called with {task_id}, which no event names"
-        if recorded[task_id] > started[task_id]:
+        late = sum(history.lives.get(call.life) == "paused" for call in own)
+        if recorded[task_id] > started[task_id] + late and not history.commits_in_doubt:
             yield f"{recorded[task_id]} answers to {task_id} were taken"
-        yield from _second_calls(own, started[task_id], lives)
+        yield from _second_calls(own, started[task_id], history)
     for task_id in started.keys() - sends.keys():
         if _step_of(str(task_id)) in completed and not _was_resolved(run):
             yield f"step {_step_of(str(task_id))} is completed, but no agent saw {task_id}"
@@ -198,23 +204,62 @@ def _recorded(wire: Sequence[JsonObject]) -> Counter[str]:
     return found
 
 
-def _second_calls(calls: Sequence[Call], attempts: int, lives: dict[int, Ending]) -> Iterable[str]:
+def _started(run: RunHistory) -> Counter[Json]:
+    """How many attempts each task has made."""
+    return Counter(event.data["task_id"] for event in run.events if event.type == "StepStarted")
+
+
+def _second_calls(calls: Sequence[Call], attempts: int, history: History) -> Iterable[str]:
     """Calls with one task's id: each but the first needs a reason."""
     task_id = calls[0].task_id
     if len({call.message_id for call in calls}) > 1:
         yield f"{task_id} was sent with the message ids {[call.message_id for call in calls]}"
     if len({call.body for call in calls}) > 1:
         yield f"{task_id} was sent with different bodies"
+    for before, after, reason in _reasons(calls, attempts, history):
+        if reason == "none":
+            how = history.lives.get(before.life, "not over")
+            yield (
+                f"{task_id} was called in life {before.life} ({how}) and again in life {after.life}"
+                " without a reason"
+            )
+
+
+def _reasons(calls: Sequence[Call], attempts: int, history: History) -> Iterable[tuple[Call, Call, Reason]]:
+    """Each call for one task but the first, with the one before it, and why it was made."""
     # An attempt that got no answer is repeated as the policy says, and is counted as another attempt.
     spare = attempts - 1
     for before, after in pairwise(calls):
-        if before.life != after.life and lives.get(before.life) in {"killed", "abandoned"}:
-            continue
-        if spare:
+        reason = _reason(before, after, history)
+        if reason == "none" and spare:
             spare -= 1
-            continue
-        how = lives.get(before.life, "not over")
-        yield f"{task_id} was called in life {before.life} ({how}) and again in life {after.life} without a reason"
+            reason = "no answer"
+        yield before, after, reason
+
+
+def _reason(before: Call, after: Call, history: History) -> Reason:
+    for call in (before, after):
+        if history.lives.get(call.life) == "paused" and history.lost_at.get(call.life, 0) <= after.at:
+            return "caller paused"
+    died = history.lives.get(before.life) in {"killed", "abandoned"}
+    if died and before.life != after.life and history.lost_at.get(before.life, 0) <= after.at:
+        return "caller died"
+    return "none"
+
+
+def second_calls(history: History) -> Counter[Reason]:
+    """How many calls were made again, by their reasons."""
+    found: Counter[Reason] = Counter()
+    attempts: Counter[Json] = Counter()
+    for run in history.runs:
+        attempts += _started(run)
+    sends: defaultdict[str, list[Call]] = defaultdict(list)
+    for call in history.calls:
+        if call.kind == "send":
+            sends[call.task_id].append(call)
+    for task_id, own in sends.items():
+        found.update(reason for _, _, reason in _reasons(own, attempts[task_id], history))
+    return found
 
 
 def _never_again(calls: Sequence[Call], want: Wanted) -> Iterable[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from time import monotonic
 from typing import cast
 
 import aiohttp
@@ -104,5 +106,45 @@ class Client:
         )
         return {labels: float(value) for labels, _, value in values}
 
+
+class RoamingClient(Client):
+    """Asks another process when one is gone or cannot serve; `Gone` when none has answered for a long time."""
+
+    def __init__(self, session: aiohttp.ClientSession, urls: Callable[[], Sequence[str]]) -> None:
+        super().__init__(session, "")
+        self._urls = urls
+        self._turn = 0
+
+    async def raw(
+        self, method: str, path: str, body: Json | bytes = None, headers: Mapping[str, str] | None = None
+    ) -> bytes:
+        until = monotonic() + _PATIENCE_SECONDS
+        while True:
+            self._go_on()
+            try:
+                return await super().raw(method, path, body, headers)
+            except Gone:
+                if monotonic() > until:
+                    raise
+            except Refused as exc:
+                if exc.status != _UNAVAILABLE or monotonic() > until:
+                    raise
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def follow(self, run_id: str) -> AsyncGenerator[RunEvent]:
+        self._go_on()
+        async for event in super().follow(run_id):
+            yield event
+
+    def _go_on(self) -> None:
+        urls = self._urls()
+        self._turn += 1
+        self.url = urls[self._turn % len(urls)]
+
+
+_UNAVAILABLE = 503
+_PAUSE_SECONDS = 0.5
+# Only a system that is down for good takes so long.
+_PATIENCE_SECONDS = 90
 
 FINAL_EVENTS = {"RunCompleted": "COMPLETED", "RunFailed": "FAILED", "RunCancelled": "CANCELLED"}

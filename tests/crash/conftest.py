@@ -12,7 +12,7 @@ import pytest
 from tests.crash.agents import Agents
 from tests.crash.client import Client
 from tests.crash.lives import LifeStarter, starting_lives
-from tests.crash.workflows import AGENT_QUERIES, AGENTS, GATED, KINDS
+from tests.crash.workflows import AGENT_QUERIES, AGENTS, GATED, KINDS, MORE_KINDS
 
 
 @pytest.fixture(scope="session")
@@ -20,6 +20,14 @@ async def session(anyio_backend: object) -> AsyncGenerator[aiohttp.ClientSession
     # An event stream lasts as long as its run.
     unlimited = aiohttp.ClientTimeout(total=None)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=unlimited) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+async def patient_session(anyio_backend: object) -> AsyncGenerator[aiohttp.ClientSession]:
+    """For processes that may hang: whoever is silent for long is as good as gone."""
+    limits = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=25)
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=limits) as opened:
         yield opened
 
 
@@ -60,5 +68,5 @@ async def furnish(client: Client, agents: Agents, queries: Mapping[str, str] = A
     for name, protocol in AGENTS.items():
         url = agents.url(name, queries.get(name, ""))
         await client.call("POST", "/agents", {"name": name, "url": url, "protocol": protocol})
-    for kind in (*KINDS, GATED):
+    for kind in (*KINDS, *MORE_KINDS, GATED):
         await client.call("POST", "/workflows", kind.definition)

@@ -7,7 +7,7 @@ from copy import deepcopy
 
 import pytest
 from tests.crash.agents import Call, CallKind
-from tests.crash.checker import History, RunHistory, Wanted, violations
+from tests.crash.checker import History, RunHistory, Wanted, second_calls, violations
 from tests.crash.client import RunEvent
 
 from trunkline.jsontypes import Json, JsonObject, encode
@@ -48,6 +48,27 @@ def _good() -> History:
 
 def test_a_good_history_has_no_violation() -> None:
     assert violations(_good()) == []
+
+
+def _pause_the_first_life(history: History) -> None:
+    history.lives = {1: "paused"}
+
+
+def _pause_the_second_life(history: History) -> None:
+    history.lives = {2: "paused"}
+
+
+def _pause_the_only_life(history: History) -> None:
+    history.lives = {1: "paused"}
+    history.calls[1].life = 1
+
+
+@pytest.mark.parametrize("excuse", [_pause_the_first_life, _pause_the_second_life, _pause_the_only_life])
+def test_a_process_that_was_paused_for_long_may_call_again(excuse: Callable[[History], None]) -> None:
+    history = _good()
+    excuse(history)
+    assert violations(history) == []
+    assert second_calls(history) == {"caller paused": 1}
 
 
 def _lose_the_run(history: History) -> None:
@@ -101,6 +122,16 @@ def _start_twice(history: History) -> None:
 
 def _call_twice_in_one_life(history: History) -> None:
     history.calls.append(_call(life=2))
+
+
+def _die_after_the_second_call(history: History) -> None:
+    history.lost_at = {1: 2.0}
+    history.calls[1].at = 1.0
+
+
+def _pause_after_the_second_call(history: History) -> None:
+    history.lives = {1: "paused"}
+    _die_after_the_second_call(history)
 
 
 def _stop_gracefully_before_the_second_call(history: History) -> None:
@@ -174,6 +205,8 @@ def _insert(history: History, place: int, kind: str, data: dict[str, Json]) -> N
         (_start_twice, "started 2 times with 0 causes"),
         (_call_twice_in_one_life, "without a reason"),
         (_stop_gracefully_before_the_second_call, "without a reason"),
+        (_die_after_the_second_call, "without a reason"),
+        (_pause_after_the_second_call, "without a reason"),
         (_change_the_message_id, "with the message ids"),
         (_change_the_body, "different bodies"),
         (_change_the_task, "though its message was to stay the same"),

@@ -94,7 +94,16 @@ async def _cancel_remote(watched: Watched, event: RunEvent) -> None:
 async def _cancel(watched: Watched) -> None:
     if (await watched.client.run(watched.run_id)).get("cancel_requested_at") is None:
         await watched.client.wish(f"/runs/{watched.run_id}/cancel")
-        watched.want.cancelled_in = watched.agents.life
+        # Of several lives at once none is the later one.
+        if watched.agents.whose is None:
+            watched.want.cancelled_in = watched.agents.life
+
+
+async def _pause_once(watched: Watched, event: RunEvent) -> None:
+    if event.type == "StepStarted" and event.data["step"] == "first":
+        await watched.client.wish(f"/runs/{watched.run_id}/pause")
+    elif event.type == "RunPaused":
+        await watched.client.wish(f"/runs/{watched.run_id}/resume")
 
 
 async def _step(watched: Watched, name: str) -> JsonObject:
@@ -128,7 +137,7 @@ _RETRY = """
   after: {agent: plain, input: {text: "${ steps.try.output.text }"}}
 """
 _POLLED = """
-  long: {agent: polled, input: {text: "${ input.key }"}}
+  long: {agent: polled, timeout: 10m, input: {text: "${ input.key }"}}
   after: {agent: plain, input: {text: "${ steps.long.output.text }"}}
 """
 _ASKING = """
@@ -146,14 +155,28 @@ _CUTTING = """
     retry: {max_attempts: 3, backoff: fixed, first_delay: 20ms}
 """
 _HOLDING = """
-  hold: {agent: holding, input: {text: "${ input.key }"}}
+  hold: {agent: holding, timeout: 10m, input: {text: "${ input.key }"}}
 """
 _LASTING = """
-  last: {agent: lasting, input: {text: "${ input.key }"}}
+  last: {agent: lasting, timeout: 10m, input: {text: "${ input.key }"}}
 """
 _GATED = """
   slow: {agent: gated, input: {text: "${ input.key }"}}
   after: {agent: plain, input: {text: "${ steps.slow.output.text }"}}
+"""
+
+
+_HURRIED = """
+  hold:
+    agent: holding
+    input: {text: "${ input.key }"}
+    timeout: 250ms
+    retry: {max_attempts: 2, backoff: fixed, first_delay: 20ms}
+"""
+_SKIPPING = """
+  first: {agent: plain, input: {text: "${ input.key }"}}
+  never: {agent: plain, when: "steps.first.output.text == 'no'", input: {text: "${ input.key }"}}
+  last: {agent: rpc, needs: [never], input: {text: "${ steps.first.output.text }"}}
 """
 
 
@@ -163,6 +186,10 @@ def _once_ends(key: str) -> list[tuple[str, Json]]:
 
 def _cancelled(key: str) -> list[tuple[str, Json]]:
     return [("CANCELLED", None)]
+
+
+def _failed(key: str) -> list[tuple[str, Json]]:
+    return [("FAILED", None)]
 
 
 # For the graceful stop alone: the test says when its agent answers.
@@ -237,5 +264,29 @@ KINDS = (
         output="steps.last.output.text",
         react=_cancel_remote,
         ends=_cancelled,
+    ),
+)
+# Those that take what the others leave out; not for every crash point.
+MORE_KINDS = (
+    Kind(
+        name="paused",
+        steps=_SEQUENCE,
+        output="steps.third.output.text",
+        react=_pause_once,
+        ends=_completed("plain(rpc(plain(KEY)))"),
+    ),
+    Kind(
+        name="hurried",
+        steps=_HURRIED,
+        output="steps.hold.output.text",
+        react=_watch,
+        ends=_failed,
+    ),
+    Kind(
+        name="skipping",
+        steps=_SKIPPING,
+        output="steps.last.output.text",
+        react=_watch,
+        ends=_completed("rpc(plain(KEY))"),
     ),
 )

@@ -1,0 +1,60 @@
+"""Which process is at the other end of a connection to an agent: the kernel knows (Linux)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+# How long a line of the kernel's list is, and where in it the socket's number is, from the colon on.
+_LINE = 150
+_INODE = 9
+
+
+class Callers:
+    """Knows the lives by their process ids. One that is not among them any more was killed: `ghost` numbers it."""
+
+    def __init__(self, lives: Mapping[int, int], ghost: Callable[[], int]) -> None:
+        self._lives = lives
+        self._ghost = ghost
+        # The transport is kept, so that no other one gets its identity.
+        self._known: dict[int, tuple[asyncio.BaseTransport, int]] = {}
+
+    def __call__(self, transport: asyncio.BaseTransport | None) -> int:
+        if transport is None:
+            return self._ghost()
+        known = self._known.get(id(transport))
+        if known is None:
+            address: tuple[str, int] | None = transport.get_extra_info("peername")
+            found = None if address is None else self._find(address[1])
+            known = (transport, self._ghost() if found is None else found)
+            self._known[id(transport)] = known
+        return known[1]
+
+    def _find(self, port: int) -> int | None:
+        wanted = {f"socket:[{inode}]" for inode in _inodes(port)}
+        return next((life for pid, life in self._lives.items() if wanted & _open_files(pid)), None)
+
+
+def _inodes(port: int) -> Iterator[str]:
+    """The sockets that have this port on their own side."""
+    # A line begins with a number, a colon and the own address; there may be thousands.
+    own = f": 0100007F:{port:04X} "
+    sockets = Path("/proc/net/tcp").read_text()
+    place = sockets.find(own)
+    while place >= 0:
+        # The first of them is the number's end.
+        yield sockets[place : place + _LINE].split()[_INODE]
+        place = sockets.find(own, place + 1)
+
+
+def _open_files(pid: int) -> set[str]:
+    found: set[str] = set()
+    # It may end while we look, and so may each of its files.
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for entry in os.scandir(f"/proc/{pid}/fd"):
+            with suppress(FileNotFoundError, ProcessLookupError):
+                found.add(os.readlink(entry.path))
+    return found

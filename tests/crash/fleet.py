@@ -1,0 +1,257 @@
+"""
+The distributed mode as people run it: processes of each role, a Kafka and a PostgreSQL of their own, and all of them
+can be killed.
+
+Every start of a process is a life with a number of its own; how each has ended is known, and when.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+from asyncio.subprocess import PIPE, Process
+from base64 import urlsafe_b64encode
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
+from time import monotonic
+
+from deploy.local.kafka import KafkaProcess
+from deploy.local.postgres import PostgresCluster
+from deploy.local.processes import Guard
+from tests.crash.callers import Callers
+from tests.crash.checker import Ending
+from tests.crash.server import PROGRAM, free_port
+from tests.services import private_kafka, private_postgres
+
+from trunkline.wiring import Role
+
+TWO_OF_EACH: Mapping[Role, int] = {"api": 2, "executor": 2, "bridge": 2}
+
+_DATABASE = "migrated"
+# Only a process that hangs takes so long.
+_PATIENCE_SECONDS = 90
+
+
+class Lives:
+    """Every process that has been started, and what became of it."""
+
+    def __init__(self) -> None:
+        self._last = 0
+        self.by_pid: dict[int, int] = {}
+        self.endings: dict[int, Ending] = {}
+        self.lost_at: dict[int, float] = {}
+        self.ghosts = 0
+
+    def begin(self, pid: int) -> int:
+        self._last += 1
+        self.by_pid[pid] = self._last
+        return self._last
+
+    def ghost(self) -> int:
+        """One of those that have been killed; nobody knows which."""
+        self.ghosts += 1
+        self._last += 1
+        self.lose(self._last, "killed")
+        return self._last
+
+    def end(self, pid: int, life: int, ending: Ending) -> None:
+        if self.by_pid.get(pid) == life:
+            del self.by_pid[pid]
+        self.lose(life, ending)
+
+    def lose(self, life: int, ending: Ending) -> None:
+        # What was paused once stays under suspicion.
+        if life not in self.endings:
+            self.endings[life] = ending
+            self.lost_at[life] = monotonic()
+
+
+class Member:
+    """A place in the fleet: one process at a time."""
+
+    def __init__(self, role: Role, name: str, folder: Path, env: Mapping[str, str], lives: Lives) -> None:
+        self.role: Role = role
+        self.name = name
+        self.url: str | None = None
+        self._env = env
+        self._log = folder / f"{name}.stderr"
+        self._folder = folder
+        self._lives = lives
+        self._process: Process | None = None
+        self._guard: Guard | None = None
+        self._life = 0
+        self.is_paused = False
+        # Who asks the API has to find it again.
+        self._port = free_port() if role == "api" else 0
+
+    @property
+    def life(self) -> int:
+        return self._life
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text()
+
+    async def begin(self) -> None:
+        """Starts the process, and does not wait for anything."""
+        assert self._process is None, "one life at a time"
+        with self._log.open("ab") as errors:
+            self._process = await asyncio.create_subprocess_exec(
+                str(PROGRAM), "serve", "--role", self.role, "--port", str(self._port), "--log-level", "info",
+                cwd=self._folder, env=dict(self._env), stdout=PIPE, stderr=errors, start_new_session=True,
+            )  # fmt: skip
+        self._guard = Guard(self._process.pid, signal.SIGKILL)
+        self._life = self._lives.begin(self._process.pid)
+        if self._port:
+            self.url = f"http://127.0.0.1:{self._port}"
+
+    async def ready(self) -> None:
+        process = self._running()
+        assert process.stdout is not None
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            line = (await process.stdout.readline()).decode().strip()
+        assert line.startswith("http://"), f"{self.name} did not start: {line!r}\n{self.log[-4000:]}"
+        self.url = line
+
+    async def start(self) -> None:
+        await self.begin()
+        await self.ready()
+
+    def check(self) -> None:
+        """Nobody dies but by our hand."""
+        code = self._running().returncode
+        assert code is None, f"{self.name} ended by itself with {code}:\n{self.log[-4000:]}"
+
+    async def kill(self) -> None:
+        if self._process is not None:
+            if self._process.returncode is None:
+                self._process.kill()
+            await self._end("killed")
+
+    def pause(self) -> None:
+        """SIGSTOP. Whether it lasted longer than the lease only its end tells, so it is called a zombie at once."""
+        self._running().send_signal(signal.SIGSTOP)
+        self.is_paused = True
+        self._lives.lose(self._life, "paused")
+
+    def wake(self) -> None:
+        self._running().send_signal(signal.SIGCONT)
+        self.is_paused = False
+
+    def ask_to_stop(self) -> None:
+        self._running().send_signal(signal.SIGTERM)
+
+    async def stopped(self, ending: Ending = "stopped") -> int:
+        """Its exit code."""
+        return await self._end(ending)
+
+    async def _end(self, ending: Ending) -> int:
+        process = self._running()
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            code = await process.wait()
+        self._process = None
+        self.is_paused = False
+        self._lives.end(process.pid, self._life, ending)
+        if self._guard is not None:
+            self._guard.dismiss()
+        return code
+
+    def _running(self) -> Process:
+        assert self._process is not None, f"{self.name} does not run"
+        return self._process
+
+
+class Fleet:
+    def __init__(
+        self, folder: Path, kafka: KafkaProcess, postgres: PostgresCluster, settings: Mapping[str, str]
+    ) -> None:
+        self.kafka = kafka
+        self.postgres = postgres
+        self.lives = Lives()
+        self.members: list[Member] = []
+        self.database_crashes = 0
+        self.broker_kills = 0
+        # One crash at a time.
+        self._of_database = asyncio.Lock()
+        self._of_broker = asyncio.Lock()
+        self._folder = folder
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("TRUNKLINE_")}
+        self._env = {
+            **inherited,
+            "TRUNKLINE_STORE": postgres.url(_DATABASE),
+            "TRUNKLINE_BROKER": f"kafka://{kafka.servers}",
+            "TRUNKLINE_SECRET_KEY": urlsafe_b64encode(secrets.token_bytes(32)).decode(),
+            # The tests' own agents.
+            "TRUNKLINE_ALLOWED_NETWORKS": "127.0.0.0/8",
+            "TRUNKLINE_TOPIC_PARTITIONS": "8",
+            **settings,
+        }
+
+    def callers(self) -> Callers:
+        return Callers(self.lives.by_pid, self.lives.ghost)
+
+    def add(self, role: Role) -> Member:
+        number = 1 + len(self.of(role))
+        member = Member(role, f"{role}-{number}", self._folder, self._env, self.lives)
+        self.members.append(member)
+        return member
+
+    def of(self, role: Role) -> list[Member]:
+        return [member for member in self.members if member.role == role]
+
+    def api_urls(self) -> Sequence[str]:
+        return [member.url for member in self.of("api") if member.url is not None]
+
+    def query(self, sql: str) -> str:
+        """What the database itself says."""
+        return self.postgres.execute(sql, _DATABASE)
+
+    async def run(self, *command: str) -> str:
+        """A command of the program, to its end."""
+        process = await asyncio.create_subprocess_exec(
+            str(PROGRAM), *command, cwd=self._folder, env=self._env, stdout=PIPE, stderr=PIPE
+        )
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            printed, errors = await process.communicate()
+        assert process.returncode == 0, f"trunkline {command}: {errors.decode()}"
+        return printed.decode()
+
+    async def crash_database(self) -> None:
+        """Immediate: no shutdown; back when it has recovered."""
+        async with self._of_database:
+            self.database_crashes += 1
+            await asyncio.to_thread(self.postgres.crash)
+            await asyncio.to_thread(self.postgres.start)
+
+    async def kill_broker(self) -> None:
+        async with self._of_broker:
+            self.broker_kills += 1
+            await asyncio.to_thread(self.kafka.restart)
+
+    async def end(self) -> None:
+        for member in self.members:
+            await member.kill()
+
+
+@asynccontextmanager
+async def open_fleet(
+    folder: Path, sizes: Mapping[Role, int] = TWO_OF_EACH, settings: Mapping[str, str] | None = None
+) -> AsyncGenerator[Fleet]:
+    """All of it runs and takes work; no process is left at the end, whatever happens."""
+    with ExitStack() as stack:
+        postgres = await asyncio.to_thread(stack.enter_context, private_postgres())
+        kafka = await asyncio.to_thread(stack.enter_context, private_kafka())
+        fleet = Fleet(folder, kafka, postgres, settings or {})
+        try:
+            await fleet.run("topics", "create")
+            members = [fleet.add(role) for role, number in sizes.items() for _ in range(number)]
+            for member in members:
+                await member.begin()
+            for member in members:
+                await member.ready()
+            yield fleet
+        finally:
+            await fleet.end()
