@@ -55,6 +55,8 @@ def _distributed(request: pytest.FixtureRequest) -> Generator[Mapping[str, str]]
             "TRUNKLINE_RESULTS_TOPIC": topics.results,
             "TRUNKLINE_EVENTS_TOPIC": topics.events,
             "TRUNKLINE_KAFKA_GROUP": topics.tasks,
+            # As many as the tests' topics have.
+            "TRUNKLINE_TOPIC_PARTITIONS": "4",
         }
         for name, value in variables.items():
             patch.setenv(name, value)

@@ -168,13 +168,15 @@ async def test_tasks_that_wait_for_a_slot_are_called_once_each_after_a_restart(t
 
 
 async def test_a_paused_run_stays_paused_over_a_restart(tmp_path: Path) -> None:
+    clock = FakeClock()
     async with ScriptedAgent(Reply(503), jsonrpc_task("ok")) as agent:
-        async with running_system(tmp_path) as system:
-            run_id = await start_one(system, agent, retry={"max_attempts": 2, "first_delay": "100ms"})
+        async with running_system(tmp_path, clock=clock) as system:
+            run_id = await start_one(system, agent, retry={"max_attempts": 2, "first_delay": "5s"})
             await system.wait_for_step(run_id, "only", {"WAITING"})
             await system.call("POST", f"/runs/{run_id}/pause")
+            clock.advance(timedelta(seconds=6))
             await system.wait_for_step(run_id, "only", {"PENDING"})
-        async with running_system(tmp_path) as system:
+        async with running_system(tmp_path, clock=clock) as system:
             assert (await system.get(run_id))["status"] == "PAUSED"
             assert len(agent.calls) == 1
             await system.call("POST", f"/runs/{run_id}/resume")

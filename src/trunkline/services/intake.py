@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from datetime import timedelta
+from typing import TypeVar
 
 from trunkline.clock import Instant
+from trunkline.errors import Unavailable
 from trunkline.machine.inputs import RunRequested, encode_input
 from trunkline.services.commits import CommitLoop
 from trunkline.stores.base import ExistingRun, InboxFilled, InboxItem, NewRun, Transaction
 
 START = "start"
+# A database that fails over is back sooner, and then nobody has noticed.
+PATIENCE = timedelta(seconds=20)
+
+AnyAnswer = TypeVar("AnyAnswer")
 
 
 class Intake:
-    """A part of the commit loop. What it accepts is durable when the call returns."""
+    """
+    A part of the commit loop. What it accepts is durable when the call returns.
 
-    def __init__(self, loop: CommitLoop) -> None:
+    What the store does not take in time is refused as `Unavailable`, and not tried any more.
+    """
+
+    def __init__(self, loop: CommitLoop, patience: timedelta = PATIENCE) -> None:
         self._loop = loop
+        self._patience = patience.total_seconds()
         self._runs: list[tuple[NewRun, bytes, asyncio.Future[ExistingRun | None]]] = []
         self._items: list[tuple[InboxItem, asyncio.Future[None]]] = []
         # How many of each the present turn carries; more may come while it waits for the store.
@@ -34,17 +46,29 @@ class Intake:
         self._check()
         future: asyncio.Future[ExistingRun | None] = asyncio.get_running_loop().create_future()
         self._runs.append((run, encode_input(request), future))
-        self._loop.ring()
-        return await future
+        return await self._accepted(future)
 
     async def put(self, item: InboxItem) -> None:
         self._check()
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._items.append((item, future))
+        await self._accepted(future)
+
+    async def _accepted(self, future: asyncio.Future[AnyAnswer]) -> AnyAnswer:
         self._loop.ring()
-        await future
+        try:
+            async with asyncio.timeout(self._patience):
+                return await future
+        except TimeoutError:
+            raise Unavailable(
+                self._loop.trouble or "The store has not answered in time.",
+                fix="Try again. A run that is to be started once at most needs an Idempotency-Key.",
+            ) from None
 
     async def work(self, tx: Transaction) -> None:
+        # Whoever has given up, or has gone away, wants nothing any more.
+        self._runs = [waiting for waiting in self._runs if not waiting[2].done()]
+        self._items = [waiting for waiting in self._items if not waiting[1].done()]
         runs = self._runs.copy()
         items = [item for item, _ in self._items]
         self._carried = (len(runs), len(items))

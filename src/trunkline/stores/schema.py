@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from trunkline.errors import ConfigurationError
+from trunkline.errors import WrongSchema
 from trunkline.stores.migrations import HEAD, REVISIONS
 
 _SQLITE = "sqlite:///"
@@ -26,25 +26,21 @@ class SchemaState(msgspec.Struct, frozen=True, kw_only=True):
     needed: str = HEAD
 
     def check(self) -> None:
-        """Raises `ConfigurationError` unless the revision is the one that this program was written for."""
+        """Raises `WrongSchema` unless the revision is the one that this program was written for."""
         if self.revision == self.needed:
             return
         self.check_known()
         if self.revision is None:
-            raise ConfigurationError(
-                f"The database at {self.place} has no tables of Trunkline yet.",
-                fix="Run: trunkline db upgrade",
-            )
-        raise ConfigurationError(
+            raise WrongSchema(f"The database at {self.place} has no tables of Trunkline yet.")
+        raise WrongSchema(
             f"The database at {self.place} is at schema revision {self.revision}; this version of Trunkline needs"
-            f" {self.needed}.",
-            fix="Run: trunkline db upgrade",
+            f" {self.needed}."
         )
 
     def check_known(self) -> None:
-        """Raises `ConfigurationError` when a newer program has written the database."""
+        """Raises `WrongSchema` when a newer program has written the database."""
         if self.revision is not None and self.revision not in REVISIONS:
-            raise ConfigurationError(
+            raise WrongSchema(
                 f"The database at {self.place} is at schema revision {self.revision}, which this version of Trunkline"
                 f" does not know (it knows up to {self.needed}).",
                 fix="Install the newer version of Trunkline that wrote it.",
@@ -63,7 +59,7 @@ async def schema_state(url: str) -> SchemaState:
 
 
 async def upgrade_schema(url: str) -> SchemaState:
-    """How it is afterwards. Raises `ConfigurationError` when a newer program has written the database."""
+    """How it is afterwards. Raises `WrongSchema` when a newer program has written the database."""
     if _is_sqlite(url):
         from trunkline.stores.sqlite.migrate import upgrade_file  # noqa: PLC0415 - see above
 

@@ -20,7 +20,6 @@ def shared_secrets(
 ) -> None:
     monkeypatch.setenv("TRUNKLINE_SECRET_KEY", urlsafe_b64encode(secrets.token_bytes(32)).decode())
     monkeypatch.setenv("TRUNKLINE_ALLOWED_NETWORKS", "127.0.0.0/8")
-    monkeypatch.setenv("TRUNKLINE_TOPIC_PARTITIONS", "4")
     # Nothing is kept there.
     monkeypatch.setenv("TRUNKLINE_DATA", str(tmp_path_factory.mktemp("data")))
 
