@@ -30,7 +30,7 @@ from tests.contract.samples import (
 from tests.contract.test_store_outbox import message
 
 from trunkline.clock import Instant
-from trunkline.errors import ConfigurationError, TrunklineError, Unavailable
+from trunkline.errors import AlreadyExists, ConfigurationError, TrunklineError, Unavailable
 from trunkline.ids import RunId
 from trunkline.machine.state import StepState
 from trunkline.stores.base import (
@@ -48,6 +48,7 @@ from trunkline.stores.postgres import open_postgres
 from trunkline.stores.postgres.connection import connect
 from trunkline.stores.postgres.inbox import Inbox
 from trunkline.stores.postgres.migrate import downgrade, schema_state, upgrade
+from trunkline.stores.tables import TASKS
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio
@@ -248,10 +249,17 @@ async def test_nothing_is_reclaimed_while_the_database_has_not_been_up_for_long(
 
 
 async def test_a_stop_meets_a_task_that_another_bridge_is_just_taking_in(one: Store, two: Store) -> None:
+    await insert(one, *(new_run(number) for number in range(1, 21)))
     for number in range(1, 21):
         stopped, _ = await asyncio.gather(stop(one, key_of(task(number))), queue(two, task(number)))
         assert [each.was for each in stopped] in ([], ["queued"])
         assert await claim(one) == []
+
+
+async def test_a_stop_for_a_run_that_is_gone_leaves_nothing(one: Store) -> None:
+    assert await stop(one, key_of(task(1))) == []
+    async with one.transaction() as tx:
+        assert [row async for batch in tx.dump(TASKS) for row in batch] == []
 
 
 async def test_each_row_of_the_outbox_is_taken_by_one_of_two_relays(one: Store, two: Store) -> None:
@@ -419,17 +427,17 @@ async def test_connections_that_were_cut_while_nobody_used_them_cost_nothing(
 
 
 async def test_a_failure_that_the_caller_hides_does_not_pass_for_a_commit(one: Store) -> None:
-    await insert(one, new_run(1))
+    agent = await register(one, "A")
 
     async def hide() -> None:
         async with one.transaction() as tx:
-            await tx.insert_runs([new_run(2)])
-            with suppress(Exception):
-                await tx.insert_runs([new_run(1)])
+            await tx.insert_runs([new_run(1)])
+            with suppress(AlreadyExists):
+                await tx.insert_agent(agent)
 
     with pytest.raises(Unavailable, match="rolled"):
         await hide()
-    assert [run.id for run in await one.runs(limit=10)] == [run_id(1)]
+    assert await one.runs(limit=10) == []
 
 
 async def test_readers_that_are_cancelled_leave_working_connections(one: Store) -> None:

@@ -22,7 +22,7 @@ from tests.contract.bridges import (
     stop,
     taken,
 )
-from tests.contract.samples import NOW, key_of, queue, run_id, task
+from tests.contract.samples import NOW, insert, key_of, new_run, queue, run_id, task
 
 from trunkline.clock import after
 from trunkline.messages import AgentTask
@@ -330,6 +330,7 @@ async def test_a_task_that_is_done_says_so(store: Store) -> None:
 
 
 async def test_a_stop_that_comes_before_its_task_leaves_a_tombstone(store: Store) -> None:
+    await insert(store, new_run(1))
     assert await stop(store, key_of(task(1))) == []
     await queue(store, task(1), task(1, attempt=2))
     assert [each.key.attempt for each in await claim(store)] == [2]

@@ -8,7 +8,7 @@ from trunkline.clock import Instant
 from trunkline.stores.base import DeadLetter
 from trunkline.stores.packing import origin_of, pack_headers, unpack_headers
 from trunkline.stores.postgres.driver import Row, Session, columns
-from trunkline.stores.postgres.texts import as_uuid, restored
+from trunkline.stores.postgres.texts import HIGHEST_UUID, as_uuid, restored
 
 _COLUMNS = 'id::text, topic, partition, "offset", key, value, headers, reason, at'
 _SELECT = f"SELECT {_COLUMNS} FROM dead_letters"  # noqa: S608 - constants of this module
@@ -60,7 +60,7 @@ async def dead_letters(db: Session, *, limit: int, before: str | None) -> list[D
     if before is not None and as_uuid(before) is None:
         return []
     page = await db.rows(
-        f"{_SELECT} WHERE $1::uuid IS NULL OR id < $1 ORDER BY id DESC LIMIT $2", before, limit
+        f"{_SELECT} WHERE id < $1::uuid ORDER BY id DESC LIMIT $2", before or HIGHEST_UUID, limit
     )
     return [_letter(row) for row in page]
 

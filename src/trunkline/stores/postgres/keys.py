@@ -8,7 +8,7 @@ from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
 from trunkline.stores.base import ApiKey
 from trunkline.stores.postgres.driver import Row, Session
-from trunkline.stores.postgres.texts import as_uuid, restored
+from trunkline.stores.postgres.texts import LOWEST_UUID, as_uuid, restored
 
 _COLUMNS = "id::text, name, role, digest, created_at, revoked_at"
 _SELECT = f"SELECT {_COLUMNS} FROM api_keys"  # noqa: S608 - constants of this module
@@ -38,7 +38,7 @@ async def revoke_key(db: Session, name_or_id: str, now: Instant) -> ApiKey | Non
 async def keys(db: Session, *, limit: int, after: str | None) -> list[ApiKey]:
     if after is not None and as_uuid(after) is None:
         return []
-    page = await db.rows(f"{_SELECT} WHERE $1::uuid IS NULL OR id > $1 ORDER BY id LIMIT $2", after, limit)
+    page = await db.rows(f"{_SELECT} WHERE id > $1::uuid ORDER BY id LIMIT $2", after or LOWEST_UUID, limit)
     return [_key(row) for row in page]
 
 

@@ -12,7 +12,7 @@ from trunkline.ids import RunId
 from trunkline.machine.state import RunStatus, StepState, WaitingFor
 from trunkline.messages import StepError
 from trunkline.stores.base import ExistingRun, NewRun, RunRecord
-from trunkline.stores.postgres.driver import Row, Session, columns
+from trunkline.stores.postgres.driver import Row, Session, Value, columns
 from trunkline.stores.postgres.texts import as_uuid, restored, restored_if_any
 
 _errors: msgspec.json.Decoder[StepError] = msgspec.json.Decoder(StepError)
@@ -57,12 +57,9 @@ _EXISTING = """
     FROM unnest($1::uuid[], $2::text[]) AS asked(workflow_id, idempotency_key)
         JOIN runs ON runs.workflow_id = asked.workflow_id AND runs.idempotency_key = asked.idempotency_key
 """
-_LIST = f"""
-    SELECT {_RUN_COLUMNS} FROM runs
-    WHERE ($1::uuid IS NULL OR id < $1) AND ($2::text IS NULL OR status = $2)
-        AND ($3::text IS NULL OR workflow_name = coalesce((SELECT name FROM workflows WHERE id = $4), $3))
-    ORDER BY id DESC LIMIT $5
-"""  # noqa: S608 - as above
+# By name, so that the index serves both a name and an id.
+_OF_WORKFLOW = "workflow_name = coalesce((SELECT name FROM workflows WHERE id = {1}::uuid), {0})"
+_SELECT = f"SELECT {_RUN_COLUMNS} FROM runs"  # noqa: S608 - as above
 _OLD = """
     SELECT id::text FROM runs WHERE finished_at < $1 ORDER BY finished_at LIMIT $2 FOR UPDATE SKIP LOCKED
 """
@@ -152,7 +149,23 @@ async def list_runs(
 ) -> list[RunRecord]:
     if before is not None and as_uuid(before) is None:
         return []
-    page = await db.rows(_LIST, before, status, workflow, as_uuid(workflow), limit)
+    # Only the conditions that are asked for: a plan is made without regard to values.
+    asked: list[tuple[str, tuple[Value, ...]]] = []
+    if before is not None:
+        asked.append(("id < {}", (before,)))
+    if status is not None:
+        asked.append(("status = {}", (status,)))
+    if workflow is not None:
+        asked.append((_OF_WORKFLOW, (workflow, as_uuid(workflow))))
+    conditions: list[str] = []
+    values: list[Value] = []
+    for condition, given in asked:
+        conditions.append(
+            condition.format(*(f"${len(values) + place}" for place in range(1, 1 + len(given))))
+        )
+        values += given
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    page = await db.rows(f"{_SELECT}{where} ORDER BY id DESC LIMIT ${len(values) + 1}", *values, limit)
     return [_run_record(row) for row in page]
 
 

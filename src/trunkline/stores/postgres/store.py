@@ -34,7 +34,10 @@ from trunkline.stores.postgres.clock import DatabaseClock, GivenClock
 from trunkline.stores.postgres.connection import Pool
 from trunkline.stores.postgres.driver import Session
 from trunkline.stores.postgres.transaction import PostgresTransaction
+from trunkline.stores.postgres.trouble import place_of
 
+# Whoever asks does not wait for as long as a statement may.
+_CHECK_SECONDS = 5.0
 _BEGIN = "BEGIN"
 _BEGIN_UNHURRIED = "BEGIN; SET LOCAL synchronous_commit = off"
 
@@ -143,8 +146,11 @@ class PostgresStore:
         return listening(self._url, hear)
 
     async def check(self) -> None:
-        async with self._pool.reader() as db:
-            state = await migrate.state_of(db)
+        try:
+            async with asyncio.timeout(_CHECK_SECONDS), self._pool.reader() as db:
+                state = await migrate.state_of(db)
+        except TimeoutError as exc:
+            raise Unavailable(f"PostgreSQL at {place_of(self._url)} does not answer.") from exc
         # A newer schema only adds: this process goes on until it is replaced.
         if state.revision is None or state.revision in REVISIONS:
             try:

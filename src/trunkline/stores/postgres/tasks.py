@@ -10,7 +10,7 @@ from trunkline.messages import AgentTask
 from trunkline.stores.base import ClaimedTask, QueuedTask, StoppedTask, TaskAnswer, TaskKey
 from trunkline.stores.postgres.driver import Column, Row, Session, columns
 from trunkline.stores.postgres.runs import FINAL
-from trunkline.stores.postgres.texts import as_uuid, restored, restored_if_any
+from trunkline.stores.postgres.texts import LOWEST_UUID, as_uuid, restored, restored_if_any
 
 _tasks: msgspec.json.Decoder[AgentTask] = msgspec.json.Decoder(AgentTask)
 
@@ -22,7 +22,6 @@ _OF_KEYS = """
     unnest($1::text[], $2::int[]) AS wanted(task_id, attempt)
         JOIN tasks ON tasks.task_id = wanted.task_id AND tasks.attempt = wanted.attempt
 """
-_NO_RUN = "00000000-0000-0000-0000-000000000000"
 
 _PUT = f"""
     INSERT INTO tasks(task_id, attempt, run_id, agent, pool, status, at_most_once, payload)
@@ -33,10 +32,11 @@ _PUT = f"""
     ON CONFLICT (task_id, attempt) DO NOTHING
     RETURNING task_id, attempt
 """  # noqa: S608 - constants only
+# None for a run that is gone: its tasks are not taken in any more, and nobody would ever delete the tombstone.
 _TOMBSTONES = """
     INSERT INTO tasks(task_id, attempt, run_id, agent, status, payload)
     SELECT new.task_id, new.attempt, new.run_id, '', 'done', ''
-    FROM unnest($1::text[], $2::int[], $3::uuid[]) AS new(task_id, attempt, run_id)
+    FROM unnest($1::text[], $2::int[], $3::uuid[]) AS new(task_id, attempt, run_id) JOIN runs ON runs.id = new.run_id
     ON CONFLICT (task_id, attempt) DO NOTHING
     RETURNING task_id, attempt
 """
@@ -141,7 +141,7 @@ def _stopped(row: Row) -> StoppedTask:
 
 def _run_of(task_id: str) -> str:
     # A task's id begins with its run's id and a slash.
-    return as_uuid(task_id.partition("/")[0]) or _NO_RUN
+    return as_uuid(task_id.partition("/")[0]) or LOWEST_UUID
 
 
 async def write_answers(db: Session, owner: str, answers: Sequence[TaskAnswer]) -> set[TaskKey]:

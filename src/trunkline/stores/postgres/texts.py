@@ -15,6 +15,8 @@ from trunkline.jsontypes import decode, encode
 _MARK = "\x1a"
 _REFUSED = re.compile("[\x00\x1a\ud800-\udfff]")
 _ESCAPED = re.compile("\x1a([0-9a-f]{4})")
+LOWEST_UUID = "00000000-0000-0000-0000-000000000000"
+HIGHEST_UUID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 _UUID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 

@@ -14,6 +14,8 @@ _SELECT = """
     SELECT w.id::text, w.name, v.version, v.canonical, v.source, v.created_at
     FROM workflows w JOIN workflow_versions v ON v.workflow_id = w.id
 """
+# After every other.
+_NO_VERSION = 2**31 - 1
 _BY_NAME_OR_ID = (
     "w.id = (SELECT id FROM workflows WHERE name = $1 OR id = $2 ORDER BY name = $1 DESC LIMIT 1)"
 )
@@ -70,9 +72,9 @@ async def workflow_versions(
 ) -> list[WorkflowVersion]:
     """Newest first."""
     page = await db.rows(
-        f"{_SELECT} WHERE w.id = $1 AND ($2::bigint IS NULL OR v.version < $2) ORDER BY v.version DESC LIMIT $3",
+        f"{_SELECT} WHERE w.id = $1 AND v.version < $2 ORDER BY v.version DESC LIMIT $3",
         as_uuid(workflow_id),
-        before,
+        _NO_VERSION if before is None else before,
         limit,
     )
     return [_version(row) for row in page]
