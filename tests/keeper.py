@@ -29,7 +29,11 @@ FAILURE = "failure.json"
 SESSION = "session"
 
 # Never killed, so it should not lose its place when the machine is busy.
-_LONG_SESSION = {"broker.session.timeout.ms": "60000"}
+_LONG_SESSION = {
+    "broker.session.timeout.ms": "60000",
+    # A test that kills a consumer need not wait for the usual six seconds.
+    "group.min.session.timeout.ms": "500",
+}
 
 
 def start(kind: str, folder: Path) -> tuple[KafkaProcess | PostgresCluster, dict[str, str | int]]:

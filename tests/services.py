@@ -80,10 +80,10 @@ def postgres(request: pytest.FixtureRequest) -> PostgresServer:
 
 
 @contextmanager
-def fresh_database(server: PostgresServer) -> Generator[str]:
-    """The address of a new database with the tables."""
+def fresh_database(server: PostgresServer, template: str = _TEMPLATE) -> Generator[str]:
+    """The address of a new database with the tables, or with all that is in another one."""
     name = f"test_{secrets.token_hex(8)}"
-    server.create_database(name, template=_TEMPLATE)
+    server.create_database(name, template=template)
     try:
         yield server.url(name)
     finally:

@@ -19,7 +19,7 @@ from tests.crash.agents import Agents
 from tests.crash.checker import History, Wanted
 from tests.crash.client import Gone, RoamingClient
 from tests.crash.fleet import Fleet, Member
-from tests.crash.reading import read_history
+from tests.crash.reading import quiet, read_history
 from tests.crash.workflows import KINDS, MORE_KINDS, Kind, Watched
 
 # Longer than the lease (15 s) and than what an executor may take in a transaction (10 s).
@@ -28,7 +28,6 @@ PAUSE_SECONDS = 20.0
 _BETWEEN_KILLS = (0.5, 3.5)
 # Resent after 30 s, a lease of 15 s, and both again: only a run that is stuck takes so long.
 _PATIENCE_SECONDS = 300
-_QUIET_SECONDS = 90
 _PROGRESS_SECONDS = 15.0
 # More would only wait for one another, on a machine of two cores.
 _AT_ONCE = 40
@@ -93,7 +92,7 @@ class Chaos:
                 user.cancel()
             progress.cancel()
         self.say("the last run is over" if not stuck else f"{len(stuck)} runs are stuck")
-        await self._quiet()
+        await quiet(self.client)
         history = await read_history(self.client, self.wanted, self._agents.calls, self._fleet.lives.endings)
         history.lost_at = self._fleet.lives.lost_at
         history.commits_in_doubt = self._fleet.database_crashes > 0
@@ -170,12 +169,6 @@ class Chaos:
         except Gone:
             return False
         return True
-
-    async def _quiet(self) -> None:
-        """Waits until nothing waits any more, or long enough to be sure that it never ends."""
-        until = monotonic() + _QUIET_SECONDS
-        while any((await self.client.gauge("trunkline_queue_depth")).values()) and monotonic() < until:
-            await asyncio.sleep(0.5)
 
     # --- words
 

@@ -19,6 +19,7 @@ import os
 import signal
 import sys
 import traceback
+from datetime import timedelta
 from pathlib import Path
 
 import msgspec
@@ -27,16 +28,30 @@ from tests.crash.points import Fuse, fused
 
 # Loaded late by the program itself; here it is loaded once, before the first fork.
 import trunkline.api.app as _door  # pyright: ignore[reportUnusedImport]  # noqa: F401
+import trunkline.stores.postgres.store as _store  # pyright: ignore[reportUnusedImport]  # noqa: F401
+import trunkline.wiring.kafka as _wires  # pyright: ignore[reportUnusedImport]  # noqa: F401
+from trunkline.bridge.heartbeat import Lease
 from trunkline.telemetry.logs import configure_logs
 from trunkline.testing import running_system
+from trunkline.wiring import Pace
 
 _PR_SET_PDEATHSIG = 1
+
+
+# A life that follows one that was killed does not wait long for it to be given up.
+QUICK = Pace(
+    lease=Lease(lasts=timedelta(seconds=1), beat_every=timedelta(seconds=0.3)),
+    session=timedelta(seconds=1.5),
+    resend_after=timedelta(seconds=3),
+)
 
 
 class Order(msgspec.Struct):
     data: str
     point: str | None = None
     occurrence: int = 0
+    # TRUNKLINE_… variables.
+    settings: dict[str, str] = {}
 
 
 def main() -> None:
@@ -62,6 +77,7 @@ def _live(order: Order, voice: int) -> None:
     _say(voice, f"pid {os.getpid()}")
     code = 1
     try:
+        os.environ.update(order.settings)
         configure_logs("warning", "json")
         uvloop.run(_run(order, voice))
         code = 0
@@ -75,7 +91,7 @@ def _live(order: Order, voice: int) -> None:
 async def _run(order: Order, voice: int) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    seams = fused(Fuse(order.point, order.occurrence))
+    seams = fused(Fuse(order.point, order.occurrence), QUICK)
     async with running_system(Path(order.data), seams=seams) as system:
         _say(voice, f"ready {system.url}")
         await stop.wait()

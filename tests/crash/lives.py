@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -38,10 +38,16 @@ class LifeStarter:
         self._life: Life | None = None
         self._begun: asyncio.Future[Life] = asyncio.get_running_loop().create_future()
 
-    async def start(self, data: Path, point: str | None = None, occurrence: int = 0) -> Life:
+    async def start(
+        self,
+        data: Path,
+        point: str | None = None,
+        occurrence: int = 0,
+        settings: Mapping[str, str] | None = None,
+    ) -> Life:
         assert self._process.stdin is not None
         self._begun = asyncio.get_running_loop().create_future()
-        order = Order(str(data), point, occurrence)
+        order = Order(str(data), point, occurrence, dict(settings or {}))
         self._process.stdin.write(msgspec.json.encode(order) + b"\n")
         return await self._begun
 

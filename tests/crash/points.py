@@ -13,11 +13,12 @@ from contextlib import asynccontextmanager
 from typing import cast
 
 from trunkline.bridge.transports.base import Transport
-from trunkline.brokers.base import Broker, TaskMessage
-from trunkline.messages import AgentResult
+from trunkline.brokers.base import Broker, Producer, Source, TaskMessage, Undelivered
+from trunkline.errors import Unavailable
+from trunkline.messages import AgentResult, Outgoing, Record
 from trunkline.protocols.base import AgentAnswer
 from trunkline.stores.base import Store, Transaction
-from trunkline.wiring import Seams
+from trunkline.wiring import Pace, Seams
 
 # What a shell says of a process that was killed with -9.
 KILLED = 137
@@ -37,6 +38,22 @@ IN_TRANSACTION = (
     "publish_results.before",
     "publish_results.after",
 )
+# The same, where messages travel: the outbox and its relay, sent tasks that are remembered, leases.
+TRAVEL_POINTS = (
+    "put_outbox",
+    "put_dispatches",
+    "take_outbox",
+    "settle_dispatches",
+    "take_due_dispatches",
+    "hold_lease",
+)
+# Who commits what, and where it can end: inside, after, or with a commit that nobody is told of.
+COMMITS = ("executor", "bridge", "relay", "lease")
+COMMIT_POINTS = tuple(
+    f"{who}.commit.{moment}" for who in COMMITS for moment in ("before", "after", "doubted")
+)
+# Between the outbox and the topics, and between the topics and the offsets.
+BROKER_POINTS = ("produce.before", "produce.some", "produce.after", "arrive", "settle.before", "settle.after")
 TIMER_POINTS = ("take_due_timers",)
 STOP_POINTS = ("stop_tasks",)
 # At the start, in a transaction of its own, and after its commit.
@@ -46,8 +63,17 @@ EDGE_POINTS = ("commit.before", "commit.after", "post.before", "post.after")
 # These two belong to the agents, which end the life from outside.
 AGENT_POINTS = ("agent.received", "agent.answered")
 
-_WATCHED = frozenset({*IN_TRANSACTION, *TIMER_POINTS, *STOP_POINTS, "reclaim_tasks"})
+_WATCHED = frozenset({*IN_TRANSACTION, *TRAVEL_POINTS, *TIMER_POINTS, *STOP_POINTS, "reclaim_tasks"})
+# Whether or not they carry anything.
+_ALWAYS = frozenset({"reclaim_tasks", "hold_lease"})
 _WRITING = _WATCHED - {"claim_woken_runs", "reclaim_tasks"}
+# Whose transaction it is, by what is done in it.
+_ACTORS = {
+    **dict.fromkeys(("insert_runs", "put_inbox", "write_transitions", "take_due_timers"), "executor"),
+    **dict.fromkeys(("put_tasks", "claim_tasks", "write_answers", "stop_tasks"), "bridge"),
+    "take_outbox": "relay",
+    "hold_lease": "lease",
+}
 
 
 class Fuse:
@@ -58,14 +84,22 @@ class Fuse:
         self._left = occurrence
 
     def at(self, point: str) -> None:
+        if self.burns(point):
+            os._exit(KILLED)
+
+    def burns(self, point: str) -> bool:
+        """Whether this is the occurrence; what is to happen then is up to the caller."""
         if point == self._point:
             self._left -= 1
-            if self._left == 0:
-                os._exit(KILLED)
+            return self._left == 0
+        return False
 
 
-def fused(fuse: Fuse) -> Seams:
+def fused(fuse: Fuse, pace: Pace | None = None) -> Seams:
     return Seams(
+        pace=pace or Pace(),
+        producer=lambda producer: _FusedProducer(producer, fuse),
+        source=lambda source: _FusedSource(source, fuse),
         store=lambda store: cast("Store", _FusedStore(store, fuse)),
         broker=lambda broker: _FusedBroker(broker, fuse),
         transport=lambda transport: _FusedTransport(transport, fuse),
@@ -83,14 +117,20 @@ class _FusedStore:
         return getattr(self._inner, name)
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncGenerator[Transaction]:
-        async with self._inner.transaction() as tx:
+    async def transaction(self, *, durable: bool = True) -> AsyncGenerator[Transaction]:
+        async with self._inner.transaction(durable=durable) as tx:
             watched = _FusedTransaction(tx, self._fuse)
             yield cast("Transaction", watched)
             if watched.has_written:
                 self._fuse.at("commit.before")
+            if watched.actor is not None:
+                self._fuse.at(f"{watched.actor}.commit.before")
         if watched.has_written:
             self._fuse.at("commit.after")
+        if watched.actor is not None:
+            self._fuse.at(f"{watched.actor}.commit.after")
+            if self._fuse.burns(f"{watched.actor}.commit.doubted"):
+                raise Unavailable("The connection was lost during the commit, which has happened.")
         if watched.has_reclaimed:
             self._fuse.at("reclaimed")
 
@@ -101,6 +141,7 @@ class _FusedTransaction:
         self._fuse = fuse
         self.has_written = False
         self.has_reclaimed = False
+        self.actor: str | None = None
 
     def __getattr__(self, name: str) -> object:
         attribute: object = getattr(self._inner, name)
@@ -108,11 +149,12 @@ class _FusedTransaction:
             return attribute
         method = cast("Callable[..., Awaitable[object]]", attribute)
 
-        async def watched(*arguments: object) -> object:
-            answer = await method(*arguments)
+        async def watched(*arguments: object, **more: object) -> object:
+            answer = await method(*arguments, **more)
             self.has_reclaimed = self.has_reclaimed or name == "reclaim_tasks"
-            if name == "reclaim_tasks" or _carries(arguments, answer):
+            if name in _ALWAYS or _carries(arguments, answer):
                 self.has_written = self.has_written or name in _WRITING
+                self.actor = self.actor or _ACTORS.get(name)
                 self._fuse.at(name)
             return answer
 
@@ -143,6 +185,48 @@ class _FusedBroker:
         self._fuse.at("publish_results.before")
         await self._inner.publish_results(tx, results)
         self._fuse.at("publish_results.after")
+
+
+class _FusedProducer:
+    def __init__(self, inner: Producer, fuse: Fuse) -> None:
+        self._inner = inner
+        self._fuse = fuse
+
+    async def send(self, messages: Sequence[Outgoing]) -> list[Undelivered]:
+        self._fuse.at("produce.before")
+        if self._fuse.burns("produce.some"):
+            await self._inner.send(messages[: (len(messages) + 1) // 2])
+            os._exit(KILLED)
+        undelivered = await self._inner.send(messages)
+        self._fuse.at("produce.after")
+        return undelivered
+
+
+class _FusedSource:
+    def __init__(self, inner: Source, fuse: Fuse) -> None:
+        self._inner = inner
+        self._fuse = fuse
+
+    @property
+    def trouble(self) -> str | None:
+        return self._inner.trouble
+
+    def waiting(self, limit: int) -> Sequence[Record]:
+        records = self._inner.waiting(limit)
+        # One is asked for to see whether there is any.
+        if records and limit > 1:
+            self._fuse.at("arrive")
+        return records
+
+    def settle(self, records: Sequence[Record]) -> None:
+        if records:
+            self._fuse.at("settle.before")
+        self._inner.settle(records)
+        if records:
+            self._fuse.at("settle.after")
+
+    def on_arrival(self, ring: Callable[[], None]) -> None:
+        self._inner.on_arrival(ring)
 
 
 class _FusedTransport:

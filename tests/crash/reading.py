@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from time import monotonic
 
 import msgspec
 from tests.crash.agents import Call
 from tests.crash.checker import Ending, History, RunHistory, Wanted
 from tests.crash.client import Client, RunEvent
+
+# Only what waits for ever takes so long.
+_QUIET_SECONDS = 90
+
+
+async def quiet(client: Client) -> None:
+    """Returns when nothing waits any more, or after so long that it never will."""
+    until = monotonic() + _QUIET_SECONDS
+    while any((await client.gauge("trunkline_queue_depth")).values()) and monotonic() < until:
+        await asyncio.sleep(0.1)
 
 
 async def read_history(

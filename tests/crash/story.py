@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import aiohttp
@@ -12,7 +12,7 @@ from tests.crash.checker import Ending, Wanted, violations
 from tests.crash.client import Client, Gone
 from tests.crash.lives import Life, LifeStarter
 from tests.crash.points import AGENT_POINTS, KILLED
-from tests.crash.reading import read_history
+from tests.crash.reading import quiet, read_history
 from tests.crash.workflows import Kind, Watched
 
 _SIGKILL = -9
@@ -30,12 +30,14 @@ class Story:
         agents: Agents,
         starter: LifeStarter,
         session: aiohttp.ClientSession,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         self._runs = [(kind, kind.wanted(f"{kind.name}-{number}")) for number, kind in enumerate(kinds)]
         self._data = data
         self._agents = agents
         self._starter = starter
         self._session = session
+        self._settings = settings
         self._endings: dict[int, Ending] = {}
         agents.forget()
 
@@ -58,8 +60,8 @@ class Story:
 
     async def _start(self, point: str | None, occurrence: int) -> Life:
         if point not in AGENT_POINTS:
-            return await self._starter.start(self._data, point, occurrence)
-        life = await self._starter.start(self._data)
+            return await self._starter.start(self._data, point, occurrence, self._settings)
+        life = await self._starter.start(self._data, settings=self._settings)
         left = occurrence
 
         def count() -> None:
@@ -91,6 +93,7 @@ class Story:
             pass
         if gone:
             raise Gone
+        await quiet(client)
         wanted = [want for _, want in self._runs]
         return violations(await read_history(client, wanted, self._agents.calls, self._endings))
 
