@@ -28,9 +28,9 @@ _CONNECT_SECONDS = 5
 _ANSWER_SECONDS = 35.0
 _WAIT_SECONDS = 10.0
 
+# Tells our processes apart, also for whoever looks at pg_stat_activity.
+_NAME = f"trunkline {socket.gethostname()[:32]}:{os.getpid()}"
 _SETTINGS = {
-    # Tells our processes apart, also for whoever looks at pg_stat_activity.
-    "application_name": f"trunkline {socket.gethostname()[:32]}:{os.getpid()}",
     "default_transaction_isolation": "read committed",
     # What was answered is on the disk, whatever the server does for others.
     "synchronous_commit": "on",
@@ -48,17 +48,20 @@ _SETTINGS = {
 }
 
 
-async def connect(url: str, settings: Mapping[str, str] | None = None) -> Session:
+async def connect(
+    url: str, settings: Mapping[str, str] | None = None, *, answer_seconds: float | None = _ANSWER_SECONDS
+) -> Session:
+    """A session with our settings, and with `settings` in their place where they are named."""
     place = place_of(url)
     try:
         connection = await asyncpg.connect(  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - untyped
             url,
             timeout=_CONNECT_SECONDS,
-            command_timeout=_ANSWER_SECONDS,
+            command_timeout=answer_seconds,
             statement_cache_size=512,
             max_cached_statement_lifetime=0,
             max_cacheable_statement_size=0,
-            server_settings={**_SETTINGS, **(settings or {})},
+            server_settings={"application_name": _NAME},
         )
     except asyncpg.CannotConnectNowError as exc:
         raise Unavailable(f"PostgreSQL at {place} is starting or stopping.") from exc
@@ -70,7 +73,15 @@ async def connect(url: str, settings: Mapping[str, str] | None = None) -> Sessio
         ) from exc
     except Exception as exc:
         raise explained(exc, place) or exc from exc
-    return Session(cast("asyncpg.Connection", connection), place)
+    db = Session(cast("asyncpg.Connection", connection), place)
+    # Not at the start of the connection: a pooler in between refuses settings that it does not know.
+    wanted = {**_SETTINGS, **(settings or {})}
+    try:
+        await db.command("; ".join(f"SET {name} = '{value}'" for name, value in wanted.items()))
+    except BaseException:
+        db.terminate()
+        raise
+    return db
 
 
 class Pool:

@@ -90,7 +90,7 @@ async def _run(db: Session, script: str) -> None:
 
 @asynccontextmanager
 async def _patient(url: str) -> AsyncGenerator[Session]:
-    db = await connect(url, _PATIENT)
+    db = await connect(url, _PATIENT, answer_seconds=None)
     try:
         yield db
     finally:
