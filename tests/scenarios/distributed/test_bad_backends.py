@@ -2,82 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from deploy.local.postgres import PostgresServer
 from tests.scenarios.distributed.records import Kafka
-from tests.scenarios.distributed.served import Served, served, trunkline
+from tests.scenarios.distributed.served import served, trunkline
+from tests.scenarios.distributed.work import at_work, prepare, runs_through
 
-from trunkline.jsontypes import Json, JsonObject
+from trunkline.jsontypes import Json
 from trunkline.stores.migrations import HEAD, REVISIONS
-from trunkline.testing import Call, ScriptedAgent, simple_success
+from trunkline.testing import ScriptedAgent, simple_success
 
 pytestmark = [pytest.mark.anyio, pytest.mark.distributed_only]
-
-TWO: JsonObject = {
-    "name": "two",
-    "steps": {"first": {"agent": "Agent"}, "second": {"agent": "Agent", "needs": ["first"]}},
-}
-
-
-class Gate:
-    """Holds every call until it is let go."""
-
-    def __init__(self) -> None:
-        self.opened = asyncio.Event()
-
-    async def __call__(self, call: Call) -> Json:
-        await self.opened.wait()
-        return simple_success("ok")(call)
-
-
-class Work(NamedTuple):
-    """A run whose first call is under way, in a process that is ready."""
-
-    server: Served
-    run_id: str
-    agent: ScriptedAgent
-    gate: Gate
-
-    async def end(self, *others: str) -> None:
-        """All runs end well, and no agent has been called twice for a step."""
-        await self.server.is_ready()
-        runs = (self.run_id, *others)
-        assert [await self.server.ended(run) for run in runs] == ["COMPLETED"] * len(runs)
-        steps = [f"{run}/{step}/0" for run in runs for step in ("first", "second")]
-        assert sorted(str(call.id) for call in self.agent.calls) == sorted(steps)
-
-
-@asynccontextmanager
-async def at_work(folder: Path, **environment: str) -> AsyncGenerator[Work]:
-    gate = Gate()
-    async with ScriptedAgent(gate) as agent, served(folder, **environment) as server:
-        await server.is_ready()
-        await prepare(server, agent)
-        run_id = await server.start("two")
-        await agent.called()
-        yield Work(server, run_id, agent, gate)
-
-
-async def prepare(server: Served, agent: ScriptedAgent) -> None:
-    await server.answer("POST", "/agents", {"name": "Agent", "url": agent.url, "protocol": "simple-a2a"})
-    await server.answer("POST", "/workflows", TWO)
-
-
-async def runs_through(server: Served) -> None:
-    """What was wrong is mended: the process has become ready by itself, and takes work."""
-    await server.is_ready()
-    async with ScriptedAgent(simple_success("ok")) as agent:
-        await prepare(server, agent)
-        assert await server.ended(await server.start("two")) == "COMPLETED"
-        assert len(agent.calls) == 2
-
 
 # --- the database
 
@@ -167,16 +106,16 @@ def fill_disk(postgres: PostgresServer, database: str) -> None:
 async def test_a_full_disk_of_the_database_stops_the_work_and_loses_none(
     tmp_path: Path, postgres: PostgresServer, database: str
 ) -> None:
-    async with at_work(tmp_path) as work:
+    async with served(tmp_path) as server, at_work(server) as work:
         fill_disk(postgres, database)
         work.gate.opened.set()
-        await work.server.misses("store", "the disk is full")
-        line = await work.server.says("store_unavailable", lambda line: "disk is full" in str(line["error"]))
+        await server.misses("store", "the disk is full")
+        line = await server.says("store_unavailable", lambda line: "disk is full" in str(line["error"]))
         assert "Free some space" in str(line["fix"])
-        refused = await work.server.call("POST", "/workflows/two/execute", {})
+        refused = await server.call("POST", "/workflows/two/execute", {})
         assert refused.status == 503
         assert "the disk is full" in str(refused.json["detail"])
-        assert await work.server.status(work.run_id) == "RUNNING"
+        assert await server.status(work.run_id) == "RUNNING"
         postgres.execute("DROP FUNCTION no_space() CASCADE", database)
         await work.end()
 
@@ -193,11 +132,11 @@ async def test_a_database_for_reading_only_stops_the_work_and_loses_none(
             database,
         )
 
-    async with at_work(tmp_path) as work:
+    async with served(tmp_path) as server, at_work(server) as work:
         set_reading_only("on")
         work.gate.opened.set()
-        await work.server.misses("store", "for reading only")
-        assert (await work.server.call("POST", "/workflows/two/execute", {})).status == 503
+        await server.misses("store", "for reading only")
+        assert (await server.call("POST", "/workflows/two/execute", {})).status == 503
         set_reading_only("off")
         await work.end()
 
@@ -244,19 +183,20 @@ async def test_without_the_topic_of_the_events_runs_go_on_and_their_events_wait(
 async def test_too_few_partitions_are_a_warning_with_its_fix_and_work_goes_on(
     tmp_path: Path, kafka: Kafka
 ) -> None:
-    async with served(tmp_path, TRUNKLINE_TOPIC_PARTITIONS="6") as server:
-        await runs_through(server)
+    six = {"TRUNKLINE_TOPIC_PARTITIONS": "6"}
+    async with ScriptedAgent(simple_success("ok")) as agent, served(tmp_path, **six) as server:
+        await server.is_ready()
+        await prepare(server, agent)
         line = await server.says("topic_narrow")
         assert "4 of 6 partitions" in str(line["reason"])
         assert "trunkline topics create" in str(line["fix"])
         ready = await server.answer("GET", "//readyz")
         assert any(kafka.topics.tasks in str(warning) for warning in _list(ready["warnings"]))
-        assert (await trunkline("topics", "create", TRUNKLINE_TOPIC_PARTITIONS="6")).code == 0
-        while (await server.answer("GET", "//readyz"))["warnings"]:
-            await asyncio.sleep(0.2)
+        assert await server.ended(await server.start("two")) == "COMPLETED"
+        assert (await trunkline("topics", "create", **six)).code == 0
         # Whoever takes in records finds the new partitions by itself.
-        for _ in range(6):
-            assert await server.ended(await server.start("two")) == "COMPLETED"
+        runs = [await server.start("two") for _ in range(12)]
+        assert [await server.ended(run) for run in runs] == ["COMPLETED"] * 12
 
 
 def _list(value: Json) -> list[Json]:
