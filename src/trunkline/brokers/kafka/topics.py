@@ -211,6 +211,6 @@ def _too_few(topic: str, found: int, wanted: int) -> TopicFinding:
     return TopicFinding(
         topic,
         "partitions",
-        f"The topic {topic} has {found} of {wanted} partitions: no more than {found} processes can take its records in.",
+        f"The topic {topic} has {found} of {wanted} partitions: at most {found} processes can take its records in.",
         "trunkline topics create, or set TRUNKLINE_TOPIC_PARTITIONS to what is meant",
     )
