@@ -126,7 +126,9 @@ def test_every_exit_code_is_documented() -> None:
 
 def test_every_command_is_documented() -> None:
     page = (ROOT / "docs/reference/cli.md").read_text()
-    rows = [re.findall(r"`([a-z -]+)`", line.split("|")[1]) for line in page.splitlines() if line[:3] == "| `"]
+    rows = [
+        re.findall(r"`([a-z -]+)`", line.split("|")[1]) for line in page.splitlines() if line[:3] == "| `"
+    ]
     documented = {f"{row[0].split()[0]} {name.split()[-1]}" for row in rows for name in row}
     assert documented == {f"{words[0]} {words[-1]}" for words in commands(build_app())}
 
