@@ -102,6 +102,17 @@ async def test_an_item_that_is_put_in_the_same_transaction_is_woken_in_it(store:
         assert [run.run_id for run in await tx.claim_woken_runs(10)] == [run_id(1)]
 
 
+async def test_an_item_that_is_woken_where_it_was_put_and_not_applied_is_woken_in_the_next(
+    store: Store,
+) -> None:
+    await insert(store, new_run(1))
+    async with store.transaction() as tx:
+        await tx.put_inbox([item(1, "a", b"A"), item(1, "b", b"B")])
+        ((row, _), _) = (await tx.claim_woken_runs(10))[0].items
+        await tx.write_transitions([transition(1, applied=[row])])
+    assert payloads(await woken(store)) == {run_id(1): [b"B"]}
+
+
 async def take_due(store: Store, limit: int = 100) -> tuple[int, Instant | None]:
     async with store.transaction() as tx:
         return await tx.take_due_timers(limit), await tx.next_timer()

@@ -22,7 +22,7 @@ from tests.contract.bridges import (
     stop,
     taken,
 )
-from tests.contract.samples import NOW, insert, key_of, new_run, queue, run_id, task
+from tests.contract.samples import NOW, insert, key_of, new_run, queue, queued, run_id, task
 
 from trunkline.clock import after
 from trunkline.messages import AgentTask
@@ -86,6 +86,18 @@ async def test_an_agent_is_called_by_no_more_tasks_at_a_time_than_it_allows(stor
     assert await claim(store) == []
     await answer(store, *(done(each) for each in claimed if each.task.agent == "A"))
     assert agents_of(await claim(store)) == {"A": 2}
+
+
+async def test_tasks_that_are_made_and_claimed_in_one_transaction_keep_to_the_slots_too(store: Store) -> None:
+    await register(store, "A", 2)
+    await insert(store, *(new_run(number) for number in range(1, 6)))
+    await hold(store, ME)
+    claims: list[int] = []
+    for numbers_ in ((1, 2, 3), (4, 5)):
+        async with store.transaction() as tx:
+            await tx.put_tasks([queued(task(number)) for number in numbers_])
+            claims.append(len(await tx.claim_tasks(ME, 100)))
+    assert claims == [2, 0]
 
 
 async def test_a_task_that_the_agent_has_taken_keeps_its_slot_until_it_ends(

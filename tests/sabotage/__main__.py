@@ -12,8 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import repeat
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from queue import SimpleQueue
 from time import monotonic
 from typing import NamedTuple
@@ -77,8 +76,8 @@ def _try_all(rules: Sequence[Rule], ready: Sequence[Copy]) -> list[Finding]:
         free.put(copy)
     findings: list[Finding] = []
     with ThreadPoolExecutor(len(ready)) as pool:
-        for finding in pool.map(_try, rules, repeat(free)):
-            findings.append(finding)
+        for done in as_completed([pool.submit(_try, rule, free) for rule in rules]):
+            findings.append(finding := done.result())
             said = _CAUGHT if finding.outcome == _CAUGHT else "NOT CAUGHT"
             _say(f"[{len(findings)}/{len(rules)}] {said:10} {finding.rule.name}  {finding.seconds:.1f} s")
     return findings
@@ -92,7 +91,7 @@ def _say(line: str) -> None:
 def _table(findings: Sequence[Finding]) -> None:
     width = max(len(finding.rule.name) for finding in findings)
     _say("")
-    for rule, outcome, _ in findings:
+    for rule, outcome, _ in sorted(findings, key=lambda finding: RULES.index(finding.rule)):
         _say(f"{rule.name:{width}}  {outcome}")
         if outcome == _CAUGHT:
             for test in rule.caught_by:

@@ -10,7 +10,6 @@ _TASKS = "tests/contract/test_store_tasks.py"
 _LEASES = "tests/contract/test_store_leases.py"
 _OUTBOX = "tests/contract/test_store_outbox.py"
 _POSTGRES = "tests/contract/test_postgres.py"
-_AGENTS = "tests/scenarios/test_agents.py"
 _BROKER = "tests/contract/test_broker.py"
 
 TASKS: Sequence[Rule] = (
@@ -131,8 +130,8 @@ TASKS: Sequence[Rule] = (
         name="tombstone-postgres",
         breaks="A stop that overtakes its task is forgotten, and the agent is called all the same.",
         file="stores/postgres/tasks.py",
-        old="AS new(task_id, attempt, run_id)\n",
-        new="AS new(task_id, attempt, run_id) WHERE new.attempt < 0\n",
+        old="AS new(task_id, attempt, run_id) JOIN runs ON runs.id = new.run_id\n",
+        new="AS new(task_id, attempt, run_id) JOIN runs ON runs.id = new.run_id AND new.attempt < 0\n",
         caught_by=(f"{_TASKS}::test_a_stop_that_comes_before_its_task_leaves_a_tombstone[postgres]",),
     ),
     Rule(
@@ -193,7 +192,7 @@ TASKS: Sequence[Rule] = (
         breaks="A bridge that lives has its calls taken away, and they are made twice.",
         file="stores/postgres/claims.py",
         old="WHERE until <= $2 AND owner <> $1",
-        new="WHERE until <= $2 + 60000000 AND owner <> $1",
+        new="WHERE until <= $2::bigint + 60000000 AND owner <> $1",
         caught_by=(
             f"{_LEASES}::test_what_a_living_process_has_claimed_is_not_taken_from_it[postgres]",
             f"{_LEASES}::test_a_lease_that_is_renewed_lasts[postgres]",
@@ -204,7 +203,7 @@ TASKS: Sequence[Rule] = (
         breaks="A bridge that counts as dead claims tasks, which the others take from it at once.",
         file="stores/postgres/claims.py",
         old="WHERE owner = $1 AND until > $2)",
-        new="WHERE owner = $1 AND $2 > 0)",
+        new="WHERE owner = $1 AND $2::bigint > 0)",
         caught_by=(
             f"{_LEASES}::test_whoever_has_lost_its_lease_claims_nothing[postgres]",
             f"{_POSTGRES}::test_a_claim_needs_a_lease_that_lasts",
@@ -232,14 +231,16 @@ TASKS: Sequence[Rule] = (
         file="stores/sqlite/fresh_tasks.py",
         old="(claimable if free[agent] >= 0 else left).append(item)",
         new="claimable.append(item)",
-        caught_by=(f"{_AGENTS}::test_an_agent_gets_no_more_calls_at_a_time_than_it_takes",),
+        caught_by=(
+            f"{_TASKS}::test_tasks_that_are_made_and_claimed_in_one_transaction_keep_to_the_slots_too[sqlite]",
+        ),
     ),
     Rule(
         name="slots-postgres",
         breaks="An agent gets more calls at a time than it allows.",
         file="stores/postgres/claims.py",
-        old="free = {name: slots - busy.get(name, 0) for",
-        new="free = {name: slots + 0 * busy.get(name, 0) for",
+        old="share.slots - coalesce(busy.number, 0)",
+        new="share.slots",
         caught_by=(f"{_TASKS}::test_an_agent_is_called_by_no_more_tasks_at_a_time_than_it_allows[postgres]",),
     ),
     Rule(

@@ -12,7 +12,6 @@ _WORKER = "tests/unit/bridge/test_worker.py"
 _ARRIVED = "tests/unit/executor/test_travelled_results.py"
 _PUBLISHING = "tests/unit/brokers/test_kafka_publishing.py"
 _RESENDS = "tests/unit/executor/test_resends.py"
-_KAFKA = "tests/contract/test_kafka.py"
 _BROKER = "tests/contract/test_broker.py"
 _LANES = "tests/unit/brokers/test_lanes.py"
 
@@ -31,10 +30,7 @@ TRAVEL: Sequence[Rule] = (
         file="brokers/kafka/lanes.py",
         old="return next(iter(self._unsettled), self._end)",
         new="return self._end",
-        caught_by=(
-            f"{_LANES}::test_an_offset_does_not_pass_a_record_that_is_not_settled",
-            f"{_KAFKA}::test_an_offset_never_passes_a_record_that_is_not_settled",
-        ),
+        caught_by=(f"{_LANES}::test_an_offset_does_not_pass_a_record_that_is_not_settled",),
     ),
     Rule(
         name="outbox-until-it-is-sent",
@@ -166,7 +162,7 @@ TRAVEL: Sequence[Rule] = (
         file="services/deliveries.py",
         old="                self._dead.append(_Dead(record, exc.flaw, exc.reason))\n",
         new="                del exc\n",
-        caught_by=(f"{_DELIVERIES}::test_an_unreadable_record_goes_to_the_dead_letters_as_it_came",),
+        caught_by=(f"{_DELIVERIES}::test_a_record_that_comes_twice_is_one_dead_letter",),
     ),
     Rule(
         name="away-is-no-refusal",
