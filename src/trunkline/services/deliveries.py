@@ -146,7 +146,9 @@ class Deliveries(Generic[AnyMessage]):
             if strange.get(RunId(message.run_id)):
                 self._late += 1
             elif message.run_id in strange:
-                reason = f"There is no run {message.run_id[:100]}. It may be for another system: discard it here."
+                reason = (
+                    f"There is no run {message.run_id[:100]}. It may be for another system: discard it here."
+                )
                 self._dead.append(_Dead(record, "no_run", reason))
         return [delivery for delivery in deliveries if delivery.message.run_id not in strange]
 

@@ -182,7 +182,7 @@ async def test_a_silent_stream_shows_that_it_lives(system: RunningSystem, agent:
 
     agent.script(never)
     run_id = RunId(await system.start("chain"))
-    await EventStream(system.embedded.services, run_id, 0, ping_after=0.01)({}, receive, send)
+    await EventStream(system.embedded.api, run_id, 0, ping_after=0.01)({}, receive, send)
     assert pinged.is_set()
     gate.set()
 
@@ -200,6 +200,6 @@ async def test_streams_end_when_the_process_is_asked_to_stop(
     run_id = await system.start("chain")
     events = stream(system, run_id)
     await anext(events)
-    system.embedded.services.stopping.set()
+    system.embedded.stopping.set()
     assert [event.event async for event in events] == ["StepStarted"]
     gate.set()
