@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench.distributed import AT_A_TIME, WARM
+from bench.distributed import AT_A_TIME, warm_up
 from bench.fleet import Fleet, FleetTook, fleet
 from bench.job import STEPS
 from bench.load import Order
@@ -29,7 +29,7 @@ async def profile_distributed(stand: Stand, runs: int) -> None:
         counts = _count_statements(ours)
         ours.add_one_of_each(sampled=True)
         await ours.set_up(stand.agent_url)
-        await ours.measure(WARM)
+        await warm_up(stand, ours)
         if counts:
             ours.postgres.execute(f"SELECT {_STATEMENTS}_reset()")
         before = ours.wal_syncs()

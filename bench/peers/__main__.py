@@ -14,7 +14,15 @@ from pathlib import Path
 
 import uvloop
 
-from bench.distributed import AT_A_TIME, LONE_RUNS, floor_on, order_with_postgres, per_thousand_steps, rates
+from bench.distributed import (
+    AT_A_TIME,
+    LONE_RUNS,
+    floor_on,
+    order_with_postgres,
+    per_thousand_steps,
+    rates,
+    warm_up,
+)
 from bench.fleet import fleet
 from bench.load import Order, Took, give_order
 from bench.processes import child, python
@@ -22,7 +30,6 @@ from bench.stand import Stand, stand, sync_ms
 from bench.table import Row, ratio, show, spread
 
 _RUNS = 600
-_WARM = Order(AT_A_TIME, 300)
 
 
 class _Measured:
@@ -48,9 +55,8 @@ async def _measure(place: Stand, peers_python: str) -> _Measured:
             "DBOS": stack.enter_context(child(command, ours.folder / "dbos.log")),
             "floor": stack.enter_context(floor_on(place, ours)),
         }
-        await ours.measure(_WARM)
-        for worker in workers.values():
-            give_order(worker, _WARM)
+        await warm_up(place, ours, workers["floor"])
+        give_order(workers["DBOS"], Order(AT_A_TIME, place.runs(_RUNS)))
         for number in range(place.rounds):
             print(f"round {number + 1} of {place.rounds}", file=sys.stderr)
             for took, order in (
