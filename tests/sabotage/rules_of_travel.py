@@ -13,6 +13,7 @@ _ARRIVED = "tests/unit/executor/test_travelled_results.py"
 _PUBLISHING = "tests/unit/brokers/test_kafka_publishing.py"
 _RESENDS = "tests/unit/executor/test_resends.py"
 _BROKER = "tests/contract/test_broker.py"
+_OFFSETS = "tests/contract/test_kafka_offsets.py"
 _LANES = "tests/unit/brokers/test_lanes.py"
 
 TRAVEL: Sequence[Rule] = (
@@ -31,6 +32,16 @@ TRAVEL: Sequence[Rule] = (
         old="return next(iter(self._unsettled), self._end)",
         new="return self._end",
         caught_by=(f"{_LANES}::test_an_offset_does_not_pass_a_record_that_is_not_settled",),
+    ),
+    Rule(
+        name="offset-by-hand",
+        breaks="What was handed out and not stored is gone when the consumer leaves.",
+        file="brokers/kafka/polling.py",
+        old="            enable_auto_commit=False,\n            enable_auto_offset_store=False,\n",
+        new="            enable_auto_commit=True,\n",
+        caught_by=(
+            f"{_OFFSETS}::test_a_consumer_that_leaves_tells_of_what_is_settled_and_of_nothing_else[0]",
+        ),
     ),
     Rule(
         name="outbox-until-it-is-sent",

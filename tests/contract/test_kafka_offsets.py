@@ -1,0 +1,48 @@
+"""What the broker is told of a group's progress: what is settled, and nothing that was only handed out."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from trunkline.brokers.kafka import KafkaConnection, open_producer, open_source
+from trunkline.messages import Outgoing, TopicNames
+
+pytestmark = pytest.mark.anyio
+
+PATIENCE = 60.0
+SENT = 6
+
+
+@pytest.fixture
+def connection(kafka_servers: str) -> KafkaConnection:
+    return KafkaConnection(servers=kafka_servers)
+
+
+def committed(servers: str, group: str, topic: str) -> int:
+    """How many records of the topic the group need not get again."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": group})
+    try:
+        partitions = [TopicPartition(topic, number) for number in range(4)]
+        return sum(max(found.offset, 0) for found in consumer.committed(partitions, timeout=PATIENCE))
+    finally:
+        consumer.close()
+
+
+@pytest.mark.parametrize("settled", [0, SENT])
+async def test_a_consumer_that_leaves_tells_of_what_is_settled_and_of_nothing_else(
+    connection: KafkaConnection, topics: TopicNames, settled: int
+) -> None:
+    group = f"group-{secrets.token_hex(6)}"
+    async with open_producer(connection) as producer:
+        messages = [Outgoing(topics.tasks, f"run-{number}", b"{}") for number in range(SENT)]
+        assert await producer.send(messages) == []
+    async with open_source(connection, group=group, topics=[topics.tasks]) as source:
+        async with asyncio.timeout(PATIENCE):
+            while len(source.waiting(100)) < SENT:
+                await asyncio.sleep(0.01)
+        source.settle(source.waiting(settled))
+    assert await asyncio.to_thread(committed, connection.servers, group, topics.tasks) == settled
