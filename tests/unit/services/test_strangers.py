@@ -42,7 +42,7 @@ async def deliver(store: Store, run_id: str, keep: timedelta) -> tuple[list[str]
     return taken, metrics
 
 
-@pytest.mark.parametrize("run_id", [new_id(), "no id at all"])
+@pytest.mark.parametrize("run_id", [new_id(), "no id at all"], ids=["young", "no-id"])
 async def test_a_message_for_a_run_that_never_was_is_a_dead_letter(store: Store, run_id: str) -> None:
     taken, metrics = await deliver(store, run_id, timedelta(days=30))
     assert taken == [task(1).run_id]
