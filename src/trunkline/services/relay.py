@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from time import monotonic
 from typing import NamedTuple
 
@@ -58,6 +59,7 @@ class Relay:
         async with asyncio.TaskGroup() as group:
             work = group.create_task(self._work(stopping))
             await stopping.wait()
+            self._bell.set()
             await asyncio.wait([work], timeout=self._last_seconds)
             work.cancel()
 
@@ -75,11 +77,10 @@ class Relay:
 
     async def _nap(self, seconds: float, stopping: asyncio.Event) -> None:
         # While the broker is away nobody can shorten the pause but a stop.
-        bells = [stopping.wait()] if self._away else [stopping.wait(), self._bell.wait()]
-        waits = [asyncio.ensure_future(bell) for bell in bells]
-        _, pending = await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        for wait in pending:
-            wait.cancel()
+        bell = stopping if self._away else self._bell
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await bell.wait()
 
     async def _empty(self) -> bool:
         """Sends all that can be sent; False when the broker or the store is away."""

@@ -43,7 +43,7 @@ class Core:
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
     def loop(self) -> CommitLoop:
-        return CommitLoop(self.store, self.clock, self.metrics)
+        return CommitLoop(self.store, self.clock, self.metrics, gathers=self.settings.uses_kafka)
 
 
 @asynccontextmanager
