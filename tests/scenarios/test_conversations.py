@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from trunkline.jsontypes import Json, JsonObject
@@ -25,7 +27,8 @@ async def test_while_an_agent_works_its_step_says_so(system: RunningSystem) -> N
     async with ScriptedAgent(WORKING) as agent:
         run_id = await start_one(system, agent)
         await agent.called(2)
-        run = await system.get(run_id)
+        while step_of(run := await system.get(run_id), "only")["waiting_for"] is None:
+            await asyncio.sleep(0.02)
         agent.script(jsonrpc_task("done"))
         ended = await system.wait_for(run_id)
     assert run["status"] == "RUNNING"

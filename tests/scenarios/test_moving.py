@@ -241,6 +241,7 @@ async def exported(folder: Path) -> Path:
     return file
 
 
+# From here on it is about the file, which is the same from every store.
 @pytest.mark.embedded_only
 async def test_a_file_that_is_cut_or_changed_is_refused_whole(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
+from io import BytesIO
 from pathlib import Path
+from typing import Protocol, cast
 
+import asyncpg
 import pytest
 from structlog.testing import capture_logs
 
@@ -35,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-async def watched(folder: Path) -> AsyncGenerator[RunningSystem]:
+async def watched(shared_settings: Mapping[str, str], folder: Path) -> AsyncGenerator[RunningSystem]:
     async with running_system(folder) as running:
         yield running
 
@@ -99,6 +102,34 @@ def assert_hidden(text: str, where: str, *secrets: str) -> None:
             assert at < 0, f"{where}: …{text[max(0, at - 200) : at + 200]}…"
 
 
+class Database(Protocol):
+    """What we need of PostgreSQL's driver."""
+
+    async def fetch(self, query: str) -> list[tuple[str]]: ...
+
+    async def copy_from_table(self, table_name: str, *, output: BytesIO, format: str) -> object: ...  # noqa: A002 - its name
+
+    async def close(self) -> None: ...
+
+
+async def everything_kept(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:
+    """The files of SQLite, or the tables of PostgreSQL as the server itself copies them."""
+    kept = {file.name: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    if settings:
+        database = cast("Database", await asyncpg.connect(settings["TRUNKLINE_STORE"]))  # pyright: ignore[reportUnknownMemberType] - the library has no annotations
+        try:
+            for (table,) in await database.fetch(
+                "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+            ):
+                content = BytesIO()
+                await database.copy_from_table(table, output=content, format="binary")
+                kept[table] = content.getvalue()
+        finally:
+            await database.close()
+        assert kept["runs"]
+    return {name: content.decode("latin-1") for name, content in kept.items()}
+
+
 async def everything_readable(system: RunningSystem, run_id: str, agent: str) -> dict[str, str]:
     paths = [
         *(f"/runs/{run_id}{part}" for part in ("", "/events", "/wire")),
@@ -111,7 +142,12 @@ async def everything_readable(system: RunningSystem, run_id: str, agent: str) ->
 
 @pytest.mark.parametrize(("name", "protocol", "script"), ECHOES, ids=[echo[0] for echo in ECHOES])
 async def test_an_agent_that_repeats_its_secret_does_not_make_it_readable(
-    watched: RunningSystem, folder: Path, name: str, protocol: str, script: Script
+    watched: RunningSystem,
+    folder: Path,
+    shared_settings: Mapping[str, str],
+    name: str,
+    protocol: str,
+    script: Script,
 ) -> None:
     with capture_logs() as logs:
         async with ScriptedAgent(script) as agent:
@@ -128,9 +164,8 @@ async def test_an_agent_that_repeats_its_secret_does_not_make_it_readable(
         assert_hidden(text, where, CANARY)
     assert {"http_call", "protocol_request_translation"} <= {line["event"] for line in logs}
     assert_hidden("\n".join(repr(line) for line in logs), "logs", CANARY)
-    for file in folder.rglob("*"):
-        if file.is_file():
-            assert_hidden(file.read_bytes().decode("latin-1"), file.name, CANARY)
+    for where, text in (await everything_kept(folder, shared_settings)).items():
+        assert_hidden(text, where, CANARY)
 
 
 async def test_a_question_that_repeats_the_secret_is_asked_without_it(watched: RunningSystem) -> None:

@@ -15,7 +15,8 @@ from starlette.types import Receive, Scope, Send
 from trunkline.api.connection import Connection
 from trunkline.api.server import listen, serving
 
-pytestmark = pytest.mark.anyio
+# Nothing here has a store or a broker.
+pytestmark = [pytest.mark.anyio, pytest.mark.embedded_only]
 
 HEAD = b"POST /echo HTTP/1.1\r\nHost: x\r\n"
 WHOLE = HEAD + b"Content-Length: 2\r\n\r\nhi"

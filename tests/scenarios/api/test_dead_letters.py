@@ -108,6 +108,7 @@ async def test_a_letter_is_discarded_for_good(system: RunningSystem, tmp_path: P
         assert (await system.call(method, f"/dead-letters/{letter_id}")).status == 404
 
 
+# What comes of a replay differs; tests/scenarios/distributed has it on a real Kafka.
 @pytest.mark.embedded_only
 async def test_without_a_broker_a_replay_is_a_conflict_with_its_reason(
     system: RunningSystem, tmp_path: Path
@@ -119,6 +120,7 @@ async def test_without_a_broker_a_replay_is_a_conflict_with_its_reason(
     assert (await system.call("GET", f"/dead-letters/{letter_id}")).status == 200
 
 
+# On Kafka a relay would be faster than the look into the outbox.
 @pytest.mark.embedded_only
 async def test_with_a_broker_a_letter_leaves_through_the_outbox(
     system: RunningSystem, tmp_path: Path
@@ -140,6 +142,7 @@ async def test_with_a_broker_a_letter_leaves_through_the_outbox(
             ]
 
 
+# As the first of these.
 @pytest.mark.embedded_only
 async def test_the_command_line_shows_and_discards_letters(
     system: RunningSystem, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -6,15 +6,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from trunkline.cli.demo.processes import running
-
-pytestmark = pytest.mark.embedded_only
 
 
 class Result(NamedTuple):
@@ -47,7 +45,9 @@ class Guarded(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Generator[Guarded]:
+def guarded(
+    shared_settings: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Generator[Guarded]:
     """Listens on every address, so it asks for keys, on loopback too."""
     folder = tmp_path_factory.mktemp("guarded")
     data, log = str(folder / "data"), folder / "log"

@@ -15,7 +15,11 @@ from trunkline.bridge.redaction import Redaction
 from trunkline.clock import Instant
 from trunkline.jsontypes import JsonObject
 
-pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+# Nothing here has a store or a broker.
+pytestmark = [
+    pytest.mark.embedded_only,
+    pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed"),
+]
 
 HEADERS = {"Content-Type": "application/json", "X-Correlation-ID": 'it\'s "$HOME" `id` \\ !', "X-Empty": ""}
 

@@ -16,6 +16,9 @@ from trunkline.bridge.transports.guard import AddressPolicy
 from trunkline.bridge.transports.https import HttpTransport
 from trunkline.protocols.base import AgentAnswer
 
+# Nothing here has a store or a broker.
+pytestmark = pytest.mark.embedded_only
+
 Talk = Callable[["Agent", asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 LOOPBACK = AddressPolicy(allow_loopback=True)

@@ -21,6 +21,9 @@ from trunkline.bridge.transports.base import TransportError
 from trunkline.bridge.transports.guard import AddressPolicy
 from trunkline.bridge.transports.https import HttpTransport
 
+# Nothing here has a store or a broker.
+pytestmark = pytest.mark.embedded_only
+
 LOOPBACK = AddressPolicy(allow_loopback=True)
 AMPLE = 60.0
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
