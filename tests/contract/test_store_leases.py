@@ -26,7 +26,7 @@ from tests.contract.bridges import (
     stop,
     taken,
 )
-from tests.contract.samples import key_of, queue, queued, run_id, task
+from tests.contract.samples import key_of, queue, queued, run_id, task, transition, write
 
 from trunkline.stores.base import ReclaimedTasks, Store
 from trunkline.testing import FakeClock
@@ -194,6 +194,40 @@ async def test_a_task_that_is_to_end_stays_with_its_holder_though_the_agent_goes
     assert await answer(store, done(stopping), owner=OTHER) == set()
     async with store.transaction() as tx:
         assert await tx.stopping_tasks(OTHER) == []
+
+
+async def test_whoever_holds_a_task_of_a_run_that_has_ended_is_told(store: Store) -> None:
+    await queue(store, task(1), task(2))
+    claimed = {each.task.run_id: each for each in await claim(store)}
+    await write(store, transition(1, status="CANCELLED"))
+    async with store.transaction() as tx:
+        assert await tx.stopping_tasks(ME) == [claimed[run_id(1)]]
+        assert await tx.held_tasks(ME) == [claimed[run_id(2)]]
+
+
+async def test_a_task_of_a_run_that_has_ended_is_asked_for_once_more_and_kept(
+    store: Store, clock: FakeClock
+) -> None:
+    await queue(store, task(1))
+    (claimed,) = await claim(store)
+    await answer(store, taken(claimed))
+    await write(store, transition(1, status="CANCELLED"))
+    clock.advance(timedelta(seconds=30))
+    (asked,) = await claim(store)
+    assert await answer(store, taken(asked)) == set()
+    async with store.transaction() as tx:
+        (stopping,) = await tx.stopping_tasks(ME)
+    assert stopping.remote_task_id == "remote-1"
+
+
+async def test_news_of_a_task_are_kept_from_question_to_question(store: Store, clock: FakeClock) -> None:
+    await queue(store, task(1))
+    (claimed,) = await claim(store)
+    await answer(store, msgspec.structs.replace(taken(claimed), result=b"working"))
+    clock.advance(timedelta(seconds=30))
+    (asked,) = await claim(store)
+    await answer(store, taken(asked))
+    assert await queue(store, task(1)) == [b"working"]
 
 
 async def test_whoever_is_unsure_is_told_what_it_holds(store: Store) -> None:

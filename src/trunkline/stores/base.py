@@ -375,7 +375,7 @@ class Transaction(Protocol):
         ...
 
     async def stopping_tasks(self, owner: str) -> list[ClaimedTask]:
-        """Claimed by `owner`, and to end since somebody has stopped them."""
+        """Claimed by `owner`, and to end: somebody has stopped them, or their run has ended."""
         ...
 
     async def held_tasks(self, owner: str) -> list[ClaimedTask]:

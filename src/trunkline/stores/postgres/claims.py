@@ -15,6 +15,7 @@ from typing import NamedTuple
 from trunkline.clock import Instant, after
 from trunkline.stores.base import ClaimedTask, ReclaimedTasks
 from trunkline.stores.postgres.driver import Row, Session, columns
+from trunkline.stores.postgres.runs import FINAL
 from trunkline.stores.postgres.tasks import CLAIM_COLUMNS, claim_of
 from trunkline.stores.postgres.texts import restored
 
@@ -28,13 +29,17 @@ _CAN_BE_CALLED = f"""
 """  # noqa: S608 - constants of this module
 _CLAIM = "status = 'claimed', owner = $1, epoch = epoch + 1"
 
+# Its run has ended, and whoever was to hear of that may not have.
+_UNWANTED = f"EXISTS (SELECT 1 FROM runs WHERE runs.id = tasks.run_id AND runs.status IN {FINAL})"  # noqa: S608 - as above
+
 _CLAIM_DUE = f"""
     WITH due AS MATERIALIZED (
         SELECT id FROM tasks WHERE status = 'remote' AND poll_at <= $2 AND {_IN_POOLS} AND {_CAN_BE_CALLED}
             AND {_LIVES}
         ORDER BY poll_at LIMIT $4 FOR UPDATE SKIP LOCKED
     )
-    UPDATE tasks SET {_CLAIM} FROM due WHERE tasks.id = due.id RETURNING {CLAIM_COLUMNS}
+    UPDATE tasks SET {_CLAIM}, stopping = CASE WHEN {_UNWANTED} THEN 1 ELSE stopping END
+    FROM due WHERE tasks.id = due.id RETURNING {CLAIM_COLUMNS}
 """  # noqa: S608 - as above
 _FIRST_POLL = f"""
     SELECT poll_at FROM tasks WHERE status = 'remote' AND {_CAN_BE_CALLED} ORDER BY poll_at LIMIT 1
@@ -89,7 +94,7 @@ _CLAIM_QUEUED = f"""
     UPDATE tasks SET {_CLAIM} FROM picked WHERE tasks.id = picked.id RETURNING tasks.id, {CLAIM_COLUMNS}
 """  # noqa: S608 - as above
 _STOPPING = f"""
-    SELECT {CLAIM_COLUMNS} FROM tasks WHERE status = 'claimed' AND owner = $1 AND stopping = 1
+    SELECT {CLAIM_COLUMNS} FROM tasks WHERE status = 'claimed' AND owner = $1 AND (stopping = 1 OR {_UNWANTED})
 """  # noqa: S608 - as above
 
 _HOLD = """
@@ -129,7 +134,7 @@ _RECLAIM = f"""
     RETURNING tasks.stopping = 1, tasks.status = 'in_doubt', {CLAIM_COLUMNS}
 """  # noqa: S608 - as above
 _HELD = f"""
-    SELECT {CLAIM_COLUMNS} FROM tasks WHERE status = 'claimed' AND owner = $1 AND stopping = 0
+    SELECT {CLAIM_COLUMNS} FROM tasks WHERE status = 'claimed' AND owner = $1 AND stopping = 0 AND NOT {_UNWANTED}
 """  # noqa: S608 - as above
 
 

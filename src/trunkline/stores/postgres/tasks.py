@@ -56,7 +56,7 @@ _STOP = """
 _ANSWER = """
     UPDATE tasks SET status = CASE WHEN new.status = 'remote' AND stopping = 1 THEN 'claimed' ELSE new.status END,
         poll_at = new.poll_at, polls = new.polls, deadline = new.deadline,
-        result = new.result, remote_task_id = coalesce(new.remote_task_id, tasks.remote_task_id)
+        result = coalesce(new.result, tasks.result), remote_task_id = coalesce(new.remote_task_id, tasks.remote_task_id)
     FROM unnest($2::text[], $3::int[], $4::bigint[], $5::text[], $6::bigint[], $7::int[], $8::bigint[], $9::bytea[],
         $10::text[]) AS new(task_id, attempt, epoch, status, poll_at, polls, deadline, result, remote_task_id)
     WHERE tasks.task_id = new.task_id AND tasks.attempt = new.attempt AND tasks.epoch = new.epoch

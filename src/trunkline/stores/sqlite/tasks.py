@@ -21,6 +21,7 @@ from trunkline.stores.sqlite.driver import (
     query_many,
     rows,
 )
+from trunkline.stores.sqlite.runs import UNFINISHED
 
 _tasks: msgspec.json.Decoder[AgentTask] = msgspec.json.Decoder(AgentTask)
 
@@ -54,8 +55,11 @@ _CLAIM_QUEUED = f"""
         (SELECT id FROM tasks WHERE status = 'queued' AND agent = ?2 AND {_IN_POOLS} ORDER BY id LIMIT ?3)
     RETURNING {_CLAIM_COLUMNS}
 """  # noqa: S608 - as above
+# Its run has ended, and whoever was to hear of that may not have.
+_UNWANTED = f"EXISTS (SELECT 1 FROM runs WHERE runs.id = tasks.run_id AND runs.status NOT IN ({UNFINISHED}))"  # noqa: S608 - as above
 _CLAIM_DUE = f"""
-    UPDATE tasks SET status = 'claimed', owner = ?1, epoch = epoch + 1 WHERE id IN
+    UPDATE tasks SET status = 'claimed', owner = ?1, epoch = epoch + 1, stopping = iif({_UNWANTED}, 1, stopping)
+    WHERE id IN
         (SELECT id FROM tasks WHERE status = 'remote' AND poll_at <= ?2 AND {_IN_POOLS} AND {CAN_BE_CALLED}
             ORDER BY poll_at LIMIT ?3)
     RETURNING {_CLAIM_COLUMNS}
@@ -85,7 +89,8 @@ _DOUBT = f"""
 # In the words of the index of busy tasks, as above.
 _CLAIMED = f"""
     SELECT {_CLAIM_COLUMNS} FROM tasks
-    WHERE status = 'claimed' AND status IN ('claimed', 'remote') AND owner = ? AND stopping = ?
+    WHERE status = 'claimed' AND status IN ('claimed', 'remote') AND owner = ?1
+        AND (stopping = 1 OR {_UNWANTED}) = ?2
 """  # noqa: S608 - as above
 _QUEUE_AGAIN = f"UPDATE tasks SET status = 'queued' WHERE {_LEFT_BEHIND}"  # noqa: S608 - as above
 
@@ -235,7 +240,8 @@ def write_answers(db: apsw.Connection, owner: str, answers: Sequence[TaskAnswer]
         db,
         # What is to end stays with who has it, to tell the agent: nobody asks for it any more.
         "UPDATE tasks SET status = CASE ? WHEN 'done' THEN 'done' ELSE iif(stopping = 1, 'claimed', 'remote') END,"
-        " poll_at = ?, polls = ?, deadline = ?, result = ?, remote_task_id = coalesce(?, remote_task_id)"
+        " poll_at = ?, polls = ?, deadline = ?, result = coalesce(?, result),"
+        " remote_task_id = coalesce(?, remote_task_id)"
         " WHERE task_id = ? AND attempt = ? AND epoch = ? AND owner = ? AND status IN ('claimed', 'in_doubt')",
         [
             (
