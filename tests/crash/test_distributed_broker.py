@@ -1,0 +1,317 @@
+"""
+A broker at its worst: records late, twice, in any order or lost; topics truncated or made anew, offsets reset,
+partitions that change hands all the time. The database knows what is owed: nothing is lost, and nobody is called twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import secrets
+from base64 import urlsafe_b64encode
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from itertools import count
+from typing import Literal
+
+import aiohttp
+import pytest
+from confluent_kafka.admin import AdminClient
+from deploy.local.postgres import PostgresServer
+from tests.crash.agents import Agents
+from tests.crash.checker import Wanted, violations
+from tests.crash.client import Client
+from tests.crash.conftest import furnish
+from tests.crash.reading import quiet, read_history
+from tests.crash.topics import Topics
+from tests.crash.unruly import LosingProducer, UnrulyProducer, UnrulySource
+from tests.crash.workflows import GATED, KINDS, MORE_KINDS, Kind, Watched
+from tests.scenarios.distributed.roles import serving_roles
+from tests.services import fresh_database, fresh_topic_prefix
+
+from trunkline.brokers.base import Producer
+from trunkline.messages import Outgoing, TopicNames
+from trunkline.testing import RunningSystem
+from trunkline.wiring import Pace, Seams
+
+pytestmark = pytest.mark.anyio
+
+# Only a run that is stuck takes so long.
+PATIENCE_SECONDS = 120
+MANY_PARTITIONS = 32
+BRIDGES = 8
+STORMS = 40
+POISON = (b"", b"\xff\x00", b"{}", b"[" * 10_000, b'{"task_id": 1}', b"null", b"x" * 100_000)
+ROUNDS = 10
+# What is lost is sent again soon, and nobody waits long for who has gone.
+HURRIED = Seams(pace=Pace(resend_after=timedelta(seconds=1), session=timedelta(seconds=2)))
+EVERY_KIND = (*KINDS, *MORE_KINDS)
+TWO_KINDS = (KINDS[0], next(kind for kind in KINDS if kind.name == "once"))
+
+
+class Stage:
+    """A database and topics of one test, its agents, and what it has asked for."""
+
+    def __init__(self, agents: Agents, session: aiohttp.ClientSession, topics: Topics) -> None:
+        self.agents = agents
+        self.topics = topics
+        self._session = session
+        self._wanted: list[Wanted] = []
+        self._numbers = count()
+
+    @property
+    def names(self) -> TopicNames:
+        return self.topics.names
+
+    def client(self, system: RunningSystem) -> Client:
+        return Client(self._session, system.url)
+
+    async def furnished(self, system: RunningSystem) -> Client:
+        client = self.client(system)
+        await furnish(client, self.agents)
+        return client
+
+    async def start(self, client: Client, kind: Kind) -> Wanted:
+        want = kind.wanted(f"{kind.name}-{next(self._numbers)}")
+        self._wanted.append(want)
+        want.run_id = await client.start(kind.name, want.key)
+        return want
+
+    async def start_all(self, client: Client, kinds: Sequence[Kind]) -> None:
+        for kind in kinds:
+            await self.start(client, kind)
+
+    async def see(self, client: Client, kind: Kind) -> None:
+        """A run, from its start to its end."""
+        want = await self.start(client, kind)
+        async for event in client.follow(str(want.run_id)):
+            await kind.react(Watched(client, self.agents, want), event)
+
+    async def see_all(self, client: Client, kinds: Sequence[Kind]) -> None:
+        async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as group:
+            for kind in kinds:
+                group.create_task(self.see(client, kind))
+
+    async def finish(self, client: Client) -> list[str]:
+        """Waits until every run is over, and says what is wrong; there is no excuse for a second call."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            for want in self._wanted:
+                async for _ in client.follow(str(want.run_id)):
+                    pass
+        await quiet(client)
+        return violations(await read_history(client, self._wanted, self.agents.calls, {}))
+
+    async def sent(self, client: Client) -> None:
+        """Returns when the outbox is empty."""
+        while (await client.gauge('trunkline_queue_depth{queue="outbox"}'))[""]:
+            await asyncio.sleep(0.05)
+
+
+@pytest.fixture
+def topics(kafka_servers: str, kafka_admin: AdminClient) -> Generator[Topics]:
+    with fresh_topic_prefix(kafka_admin) as prefix:
+        names = TopicNames(
+            tasks=f"{prefix}tasks", results=f"{prefix}results", events=f"{prefix}events", commands=""
+        )
+        yield Topics(kafka_servers, kafka_admin, names)
+
+
+@pytest.fixture
+def partitions() -> int:
+    return 4
+
+
+@pytest.fixture
+async def stage(
+    topics: Topics,
+    partitions: int,
+    postgres: PostgresServer,
+    kafka_servers: str,
+    agents: Agents,
+    session: aiohttp.ClientSession,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: str,
+) -> AsyncGenerator[Stage]:
+    names = topics.names
+    await topics.make(names.tasks, names.results, names.events, partitions=partitions)
+    agents.forget()
+    # A cancellation travels too: whoever is called meanwhile is called rightly.
+    agents.whose = lambda _transport: 0
+    with fresh_database(postgres) as url:
+        for name, value in {
+            "STORE": url,
+            "BROKER": f"kafka://{kafka_servers}",
+            "TASKS_TOPIC": names.tasks,
+            "RESULTS_TOPIC": names.results,
+            "EVENTS_TOPIC": names.events,
+            "KAFKA_GROUP": names.tasks,
+            "SECRET_KEY": urlsafe_b64encode(secrets.token_bytes(32)).decode(),
+            "ALLOWED_NETWORKS": "127.0.0.0/8",
+            "DATA": str(tmp_path),
+        }.items():
+            monkeypatch.setenv(f"TRUNKLINE_{name}", value)
+        yield Stage(agents, session, topics)
+
+
+def _losing_some(chance: random.Random) -> Callable[[Outgoing], bool]:
+    return lambda _message: chance.random() < 0.15
+
+
+def _losing_stops(message: Outgoing) -> bool:
+    return dict(message.headers).get("trunkline-type") == b"cancel-task"
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_records_that_come_late_twice_and_in_any_order_change_nothing(stage: Stage, seed: int) -> None:
+    chance = random.Random(seed)
+    seams = Seams(
+        source=lambda source: UnrulySource(source, chance),
+        producer=lambda producer: UnrulyProducer(producer, chance),
+    )
+    async with serving_roles("api", "executor", "bridge", seams=seams) as system:
+        client = await stage.furnished(system)
+        await stage.see_all(client, EVERY_KIND * 4)
+        assert await stage.finish(client) == []
+
+
+@pytest.mark.parametrize("loses", [_losing_some(random.Random(4)), _losing_stops], ids=["some", "stops"])
+async def test_what_the_broker_loses_is_sent_again_or_found_out(
+    stage: Stage, loses: Callable[[Outgoing], bool]
+) -> None:
+    producers: list[LosingProducer] = []
+
+    def losing(producer: Producer) -> Producer:
+        producers.append(LosingProducer(producer, loses))
+        return producers[-1]
+
+    seams = Seams(pace=HURRIED.pace, producer=losing)
+    async with serving_roles("api", "executor", "bridge", seams=seams) as system:
+        client = await stage.furnished(system)
+        await stage.see_all(client, EVERY_KIND * 2)
+        assert await stage.finish(client) == []
+    assert sum(producer.lost for producer in producers) >= 4
+
+
+async def test_tasks_that_were_deleted_from_their_topic_are_sent_again(stage: Stage) -> None:
+    async with serving_roles("api", "executor", seams=HURRIED) as system:
+        client = await stage.furnished(system)
+        await stage.start_all(client, TWO_KINDS * 5)
+        await stage.sent(client)
+    assert await stage.topics.truncate(stage.names.tasks) >= 10
+    assert stage.agents.calls == []
+    async with serving_roles("api", "executor", "bridge", seams=HURRIED) as system:
+        assert await stage.finish(stage.client(system)) == []
+
+
+async def test_results_that_were_deleted_from_their_topic_are_published_again(stage: Stage) -> None:
+    async with serving_roles("api", seams=HURRIED) as api:
+        client = await stage.furnished(api)
+        async with serving_roles("executor", seams=HURRIED):
+            await stage.start_all(client, TWO_KINDS * 5)
+            while await stage.topics.written(stage.names.tasks) < 10:
+                pass
+        async with serving_roles("bridge", seams=HURRIED):
+            while await stage.topics.written(stage.names.results) < 10:
+                pass
+        assert await stage.topics.truncate(stage.names.results) >= 10
+        assert len(stage.agents.calls) == 10
+        async with serving_roles("executor", "bridge", seams=HURRIED):
+            assert await stage.finish(client) == []
+
+
+@pytest.mark.parametrize("to", ["earliest", "latest"])
+async def test_offsets_that_were_reset_lose_and_double_nothing(
+    stage: Stage, to: Literal["earliest", "latest"]
+) -> None:
+    async with serving_roles("api", "executor", "bridge", seams=HURRIED) as system:
+        client = await stage.furnished(system)
+        await stage.see_all(client, EVERY_KIND)
+    async with serving_roles("api", "executor", seams=HURRIED) as system:
+        await stage.start_all(stage.client(system), TWO_KINDS * 5)
+        await stage.sent(stage.client(system))
+    group = stage.names.tasks
+    await stage.topics.reset_offsets(f"{group}.bridge", stage.names.tasks, to)
+    await stage.topics.reset_offsets(f"{group}.executor", stage.names.results, to)
+    async with serving_roles("api", "executor", "bridge", seams=HURRIED) as system:
+        assert await stage.finish(stage.client(system)) == []
+
+
+async def test_topics_that_are_deleted_and_made_anew_under_way_lose_nothing(stage: Stage) -> None:
+    async with serving_roles("api", "executor", "bridge", seams=HURRIED) as system:
+        client = await stage.furnished(system)
+        gated = [await stage.start(client, GATED) for _ in range(10)]
+        for want in gated:
+            await stage.agents.called_for(str(want.run_id))
+        await stage.topics.delete(stage.names.tasks, stage.names.results)
+        await stage.start_all(client, TWO_KINDS * 5)
+        stage.agents.gate.set()
+        await stage.topics.make(stage.names.tasks, stage.names.results)
+        await stage.see_all(client, EVERY_KIND)
+        assert await stage.finish(client) == []
+
+
+@pytest.mark.parametrize("partitions", [MANY_PARTITIONS])
+async def test_bridges_that_come_and_go_all_the_time_lose_and_double_nothing(stage: Stage) -> None:
+    chance = random.Random(6)
+    async with serving_roles("api", "executor", seams=HURRIED) as system, AsyncExitStack() as last:
+        client = await stage.furnished(system)
+        bridges: list[AsyncExitStack] = []
+
+        async def come() -> None:
+            stack = AsyncExitStack()
+            await stack.enter_async_context(serving_roles("bridge", seams=HURRIED, stop_timeout="30s"))
+            bridges.append(stack)
+
+        async def storm() -> None:
+            for _ in range(STORMS):
+                if len(bridges) < BRIDGES and (len(bridges) < 2 or chance.random() < 0.6):
+                    await come()
+                else:
+                    await bridges.pop(chance.randrange(len(bridges))).aclose()
+            while len(bridges) < BRIDGES:
+                await come()
+
+        async def leave() -> None:
+            for bridge in bridges:
+                await bridge.aclose()
+
+        last.push_async_callback(leave)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(storm())
+            for _ in range(8):
+                await stage.see_all(client, EVERY_KIND)
+        assert await stage.finish(client) == []
+
+
+async def test_poison_among_good_records_is_put_aside_and_holds_up_nothing(stage: Stage) -> None:
+    tasks, results = stage.names.tasks, stage.names.results
+    headers = {"trunkline-type": b"agent-task", "trunkline-version": b"1"}
+    async with (
+        serving_roles("api", "executor", seams=HURRIED) as system,
+        serving_roles("bridge", seams=HURRIED),
+        serving_roles("bridge", seams=HURRIED),
+    ):
+        client = await stage.furnished(system)
+        async with asyncio.TaskGroup() as group:
+            for number in range(ROUNDS):
+                key = f"{number}".encode()
+                await stage.topics.write(
+                    [
+                        (topic, key, value, given)
+                        for value in POISON
+                        for topic in (tasks, results)
+                        for given in ({}, headers)
+                    ]
+                )
+                group.create_task(stage.see_all(client, EVERY_KIND))
+        expected = ROUNDS * len(POISON) * 4
+        letters = await client.pages("/dead-letters")
+        while len(letters) < expected:
+            await asyncio.sleep(0.1)
+            letters = await client.pages("/dead-letters")
+        assert len(letters) == expected
+        assert all(letter["reason"] for letter in letters)
+        for letter in letters:
+            await client.raw("DELETE", f"/api/v1/dead-letters/{letter['id']}")
+        assert await stage.finish(client) == []

@@ -1,0 +1,85 @@
+"""A broker that does everything a broker may do: deliver late, twice, in any order, or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+
+from trunkline.brokers.base import Producer, Source, Undelivered
+from trunkline.messages import Outgoing, Record
+
+_LONGEST_DELAY = 0.6
+
+
+class UnrulyProducer:
+    """Sends in any order, and some of it twice."""
+
+    def __init__(self, inner: Producer, chance: random.Random) -> None:
+        self._inner = inner
+        self._chance = chance
+
+    async def send(self, messages: Sequence[Outgoing]) -> list[Undelivered]:
+        twice = [message for message in messages if self._chance.random() < 0.3]
+        everything = [*messages, *twice]
+        self._chance.shuffle(everything)
+        return await self._inner.send(everything)
+
+
+class LosingProducer:
+    """Says that everything has arrived; some of it has not."""
+
+    def __init__(self, inner: Producer, loses: Callable[[Outgoing], bool]) -> None:
+        self._inner = inner
+        self._loses = loses
+        self.lost = 0
+
+    async def send(self, messages: Sequence[Outgoing]) -> list[Undelivered]:
+        kept = [message for message in messages if not self._loses(message)]
+        self.lost += len(messages) - len(kept)
+        return await self._inner.send(kept)
+
+
+class UnrulySource:
+    """Shows records late, in any order, twice at once, and again long after they were settled."""
+
+    def __init__(self, inner: Source, chance: random.Random) -> None:
+        self._inner = inner
+        self._chance = chance
+        self._due: dict[int, float] = {}
+        self._old: list[Record] = []
+        self._again: list[Record] = []
+        self._ring: Callable[[], None] | None = None
+
+    @property
+    def trouble(self) -> str | None:
+        return self._inner.trouble
+
+    def on_arrival(self, ring: Callable[[], None]) -> None:
+        self._ring = ring
+        self._inner.on_arrival(ring)
+
+    def waiting(self, limit: int) -> Sequence[Record]:
+        shown = [record for record in self._inner.waiting(1_000_000) if self._is_due(record)]
+        shown += self._again
+        if limit > 1:
+            shown += [record for record in shown if self._chance.random() < 0.2]
+            self._chance.shuffle(shown)
+        return shown[:limit]
+
+    def settle(self, records: Sequence[Record]) -> None:
+        self._inner.settle(records)
+        settled = {id(record) for record in records}
+        self._again = [record for record in self._again if id(record) not in settled]
+        self._old += [record for record in records if self._chance.random() < 0.3]
+        while self._old and self._chance.random() < 0.2:
+            self._again.append(self._old.pop(self._chance.randrange(len(self._old))))
+
+    def _is_due(self, record: Record) -> bool:
+        now = asyncio.get_running_loop().time()
+        if id(record) not in self._due:
+            delay = self._chance.choice((0.0, 0.0, self._chance.uniform(0.0, _LONGEST_DELAY)))
+            self._due[id(record)] = now + delay
+            if delay and self._ring is not None:
+                asyncio.get_running_loop().call_later(delay + 0.01, self._ring)
+        return self._due[id(record)] <= now
