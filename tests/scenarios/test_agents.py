@@ -116,7 +116,7 @@ async def test_a_busy_agent_holds_up_no_other(system: RunningSystem) -> None:
         late = [await system.start("slow") for _ in range(5)]
         await slow.called()
         assert (await system.run("quick"))["status"] == "COMPLETED"
-        assert await system.metric("trunkline_queue_depth", queue="tasks_queued") == 4
+        await system.wait_for_metric("trunkline_queue_depth", 4, queue="tasks_queued")
         stuck.set()
         assert [(await system.wait_for(run_id))["status"] for run_id in late] == ["COMPLETED"] * 5
 

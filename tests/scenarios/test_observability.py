@@ -117,7 +117,7 @@ async def test_the_gauges_fall_when_the_work_is_done(system: RunningSystem) -> N
         runs = [await system.start("one") for _ in range(5)]
         await agent.called(2)
         assert await system.metric("trunkline_runs", status="RUNNING") == 5
-        assert await system.metric("trunkline_queue_depth", queue="tasks_queued") == 3
+        await system.wait_for_metric("trunkline_queue_depth", 3, queue="tasks_queued")
         assert await system.metric("trunkline_queue_depth", queue="tasks_claimed") == 2
         assert await system.metric("trunkline_calls_in_flight") == 2
         opened.set()

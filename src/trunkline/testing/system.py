@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -96,6 +97,11 @@ class RunningSystem:
                 if sample.name == name and sample.labels == labels:
                     return sample.value
         return None
+
+    async def wait_for_metric(self, name: str, value: float, **labels: str) -> None:
+        """Until the sample has that value."""
+        while await self.metric(name, **labels) != value:  # noqa: ASYNC110 - nothing rings for it
+            await asyncio.sleep(0.02)
 
     async def wait_for(self, run_id: str, statuses: Collection[str] = _FINAL) -> JsonObject:
         """Follows the run's events until it has one of the statuses; the test's own time limit ends a vain wait."""

@@ -136,7 +136,8 @@ async def test_a_database_for_reading_only_stops_the_work_and_loses_none(
         set_reading_only("on")
         work.gate.opened.set()
         await server.misses("store", "for reading only")
-        assert (await server.call("POST", "/workflows/two/execute", {})).status == 503
+        line = await server.says("store_unavailable", lambda line: "reading only" in str(line["error"]))
+        assert "Point TRUNKLINE_STORE at the primary" in str(line["fix"])
         set_reading_only("off")
         await work.end()
 

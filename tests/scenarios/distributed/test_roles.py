@@ -103,8 +103,7 @@ async def test_max_concurrency_holds_over_all_bridges(fleet: Fleet) -> None:
         runs = [await fleet.apis[0].start("one") for _ in range(12)]
         await agent.called(3)
         # All tasks have arrived, and wait for a slot.
-        while await fleet.apis[1].metric("trunkline_queue_depth", queue="tasks_queued") != 9:
-            await asyncio.sleep(0.05)
+        await fleet.apis[1].wait_for_metric("trunkline_queue_depth", 9, queue="tasks_queued")
         assert counting.present == 3
         counting.go_on.set()
         for run in runs:
