@@ -18,7 +18,7 @@ import msgspec
 from tests.crash.agents import Agents
 from tests.crash.checker import History, Wanted
 from tests.crash.client import Gone, RoamingClient
-from tests.crash.fleet import Fleet, Member
+from tests.crash.fleet import FragileFleet, Member
 from tests.crash.reading import quiet, read_history
 from tests.crash.workflows import KINDS, MORE_KINDS, Kind, Watched
 
@@ -54,7 +54,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Chaos:
-    def __init__(self, plan: Plan, fleet: Fleet, agents: Agents, session: aiohttp.ClientSession) -> None:
+    def __init__(
+        self, plan: Plan, fleet: FragileFleet, agents: Agents, session: aiohttp.ClientSession
+    ) -> None:
         self._plan = plan
         self._fleet = fleet
         self._agents = agents

@@ -165,24 +165,15 @@ class Member:
 
 
 class Fleet:
-    def __init__(
-        self, folder: Path, kafka: KafkaProcess, postgres: PostgresCluster, settings: Mapping[str, str]
-    ) -> None:
-        self.kafka = kafka
-        self.postgres = postgres
+    """Processes; `settings` say which store and which broker."""
+
+    def __init__(self, folder: Path, settings: Mapping[str, str]) -> None:
         self.lives = Lives()
         self.members: list[Member] = []
-        self.database_crashes = 0
-        self.broker_kills = 0
-        # One crash at a time.
-        self._of_database = asyncio.Lock()
-        self._of_broker = asyncio.Lock()
         self._folder = folder
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("TRUNKLINE_")}
         self._env = {
             **inherited,
-            "TRUNKLINE_STORE": postgres.url(_DATABASE),
-            "TRUNKLINE_BROKER": f"kafka://{kafka.servers}",
             "TRUNKLINE_SECRET_KEY": urlsafe_b64encode(secrets.token_bytes(32)).decode(),
             # The tests' own agents.
             "TRUNKLINE_ALLOWED_NETWORKS": "127.0.0.0/8",
@@ -205,10 +196,6 @@ class Fleet:
     def api_urls(self) -> Sequence[str]:
         return [member.url for member in self.of("api") if member.url is not None]
 
-    def query(self, sql: str) -> str:
-        """What the database itself says."""
-        return self.postgres.execute(sql, _DATABASE)
-
     async def run(self, *command: str) -> str:
         """A command of the program, to its end."""
         process = await asyncio.create_subprocess_exec(
@@ -219,39 +206,80 @@ class Fleet:
         assert process.returncode == 0, f"trunkline {command}: {errors.decode()}"
         return printed.decode()
 
-    async def crash_database(self) -> None:
-        """Immediate: no shutdown; back when it has recovered."""
-        async with self._of_database:
-            self.database_crashes += 1
-            await asyncio.to_thread(self.postgres.crash)
-            await asyncio.to_thread(self.postgres.start)
-
-    async def kill_broker(self) -> None:
-        async with self._of_broker:
-            self.broker_kills += 1
-            await asyncio.to_thread(self.kafka.restart)
+    async def start(self, sizes: Mapping[Role, int]) -> None:
+        """Makes the topics, and so many processes of each role, which take work then."""
+        await self.run("topics", "create")
+        members = [self.add(role) for role, number in sizes.items() for _ in range(number)]
+        for member in members:
+            await member.begin()
+        for member in members:
+            await member.ready()
 
     async def end(self) -> None:
         for member in self.members:
             await member.kill()
 
 
+class FragileFleet(Fleet):
+    """On a broker and a database that can be killed too."""
+
+    def __init__(
+        self, folder: Path, kafka: KafkaProcess, postgres: PostgresCluster, settings: Mapping[str, str]
+    ) -> None:
+        backends = {
+            "TRUNKLINE_STORE": postgres.url(_DATABASE),
+            "TRUNKLINE_BROKER": f"kafka://{kafka.servers}",
+        }
+        super().__init__(folder, {**backends, **settings})
+        self._kafka = kafka
+        self._postgres = postgres
+        self.database_crashes = 0
+        self.broker_kills = 0
+        # One crash at a time.
+        self._of_database = asyncio.Lock()
+        self._of_broker = asyncio.Lock()
+
+    def query(self, sql: str) -> str:
+        """What the database itself says."""
+        return self._postgres.execute(sql, _DATABASE)
+
+    async def crash_database(self) -> None:
+        """Immediate: no shutdown; back when it has recovered."""
+        async with self._of_database:
+            self.database_crashes += 1
+            await asyncio.to_thread(self._postgres.crash)
+            await asyncio.to_thread(self._postgres.start)
+
+    async def kill_broker(self) -> None:
+        async with self._of_broker:
+            self.broker_kills += 1
+            await asyncio.to_thread(self._kafka.restart)
+
+
 @asynccontextmanager
-async def open_fleet(
-    folder: Path, sizes: Mapping[Role, int] = TWO_OF_EACH, settings: Mapping[str, str] | None = None
+async def running_fleet(
+    folder: Path, settings: Mapping[str, str], sizes: Mapping[Role, int] = TWO_OF_EACH
 ) -> AsyncGenerator[Fleet]:
     """All of it runs and takes work; no process is left at the end, whatever happens."""
+    fleet = Fleet(folder, settings)
+    try:
+        await fleet.start(sizes)
+        yield fleet
+    finally:
+        await fleet.end()
+
+
+@asynccontextmanager
+async def fragile_fleet(
+    folder: Path, sizes: Mapping[Role, int] = TWO_OF_EACH, settings: Mapping[str, str] | None = None
+) -> AsyncGenerator[FragileFleet]:
+    """The same on a Kafka and a PostgreSQL of its own."""
     with ExitStack() as stack:
         postgres = await asyncio.to_thread(stack.enter_context, private_postgres())
         kafka = await asyncio.to_thread(stack.enter_context, private_kafka())
-        fleet = Fleet(folder, kafka, postgres, settings or {})
+        fleet = FragileFleet(folder, kafka, postgres, settings or {})
         try:
-            await fleet.run("topics", "create")
-            members = [fleet.add(role) for role, number in sizes.items() for _ in range(number)]
-            for member in members:
-                await member.begin()
-            for member in members:
-                await member.ready()
+            await fleet.start(sizes)
             yield fleet
         finally:
             await fleet.end()

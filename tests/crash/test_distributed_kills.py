@@ -16,7 +16,7 @@ from tests.crash.agents import Agents
 from tests.crash.chaos import SLOW_AGENTS, Chaos, Plan
 from tests.crash.checker import second_calls, violations
 from tests.crash.conftest import furnish
-from tests.crash.fleet import open_fleet
+from tests.crash.fleet import fragile_fleet
 from tests.crash.report import write_report
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +36,7 @@ async def test_nothing_is_lost_when_everything_is_killed_again_and_again(
     tmp_path: Path, agents: Agents, patient_session: aiohttp.ClientSession
 ) -> None:
     agents.forget()
-    async with open_fleet(tmp_path) as fleet:
+    async with fragile_fleet(tmp_path) as fleet:
         agents.whose = fleet.callers()
         chaos = Chaos(PLAN, fleet, agents, patient_session)
         await furnish(chaos.client, agents, SLOW_AGENTS)
