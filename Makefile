@@ -54,8 +54,14 @@ check: $(VENV)/.ready-dev  ## lint, format, types and the import rules
 unit: $(VENV)/.ready-dev  ## the tests that do no I/O, in seconds
 	$(BIN)/pytest tests/unit tests/golden
 
-chaos: $(VENV)/.ready-dev services  ## kill the real program a thousand times over ten thousand runs; takes long
-	TRUNKLINE_CHAOS_RUNS=10000 TRUNKLINE_CHAOS_KILLS=1000 $(BIN)/pytest --timeout 0 tests/crash/test_kill_loop.py
+# Half an hour to an hour for each of the three.
+CHAOS = TRUNKLINE_CHAOS_RUNS=10000 TRUNKLINE_CHAOS_KILLS=1000 TRUNKLINE_CHAOS_BROKER_KILLS=10 \
+	TRUNKLINE_CHAOS_DATABASE_CRASHES=10 TRUNKLINE_CHAOS_PAUSES=20 TRUNKLINE_CHAOS_POINTS=20 \
+	$(BIN)/pytest --timeout 0 -s
+chaos: $(VENV)/.ready-dev services  ## kill everything a thousand times over ten thousand runs, in both modes; takes long
+	$(CHAOS) tests/crash/test_distributed_kills.py
+	$(CHAOS) tests/crash/test_distributed_points.py
+	$(CHAOS) tests/crash/test_kill_loop.py
 
 sabotage: $(VENV)/.ready-dev services  ## take each safety rule away in a copy of the tree; its tests must notice
 	$(BIN)/python -m tests.sabotage --jobs $(JOBS)

@@ -11,6 +11,7 @@ from pathlib import Path
 # How long a line of the kernel's list is, and where in it the socket's number is, from the colon on.
 _LINE = 150
 _INODE = 9
+_MOST_KNOWN = 1_000
 
 
 class Callers:
@@ -30,6 +31,8 @@ class Callers:
             address: tuple[str, int] | None = transport.get_extra_info("peername")
             found = None if address is None else self._find(address[1])
             known = (transport, self._ghost() if found is None else found)
+            if len(self._known) > _MOST_KNOWN:
+                self._known = {key: kept for key, kept in self._known.items() if not kept[0].is_closing()}
             self._known[id(transport)] = known
         return known[1]
 

@@ -65,8 +65,7 @@ class Chaos:
         self.wanted: list[Wanted] = []
         self.kills: Counter[str] = Counter()
         self.pauses: Counter[str] = Counter()
-        self._allowed = 0
-        self._more_allowed = asyncio.Condition()
+        self._users: list[asyncio.Task[None]] = []
         self._room = asyncio.Semaphore(_AT_ONCE)
         self._over = 0
         self._began = monotonic()
@@ -77,18 +76,13 @@ class Chaos:
 
     async def rage(self) -> History:
         """Until everything that can be over is; then what the checker wants to see."""
-        kinds = (*KINDS, *MORE_KINDS)
         async with asyncio.TaskGroup() as group:
             progress = group.create_task(self._tell())
-            users = [
-                group.create_task(self._see_to_its_end(number, kinds[number % len(kinds)]))
-                for number in range(self._plan.runs)
-            ]
-            await self._harm()
-            await self._allow(self._plan.runs)
+            await self._harm(group)
+            self._invite(group, self._plan.runs)
             for member in self._fleet.members:
                 member.check()
-            _, stuck = await asyncio.wait(users, timeout=_PATIENCE_SECONDS)
+            _, stuck = await asyncio.wait(self._users, timeout=_PATIENCE_SECONDS)
             # The history says which runs they wait for.
             for user in stuck:
                 user.cancel()
@@ -102,13 +96,13 @@ class Chaos:
 
     # --- harm
 
-    async def _harm(self) -> None:
+    async def _harm(self, group: asyncio.TaskGroup) -> None:
         """Kills at their pace, and evenly between them what happens less often and takes longer."""
         async with asyncio.TaskGroup() as longer:
             for number in range(self._plan.kills):
                 await asyncio.sleep(self._chance.uniform(*_BETWEEN_KILLS))
                 await self._kill()
-                await self._allow(self._plan.runs // self._plan.kills + 1)
+                self._invite(group, self._plan.runs // self._plan.kills + 1)
                 for _ in range(self._due(self._plan.broker_kills, number, 0.6)):
                     longer.create_task(self._fleet.kill_broker())
                 for _ in range(self._due(self._plan.database_crashes, number, 0.3)):
@@ -146,16 +140,16 @@ class Chaos:
 
     # --- users
 
-    async def _allow(self, more: int) -> None:
-        async with self._more_allowed:
-            self._allowed += more
-            self._more_allowed.notify_all()
+    def _invite(self, group: asyncio.TaskGroup, more: int) -> None:
+        kinds = (*KINDS, *MORE_KINDS)
+        begun = len(self._users)
+        for number in range(begun, min(begun + more, self._plan.runs)):
+            user = self._see_to_its_end(number, kinds[number % len(kinds)])
+            self._users.append(group.create_task(user))
 
     async def _see_to_its_end(self, number: int, kind: Kind) -> None:
         want = kind.wanted(f"{kind.name}-{number}")
         self.wanted.append(want)
-        async with self._more_allowed:
-            await self._more_allowed.wait_for(lambda: self._allowed > number)
         async with self._room:
             while not await self._watch(kind, want):
                 await asyncio.sleep(_ASK_AGAIN_SECONDS)
