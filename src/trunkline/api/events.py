@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from trunkline.api.services import Services
 from trunkline.api.views import event_json
+from trunkline.errors import Unavailable
 from trunkline.ids import RunId
 from trunkline.machine.state import FINAL_RUN_STATUSES
 from trunkline.stores.base import EventRecord
@@ -81,19 +82,29 @@ class EventStream(Response):
         ping_at = now() + self._ping_after
         with runs.watch(run_id) as watch:
             while True:
-                # Asked before the events are read: if final now, what is read next is all there will be.
-                status, _ = await runs.status(run_id)
-                events = await runs.events(run_id, after=after, limit=_BATCH)
+                is_final, events = await self._look(after)
                 if events:
                     after, ping_at = events[-1].seq, now() + self._ping_after
                     yield b"".join(map(encode_event, events))
-                elif status in FINAL_RUN_STATUSES:
+                elif is_final:
                     return
                 else:
                     await watch.changed(min(_LOOK_AGAIN_SECONDS, max(ping_at - now(), 0)))
                     if now() >= ping_at:
                         ping_at = now() + self._ping_after
                         yield _PING
+
+    async def _look(self, after: int) -> tuple[bool, list[EventRecord]]:
+        """Whether these events are the last."""
+        runs = self._services.runs
+        try:
+            # Asked before the events are read: if final now, what is read next is all there will be.
+            status, _ = await runs.status(self._run_id)
+            events = await runs.events(self._run_id, after=after, limit=_BATCH)
+        except Unavailable:
+            # The stream waits with the work, and goes on when the store is back.
+            return False, []
+        return status in FINAL_RUN_STATUSES, events
 
 
 async def _gone(receive: Receive) -> None:

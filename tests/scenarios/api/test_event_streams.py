@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import cast
 
 import aiohttp
 import msgspec
@@ -12,10 +14,14 @@ from starlette.types import Message
 
 from trunkline.api.events import EventStream
 from trunkline.api.schemas import EventPage
+from trunkline.errors import Unavailable
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json, JsonObject, decode
-from trunkline.testing import RunningSystem, ScriptedAgent, simple_success
+from trunkline.machine.state import RunStatus
+from trunkline.stores.base import Store
+from trunkline.testing import RunningSystem, ScriptedAgent, running_system, simple_success
 from trunkline.testing.agents import Call
+from trunkline.wiring import Seams
 
 pytestmark = pytest.mark.anyio
 
@@ -185,6 +191,40 @@ async def test_a_silent_stream_shows_that_it_lives(system: RunningSystem, agent:
     await EventStream(system.embedded.api, run_id, 0, ping_after=0.01)({}, receive, send)
     assert pinged.is_set()
     gate.set()
+
+
+class Absent:
+    """A store that goes away when a stream has begun, and comes back after two vain looks at it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.asked = 0
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+    async def run_status(self, run_id: RunId) -> tuple[RunStatus, int] | None:
+        self.asked += 1
+        if self.asked in {2, 3}:
+            raise Unavailable("on purpose")
+        return await self._store.run_status(run_id)
+
+
+async def test_a_stream_outlasts_a_store_that_is_away(tmp_path: Path) -> None:
+    stores: list[Absent] = []
+
+    def between(store: Store) -> Store:
+        stores.append(Absent(store))
+        return cast("Store", stores[0])
+
+    async with ScriptedAgent(simple_success("ok")) as agent, running_system(tmp_path / "data") as system:
+        await system.register("A", agent.url, protocol="simple-a2a")
+        await system.save(CHAIN)
+        run_id = str((await system.run("chain"))["id"])
+        expected = [event.event async for event in stream(system, run_id)]
+    async with running_system(tmp_path / "data", seams=Seams(store=between)) as system:
+        assert [event.event async for event in stream(system, run_id)] == expected
+    assert stores[0].asked > 3
 
 
 async def test_streams_end_when_the_process_is_asked_to_stop(

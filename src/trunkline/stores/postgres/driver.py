@@ -30,7 +30,7 @@ class Session:
         try:
             found = await self._connection.fetch(sql, *map(_accepted, values))  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - untyped
         except Exception as exc:
-            raise explained(exc, self.place) or exc from exc
+            raise self._explained(exc) from exc
         return cast("list[Row]", found)
 
     async def first(self, sql: str, *values: Value | Column) -> Row | None:
@@ -42,7 +42,7 @@ class Session:
         try:
             status = await self._connection.execute(sql, *map(_accepted, values))  # pyright: ignore[reportUnknownMemberType] - untyped
         except Exception as exc:
-            raise explained(exc, self.place) or exc from exc
+            raise self._explained(exc) from exc
         return int(status.rpartition(" ")[2])
 
     async def execute_many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
@@ -50,7 +50,7 @@ class Session:
         try:
             await self._connection.executemany(sql, [[*map(_accepted, row)] for row in rows])  # pyright: ignore[reportUnknownMemberType] - untyped
         except Exception as exc:
-            raise explained(exc, self.place) or exc from exc
+            raise self._explained(exc) from exc
 
     async def stream(self, sql: str) -> AsyncGenerator[Row]:
         """Rows as they are needed, inside a transaction."""
@@ -58,14 +58,14 @@ class Session:
             async for row in self._connection.cursor(sql, prefetch=_PREFETCH):  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - untyped
                 yield cast("Row", row)
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as exc:
-            raise explained(exc, self.place) or exc from exc
+            raise self._explained(exc) from exc
 
     async def command(self, script: str) -> str:
         """Runs statements that take no values, in one round trip; what the last one has to say for itself."""
         try:
             return await self._connection.execute(script)  # pyright: ignore[reportUnknownMemberType] - untyped
         except Exception as exc:
-            raise explained(exc, self.place) or exc from exc
+            raise self._explained(exc) from exc
 
     async def listen(self, channel: str, hear: Callable[[str], None], on_end: Callable[[], None]) -> None:
         """Calls `hear` for each text on the channel, and `on_end` when the session has ended."""
@@ -82,7 +82,13 @@ class Session:
         try:
             await self._connection.add_listener(channel, heard)  # pyright: ignore[reportUnknownMemberType] - untyped
         except Exception as exc:
-            raise explained(exc, self.place) or exc from exc
+            raise self._explained(exc) from exc
+
+    def _explained(self, exc: Exception) -> Exception:
+        if isinstance(exc, asyncpg.InternalClientError):
+            # The driver does not know any more what the server is about to say, e.g. after a crash in mid-sentence.
+            self.terminate()
+        return explained(exc, self.place) or exc
 
     @property
     def is_closed(self) -> bool:

@@ -85,7 +85,7 @@ def explained(exc: Exception, place: str) -> TrunklineError | None:
             return None if trouble is None else _unavailable(place, trouble, exc)
         case asyncpg.DataError() | asyncpg.UnsupportedClientFeatureError():
             return None
-        case asyncpg.InterfaceError() | OSError():
+        case asyncpg.InterfaceError() | asyncpg.InternalClientError() | OSError():
             # A timeout is an OSError too.
             return _unavailable(place, _Trouble("it cannot be reached", _COMES_BACK), exc)
         case _:
