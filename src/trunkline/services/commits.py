@@ -62,6 +62,7 @@ class CommitLoop:
         self._parts: Sequence[Part] = ()
         self._bell = asyncio.Event()
         self._stopping = False
+        self._waiting: list[asyncio.Future[None]] = []
         # Why the last turn failed, for /readyz.
         self.trouble: str | None = None
 
@@ -77,11 +78,23 @@ class CommitLoop:
         self._stopping = True
         self._bell.set()
 
+    async def turned(self) -> None:
+        """Returns when a turn has ended that began after this was called: what was under way is done."""
+        turned: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turned)
+        self.ring()
+        await turned
+
     async def run(self) -> None:
         while True:
             last = self._stopping
             self._bell.clear()
+            waiting, self._waiting = self._waiting, []
             await self._turn()
+            for turned in waiting:
+                # Whoever waits may have been cancelled.
+                if not turned.done():
+                    turned.set_result(None)
             if last:
                 return
             await self._nap()

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from time import monotonic
 from typing import Literal
 
 import structlog
@@ -73,6 +74,7 @@ class _Bridge:
         # A new owner for each start: claims of an earlier one belong to a process that is gone.
         self._owner = new_id()
         self._core = core
+        self._loop = loop
         shared = core.settings.uses_postgres
         self.heartbeat = Heartbeat(core.store, self._owner, core.seams.pace.lease) if shared else None
         invoker = AgentInvoker(core.transport, core.partners, core.directory, core.clock, core.metrics)
@@ -95,7 +97,12 @@ class _Bridge:
         self.claims.committed()
 
     async def drain(self) -> None:
-        abandoned = await self._calls.drain(self._core.settings.stop_timeout.total_seconds())
+        until = monotonic() + self._core.settings.stop_timeout.total_seconds()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(until - monotonic()):
+                # A turn that had begun may have claimed something; the next one claims nothing more.
+                await self._loop.turned()
+        abandoned = await self._calls.drain(max(until - monotonic(), 0))
         if abandoned:
             log.warning(names.CALLS_ABANDONED, calls=abandoned)
 
