@@ -43,6 +43,7 @@ class Heartbeat:
         self._lease = lease
         self._beaten_at: Instant | None = None
         self._steady_from = Instant(0)
+        self._trouble: str | None = None
 
     async def beat(self) -> None:
         # A crash may undo a beat; nobody takes anything before the next one is due.
@@ -72,11 +73,15 @@ class Heartbeat:
         try:
             await self.beat()
         except Unavailable as exc:
-            log.error(names.STORE_UNAVAILABLE, error=str(exc), fix=exc.fix)
+            # Once for each change: it is tried again twice a second.
+            if self._trouble != exc.message:
+                self._trouble = exc.message
+                log.error(names.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
             return _RETRY_PAUSE
         except Exception:
             log.exception(names.TURN_FAILED)
             return _RETRY_PAUSE
+        self._trouble = None
         return self._lease.beat_every
 
     async def _release(self) -> None:

@@ -108,13 +108,9 @@ class CommitLoop:
         except asyncio.CancelledError:
             self._each_rolled_back()
             raise
-        except Exception as exc:
+        except Exception as exc:  # noqa: BLE001 - a worker's outermost loop: it is told, and tried again
             self._each_rolled_back()
-            self.trouble = str(exc)
-            if isinstance(exc, Unavailable):
-                log.error(names.STORE_UNAVAILABLE, error=str(exc), fix=exc.fix)
-            else:
-                log.exception(names.TURN_FAILED)
+            self._tell(exc)
             await asyncio.sleep(_RETRY_PAUSE)
             self._bell.set()
         else:
@@ -123,6 +119,14 @@ class CommitLoop:
             self._turn_seconds.observe(self._last_turn)
             for part in self._parts:
                 part.committed()
+
+    def _tell(self, exc: Exception) -> None:
+        before, self.trouble = self.trouble, str(exc)
+        if not isinstance(exc, Unavailable):
+            log.exception(names.TURN_FAILED)
+        elif before != self.trouble:
+            # Once for each change: it is tried again twice a second.
+            log.error(names.STORE_UNAVAILABLE, error=self.trouble, fix=exc.fix)
 
     def _each_rolled_back(self) -> None:
         for part in self._parts:
