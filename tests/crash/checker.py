@@ -249,7 +249,19 @@ def _reason(before: Call, after: Call, history: History) -> Reason:
 
 def second_calls(history: History) -> Counter[Reason]:
     """How many calls were made again, by their reasons."""
-    found: Counter[Reason] = Counter()
+    return Counter(reason for _, _, reason in _all_reasons(history))
+
+
+def recoveries(history: History) -> list[float]:
+    """The seconds from each death to the call that was made again for it, in order."""
+    return sorted(
+        after.at - history.lost_at[before.life]
+        for before, after, reason in _all_reasons(history)
+        if reason == "caller died" and before.life in history.lost_at
+    )
+
+
+def _all_reasons(history: History) -> Iterable[tuple[Call, Call, Reason]]:
     attempts: Counter[Json] = Counter()
     for run in history.runs:
         attempts += _started(run)
@@ -258,8 +270,7 @@ def second_calls(history: History) -> Counter[Reason]:
         if call.kind == "send":
             sends[call.task_id].append(call)
     for task_id, own in sends.items():
-        found.update(reason for _, _, reason in _reasons(own, attempts[task_id], history))
-    return found
+        yield from _reasons(own, attempts[task_id], history)
 
 
 def _never_again(calls: Sequence[Call], want: Wanted) -> Iterable[str]:

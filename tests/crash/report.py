@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import ceil
 from pathlib import Path
 
 from tests.crash.chaos import Chaos, Plan
-from tests.crash.checker import History, second_calls, violations
+from tests.crash.checker import History, recoveries, second_calls, violations
 
 
 def write_report(plan: Plan, chaos: Chaos, history: History) -> Path:
@@ -31,7 +32,7 @@ def _lines(plan: Plan, chaos: Chaos, history: History) -> Iterator[str]:
     yield from (wrong or ["none"])
 
 
-def _figures(plan: Plan, chaos: Chaos, history: History) -> dict[str, int]:
+def _figures(plan: Plan, chaos: Chaos, history: History) -> dict[str, int | float]:
     ends = Counter(str(run.run["status"]) for run in history.runs)
     sends = [call for call in history.calls if call.kind == "send"]
     return {
@@ -45,6 +46,19 @@ def _figures(plan: Plan, chaos: Chaos, history: History) -> dict[str, int]:
         "calls of agents": len(sends),
         "calls of processes that were gone when they arrived": chaos.ghosts,
         **{f"second calls: {reason}": number for reason, number in sorted(second_calls(history).items())},
+        **_recovery(recoveries(history)),
         "rows without a wake reason": int(history.without_wake_reason),
         "violations": len(violations(history)),
+    }
+
+
+def _recovery(seconds: Sequence[float]) -> dict[str, float]:
+    if not seconds:
+        return {}
+    shares = {"half": 0.5, "99 %": 0.99, "all": 1.0}
+    return {
+        f"seconds from a death to the call made again: {name} within": round(
+            seconds[ceil(share * len(seconds)) - 1], 1
+        )
+        for name, share in shares.items()
     }
