@@ -126,7 +126,14 @@ def fresh_topics(admin: AdminClient) -> Generator[TopicNames]:
         )
         wanted = [NewTopic(name, 4) for name in (names.tasks, names.results, names.events, names.commands)]
         wait_for_futures(admin.create_topics(wanted))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - the library's futures
+        # The controller has made them; the broker hears of them a moment later.
+        assert wait_until(lambda: all(_is_known(admin, topic.topic) for topic in wanted), _ADMIN_SECONDS)
         yield names
+
+
+def _is_known(admin: AdminClient, topic: str) -> bool:
+    found = admin.list_topics(topic, timeout=_ADMIN_SECONDS).topics[topic]
+    return found.error is None and all(part.leader >= 0 for part in found.partitions.values())
 
 
 @pytest.fixture

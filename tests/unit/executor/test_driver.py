@@ -126,7 +126,7 @@ async def test_a_decision_that_fails_ends_its_own_run_and_no_other(stage: Stage)
     assert record.error is not None
     assert (record.status, record.error.code, steps["a"].status) == ("FAILED", "internal_error", "CANCELLED")
     assert (await stage.run(healthy))[1]["b"].status == "RUNNING"
-    assert CancelTask(task_id=f"{poisoned}/a/0", attempt=1, run_id=poisoned) in stage.published
+    assert CancelTask(task_id=f"{poisoned}/a/0", attempt=1, run_id=poisoned, agent="A") in stage.published
     assert (await stage.store.backlog()).timers == 0
 
 
