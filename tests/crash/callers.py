@@ -15,7 +15,7 @@ _MOST_KNOWN = 1_000
 
 
 class Callers:
-    """Knows the lives by their process ids. One that is not among them any more was killed: `ghost` numbers it."""
+    """Knows the lives by their process ids. One that has hung up cannot be found: `ghost` numbers it."""
 
     def __init__(self, lives: Mapping[int, int], ghost: Callable[[], int]) -> None:
         self._lives = lives

@@ -30,7 +30,7 @@ _BETWEEN_KILLS = (0.5, 3.5)
 _PATIENCE_SECONDS = 300
 _PROGRESS_SECONDS = 15.0
 # More would only wait for one another, on a machine of two cores.
-_AT_ONCE = 40
+_AT_ONCE = 80
 _ASK_AGAIN_SECONDS = 0.5
 # Slow enough that calls are under way whenever a process is killed.
 SLOW_AGENTS = {

@@ -21,7 +21,8 @@ from trunkline.jsontypes import Json, JsonObject, decode
 
 # How a life ended. Calls under way at a graceful stop end first, unless they take longer than they may. One that was
 # paused for longer than its lease does not know that others have taken its tasks: it may be late, and call too.
-Ending: TypeAlias = Literal["killed", "stopped", "abandoned", "paused"]
+# `gone`: it hung up before anybody could see who it was, and nobody had died; it may have waited long enough.
+Ending: TypeAlias = Literal["killed", "stopped", "abandoned", "paused", "gone"]
 
 # Why an agent was called again for the same task.
 Reason: TypeAlias = Literal["caller died", "caller paused", "no answer", "none"]

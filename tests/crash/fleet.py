@@ -15,6 +15,7 @@ from asyncio.subprocess import PIPE, Process
 from base64 import urlsafe_b64encode
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
+from math import inf
 from pathlib import Path
 from time import monotonic
 
@@ -33,6 +34,8 @@ TWO_OF_EACH: Mapping[Role, int] = {"api": 2, "executor": 2, "bridge": 2}
 _DATABASE = "migrated"
 # Only a process that hangs takes so long.
 _PATIENCE_SECONDS = 90
+# How late a request may be seen that was sent before its sender died, by a busy test.
+_ARRIVAL_SECONDS = 5
 
 
 class Lives:
@@ -44,6 +47,8 @@ class Lives:
         self.endings: dict[int, Ending] = {}
         self.lost_at: dict[int, float] = {}
         self.ghosts = 0
+        # When the last process died that calls agents.
+        self._caller_died_at = -inf
 
     def begin(self, pid: int) -> int:
         self._last += 1
@@ -51,13 +56,16 @@ class Lives:
         return self._last
 
     def ghost(self) -> int:
-        """One of those that have been killed; nobody knows which."""
+        """Somebody who was gone before it could be seen; one that has just died, if any has."""
         self.ghosts += 1
         self._last += 1
-        self.lose(self._last, "killed")
+        has_died = monotonic() - self._caller_died_at < _ARRIVAL_SECONDS
+        self.lose(self._last, "killed" if has_died else "gone")
         return self._last
 
-    def end(self, pid: int, life: int, ending: Ending) -> None:
+    def end(self, pid: int, life: int, ending: Ending, *, calls_agents: bool) -> None:
+        if ending == "killed" and calls_agents:
+            self._caller_died_at = monotonic()
         if self.by_pid.get(pid) == life:
             del self.by_pid[pid]
         self.lose(life, ending)
@@ -154,7 +162,7 @@ class Member:
             code = await process.wait()
         self._process = None
         self.is_paused = False
-        self._lives.end(process.pid, self._life, ending)
+        self._lives.end(process.pid, self._life, ending, calls_agents=self.role == "bridge")
         if self._guard is not None:
             self._guard.dismiss()
         return code
