@@ -6,17 +6,20 @@ Every end of a call is a `Finished`; nothing is raised but a cancellation.
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from typing import TypedDict, assert_never
 
 import msgspec
 
+from trunkline.agents import Agent
 from trunkline.bridge.calls import Finished
 from trunkline.bridge.partners import Partner, Partners
 from trunkline.bridge.talk import Talk
 from trunkline.bridge.task_log import task_log
 from trunkline.bridge.transports.base import Transport
 from trunkline.clock import Clock, Instant, after, seconds_between
+from trunkline.errors import Unavailable
 from trunkline.messages import ERROR_CODES, AgentResult, StepError, fix_for
 from trunkline.policies import RetryPolicy
 from trunkline.protocols import AgentRequest, Failed, Interrupted, Outcome, Succeeded, Working
@@ -32,6 +35,8 @@ _LONGEST_POLL = timedelta(seconds=5)
 # One question must not use up the whole attempt.
 _POLL_SECONDS = 10.0
 _CANCEL_SECONDS = 5.0
+# A store that is away is asked again at this pace.
+_STORE_PAUSE = 0.5
 
 
 class AgentInvoker:
@@ -50,7 +55,7 @@ class AgentInvoker:
         self._metrics = metrics
 
     async def call(self, claim: ClaimedTask) -> Finished:
-        agent = await self._directory.get(claim.task.agent)
+        agent = await self._agent(claim.task.agent)
         if agent is None:
             message = f"No agent is registered under the name {claim.task.agent}."
             return self.failed(claim, _error("agent_unknown", message))
@@ -64,6 +69,14 @@ class AgentInvoker:
         deadline = after(self._clock.now(), timedelta(milliseconds=milliseconds))
         partner, outcome = await self._send(talk, partner, deadline)
         return self._finish(claim, talk, partner, outcome, deadline)
+
+    async def _agent(self, name: str) -> Agent | None:
+        """Waits while the store is away: nothing has been sent yet, so nothing has failed."""
+        while True:
+            try:
+                return await self._directory.get(name)
+            except Unavailable:
+                await asyncio.sleep(_STORE_PAUSE)
 
     async def _send(self, talk: Talk, partner: Partner, deadline: Instant) -> tuple[Partner, Outcome]:
         outcome = await self._send_once(talk, partner, deadline)
@@ -136,7 +149,7 @@ class AgentInvoker:
 
     async def tell_cancelled(self, claim: ClaimedTask, *, ended: bool) -> Finished:
         talk = Talk(self._transport, self._clock, self._metrics, claim)
-        agent = await self._directory.get(claim.task.agent)
+        agent = await self._agent(claim.task.agent)
         partner = None if agent is None else await self._partners.of(agent)
         if isinstance(partner, Partner) and claim.remote_task_id is not None:
             request = partner.adapter.encode_cancel(claim.task, claim.remote_task_id)
