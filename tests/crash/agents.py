@@ -131,6 +131,17 @@ class Agents:
             self._arrival.clear()
             await self._arrival.wait()
 
+    async def next_send(self, agent: str) -> Call:
+        """The next call for work that this agent gets; it is under way when this returns."""
+        seen = len(self.calls)
+        while True:
+            for call in self.calls[seen:]:
+                if call.agent == agent and call.kind == "send":
+                    return call
+            seen = len(self.calls)
+            self._arrival.clear()
+            await self._arrival.wait()
+
     async def left_alone(self) -> None:
         """
         Returns when nobody is connected any more: whatever comes from now on, a new life has sent.

@@ -79,7 +79,6 @@ class Chaos:
         async with asyncio.TaskGroup() as group:
             progress = group.create_task(self._tell())
             await self._harm(group)
-            self._invite(group, self._plan.runs)
             for member in self._fleet.members:
                 member.check()
             _, stuck = await asyncio.wait(self._users, timeout=_PATIENCE_SECONDS)
@@ -101,8 +100,13 @@ class Chaos:
         async with asyncio.TaskGroup() as longer:
             for number in range(self._plan.kills):
                 await asyncio.sleep(self._chance.uniform(*_BETWEEN_KILLS))
-                await self._kill()
-                self._invite(group, self._plan.runs // self._plan.kills + 1)
+                if number + 1 < self._plan.kills:
+                    await self._kill()
+                    self._invite(group, self._plan.runs // (self._plan.kills + 1))
+                else:
+                    # It hits, however fast or slow the machine is.
+                    self._invite(group, self._plan.runs)
+                    await self._kill_in_a_call()
                 for _ in range(self._due(self._plan.broker_kills, number, 0.6)):
                     longer.create_task(self._fleet.kill_broker())
                 for _ in range(self._due(self._plan.database_crashes, number, 0.3)):
@@ -116,11 +120,23 @@ class Chaos:
         return now - before
 
     async def _kill(self) -> None:
-        member = self._chance.choice(self._awake())
+        await self._end(self._chance.choice(self._awake()))
+
+    async def _end(self, member: Member) -> None:
         member.check()
         await member.kill()
         self.kills[member.role] += 1
         await member.begin()
+
+    async def _kill_in_a_call(self) -> None:
+        """The bridge that is just calling the agent that takes longest."""
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            while True:
+                call = await self._agents.next_send("rpc")
+                for member in self._fleet.of("bridge"):
+                    if member.life == call.life and not member.is_paused:
+                        await self._end(member)
+                        return
 
     async def _pause(self, number: int) -> None:
         """Bridges and executors by turns; an API now and then."""

@@ -56,8 +56,16 @@ POINTS = (
     "post.after",
     *AGENT_POINTS,
 )
-# They come once or twice in a story, or not at all unless something has been lost.
-SELDOM = {"take_due_timers", "stop_tasks", "insert_runs", "take_due_dispatches"}
+# They come once or twice in a story, or not at all unless something has been lost; a lease is held every few seconds.
+SELDOM = {
+    "take_due_timers",
+    "stop_tasks",
+    "insert_runs",
+    "take_due_dispatches",
+    "hold_lease",
+    "lease.commit.before",
+    "lease.commit.after",
+}
 # Sent again only what is late: a step whose agent takes longer than that, or whose message is lost.
 UNCERTAIN = {"take_due_dispatches"}
 
