@@ -1,5 +1,29 @@
 """Agents: what the registry keeps of them, and the cards they publish."""
 
-from trunkline.agents.model import AUTO, Agent, AgentMetadata, AuthType, Dialect
+from trunkline.agents.model import (
+    AUTO,
+    NO_OPTIONS,
+    Agent,
+    AgentMetadata,
+    AgentOptions,
+    AuthType,
+    BreakerPolicy,
+    Dialect,
+    Probe,
+    RateLimit,
+    Resend,
+)
 
-__all__ = ["AUTO", "Agent", "AgentMetadata", "AuthType", "Dialect"]
+__all__ = [
+    "AUTO",
+    "NO_OPTIONS",
+    "Agent",
+    "AgentMetadata",
+    "AgentOptions",
+    "AuthType",
+    "BreakerPolicy",
+    "Dialect",
+    "Probe",
+    "RateLimit",
+    "Resend",
+]

@@ -10,8 +10,20 @@ from trunkline.clock import Instant
 from trunkline.jsontypes import JsonObject
 from trunkline.policies import RetryPolicy
 
-AuthType = Literal["none", "bearer", "api_key", "basic", "headers"]
+AuthType = Literal["none", "bearer", "api_key", "basic", "headers", "oauth2", "mtls"]
+# What to do when nobody knows whether the agent has taken a message.
+Resend = Literal["same_message", "ask_first", "never"]
 AUTO = "auto"
+
+
+class Probe(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing that was tried in order to find out what an agent speaks, and what came of it."""
+
+    at: Instant
+    # A request line without the query, or a method's name.
+    tried: str
+    # In words: a status and what it was, an error, no answer.
+    answered: str
 
 
 class Dialect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -22,6 +34,51 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     evidence: str
     decided_at: Instant
     card_etag: str | None = None
+    card_url: str | None = None
+    # Of the card's bytes: a card without an ETag shows by it that it has changed.
+    card_digest: str | None = None
+    # What the card offers.
+    streams: bool = False
+    pushes: bool = False
+    # A part of every request where one address serves several (A2A 1.0).
+    tenant: str | None = None
+    tried: tuple[Probe, ...] = ()
+
+
+class RateLimit(msgspec.Struct, frozen=True, kw_only=True):
+    """At most so many calls a second over all bridges; so many at once after a quiet time."""
+
+    per_second: float
+    burst: int = 1
+
+
+class BreakerPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """When calls of an agent stop for a while, and how they begin again."""
+
+    # So many failures in a row, or this share of the last `window` calls.
+    failures: int = 5
+    rate: float = 0.5
+    window: int = 20
+    open_ms: int = 30_000
+    # Calls let through to see whether it works again.
+    probes: int = 1
+    # Whether an answer that is a JSON-RPC error counts as a failure.
+    jsonrpc_errors: bool = False
+
+
+class AgentOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an operator may say beyond the seeds' fields; one JSON text in the store."""
+
+    resend: Resend = "ask_first"
+    # Where to send instead of where the card says.
+    endpoint_override: str | None = None
+    # Origins that a card may name beside the agent's own: `https://host:port`.
+    allow_card_origin: tuple[str, ...] = ()
+    rate: RateLimit | None = None
+    breaker: BreakerPolicy | None = None
+
+
+NO_OPTIONS = AgentOptions()
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +104,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     max_concurrency: int = 100
     pool: str | None = None
     dialect: Dialect | None = None
+    options: AgentOptions = NO_OPTIONS
 
 
 # The seeds' name for it.

@@ -10,7 +10,7 @@ from trunkline.messages import AgentResult
 from trunkline.stores.base import InboxItem, TaskKey, Transaction
 
 # After these the call may still go on, or its answer may still come.
-_NOT_THE_END = frozenset({"working", "unknown"})
+_NOT_THE_END = frozenset({"working", "progress", "unknown"})
 
 
 async def take_results(tx: Transaction, results: Sequence[AgentResult]) -> None:
@@ -35,4 +35,5 @@ async def take_travelled_results(tx: Transaction, results: Sequence[AgentResult]
 
 def _key(result: AgentResult) -> str:
     # By status: an answer that was given up for lost may come after all, and it must not look like a repetition.
-    return f"{result.status}/{result.task_id.partition('/')[2]}/{result.attempt}"
+    number = f"/{result.number}" if result.number else ""
+    return f"{result.status}/{result.task_id.partition('/')[2]}/{result.attempt}{number}"

@@ -10,7 +10,7 @@ import msgspec
 
 from trunkline.clock import Instant, rfc3339
 from trunkline.machine.state import WaitingFor
-from trunkline.messages import StepError
+from trunkline.messages import Progress, StepError
 
 
 class Payload:
@@ -60,6 +60,14 @@ class StepWorking(_Event, frozen=True):
     remote_task_id: str
     protocol: str | None = None
     context_id: str | None = None
+
+
+class StepProgress(_Event, frozen=True):
+    """What the agent has said meanwhile."""
+
+    step: str
+    attempt: int
+    news: tuple[Progress, ...]
 
 
 class StepCompleted(_Event, frozen=True):
@@ -176,6 +184,7 @@ Event = (
     | StepKept
     | StepStarted
     | StepWorking
+    | StepProgress
     | StepCompleted
     | StepRetryScheduled
     | StepRequeued

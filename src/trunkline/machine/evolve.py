@@ -28,6 +28,7 @@ from trunkline.machine.events import (
     StepKept,
     StepOutcomeResolved,
     StepOutcomeUnknown,
+    StepProgress,
     StepReplied,
     StepRequeued,
     StepRetryScheduled,
@@ -171,6 +172,9 @@ def evolve(state: RunState, event: Event, at: Instant) -> StepState | None:  # n
             _move(state, step, "RUNNING", WaitingFor(kind="remote", text=_REMOTE_TEXT))
             _learn(state, step, protocol=protocol, context_id=context, remote_task_id=remote)
             return step
+        case StepProgress():
+            # For those who watch: it changes nothing.
+            return None
         case StepCompleted(name, _, output, protocol, context, remote, warnings):
             step = step_of(state, name)
             step.output = output.text

@@ -72,17 +72,32 @@ class Question(msgspec.Struct, kw_only=True, omit_defaults=True):
     data: Json = None
 
 
+class Progress(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What an agent says while it works, as much as is worth showing."""
+
+    # `called_again`: not the agent's words, but why it got the same message once more.
+    kind: Literal["status", "artifact", "called_again"]
+    text: str = ""
+    # Of an artifact: its id and name, and whether `text` goes on where the last piece ended.
+    artifact_id: str | None = None
+    name: str | None = None
+    append: bool = False
+    last: bool = False
+    # What is not text: parts as the agent sent them, cut where they are long.
+    parts: list[Json] = []
+
+
 NO_OUTPUT = msgspec.Raw(b"null")
 
-ResultStatus = Literal["success", "error", "working", "interrupted", "cancelled", "unknown"]
+ResultStatus = Literal["success", "error", "working", "progress", "interrupted", "cancelled", "unknown"]
 
 
 class AgentResult(msgspec.Struct, kw_only=True, omit_defaults=True):
     """
     What became of a call.
 
-    `working` is news, not an end: the agent has taken the task and will be asked again. `unknown` ends an
-    `at_most_once` call whose answer was lost.
+    `working` and `progress` are news, not an end: the agent has taken the task and will be asked again, or has said
+    something meanwhile. `unknown` ends an `at_most_once` call whose answer was lost.
     """
 
     task_id: str
@@ -101,6 +116,9 @@ class AgentResult(msgspec.Struct, kw_only=True, omit_defaults=True):
     warnings: list[str] = []
     # The agent's own policy, for a step that has none: the executor alone decides on retries.
     retry: RetryPolicy | None = None
+    # Of `progress`: what is new, and its number among the task's news.
+    progress: list[Progress] = []
+    number: str = ""
 
 
 class ReplyMessage(msgspec.Struct, kw_only=True, omit_defaults=True):

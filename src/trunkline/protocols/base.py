@@ -11,7 +11,7 @@ on them:
     from_agent_response  the answer's payload -> {"task_id", "status": "success"|"error", "output", "error"}
 
 A dialect that does better than that overrides `decode_body`; one whose agents keep tasks also `encode_poll`
-and `encode_cancel`.
+and `encode_cancel`, and one that streams `encode_stream`, `encode_resubscribe` and `read_stream`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from trunkline.messages import AgentTask
 from trunkline.protocols.answer_json import NotJson, json_kind, parse
 from trunkline.protocols.http_answer import failure_before_reading, http_failure, with_http
 from trunkline.protocols.outcomes import (
+    NO_WISHES,
     AgentAnswer,
     AgentRequest,
     Direction,
@@ -36,7 +37,11 @@ from trunkline.protocols.outcomes import (
     Interrupted,
     Outcome,
     ProtocolTranslationError,
+    PushTarget,
+    StreamNews,
+    StreamReading,
     Succeeded,
+    Wishes,
     Working,
     failure_of,
     from_internal,
@@ -51,7 +56,11 @@ __all__ = [
     "Outcome",
     "ProtocolAdapter",
     "ProtocolTranslationError",
+    "PushTarget",
+    "StreamNews",
+    "StreamReading",
     "Succeeded",
+    "Wishes",
     "Working",
     "failure_of",
 ]
@@ -96,8 +105,9 @@ class ProtocolAdapter(ABC):
         accepted = _keywords_of(cls)
         return cls(**{key: value for key, value in config.items() if accepted is None or key in accepted})
 
-    def encode(self, task: AgentTask) -> AgentRequest:
+    def encode(self, task: AgentTask, wishes: Wishes = NO_WISHES) -> AgentRequest:
         """The request as bytes; raises `ProtocolTranslationError` (direction `request`)."""
+        del wishes  # there is no way to say them here
         try:
             return AgentRequest(body=encode(self.to_agent_request(task)))
         except ProtocolTranslationError:
@@ -156,6 +166,33 @@ class ProtocolAdapter(ABC):
         """A request that asks the agent to stop; None where the dialect has none."""
         del task, remote_task_id
         return None
+
+    def encode_stream(self, task: AgentTask) -> AgentRequest | None:
+        """A request for the same work that is answered by a stream; None where the dialect has none."""
+        del task
+        return None
+
+    def encode_resubscribe(self, task: AgentTask, remote_task_id: str) -> AgentRequest | None:
+        """A request to go on with the stream of a task; None where the dialect has none."""
+        del task, remote_task_id
+        return None
+
+    def read_stream(self, task: AgentTask) -> StreamReading:
+        """A reader for the answer to one of the two requests above."""
+        raise NotImplementedError(f"{self.get_protocol_name()} has no streams: {task.task_id}")
+
+    def encode_find(self, task: AgentTask) -> AgentRequest | None:
+        """
+        A request that asks whether the agent has taken this task, whose remote id is not known.
+
+        By its context, for agents that list their tasks; None where there is no way to ask.
+        """
+        del task
+        return None
+
+    def decode_find(self, answer: AgentAnswer, task: AgentTask) -> str | None:
+        """The remote id of the task that has our message; None: the agent does not have it."""
+        raise NotImplementedError(f"{self.get_protocol_name()} cannot find {task.task_id}: {answer.status}")
 
     def _malformed(self, exc: NotJson | ProtocolTranslationError, body: bytes) -> ProtocolTranslationError:
         """The error as an operator reads it: with the symptom's name in front and the body beside it."""

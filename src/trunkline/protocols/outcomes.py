@@ -1,7 +1,7 @@
 """
 What dialect and bridge say to one another: a request, an answer, and what the answer means.
 
-    AgentRequest   body and headers of one HTTP POST, made by the dialect
+    AgentRequest   one HTTP request, made by the dialect
     AgentAnswer    status, headers and body that came back
     Outcome        Succeeded | Failed | Working | Interrupted, read from the answer by the dialect
 
@@ -12,12 +12,12 @@ as a dict.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, assert_never
+from typing import Literal, Protocol, assert_never
 
 import msgspec
 
 from trunkline.jsontypes import Json, JsonObject, decode, encode
-from trunkline.messages import Question, StepError, fix_for
+from trunkline.messages import Progress, Question, StepError, fix_for
 
 Direction = Literal["request", "response"]
 
@@ -49,10 +49,55 @@ class ProtocolTranslationError(ValueError):
 
 
 class AgentRequest(msgspec.Struct, frozen=True):
-    """The body of one HTTP POST, and the headers that the dialect itself asks for."""
+    """One HTTP request, with the headers that the dialect itself asks for."""
 
+    # Nothing: a GET.
     body: bytes
     headers: Mapping[str, str] = {}
+    # What follows the path of the agent's endpoint, where the dialect has more addresses than one: `/tasks/…`.
+    path: str = ""
+
+
+class PushTarget(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an agent may ring when its task has moved on."""
+
+    url: str
+    token: str
+
+
+class Wishes(msgspec.Struct, frozen=True, kw_only=True):
+    """How the caller would like to hear of the task; a dialect that cannot ask for it leaves it out."""
+
+    push: PushTarget | None = None
+
+
+NO_WISHES = Wishes()
+
+
+class StreamNews(msgspec.Struct, frozen=True, kw_only=True):
+    """What one event of a stream says."""
+
+    remote_task_id: str | None = None
+    context_id: str | None = None
+    progress: Progress | None = None
+    # Nothing that matters comes after this event; a server that keeps the stream open is not waited for.
+    is_over: bool = False
+
+
+class StreamReading(Protocol):
+    """Reads one stream of one task; made anew for every stream, and told what the ones before have said."""
+
+    def take(self, data: bytes) -> StreamNews:
+        """One event's data; raises `ProtocolTranslationError`."""
+        ...
+
+    def outcome(self) -> Outcome:
+        """
+        What has come so far means this; `Working` while the task goes on.
+
+        Raises `ProtocolTranslationError` when nothing has come that could mean anything.
+        """
+        ...
 
 
 class AgentAnswer(msgspec.Struct, frozen=True):
@@ -88,6 +133,8 @@ class Working(msgspec.Struct, frozen=True, kw_only=True):
     remote_task_id: str
     state: str
     context_id: str | None = None
+    # What the agent says meanwhile.
+    text: str = ""
 
 
 class Interrupted(msgspec.Struct, frozen=True, kw_only=True):

@@ -158,6 +158,8 @@ class ClaimedTask(msgspec.Struct, frozen=True, kw_only=True):
     task: AgentTask
     epoch: int
     remote_task_id: str | None = None
+    # The conversation that the agent has put the task into.
+    context_id: str | None = None
     # The end of the attempt, known once the agent has taken the task.
     deadline: Instant | None = None
     polls: int = 0
@@ -188,16 +190,28 @@ class ReclaimedTasks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a bridge writes about a task it has claimed. `poll_at`: not the end, ask again then."""
+    """
+    What a bridge writes about a task it has claimed. `poll_at`: not the end, ask again then.
+
+    `holds`: not the end either, the call goes on; whoever takes it over from a dead bridge knows what is written.
+    """
 
     key: TaskKey
     epoch: int
     poll_at: Instant | None = None
+    holds: bool = False
     remote_task_id: str | None = None
+    context_id: str | None = None
     deadline: Instant | None = None
     polls: int = 0
     # The encoded `AgentResult`, kept until the executor has it, where the broker may lose messages.
     result: bytes | None = None
+
+    @property
+    def new_status(self) -> TaskStatus:
+        if self.holds:
+            return "claimed"
+        return "done" if self.poll_at is None else "remote"
 
 
 class ExchangeRecord(msgspec.Struct, frozen=True):
@@ -405,6 +419,10 @@ class Transaction(Protocol):
         ...
 
     async def next_poll(self) -> Instant | None: ...
+
+    async def ask_soon(self, key: TaskKey) -> bool:
+        """A remote task is due to be asked at once. False: there is none that waits to be asked."""
+        ...
 
     async def put_exchanges(self, exchanges: Sequence[ExchangeRecord]) -> None: ...
 

@@ -40,7 +40,7 @@ AGENTS = Table(
     name="agents",
     columns=(
         "id", "name", "url", "description", "protocol", "protocol_config", "auth_type", "timeout_ms", "retry",
-        "max_concurrency", "pool", "dialect", "version", "created_at", "updated_at",
+        "max_concurrency", "pool", "dialect", "options", "version", "created_at", "updated_at",
     ),
     uuids=frozenset({"id"}),
     json=frozenset({"protocol_config"}),
@@ -57,7 +57,7 @@ RUNS = Table(
     columns=(
         "id", "workflow_id", "workflow_name", "workflow_version", "status", "version", "seq", "input", "output",
         "error", "correlation_id", "idempotency_key", "request_digest", "retry_of", "paused", "contexts",
-        "cancel_requested_at", "created_at", "started_at", "finished_at",
+        "cancel_requested_at", "created_at", "started_at", "finished_at", "traceparent",
     ),
     uuids=frozenset({"id", "workflow_id", "retry_of"}),
 )  # fmt: skip
@@ -98,7 +98,7 @@ TASKS = Table(
     name="tasks",
     columns=(
         "id", "task_id", "attempt", "run_id", "agent", "pool", "status", "owner", "epoch", "stopping", "at_most_once",
-        "deadline", "poll_at", "polls", "remote_task_id", "payload", "result",
+        "deadline", "poll_at", "polls", "remote_task_id", "context_id", "payload", "result",
     ),
     uuids=frozenset({"run_id"}),
     is_numbered=True,

@@ -6,8 +6,11 @@ A transport knows nothing of dialects and keeps nothing of what it carries.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol
+
+import msgspec
 
 from trunkline import __version__
 from trunkline.messages import ERROR_CODES
@@ -39,6 +42,45 @@ class TransportError(Exception):
         return ERROR_CODES[self.code].sent
 
 
+class Tls(msgspec.Struct, frozen=True, kw_only=True):
+    """How one agent is to be recognised, and how we show who we are: PEM texts."""
+
+    authority: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+
+    def __repr__(self) -> str:
+        return "Tls(…)"
+
+
+class StreamLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a stream may cost: seconds, and bytes."""
+
+    # Until the head of the answer is there; between two pieces of it; and all in all.
+    first_seconds: float
+    idle_seconds: float
+    total_seconds: float
+    total_bytes: int
+
+
+class StreamedAnswer(Protocol):
+    """An answer while it comes."""
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """
+        The body piece by piece, until the agent ends it properly.
+
+        Raises `TransportError`: it was cut, went silent (`agent_timeout`), or is longer than it may be.
+        """
+        ...
+
+
 class Transport(Protocol):
     """
     Carries requests to agents.
@@ -54,6 +96,7 @@ class Transport(Protocol):
         body: bytes,
         headers: Mapping[str, str],
         timeout: float,  # noqa: ASYNC109 - only the transport can tell which part of the exchange was cut
+        tls: Tls | None = None,
     ) -> AgentAnswer: ...
 
     async def get(
@@ -61,4 +104,16 @@ class Transport(Protocol):
         url: str,
         headers: Mapping[str, str],
         timeout: float,  # noqa: ASYNC109 - as above
+        tls: Tls | None = None,
     ) -> AgentAnswer: ...
+
+    def stream(
+        self,
+        url: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        limits: StreamLimits,
+        tls: Tls | None = None,
+    ) -> AbstractAsyncContextManager[StreamedAnswer]:
+        """A POST, or without a body a GET, whose answer is read as it comes; leaving it closes the connection."""
+        ...

@@ -18,6 +18,7 @@ from trunkline.machine.events import (
     StepCompleted,
     StepFailed,
     StepOutcomeUnknown,
+    StepProgress,
     StepRetryScheduled,
     StepStarted,
     StepWaiting,
@@ -126,6 +127,8 @@ def take_result(turn: Turn, plan: Step, step: StepState, result: AgentResult) ->
                         step.name, result.attempt, result.remote_task_id, result.protocol, result.context_id
                     )
                 )
+        case "progress":
+            turn.record(StepProgress(step.name, result.attempt, tuple(result.progress)))
         case "interrupted":
             assert result.question is not None, "an interrupted result carries its question"  # noqa: S101 - as above
             waiting = WaitingFor(kind=result.question.kind, text=result.question.text)

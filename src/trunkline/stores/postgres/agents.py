@@ -7,7 +7,7 @@ from typing import cast
 import asyncpg
 import msgspec
 
-from trunkline.agents import Agent, Dialect
+from trunkline.agents import NO_OPTIONS, Agent, AgentOptions, Dialect
 from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
 from trunkline.jsontypes import JsonObject, decode, encode
@@ -17,23 +17,24 @@ from trunkline.stores.postgres.texts import as_uuid, json_accepted, json_restore
 
 _SELECT = """
     SELECT name, url, description, protocol, protocol_config::text, auth_type, secret, timeout_ms, retry,
-        max_concurrency, pool, dialect, version, created_at, updated_at, id::text
+        max_concurrency, pool, dialect, options, version, created_at, updated_at, id::text
     FROM agents
 """
 _INSERT = """
     INSERT INTO agents (name, url, description, protocol, protocol_config, auth_type, secret, timeout_ms, retry,
-        max_concurrency, pool, dialect, version, created_at, updated_at, id)
-    VALUES ($1, $2, $3, $4, $5::text::jsonb, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+        max_concurrency, pool, dialect, options, version, created_at, updated_at, id)
+    VALUES ($1, $2, $3, $4, $5::text::jsonb, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
 """
 _UPDATE = """
     UPDATE agents SET
         name = $1, url = $2, description = $3, protocol = $4, protocol_config = $5::text::jsonb, auth_type = $6,
-        secret = $7, timeout_ms = $8, retry = $9, max_concurrency = $10, pool = $11, dialect = $12, version = $13,
-        created_at = $14, updated_at = $15
-    WHERE id = $16 AND version = $17
+        secret = $7, timeout_ms = $8, retry = $9, max_concurrency = $10, pool = $11, dialect = $12, options = $13,
+        version = $14, created_at = $15, updated_at = $16
+    WHERE id = $17 AND version = $18
 """
 _retry_policies = msgspec.json.Decoder(RetryPolicy)
 _dialects = msgspec.json.Decoder(Dialect)
+_options = msgspec.json.Decoder(AgentOptions)
 
 
 async def insert_agent(db: Session, agent: Agent) -> None:
@@ -92,6 +93,7 @@ def _values(agent: Agent) -> tuple[Value, ...]:
         agent.max_concurrency,
         agent.pool,
         _json(agent.dialect),
+        None if agent.options == NO_OPTIONS else _json(agent.options),
         agent.version,
         agent.created_at,
         agent.updated_at,
@@ -102,7 +104,7 @@ def _values(agent: Agent) -> tuple[Value, ...]:
 def _agent(row: Row) -> Agent:
     (
         name, url, description, protocol, protocol_config, auth_type, secret, timeout_ms, retry,
-        max_concurrency, pool, dialect, version, created_at, updated_at, agent_id,
+        max_concurrency, pool, dialect, options, version, created_at, updated_at, agent_id,
     ) = row  # fmt: skip
     return Agent(
         id=agent_id,
@@ -120,13 +122,14 @@ def _agent(row: Row) -> Agent:
         max_concurrency=max_concurrency,
         pool=restored_if_any(pool),
         dialect=None if dialect is None else _dialects.decode(restored(dialect)),
+        options=NO_OPTIONS if options is None else _options.decode(restored(options)),
         version=version,
         created_at=Instant(created_at),
         updated_at=Instant(updated_at),
     )
 
 
-def _json(value: RetryPolicy | Dialect | None) -> str | None:
+def _json(value: RetryPolicy | Dialect | AgentOptions | None) -> str | None:
     return None if value is None else encode(value).decode()
 
 

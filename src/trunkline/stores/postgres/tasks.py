@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
+from trunkline.clock import Instant
 from trunkline.messages import AgentTask
 from trunkline.stores.base import ClaimedTask, QueuedTask, StoppedTask, TaskAnswer, TaskKey
 from trunkline.stores.postgres.driver import Column, Row, Session, columns
@@ -15,7 +16,8 @@ from trunkline.stores.postgres.texts import LOWEST_UUID, as_uuid, restored, rest
 _tasks: msgspec.json.Decoder[AgentTask] = msgspec.json.Decoder(AgentTask)
 
 CLAIM_COLUMNS = """
-    tasks.task_id, tasks.attempt, tasks.payload, tasks.epoch, tasks.remote_task_id, tasks.deadline, tasks.polls
+    tasks.task_id, tasks.attempt, tasks.payload, tasks.epoch, tasks.remote_task_id, tasks.context_id,
+    tasks.deadline, tasks.polls
 """
 # The rows of the keys in $1 and $2, in their order.
 _OF_KEYS = """
@@ -54,11 +56,18 @@ _STOP = """
 """
 # What is to end stays with who has it, to tell the agent: nobody asks for it any more.
 _ANSWER = """
-    UPDATE tasks SET status = CASE WHEN new.status = 'remote' AND stopping = 1 THEN 'claimed' ELSE new.status END,
+    UPDATE tasks SET status = CASE
+            WHEN new.status = 'claimed' THEN tasks.status
+            WHEN new.status = 'remote' AND stopping = 1 THEN 'claimed'
+            ELSE new.status
+        END,
         poll_at = new.poll_at, polls = new.polls, deadline = new.deadline,
-        result = coalesce(new.result, tasks.result), remote_task_id = coalesce(new.remote_task_id, tasks.remote_task_id)
+        result = coalesce(new.result, tasks.result),
+        remote_task_id = coalesce(new.remote_task_id, tasks.remote_task_id),
+        context_id = coalesce(new.context_id, tasks.context_id)
     FROM unnest($2::text[], $3::int[], $4::bigint[], $5::text[], $6::bigint[], $7::int[], $8::bigint[], $9::bytea[],
-        $10::text[]) AS new(task_id, attempt, epoch, status, poll_at, polls, deadline, result, remote_task_id)
+        $10::text[], $11::text[])
+        AS new(task_id, attempt, epoch, status, poll_at, polls, deadline, result, remote_task_id, context_id)
     WHERE tasks.task_id = new.task_id AND tasks.attempt = new.attempt AND tasks.epoch = new.epoch
         AND tasks.owner = $1 AND tasks.status IN ('claimed', 'in_doubt')
     RETURNING tasks.task_id, tasks.attempt
@@ -152,17 +161,25 @@ async def write_answers(db: Session, owner: str, answers: Sequence[TaskAnswer]) 
             answer.key.task_id,
             answer.key.attempt,
             answer.epoch,
-            "done" if answer.poll_at is None else "remote",
+            answer.new_status,
             answer.poll_at,
             answer.polls,
             answer.deadline,
             answer.result,
             answer.remote_task_id,
+            answer.context_id,
         )
         for answer in sorted(answers, key=lambda answer: (answer.key.task_id, answer.key.attempt))
     ]
-    written = {key_of(row) for row in await db.rows(_ANSWER, owner, *columns(rows, 9))}
+    written = {key_of(row) for row in await db.rows(_ANSWER, owner, *columns(rows, 10))}
     return {answer.key for answer in answers} - written
+
+
+async def ask_soon(db: Session, key: TaskKey, now: Instant) -> bool:
+    statement = """
+        UPDATE tasks SET poll_at = least(poll_at, $3) WHERE task_id = $1 AND attempt = $2 AND status = 'remote'
+    """
+    return await db.execute(statement, key.task_id, key.attempt, now) == 1
 
 
 def key_of(row: Row) -> TaskKey:
@@ -174,12 +191,13 @@ def key_columns(keys: Collection[TaskKey]) -> list[Column]:
 
 
 def claim_of(row: Row) -> ClaimedTask:
-    task_id, attempt, payload, epoch, remote_task_id, deadline, polls = row
+    task_id, attempt, payload, epoch, remote_task_id, context_id, deadline, polls = row
     return ClaimedTask(
         key=TaskKey(restored(task_id), attempt),
         task=_tasks.decode(payload),
         epoch=epoch,
         remote_task_id=restored_if_any(remote_task_id),
+        context_id=restored_if_any(context_id),
         deadline=deadline,
         polls=polls,
     )

@@ -168,6 +168,10 @@ class PostgresTransaction:
     async def next_poll(self) -> Instant | None:
         return await self._claims.next_poll()
 
+    async def ask_soon(self, key: TaskKey) -> bool:
+        self._claims.forget_polls()
+        return await tasks.ask_soon(self._db, key, self.now)
+
     async def put_exchanges(self, exchanges: Sequence[ExchangeRecord]) -> None:
         self._pending.put_exchanges(exchanges)
 

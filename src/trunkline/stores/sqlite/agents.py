@@ -7,7 +7,7 @@ from typing import cast
 import apsw
 import msgspec
 
-from trunkline.agents import Agent, Dialect
+from trunkline.agents import NO_OPTIONS, Agent, AgentOptions, Dialect
 from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
 from trunkline.jsontypes import JsonObject, decode, encode
@@ -16,19 +16,20 @@ from trunkline.stores.sqlite.driver import Row, Value, execute, first, is_duplic
 
 _COLUMNS = (
     "name, url, description, protocol, protocol_config, auth_type, secret, timeout_ms, retry,"
-    " max_concurrency, pool, dialect, version, created_at, updated_at, id"
+    " max_concurrency, pool, dialect, options, version, created_at, updated_at, id"
 )
 _SELECT = f"SELECT {_COLUMNS} FROM agents"  # noqa: S608 - constants of this module
-_INSERT = f"INSERT INTO agents ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - as above
+_INSERT = f"INSERT INTO agents ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - as above
 _UPDATE = """
     UPDATE agents SET
         name = ?, url = ?, description = ?, protocol = ?, protocol_config = ?, auth_type = ?, secret = ?,
-        timeout_ms = ?, retry = ?, max_concurrency = ?, pool = ?, dialect = ?, version = ?, created_at = ?,
-        updated_at = ?
+        timeout_ms = ?, retry = ?, max_concurrency = ?, pool = ?, dialect = ?, options = ?, version = ?,
+        created_at = ?, updated_at = ?
     WHERE id = ? AND version = ?
 """
 _retry_policies = msgspec.json.Decoder(RetryPolicy)
 _dialects = msgspec.json.Decoder(Dialect)
+_options = msgspec.json.Decoder(AgentOptions)
 
 
 def insert_agent(db: apsw.Connection, agent: Agent) -> None:
@@ -82,6 +83,7 @@ def _values(agent: Agent) -> tuple[Value, ...]:
         agent.max_concurrency,
         agent.pool,
         _json(agent.dialect),
+        None if agent.options == NO_OPTIONS else _json(agent.options),
         agent.version,
         agent.created_at,
         agent.updated_at,
@@ -92,7 +94,7 @@ def _values(agent: Agent) -> tuple[Value, ...]:
 def _agent(row: Row) -> Agent:
     (
         name, url, description, protocol, protocol_config, auth_type, secret, timeout_ms, retry,
-        max_concurrency, pool, dialect, version, created_at, updated_at, agent_id,
+        max_concurrency, pool, dialect, options, version, created_at, updated_at, agent_id,
     ) = row  # fmt: skip
     return Agent(
         id=agent_id,
@@ -108,13 +110,14 @@ def _agent(row: Row) -> Agent:
         max_concurrency=max_concurrency,
         pool=pool,
         dialect=None if dialect is None else _dialects.decode(dialect),
+        options=NO_OPTIONS if options is None else _options.decode(options),
         version=version,
         created_at=Instant(created_at),
         updated_at=Instant(updated_at),
     )
 
 
-def _json(value: JsonObject | RetryPolicy | Dialect | None) -> str | None:
+def _json(value: JsonObject | RetryPolicy | Dialect | AgentOptions | None) -> str | None:
     return None if value is None else encode(value).decode()
 
 

@@ -25,7 +25,7 @@ from trunkline.stores.sqlite.runs import UNFINISHED
 
 _tasks: msgspec.json.Decoder[AgentTask] = msgspec.json.Decoder(AgentTask)
 
-_CLAIM_COLUMNS = "task_id, attempt, payload, epoch, remote_task_id, deadline, polls"
+_CLAIM_COLUMNS = "task_id, attempt, payload, epoch, remote_task_id, context_id, deadline, polls"
 
 # Nobody can call such an agent, or ask it: its secret did not come along when the store was moved.
 _CANNOT_BE_CALLED = "agents.auth_type <> 'none' AND agents.secret IS NULL"
@@ -179,12 +179,13 @@ def held_tasks(db: apsw.Connection, owner: str) -> list[ClaimedTask]:
 
 
 def _claim(row: Row) -> ClaimedTask:
-    task_id, attempt, payload, epoch, remote_task_id, deadline, polls = row
+    task_id, attempt, payload, epoch, remote_task_id, context_id, deadline, polls = row
     return ClaimedTask(
         key=TaskKey(task_id, attempt),
         task=_tasks.decode(payload),
         epoch=epoch,
         remote_task_id=remote_task_id,
+        context_id=context_id,
         deadline=deadline,
         polls=polls,
     )
@@ -239,18 +240,20 @@ def write_answers(db: apsw.Connection, owner: str, answers: Sequence[TaskAnswer]
     written = changes_of_many(
         db,
         # What is to end stays with who has it, to tell the agent: nobody asks for it any more.
-        "UPDATE tasks SET status = CASE ? WHEN 'done' THEN 'done' ELSE iif(stopping = 1, 'claimed', 'remote') END,"
+        "UPDATE tasks SET status = CASE ? WHEN 'done' THEN 'done' WHEN 'claimed' THEN status"
+        " ELSE iif(stopping = 1, 'claimed', 'remote') END,"
         " poll_at = ?, polls = ?, deadline = ?, result = coalesce(?, result),"
-        " remote_task_id = coalesce(?, remote_task_id)"
+        " remote_task_id = coalesce(?, remote_task_id), context_id = coalesce(?, context_id)"
         " WHERE task_id = ? AND attempt = ? AND epoch = ? AND owner = ? AND status IN ('claimed', 'in_doubt')",
         [
             (
-                "done" if answer.poll_at is None else "remote",
+                answer.new_status,
                 answer.poll_at,
                 answer.polls,
                 answer.deadline,
                 answer.result,
                 answer.remote_task_id,
+                answer.context_id,
                 answer.key.task_id,
                 answer.key.attempt,
                 answer.epoch,
@@ -268,6 +271,13 @@ def reclaim_tasks(db: apsw.Connection, owner: str, now: Instant) -> ReclaimedTas
     in_doubt = [_claim(row) for row in rows(db, _DOUBT, (owner,))]
     execute(db, _QUEUE_AGAIN, (owner,))
     return ReclaimedTasks(in_doubt=in_doubt, stopped=stopped)
+
+
+def ask_soon(db: apsw.Connection, key: TaskKey, now: Instant) -> bool:
+    statement = (
+        "UPDATE tasks SET poll_at = min(poll_at, ?) WHERE task_id = ? AND attempt = ? AND status = 'remote'"
+    )
+    return execute(db, statement, (now, key.task_id, key.attempt)) == 1
 
 
 def next_poll(db: apsw.Connection) -> Instant | None:

@@ -222,6 +222,11 @@ class SqliteTransaction:
             self.changes.no_poll_before = tasks.next_poll(self._db)
         return self.changes.no_poll_before
 
+    async def ask_soon(self, key: TaskKey) -> bool:
+        self._fresh_tasks.write()
+        self.changes.expect_poll(self.now)
+        return tasks.ask_soon(self._db, key, self.now)
+
     async def put_exchanges(self, exchanges: Sequence[ExchangeRecord]) -> None:
         history.put_exchanges(self._db, exchanges)
 
