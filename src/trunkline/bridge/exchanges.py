@@ -7,12 +7,14 @@ is. No I/O here, and no aiohttp: the command line reads records too.
 
 from __future__ import annotations
 
-from codecs import utf_8_decode
 from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from trunkline.bridge.curl import curl_command
+from trunkline.bridge.frames import Frame, Frames
+from trunkline.bridge.record_text import record_text
 from trunkline.bridge.redaction import Redaction
 from trunkline.bridge.transports.base import FIXED_HEADERS
 from trunkline.clock import Instant, rfc3339
@@ -23,6 +25,9 @@ from trunkline.protocols.base import AgentAnswer
 MAX_BODY_BYTES = 64 * 1024
 _REQUEST = "The request body"
 _RESPONSE = "The response body"
+
+# What an exchange was for. `push`: the agent has called us, so the request is its own and the response ours.
+ExchangeKind: TypeAlias = Literal["send", "stream", "poll", "cancel", "find", "card", "token", "push"]
 
 
 class WireRequest(msgspec.Struct, frozen=True):
@@ -49,6 +54,9 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     response: WireResponse | None = None
     error: str | None = None
     notes: list[str] = []
+    kind: ExchangeKind = "send"
+    # The events of a stream, with their times; the response's body has the same ones.
+    frames: list[Frame] | None = None
 
 
 class Sent(msgspec.Struct, frozen=True):
@@ -71,25 +79,34 @@ def record(
     duration_ms: float,
     error: str | None = None,
     notes: Sequence[str] = (),
+    kind: ExchangeKind = "send",
+    frames: Frames | None = None,
 ) -> Exchange:
     """
     The record of one exchange.
 
-    `answer` is also what had come of one that broke off (`TransportError.partial`); `error` says so then.
+    `answer` is also what had come of one that broke off (`TransportError.partial`); `error` says so then. Where
+    `frames` were collected, they are the answer's body.
     """
     all_notes = [redaction.text(note) for note in notes]
-    headers = redaction.sent_headers(sent.headers)
-    headers.update(FIXED_HEADERS)
-    body = _text(sent.body, redaction, _REQUEST, all_notes)
+    if kind == "push":
+        headers = redaction.received_headers(sent.headers)
+    else:
+        headers = redaction.sent_headers(sent.headers)
+        headers.update(FIXED_HEADERS)
+    body = record_text(sent.body, redaction, _REQUEST, all_notes, MAX_BODY_BYTES)
+    response = None if answer is None else _response(answer, redaction, all_notes, frames)
     return Exchange(
         step=step,
         attempt=attempt,
         started_at=rfc3339(started_at),
         duration_ms=duration_ms,
         request=WireRequest(sent.method, redaction.url(sent.url), headers, body),
-        response=None if answer is None else _response(answer, redaction, all_notes),
+        response=response,
         error=None if error is None else redaction.text(error),
         notes=all_notes,
+        kind=kind,
+        frames=None if frames is None else frames.kept,
     )
 
 
@@ -108,28 +125,14 @@ def to_curl(exchange: Exchange | JsonObject) -> str:
     return comments + curl_command(request.method, request.url, request.headers, request.body)
 
 
-def _response(answer: AgentAnswer, redaction: Redaction, notes: list[str]) -> WireResponse:
-    body = _text(answer.body, redaction, _RESPONSE, notes)
-    return WireResponse(answer.status, redaction.received_headers(answer.headers), body)
-
-
-def _text(body: bytes, redaction: Redaction, what: str, notes: list[str]) -> str:
-    size = len(body)
-    if size <= MAX_BODY_BYTES:
-        return redaction.text(_decoded(body, what, notes))
-    notes.append(f"{what} is cut: it has {size} bytes, {MAX_BODY_BYTES} are kept.")
-    # Redacted before it is cut, or half a secret would remain at the edge. The edge of this piece may hold
-    # half a secret too, so that much of it goes again.
-    margin = max(4 * redaction.longest, 4)
-    text = redaction.text(_decoded(body[: MAX_BODY_BYTES + margin], what, notes, whole=False))
-    whole = text[: -max(redaction.longest, 1)]
-    return whole.encode()[:MAX_BODY_BYTES].decode("utf-8", "ignore")
-
-
-def _decoded(body: bytes, what: str, notes: list[str], *, whole: bool = True) -> str:
-    # Not whole: the last character may be cut through without being wrong.
-    try:
-        return utf_8_decode(body, "strict", whole)[0]
-    except UnicodeDecodeError:
-        notes.append(f"{what} is not UTF-8; what is not is shown as \N{REPLACEMENT CHARACTER}.")
-        return utf_8_decode(body, "replace", whole)[0]
+def _response(
+    answer: AgentAnswer, redaction: Redaction, notes: list[str], frames: Frames | None
+) -> WireResponse:
+    headers = redaction.received_headers(answer.headers)
+    # An agent may answer the wish for a stream with a plain body.
+    if frames is None or not frames.kept:
+        return WireResponse(
+            answer.status, headers, record_text(answer.body, redaction, _RESPONSE, notes, MAX_BODY_BYTES)
+        )
+    notes += frames.notes
+    return WireResponse(answer.status, headers, frames.as_body())

@@ -16,6 +16,7 @@ from trunkline.bridge.exchanges import (
     record,
     to_curl,
 )
+from trunkline.bridge.frames import Frames
 from trunkline.bridge.redaction import Redaction
 from trunkline.clock import Instant
 from trunkline.protocols.base import AgentAnswer
@@ -118,3 +119,44 @@ def test_no_part_of_a_secret_is_left_at_the_cut(offset: int, repetitions: int) -
     body = secret * repetitions
     body += b"." * (MAX_BODY_BYTES + offset - len(body)) + secret * 3
     assert "canary" not in exchange(body=body).request.body
+
+
+def test_a_stream_keeps_its_events_and_they_are_its_body() -> None:
+    frames = Frames(Redaction(BEARER))
+    frames.add(b'{"a":1}')
+    made = record(
+        Redaction(BEARER),
+        Sent("POST", "http://host/agent", {}, b"{}"),
+        AgentAnswer(200, {"content-type": "text/event-stream"}, b""),
+        step="write",
+        attempt=1,
+        started_at=Instant(0),
+        duration_ms=1,
+        kind="stream",
+        frames=frames,
+    )
+    assert made.kind == "stream"
+    assert made.frames == frames.kept
+    assert made.response is not None
+    assert made.response.body == 'data: {"a":1}\n\n'
+    assert msgspec.json.decode(encode_exchange(made), type=Exchange) == made
+
+
+def test_the_headers_of_a_push_are_the_agents_own() -> None:
+    made = record(
+        Redaction(BEARER),
+        Sent("POST", "http://trunkline/hooks/a2a/[redacted]", {"x-a2a-notification-token": "t"}, b"{}"),
+        AgentAnswer(204, {}, b""),
+        step="write",
+        attempt=1,
+        started_at=Instant(0),
+        duration_ms=1,
+        kind="push",
+    )
+    assert made.request.headers == {"x-a2a-notification-token": "[redacted]"}
+
+
+def test_a_record_of_an_older_program_is_read_as_a_call() -> None:
+    fields = msgspec.to_builtins(exchange())
+    del fields["kind"], fields["frames"]
+    assert msgspec.convert(fields, Exchange).kind == "send"

@@ -109,6 +109,13 @@ class WireResponse(Shape):
     body: str
 
 
+class Frame(Shape):
+    """One event of a stream."""
+
+    at_ms: float = Field(description="When it came, in milliseconds after the request.")
+    data: str
+
+
 class Exchange(Shape):
     """One HTTP exchange with an agent, redacted and cut."""
 
@@ -120,6 +127,13 @@ class Exchange(Shape):
     response: WireResponse | None
     error: JsonValue
     notes: list[str]
+    kind: Annotated[
+        Literal["send", "stream", "poll", "cancel", "find", "card", "token", "push"],
+        optional("What it was for; `push`: the agent has called Trunkline."),
+    ] = "send"
+    frames: list[Frame] | None = Field(
+        default=None, description="The events of a stream; the response's body has the same ones."
+    )
 
 
 class WirePage(Shape):

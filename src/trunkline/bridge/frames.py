@@ -1,0 +1,91 @@
+"""
+The events of one stream, as many as a record keeps: the first ones, and the last ones.
+
+What lies between them is counted. How a stream began and how it ended is what people look for.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from time import perf_counter
+
+import msgspec
+
+from trunkline.bridge.record_text import record_text
+from trunkline.bridge.redaction import Redaction
+
+# All in all 64 kB, as for a body.
+FIRST_BYTES = 48 * 1024
+LAST_BYTES = 16 * 1024
+# What one event takes in a record beside its data; a stream of empty events must have an end too.
+_FRAME_BYTES = 32
+
+
+class Frame(msgspec.Struct, frozen=True):
+    """One event: when it came, in milliseconds after the request, and its data."""
+
+    at_ms: float
+    data: str
+
+
+class Frames:
+    """Made when the request goes out; `add` is called for every event as it comes."""
+
+    def __init__(self, redaction: Redaction, now: Callable[[], float] = perf_counter) -> None:
+        self._redaction = redaction
+        self._now = now
+        self._started = now()
+        self._first: list[Frame] = []
+        self._last: deque[Frame] = deque()
+        self._first_room = FIRST_BYTES
+        self._last_room = LAST_BYTES
+        self._cut = 0
+        self.dropped = 0
+
+    def add(self, data: bytes) -> None:
+        at_ms = round((self._now() - self._started) * 1000, 3)
+        cut: list[str] = []
+        frame = Frame(at_ms, record_text(data, self._redaction, "An event", cut, LAST_BYTES - _FRAME_BYTES))
+        self._cut += bool(cut)
+        size = _size(frame)
+        # Once one did not fit, no later one goes to the first: they are without a gap.
+        if size <= self._first_room:
+            self._first.append(frame)
+            self._first_room -= size
+            return
+        self._first_room = 0
+        self._last.append(frame)
+        self._last_room -= size
+        while self._last_room < 0:
+            self._last_room += _size(self._last.popleft())
+            self.dropped += 1
+
+    @property
+    def kept(self) -> list[Frame]:
+        return [*self._first, *self._last]
+
+    @property
+    def notes(self) -> list[str]:
+        """What `kept` does not show."""
+        notes: list[str] = []
+        if self._cut:
+            notes.append(f"Events that are cut, or not UTF-8: {self._cut}.")
+        if self.dropped:
+            notes.append(
+                f"Events that are not kept: {self.dropped}, after the first {len(self._first)} of the stream."
+            )
+        return notes
+
+    def as_body(self) -> str:
+        """The stream as text; events that are not kept leave a comment, as SSE has them."""
+        gap = [f": {self.dropped} events are not kept\n\n"] if self.dropped else []
+        return "".join((*map(_event, self._first), *gap, *map(_event, self._last)))
+
+
+def _size(frame: Frame) -> int:
+    return len(frame.data.encode()) + _FRAME_BYTES
+
+
+def _event(frame: Frame) -> str:
+    return "".join(f"data: {line}\n" for line in frame.data.split("\n")) + "\n"
