@@ -128,7 +128,7 @@ def as_json(outcome: Outcome) -> JsonObject:
     values: dict[str, Json] = {"kind": type(outcome).__name__}
     for field in msgspec.structs.fields(outcome):
         value: object = getattr(outcome, field.name)
-        if value in (None, (), False):
+        if value in (None, (), False, ""):
             continue
         if isinstance(outcome, Succeeded) and field.name == "output":
             values["output"] = decode(outcome.output)

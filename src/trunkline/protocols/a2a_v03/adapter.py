@@ -15,14 +15,16 @@ from collections.abc import Mapping
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import AgentTask
-from trunkline.protocols.a2a_v03.envelope import PROTOCOL, VERSION, RpcError, open_answer
-from trunkline.protocols.a2a_v03.outcome import outcome_of_error, outcome_of_reading
-from trunkline.protocols.a2a_v03.request import InputMode, ParamsMode, call, input_params, message_params
+from trunkline.protocols.a2a_v03.envelope import open_answer
+from trunkline.protocols.a2a_v03.outcome import outcome_of_answer
+from trunkline.protocols.a2a_v03.request import InputMode, ParamsMode, input_params, message_params
 from trunkline.protocols.base import AgentRequest, Outcome, ProtocolAdapter
 from trunkline.protocols.config import Setting, check_config
+from trunkline.protocols.jsonrpc import VERSION, call
 from trunkline.protocols.outcomes import to_internal
 from trunkline.protocols.outputs import OutputMode
 
+PROTOCOL = "jsonrpc-2.0"
 SEND = "message/send"
 SETTINGS = {
     "method": Setting(default=SEND),
@@ -65,16 +67,14 @@ class JsonRpc2Adapter(ProtocolAdapter):
 
     def to_agent_request(self, task: AgentTask) -> JsonObject:
         params = input_params(task) if self.params == "input" else message_params(task, self.input_mode)
-        return call(self.method, task, params)
+        return call(self.method, task.task_id, params)
 
     def from_agent_response(self, response: JsonObject, task_id: str) -> JsonObject:
         return to_internal(self.decode_body(encode(response), AgentTask(task_id=task_id)), task_id)
 
     def decode_body(self, body: bytes, task: AgentTask) -> Outcome:
-        answer = open_answer(body, task.task_id)
-        if isinstance(answer, RpcError):
-            return outcome_of_error(answer)
-        return outcome_of_reading(answer, body, self.output_mode, any_result=self.params == "input")
+        answer = open_answer(body, task.task_id, PROTOCOL)
+        return outcome_of_answer(answer, body, self.output_mode, any_result=self.params == "input")
 
     def encode_poll(self, task: AgentTask, remote_task_id: str) -> AgentRequest | None:
         return self._task_call("tasks/get", task, remote_task_id)
@@ -86,4 +86,4 @@ class JsonRpc2Adapter(ProtocolAdapter):
         if self.params == "input":
             # Not A2A: such an agent has no tasks that we could name.
             return None
-        return AgentRequest(body=encode(call(method, task, {"id": remote_task_id})))
+        return AgentRequest(body=encode(call(method, task.task_id, {"id": remote_task_id})))

@@ -15,7 +15,6 @@ from msgspec import UNSET
 
 from trunkline.jsontypes import Json, decode, encode
 from trunkline.messages import Question
-from trunkline.protocols.a2a_v03.envelope import RpcError, whole_result
 from trunkline.protocols.a2a_v03.model import data_in, parts_of, text_of
 from trunkline.protocols.a2a_v03.output import history_notes, output_of
 from trunkline.protocols.a2a_v03.reading import Reading
@@ -28,6 +27,7 @@ from trunkline.protocols.a2a_v03.states import (
     canonical,
     shown,
 )
+from trunkline.protocols.jsonrpc import RpcError, outcome_of_error, whole_result
 from trunkline.protocols.outcomes import Failed, Interrupted, Outcome, Succeeded, Working, step_error
 from trunkline.protocols.outputs import OutputMode, finish, output_of_value
 
@@ -55,24 +55,16 @@ _FIX_BY_CODE = {
 _OTHER_DIALECT = frozenset({-32601, -32009})
 
 
-def outcome_of_error(error: RpcError) -> Failed:
-    code = _integer(error.code)
-    words = "unknown" if error.code is None else encode(error.code).decode()
-    return Failed(
-        error=step_error(
-            "agent_jsonrpc_error",
-            f"JSON-RPC Error {words if code is None else code}: {error.message}",
-            fix=_FIX_BY_CODE.get(code, "") if code is not None else "",
-            jsonrpc_code=code,
-            detail=error.data,
-        ),
-        warnings=tuple(error.notes),
-        other_dialect=code in _OTHER_DIALECT,
-    )
+def outcome_of_answer(
+    answer: Reading | RpcError, body: bytes, mode: OutputMode, *, any_result: bool
+) -> Outcome:
+    """What an answer means; with `any_result` a result that is not A2A's is an output as it is."""
+    if isinstance(answer, RpcError):
+        return outcome_of_error(answer, _FIX_BY_CODE, _OTHER_DIALECT)
+    return _outcome_of_reading(answer, body, mode, any_result=any_result)
 
 
-def outcome_of_reading(reading: Reading, body: bytes, mode: OutputMode, *, any_result: bool) -> Outcome:
-    """What a result means; with `any_result` one that is not A2A's is an output as it is."""
+def _outcome_of_reading(reading: Reading, body: bytes, mode: OutputMode, *, any_result: bool) -> Outcome:
     if any_result and not reading.certain:
         return _succeeded_with_value(body, mode)
     if reading.form == "message" and reading.state is None and reading.reported_error is None:
@@ -164,11 +156,3 @@ def _detail(reading: Reading, body: bytes) -> Json:
     except msgspec.DecodeError:
         # A number out of range deep in a large answer: the wire record has it.
         return None
-
-
-def _integer(value: Json) -> int | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value if isinstance(value, int) else None

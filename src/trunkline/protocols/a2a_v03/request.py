@@ -25,10 +25,6 @@ _TEXT_FIELDS = ("text", "query")
 _PART_KINDS = ("text", "data", "file")
 
 
-def call(method: str, task: AgentTask, params: Json) -> JsonObject:
-    return {"jsonrpc": "2.0", "id": task.task_id, "method": method, "params": params}
-
-
 def message_params(task: AgentTask, input_mode: InputMode) -> JsonObject:
     message: JsonObject = {"kind": "message", "role": "user", "messageId": f"msg-{task.task_id}"}
     if task.remote_task_id is not None:
