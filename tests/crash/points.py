@@ -12,7 +12,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import asynccontextmanager
 from typing import cast
 
-from trunkline.bridge.transports.base import Transport
+from trunkline.agents.tls import Tls
+from trunkline.bridge.transports.base import StreamedAnswer, StreamLimits, Transport
 from trunkline.brokers.base import Broker, Producer, Source, TaskMessage, Undelivered
 from trunkline.errors import Unavailable
 from trunkline.messages import AgentResult, Outgoing, Record
@@ -234,14 +235,33 @@ class _FusedTransport:
         self._inner = inner
         self._fuse = fuse
 
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str], timeout: float) -> AgentAnswer:
+    async def post(
+        self, url: str, body: bytes, headers: Mapping[str, str], timeout: float, tls: Tls | None = None
+    ) -> AgentAnswer:
         self._fuse.at("post.before")
-        answer = await self._inner.post(url, body, headers, timeout)
+        answer = await self._inner.post(url, body, headers, timeout, tls)
         self._fuse.at("post.after")
         return answer
 
-    async def get(self, url: str, headers: Mapping[str, str], timeout: float) -> AgentAnswer:
+    async def get(
+        self, url: str, headers: Mapping[str, str], timeout: float, tls: Tls | None = None
+    ) -> AgentAnswer:
         self._fuse.at("get.before")
-        answer = await self._inner.get(url, headers, timeout)
+        answer = await self._inner.get(url, headers, timeout, tls)
         self._fuse.at("get.after")
         return answer
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        url: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        limits: StreamLimits,
+        tls: Tls | None = None,
+    ) -> AsyncGenerator[StreamedAnswer]:
+        self._fuse.at("stream.before")
+        async with self._inner.stream(url, body, headers, limits, tls) as answer:
+            self._fuse.at("stream.begun")
+            yield answer
+        self._fuse.at("stream.after")

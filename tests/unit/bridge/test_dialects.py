@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ from structlog.testing import capture_logs
 
 from trunkline.agents import Agent, Dialect
 from trunkline.agents.auth import NO_CREDENTIALS
+from trunkline.agents.tls import Tls
 from trunkline.bridge.dialects import Dialects
+from trunkline.bridge.transports.base import StreamedAnswer, StreamLimits
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
 from trunkline.protocols import AgentAnswer
@@ -27,12 +30,26 @@ pytestmark = pytest.mark.anyio
 class NoCards:
     """A transport to an agent that has nothing to GET."""
 
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str], timeout: float) -> AgentAnswer:
-        raise AssertionError(f"Sent to {url} within {timeout}: {headers} {body}")
+    async def post(
+        self, url: str, body: bytes, headers: Mapping[str, str], timeout: float, tls: Tls | None = None
+    ) -> AgentAnswer:
+        raise AssertionError(f"Sent to {url} within {timeout}: {headers} {body} {tls}")
 
-    async def get(self, url: str, headers: Mapping[str, str], timeout: float) -> AgentAnswer:
-        del url, headers, timeout
+    async def get(
+        self, url: str, headers: Mapping[str, str], timeout: float, tls: Tls | None = None
+    ) -> AgentAnswer:
+        del url, headers, timeout, tls
         return AgentAnswer(404, {}, b"")
+
+    def stream(
+        self,
+        url: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        limits: StreamLimits,
+        tls: Tls | None = None,
+    ) -> AbstractAsyncContextManager[StreamedAnswer]:
+        raise AssertionError(f"Streamed from {url} within {limits}: {headers} {body} {tls}")
 
 
 class BrokenRegistry(Registry):

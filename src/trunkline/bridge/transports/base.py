@@ -13,6 +13,7 @@ from typing import Protocol
 import msgspec
 
 from trunkline import __version__
+from trunkline.agents.tls import Tls
 from trunkline.messages import ERROR_CODES
 from trunkline.protocols.base import AgentAnswer
 
@@ -40,17 +41,6 @@ class TransportError(Exception):
     def sent(self) -> bool:
         """False: the request certainly never reached the agent."""
         return ERROR_CODES[self.code].sent
-
-
-class Tls(msgspec.Struct, frozen=True, kw_only=True):
-    """How one agent is to be recognised, and how we show who we are: PEM texts."""
-
-    authority: str | None = None
-    certificate: str | None = None
-    key: str | None = None
-
-    def __repr__(self) -> str:
-        return "Tls(…)"
 
 
 class StreamLimits(msgspec.Struct, frozen=True, kw_only=True):

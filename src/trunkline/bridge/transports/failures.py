@@ -1,0 +1,72 @@
+"""What went wrong in an exchange, in our words: aiohttp's errors become `TransportError`, here and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import aiohttp
+from aiohttp.http_exceptions import HttpProcessingError
+
+from trunkline.bridge.transports.base import TransportError
+from trunkline.protocols.base import AgentAnswer
+
+# What an exchange can end with beside an answer and a cancellation.
+EXCHANGE_ERRORS = (aiohttp.ClientError, HttpProcessingError, OSError)
+_QUOTED_BYTES = re.compile(r"\bb['\"]")
+
+
+def too_large(limit: int) -> TransportError:
+    return TransportError("agent_answer_too_large", f"The agent's answer is larger than {limit} bytes.")
+
+
+def timed_out(seconds: float, partial: AgentAnswer | None) -> TransportError:
+    within = f"{max(round(seconds, 2), 0.01):g} s"
+    return TransportError("agent_timeout", f"The agent did not answer within {within}.", partial=partial)
+
+
+def not_sent(exc: Exception) -> TransportError:
+    match exc:
+        case aiohttp.ClientConnectorDNSError():
+            return TransportError(
+                "agent_dns_failed", f"The agent's host cannot be looked up: {_why(exc.os_error)}."
+            )
+        case aiohttp.ClientConnectorCertificateError():
+            return TransportError("agent_tls_failed", f"TLS failed: {exc.certificate_error}.")
+        case aiohttp.ClientSSLError():
+            return TransportError("agent_tls_failed", f"TLS failed: {exc.os_error}.")
+        case TimeoutError():
+            return TransportError("agent_unreachable", "The agent cannot be reached: connect timed out.")
+        case aiohttp.ClientConnectorError():
+            return TransportError("agent_unreachable", f"The agent cannot be reached: {_why(exc.os_error)}.")
+        case _:
+            return TransportError("agent_unreachable", f"The agent cannot be reached: {exc}.")
+
+
+def not_answered(exc: Exception, seconds: float, partial: AgentAnswer | None, size: int) -> TransportError:
+    """After the request was handed to the socket. `size`: so many bytes of the body had come."""
+    match exc:
+        case TimeoutError():
+            return timed_out(seconds, partial)
+        case HttpProcessingError():
+            return TransportError(
+                "agent_answer_malformed", f"The agent's answer is not HTTP: {_symptom(exc)}."
+            )
+        case _ if partial is not None:
+            return TransportError(
+                "agent_connection_lost",
+                f"The agent's answer broke off after {size} bytes of its body.",
+                partial=partial,
+            )
+        case _:
+            return TransportError("agent_connection_lost", "The agent closed the connection unanswered.")
+
+
+def _why(error: OSError) -> str:
+    # The connector's own text names the call that failed, not what happened.
+    return os.strerror(error.errno) if error.errno is not None and error.errno > 0 else str(error)
+
+
+def _symptom(error: HttpProcessingError) -> str:
+    """What the parser found, without the agent's bytes: they may repeat a secret."""
+    return " ".join(_QUOTED_BYTES.split(error.message)[0].split()).rstrip(":")

@@ -1,0 +1,173 @@
+"""An answer while it comes: its head, and its body whole or piece by piece, never more of either than allowed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Generator, Mapping
+from contextlib import contextmanager
+from time import monotonic
+
+import aiohttp
+from aiohttp import StreamReader
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http_parser import RawResponseMessage
+
+from trunkline.bridge.transports.base import StreamLimits, TransportError
+from trunkline.bridge.transports.failures import EXCHANGE_ERRORS, not_answered, timed_out, too_large
+from trunkline.protocols.base import AgentAnswer
+
+# Of a stream that broke off, for the record.
+_KEPT_BYTES = 64 * 1024
+
+
+class Incoming:
+    """An answer that is wanted whole."""
+
+    __slots__ = ("chunks", "message", "size")
+
+    def __init__(self) -> None:
+        self.message: RawResponseMessage | None = None
+        self.chunks: list[bytes] = []
+        self.size = 0
+
+    def add(self, chunk: bytes, limit: int) -> None:
+        self.chunks.append(chunk)
+        self.size += len(chunk)
+        if self.size > limit:
+            raise too_large(limit)
+
+    def so_far(self) -> AgentAnswer | None:
+        return None if self.message is None else self._answer(self.message)
+
+    async def receive(self, protocol: ResponseHandler, limit: int) -> AgentAnswer:
+        message, payload = await read_head(protocol)
+        self.message = message
+        _check_length(message, limit)
+        if payload.is_eof():
+            self.add(payload.read_nowait(), limit)
+        else:
+            with told_of_a_cut(protocol, payload):
+                while chunk := await payload.readany():
+                    self.add(chunk, limit)
+        return self._answer(message)
+
+    def _answer(self, message: RawResponseMessage) -> AgentAnswer:
+        chunks = self.chunks
+        body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        return AgentAnswer(message.code, headers_of(message), body)
+
+
+class Streaming:
+    """An answer that is read as it comes."""
+
+    def __init__(
+        self, message: RawResponseMessage, payload: StreamReader, limits: StreamLimits, deadline: float
+    ) -> None:
+        self._message = message
+        self._payload = payload
+        self._limits = limits
+        # By the monotonic clock.
+        self._deadline = deadline
+        self._kept = bytearray()
+        self._size = 0
+        self.is_over = False
+        self.headers: Mapping[str, str] = headers_of(message)
+        self._check_head()
+
+    @property
+    def status(self) -> int:
+        return self._message.code
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        while chunk := await self._next():
+            yield chunk
+        self.is_over = True
+
+    async def _next(self) -> bytes:
+        idle = self._limits.idle_seconds
+        left = self._deadline - monotonic()
+        try:
+            async with asyncio.timeout(min(idle, left)):
+                chunk = await self._payload.readany()
+        except TimeoutError as exc:
+            if left <= idle:
+                raise timed_out(self._limits.total_seconds, self._so_far()) from exc
+            message = f"The agent's stream was silent for {idle:g} s."
+            raise TransportError("agent_timeout", message, partial=self._so_far()) from exc
+        except EXCHANGE_ERRORS as exc:
+            raise not_answered(exc, idle, self._so_far(), self._size) from exc
+        self._keep(chunk)
+        return chunk
+
+    def _keep(self, chunk: bytes) -> None:
+        self._size += len(chunk)
+        self._kept += chunk[: _KEPT_BYTES - len(self._kept)]
+        if self._size > self._limits.total_bytes:
+            raise self._refused(too_large(self._limits.total_bytes))
+
+    def _check_head(self) -> None:
+        encoding = self.headers.get("content-encoding", "identity").strip().lower()
+        if encoding not in ("", "identity"):
+            message = f"The answer is compressed (Content-Encoding: {encoding}) though none was asked for."
+            raise self._refused(TransportError("agent_answer_compressed", message))
+        try:
+            _check_length(self._message, self._limits.total_bytes)
+        except TransportError as exc:
+            raise self._refused(exc) from exc
+
+    def _refused(self, why: TransportError) -> TransportError:
+        return TransportError(why.code, why.message, partial=self._so_far())
+
+    def _so_far(self) -> AgentAnswer:
+        return AgentAnswer(self.status, self.headers, bytes(self._kept))
+
+
+async def read_head(protocol: ResponseHandler) -> tuple[RawResponseMessage, StreamReader]:
+    """The head of the final answer; interim ones are passed over."""
+    message, payload = await protocol.read()
+    while 100 <= message.code < 200 and message.code != 101:
+        message, payload = await protocol.read()
+    return message, payload
+
+
+@contextmanager
+def told_of_a_cut(protocol: ResponseHandler, payload: StreamReader) -> Generator[None]:
+    """While this is open, the reader of the body hears of every end of the connection."""
+
+    def lost(closed: asyncio.Future[None] | None) -> None:
+        # aiohttp closes the connection over a broken chunk, but does not tell the reader of the body.
+        if not payload.is_eof() and payload.exception() is None:
+            payload.set_exception(protocol.exception() or aiohttp.ServerDisconnectedError())
+        if closed is not None:
+            retrieve(closed)
+
+    closed = protocol.closed
+    if closed is None:
+        lost(closed)
+    else:
+        closed.remove_done_callback(retrieve)
+        closed.add_done_callback(lost)
+    try:
+        yield
+    finally:
+        if closed is not None and closed.remove_done_callback(lost):
+            closed.add_done_callback(retrieve)
+
+
+def retrieve(closed: asyncio.Future[None]) -> None:
+    """Looks at how the connection ended, so that asyncio does not report an error that nobody waits for."""
+    closed.exception()
+
+
+def headers_of(message: RawResponseMessage) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for raw_name, raw_value in message.raw_headers:
+        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return headers
+
+
+def _check_length(message: RawResponseMessage, limit: int) -> None:
+    length = message.headers.get("Content-Length", "")
+    if length.isdecimal() and int(length) > limit:
+        raise too_large(limit)

@@ -1,0 +1,60 @@
+"""TLS as each agent wants it: one SSL context for each `Tls`, made once, so that no two agents share a connection."""
+
+from __future__ import annotations
+
+import secrets
+import ssl
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from trunkline.agents.tls import Tls
+from trunkline.bridge.transports.base import TransportError
+
+_MOST_KEPT = 1_024
+
+
+class Trust:
+    def __init__(self) -> None:
+        self._contexts: dict[Tls, ssl.SSLContext] = {}
+
+    def context(self, tls: Tls) -> ssl.SSLContext:
+        """Raises `TransportError`: it cannot be used."""
+        context = self._contexts.get(tls)
+        if context is None:
+            context = _context(tls)
+            if len(self._contexts) >= _MOST_KEPT:
+                self._contexts.clear()
+            self._contexts[tls] = context
+        return context
+
+
+def _context(tls: Tls) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cadata=tls.authority)
+        context.set_alpn_protocols(("http/1.1",))
+        if tls.certificate is not None and tls.key is not None:
+            _present(context, tls.certificate, tls.key)
+    except (ValueError, TypeError, OSError) as exc:
+        # No more of it than its name: the texts of these errors may quote what they could not read.
+        message = f"The agent's authority, certificate or key cannot be used ({type(exc).__name__})."
+        raise TransportError("agent_secret_unreadable", message) from exc
+    return context
+
+
+def _present(context: ssl.SSLContext, certificate: str, key: str) -> None:
+    # OpenSSL reads these only from files. The key is in its file for a moment, under a password that nobody else knows.
+    password = secrets.token_bytes(32).hex().encode()
+    private = load_pem_private_key(key.encode(), password=None)
+    locked = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password))
+    with TemporaryDirectory() as folder:
+        certificate_file, key_file = Path(folder, "certificate.pem"), Path(folder, "key.pem")
+        certificate_file.write_text(certificate)
+        key_file.write_bytes(locked)
+        context.load_cert_chain(certificate_file, key_file, password)
