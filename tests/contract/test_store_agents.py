@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from tests.contract.samples import id_of
 
-from trunkline.agents import Agent, Dialect
+from trunkline.agents import Agent, AgentOptions, BreakerPolicy, Dialect, Probe, RateLimit
 from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
 from trunkline.policies import RetryPolicy
@@ -35,7 +35,24 @@ FULL = Agent(
     max_concurrency=3,
     pool="gpu",
     dialect=Dialect(
-        protocol="jsonrpc-2.0", url="https://agents.example", evidence="card", decided_at=Instant(9)
+        protocol="a2a-1.0",
+        url="https://agents.example",
+        evidence="card",
+        decided_at=Instant(9),
+        card_url="https://agents.example/.well-known/agent-card.json",
+        card_etag='W/"1"',
+        card_digest="d1",
+        streams=True,
+        pushes=True,
+        tenant="t",
+        tried=(Probe(at=Instant(8), tried="GET /card", answered="HTTP 200"),),
+    ),
+    options=AgentOptions(
+        resend="never",
+        endpoint_override="https://elsewhere.example/a/",
+        allow_card_origin=("https://cards.example", "http://b.example:81"),
+        rate=RateLimit(per_second=2.5, burst=3),
+        breaker=BreakerPolicy(failures=2, jsonrpc_errors=True),
     ),
 )
 

@@ -155,6 +155,7 @@ async def test_secrets_and_keys_stay_behind(store: Store, clock: FakeClock, tmp_
     agent = await store.agent("Full")
     assert agent is not None
     assert (agent.secret, agent.auth_type, agent.id) == (None, "bearer", FULL.id)
+    assert (agent.options, agent.dialect) == (FULL.options, FULL.dialect)
     assert await store.keys(limit=10) == []
     assert (imported.agents_without_secret, imported.unfinished_runs) == (["Full"], 2)
     assert imported.counts["runs"] == 3

@@ -82,6 +82,15 @@ def check_url(url: str) -> str | None:
     return None
 
 
+def origin_of(url: str) -> str | None:
+    """`https://host:port`, the port only where it is not the scheme's own; None: it cannot be called."""
+    try:
+        parts = parse_url(url)
+    except UrlError:
+        return None
+    return f"{parts.scheme}://{parts.authority}"
+
+
 def _scheme(scheme: str) -> Literal["http", "https"]:
     match scheme.lower():
         case "http":

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from trunkline.agents import Agent
+from trunkline.agents import Agent, Dialect, RateLimit
 from trunkline.clock import Instant, rfc3339
 from trunkline.errors import Finding
 from trunkline.jsontypes import JsonObject, encode
 from trunkline.messages import StepError
+from trunkline.services.option_forms import breaker_to_json
 from trunkline.services.retry_forms import retry_to_json
 from trunkline.stores.base import EventRecord, RunRecord, WorkflowVersion
 
@@ -242,11 +243,24 @@ def workflows_json(versions: Sequence[WorkflowVersion], next_cursor: str | None)
 # --- agents
 
 
+class _Probe(msgspec.Struct):
+    at: str
+    tried: str
+    answered: str
+
+
 class _Dialect(msgspec.Struct):
     protocol: str
     url: str
     evidence: str
     decided_at: str
+    card_url: str | None
+    card_etag: str | None
+    card_digest: str | None
+    streams: bool
+    pushes: bool
+    tenant: str | None
+    tried: list[_Probe]
 
 
 class _Agent(msgspec.Struct):
@@ -261,13 +275,34 @@ class _Agent(msgspec.Struct):
     retry: JsonObject | None
     max_concurrency: int
     pool: str | None
+    resend: str
+    endpoint_override: str | None
+    allow_card_origin: Sequence[str]
+    rate: RateLimit | None
+    breaker: JsonObject | None
     dialect: _Dialect | None
     created_at: str
     updated_at: str
 
 
+def _dialect(dialect: Dialect) -> _Dialect:
+    return _Dialect(
+        dialect.protocol,
+        dialect.url,
+        dialect.evidence,
+        rfc3339(dialect.decided_at),
+        dialect.card_url,
+        dialect.card_etag,
+        dialect.card_digest,
+        dialect.streams,
+        dialect.pushes,
+        dialect.tenant,
+        [_Probe(rfc3339(probe.at), probe.tried, probe.answered) for probe in dialect.tried],
+    )
+
+
 def _agent(agent: Agent) -> _Agent:
-    dialect = agent.dialect
+    options = agent.options
     return _Agent(
         agent.id,
         agent.name,
@@ -280,9 +315,12 @@ def _agent(agent: Agent) -> _Agent:
         None if agent.retry is None else retry_to_json(agent.retry),
         agent.max_concurrency,
         agent.pool,
-        None
-        if dialect is None
-        else _Dialect(dialect.protocol, dialect.url, dialect.evidence, rfc3339(dialect.decided_at)),
+        options.resend,
+        options.endpoint_override,
+        options.allow_card_origin,
+        options.rate,
+        breaker_to_json(options.breaker),
+        None if agent.dialect is None else _dialect(agent.dialect),
         rfc3339(agent.created_at),
         rfc3339(agent.updated_at),
     )

@@ -109,9 +109,23 @@ class Exchange(TypedDict):
     notes: list[str]
 
 
+class Probe(TypedDict):
+    at: str
+    tried: str
+    answered: str
+
+
 class Dialect(TypedDict):
     protocol: str
+    url: str
     evidence: str
+    decided_at: str
+    card_url: str | None
+    card_etag: str | None
+    streams: bool
+    pushes: bool
+    tenant: str | None
+    tried: list[Probe]
 
 
 class Agent(TypedDict):

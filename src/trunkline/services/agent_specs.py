@@ -15,13 +15,20 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from trunkline.agents import AUTO, Agent, AuthType
+from trunkline.agents import AUTO, NO_OPTIONS, Agent, AgentOptions, AuthType
 from trunkline.agents.auth import validate_auth_config
 from trunkline.agents.urls import check_url
 from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.policies import RetryPolicy
 from trunkline.protocols import ProtocolAdapterFactory, validate_protocol_config
+from trunkline.services.option_forms import (
+    OPTION_FIELDS,
+    check_options,
+    options_from,
+    options_to_json,
+    read_option,
+)
 from trunkline.services.retry_forms import check_retry, retry_from_json, retry_to_json
 
 # A day: an agent that works longer answers "working" and is asked again.
@@ -50,6 +57,8 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
     retry: RetryPolicy | None = None
     max_concurrency: int = 100
     pool: str | None = None
+    # Among users they stand beside the other fields.
+    options: AgentOptions = NO_OPTIONS
 
     def __repr__(self) -> str:
         return f"AgentSpec(name={self.name!r}, url={self.url!r}, auth_type={self.auth_type!r}, …)"
@@ -67,7 +76,7 @@ _TYPES: dict[str, object] = {
     "max_concurrency": int,
     "pool": str,
 }
-_FIELDS = AgentSpec.__struct_fields__
+_FIELDS = (*(field for field in AgentSpec.__struct_fields__ if field != "options"), *OPTION_FIELDS)
 
 
 def parse_spec(document: JsonObject) -> AgentSpec:
@@ -86,7 +95,11 @@ def parse_spec(document: JsonObject) -> AgentSpec:
         except ValueError as exc:
             findings.append(_finding_of(key, exc))
     refuse(findings)
-    return msgspec.convert(values, AgentSpec)
+    options = options_from(values)
+    return msgspec.convert(
+        {key: value for key, value in values.items() if key not in OPTION_FIELDS} | {"options": options},
+        AgentSpec,
+    )
 
 
 def _read(key: str, value: Json) -> object:
@@ -96,6 +109,8 @@ def _read(key: str, value: Json) -> object:
         if value not in get_args(AuthType):
             raise ValueError(f"must be one of {', '.join(get_args(AuthType))}")
         return value
+    if key in OPTION_FIELDS:
+        return read_option(key, value)
     return msgspec.convert(value, _TYPES[key])
 
 
@@ -122,6 +137,7 @@ def document_of(agent: Agent) -> JsonObject:
         "retry": None if agent.retry is None else retry_to_json(agent.retry),
         "max_concurrency": agent.max_concurrency,
         "pool": agent.pool,
+        **options_to_json(agent.options),
     }
 
 
@@ -137,6 +153,7 @@ def check_spec(spec: AgentSpec, *, keeps_secret: bool = False) -> None:
         *([] if spec.pool is None else _check_text("pool", spec.pool, MAX_NAME_CHARACTERS)),
         *([] if spec.retry is None else check_retry(spec.retry)),
         *_check_description(spec.description),
+        *check_options(spec.options),
     ]
     if not keeps_secret:
         findings += validate_auth_config(spec.auth_type, spec.auth_config or None)

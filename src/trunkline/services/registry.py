@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec import UNSET
 
-from trunkline.agents import Agent, Dialect
-from trunkline.agents.urls import UrlError, parse_url
+from trunkline.agents import Agent, AgentOptions, Dialect
+from trunkline.agents.urls import origin_of
 from trunkline.clock import Instant
 from trunkline.errors import ConfigurationError, Conflict, Finding, NotFound, StaleVersion
 from trunkline.ids import new_id
-from trunkline.jsontypes import Json, JsonObject
+from trunkline.jsontypes import JsonObject
 from trunkline.services.agent_specs import AgentSpec, check_spec, document_of, parse_spec, refuse
 from trunkline.services.directory import AgentDirectory
 from trunkline.services.vault import Vault
@@ -63,7 +63,7 @@ class Registry:
     async def replace(self, name_or_id: str, spec: AgentSpec, if_match: int | None = None) -> Agent:
         """
         Everything that `spec` leaves out gets its default, except the secret: without `auth_config` it stays
-        as long as `auth_type` and the url's origin do, because nobody can read it in order to send it again.
+        as long as `auth_type` does and it goes to no other origin: nobody can read it in order to send it again.
         """
         return await self._update(name_or_id, lambda _: spec, if_match)
 
@@ -130,9 +130,7 @@ class Registry:
             created_at=agent.created_at,
             updated_at=agent.updated_at,
         )
-        same_partner = (changed.url, changed.protocol, changed.protocol_config) == (
-            agent.url, agent.protocol, agent.protocol_config,
-        )  # fmt: skip
+        same_partner = _what_decides(changed) == _what_decides(agent)
         return msgspec.structs.replace(
             changed, version=agent.version, dialect=agent.dialect if same_partner else None
         )
@@ -152,13 +150,12 @@ class Registry:
             return {}
 
     def _patched(self, agent: Agent, patch: JsonObject) -> AgentSpec:
-        document = document_of(agent)
-        merged = _merged(document, patch)
-        if "auth_config" in patch:
-            kept = merged.get("auth_type") == agent.auth_type and _same_origin(agent.url, merged.get("url"))
-            stored = self._readable_secret(agent) if kept else {}
-            merged["auth_config"] = _merged({"auth_config": stored}, patch).get("auth_config")
-        return parse_spec(merged)
+        merged = _merged(document_of(agent), patch)
+        spec = parse_spec(merged)
+        if "auth_config" not in patch or not _may_keep_secret(agent, spec):
+            return spec
+        stored: JsonObject = {"auth_config": self._readable_secret(agent)}
+        return parse_spec({**merged, "auth_config": _merged(stored, patch).get("auth_config")})
 
 
 def _described(
@@ -179,6 +176,7 @@ def _described(
         retry=spec.retry,
         max_concurrency=spec.max_concurrency,
         pool=spec.pool,
+        options=spec.options,
     )
 
 
@@ -205,15 +203,33 @@ def _stale(agent: Agent, if_match: int) -> StaleVersion:
     return StaleVersion(f"The agent {agent.name!r} has been changed since version {if_match}.")
 
 
+def _what_decides(agent: Agent) -> tuple[object, ...]:
+    """What a dialect was found out from; it is found out anew when any of this changes."""
+    options = agent.options
+    return (
+        agent.url,
+        agent.protocol,
+        agent.protocol_config,
+        options.endpoint_override,
+        options.allow_card_origin,
+    )
+
+
+def _may_keep_secret(agent: Agent, spec: AgentSpec) -> bool:
+    return spec.auth_type == agent.auth_type and _origins(spec.url, spec.options) <= _origins(
+        agent.url, agent.options
+    )
+
+
 def _check_origin(agent: Agent, spec: AgentSpec) -> None:
-    # Whoever may change a url could otherwise have the secret sent to a place of their own and read it there.
-    if not _same_origin(agent.url, spec.url):
+    # Whoever may change an address could otherwise have the secret sent to a place of their own and read it there.
+    if not _may_keep_secret(agent, spec):
         message = "must be given again: a stored secret is not sent to another host than the one it was for"
         refuse([Finding(path="auth_config", message=message)])
 
 
-def _same_origin(url: str, other: Json) -> bool:
-    try:
-        return isinstance(other, str) and parse_url(url)[:3] == parse_url(other)[:3]
-    except UrlError:
-        return False
+def _origins(url: str, options: AgentOptions) -> set[str | None]:
+    """Where the agent's secret may be sent."""
+    override = options.endpoint_override
+    places = (url, *options.allow_card_origin, *(() if override is None else (override,)))
+    return {origin_of(place) for place in places}

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from trunkline.agents import AgentOptions, BreakerPolicy, RateLimit
 from trunkline.errors import Invalid
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.policies import RetryPolicy
@@ -118,7 +119,7 @@ def test_a_protocol_config_is_checked_for_its_protocol() -> None:
 
 def test_an_unknown_auth_type_is_refused_with_the_known_ones() -> None:
     assert findings(auth_type="magic") == [
-        ("auth_type", "must be one of none, bearer, api_key, basic, headers")
+        ("auth_type", "must be one of none, bearer, api_key, basic, headers, oauth2, mtls")
     ]
 
 
@@ -168,3 +169,71 @@ def test_a_description_is_any_text_of_reasonable_length() -> None:
     assert checked(description="two\nlines").description == "two\nlines"
     assert findings(description="x" * 10_001) == [("description", "must have at most 10000 characters")]
     assert findings(description="\0") == [("description", "must not contain the character U+0000")]
+
+
+def test_what_is_said_beyond_the_seeds_fields_stands_beside_them() -> None:
+    spec = checked(
+        resend="never",
+        endpoint_override="https://a.example/rpc/",
+        allow_card_origin=["HTTPS://Cards.example:443/", "http://b.example:8080"],
+        rate={"per_second": 5, "burst": 10},
+        breaker={"failures": 2, "jsonrpc_errors": True},
+    )
+    assert spec.options == AgentOptions(
+        resend="never",
+        endpoint_override="https://a.example/rpc/",
+        allow_card_origin=("https://cards.example", "http://b.example:8080"),
+        rate=RateLimit(per_second=5.0, burst=10),
+        breaker=BreakerPolicy(failures=2, jsonrpc_errors=True),
+    )
+    assert checked(allow_card_origin="http://b.example").options.allow_card_origin == ("http://b.example",)
+    assert findings(options={}) == [("options", "is not known")]
+
+
+@pytest.mark.parametrize(
+    ("breaker", "policy"),
+    [(True, BreakerPolicy()), ({}, BreakerPolicy()), (False, None), (None, None)],
+)
+def test_a_breaker_is_there_when_it_is_asked_for(breaker: Json, policy: BreakerPolicy | None) -> None:
+    assert checked(breaker=breaker).options.breaker == policy
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "path"),
+    [
+        ("resend", "sometimes", "resend"),
+        ("endpoint_override", "ftp://a", "endpoint_override"),
+        ("endpoint_override", "http://me:secret@a", "endpoint_override"),
+        ("endpoint_override", 5, "endpoint_override"),
+        ("allow_card_origin", "a.example", "allow_card_origin[0]"),
+        ("allow_card_origin", ["https://a", "https://a/path"], "allow_card_origin[1]"),
+        ("allow_card_origin", ["https://a?x=y"], "allow_card_origin[0]"),
+        ("allow_card_origin", ["https://*.example"], "allow_card_origin[0]"),
+        ("allow_card_origin", [5], "allow_card_origin[0]"),
+        ("allow_card_origin", {}, "allow_card_origin"),
+        ("allow_card_origin", ["https://a"] * 21, "allow_card_origin"),
+        ("rate", 5, "rate"),
+        ("rate", {}, "rate"),
+        ("rate", {"per_second": 0}, "rate.per_second"),
+        ("rate", {"per_second": float("inf")}, "rate.per_second"),
+        ("rate", {"per_second": "5"}, "rate.per_second"),
+        ("rate", {"per_second": 5, "burst": 0}, "rate.burst"),
+        ("rate", {"per_second": 5, "per_minute": 5}, "rate"),
+        ("breaker", "yes", "breaker"),
+        ("breaker", {"failures": 0}, "breaker.failures"),
+        ("breaker", {"rate": 1.5}, "breaker.rate"),
+        ("breaker", {"rate": float("nan")}, "breaker.rate"),
+        ("breaker", {"window": 0}, "breaker.window"),
+        ("breaker", {"open_ms": 0}, "breaker.open_ms"),
+        ("breaker", {"probes": 0}, "breaker.probes"),
+        ("breaker", {"failure": 1}, "breaker"),
+    ],
+)
+def test_a_wrong_option_says_where_it_is_wrong(field: str, value: Json, path: str) -> None:
+    assert [where for where, _ in findings(**{field: value})] == [path]
+
+
+def test_an_origin_with_a_path_is_refused_with_the_origin_that_is_meant() -> None:
+    assert findings(allow_card_origin="https://a.example/agents") == [
+        ("allow_card_origin[0]", "is more than an origin; did you mean https://a.example?")
+    ]

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from trunkline.agents import Agent, Dialect
+from trunkline.agents import NO_OPTIONS, Agent, Dialect
 from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists, ConfigurationError, Invalid, NotFound, StaleVersion
 from trunkline.jsontypes import JsonObject
@@ -159,7 +159,13 @@ async def test_a_recorded_dialect_does_not_make_an_etag_stale(registry: Registry
 
 @pytest.mark.parametrize(
     "patch",
-    [{"url": "http://b"}, {"protocol": "jsonrpc-2.0"}, {"protocol": "simple-a2a", "protocol_config": {}}],
+    [
+        {"url": "http://b"},
+        {"protocol": "jsonrpc-2.0"},
+        {"protocol": "simple-a2a", "protocol_config": {}},
+        {"endpoint_override": "http://a.example/other"},
+        {"allow_card_origin": "http://b.example"},
+    ],
 )
 async def test_a_change_of_the_partner_forgets_the_dialect(registry: Registry, patch: JsonObject) -> None:
     await registry.record_dialect(await registry.create(spec()), DIALECT)
@@ -212,6 +218,43 @@ async def test_a_stored_secret_is_never_sent_to_another_host(registry: Registry)
 
     moved = await registry.patch("A", {"url": "http://b.example", "auth_config": {"X-Other": "new"}})
     assert registry.secret_of(moved) == {"X-Other": "new"}
+
+
+@pytest.mark.parametrize(
+    "approval",
+    [{"endpoint_override": "http://b.example/agent"}, {"allow_card_origin": ["http://b.example"]}],
+)
+async def test_whoever_approves_another_host_must_know_the_secret_that_will_be_sent_there(
+    registry: Registry, approval: JsonObject
+) -> None:
+    await registry.create(bearer())
+    with pytest.raises(Invalid, match="auth_config: must be given again"):
+        await registry.patch("A", approval)
+    with pytest.raises(Invalid, match="auth_config: must be given again"):
+        await registry.replace("A", parse_spec({"name": "A", "url": "http://a.example/agent",
+                                                "auth_type": "bearer", **approval}))  # fmt: skip
+    half: JsonObject = {"auth_config": {}, **approval}
+    with pytest.raises(Invalid, match=r"auth_config\.token"):
+        await registry.patch("A", half)
+
+    approved = await registry.patch("A", {"auth_config": {"token": "new"}, **approval})
+    assert registry.secret_of(approved) == {"token": "new"}
+    withdrawn = await registry.patch("A", dict.fromkeys(approval))
+    assert registry.secret_of(withdrawn) == {"token": "new"}
+
+
+async def test_options_are_patched_shown_and_sent_back_like_every_field(registry: Registry) -> None:
+    created = await registry.create(spec())
+    shown = document_of(created)
+    assert (shown["resend"], shown["allow_card_origin"], shown["breaker"]) == ("ask_first", [], None)
+    await registry.patch("A", {"breaker": True, "rate": {"per_second": 2}})
+    patched = await registry.patch("A", {"breaker": {"failures": 2}, "resend": "never"})
+    assert document_of(patched)["breaker"] == {
+        "failures": 2, "rate": 0.5, "window": 20, "open_ms": 30_000, "probes": 1, "jsonrpc_errors": False,
+    }  # fmt: skip
+    assert document_of(patched)["rate"] == {"per_second": 2.0, "burst": 1}
+    assert await registry.replace("A", parse_spec(document_of(patched))) == patched
+    assert (await registry.patch("A", {"breaker": None, "rate": None, "resend": None})).options == NO_OPTIONS
 
 
 async def test_a_patch_of_the_auth_config_is_merged_with_the_one_that_cannot_be_read(

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, WithJsonSchema, model_validator
 
-from trunkline.agents import AuthType
+from trunkline.agents import AuthType, Resend
 from trunkline.api.schemas.common import Duration, JsonObject, NextCursor, Shape, Time, optional
 
 Name = Annotated[
@@ -47,6 +47,13 @@ AuthConfig = Annotated[
         )
     ),
     WithJsonSchema({"type": "object", "additionalProperties": {"type": "string"}}),
+]
+CardOrigins = Annotated[
+    str | list[str],
+    Field(
+        description="Origins that the agent's card may name beside the agent's own.",
+        examples=["https://agents.example.org"],
+    ),
 ]
 # A status or class, a code of JSON-RPC, a code of ours.
 RetryCondition = (
@@ -94,6 +101,24 @@ class JsonRpcProtocolConfig(Shape):
     )
 
 
+class RateLimit(Shape):
+    """At most so many calls a second over all bridges; so many at once after a quiet time."""
+
+    per_second: float = Field(gt=0, le=100_000)
+    burst: int = Field(default=1, ge=1, le=100_000)
+
+
+class BreakerPolicy(Shape):
+    """When calls of an agent stop for a while, and how they begin again."""
+
+    failures: int = Field(default=5, ge=1, le=10_000, description="So many in a row open it.")
+    rate: float = Field(default=0.5, gt=0, le=1, description="This share of the last `window` calls too.")
+    window: int = Field(default=20, ge=1, le=10_000)
+    open_ms: int = Field(default=30_000, ge=1, le=86_400_000, description="How long it stays open.")
+    probes: int = Field(default=1, ge=1, le=10_000, description="Calls let through to see whether it works.")
+    jsonrpc_errors: bool = Field(default=False, description="Whether a JSON-RPC error counts as a failure.")
+
+
 class AgentCreate(Shape):
     """An agent as it is registered."""
 
@@ -108,6 +133,15 @@ class AgentCreate(Shape):
     retry: RetryPolicy | None = Field(default=None, description="A step's own policy overrides it.")
     max_concurrency: int = Field(default=100, ge=1, le=10_000, description="Calls at a time.")
     pool: Pool | None = None
+    resend: Resend = Field(
+        default="ask_first", description="When nobody knows whether the agent has taken a message."
+    )
+    endpoint_override: Url | None = Field(
+        default=None, description="Where to send instead of where the agent's card says."
+    )
+    allow_card_origin: CardOrigins | None = None
+    rate: RateLimit | None = None
+    breaker: BreakerPolicy | bool | None = Field(default=None, description="true: with its defaults.")
 
     @model_validator(mode="after")
     def _check_protocol_config(self) -> Self:
@@ -130,15 +164,35 @@ class AgentPatch(Shape):
     retry: JsonObject | None = None
     max_concurrency: int | None = Field(default=None, ge=1, le=10_000)
     pool: Pool | None = None
+    resend: Resend | None = None
+    endpoint_override: Url | None = None
+    allow_card_origin: CardOrigins | None = None
+    rate: JsonObject | None = None
+    breaker: JsonObject | bool | None = None
+
+
+class Probe(Shape):
+    """One thing that was tried in order to find out what an agent speaks, and what came of it."""
+
+    at: Time
+    tried: str
+    answered: str
 
 
 class Dialect(Shape):
     """What an agent speaks in fact, and how we know."""
 
     protocol: str
-    url: str
+    url: str = Field(description="Where it is spoken.")
     evidence: str
     decided_at: Time
+    card_url: str | None = Field(description="The card that said so; null: there is none.")
+    card_etag: str | None
+    card_digest: str | None
+    streams: bool = Field(description="Whether the card offers streams.")
+    pushes: bool = Field(description="Whether the card offers push notifications.")
+    tenant: str | None
+    tried: list[Probe]
 
 
 class AgentMetadata(Shape):
@@ -155,6 +209,11 @@ class AgentMetadata(Shape):
     retry: RetryPolicy | None
     max_concurrency: int
     pool: str | None
+    resend: Resend
+    endpoint_override: str | None
+    allow_card_origin: list[str]
+    rate: RateLimit | None
+    breaker: BreakerPolicy | None
     dialect: Dialect | None = Field(description="What is spoken in fact; null: not known yet.")
     created_at: Time
     updated_at: Time

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from trunkline.cli.agent_secrets import AuthType, auth_config
 from trunkline.cli.exit_codes import Exit
+from trunkline.cli.failures import CliError
 from trunkline.cli.inputs import parse_pairs
-from trunkline.cli.options import HERE, Pairs, Server
+from trunkline.cli.options import HERE, Flag, Pairs, Server
 from trunkline.cli.output import note, print_fields, print_json, print_table
+from trunkline.cli.show_agent import print_agent
 
 if TYPE_CHECKING:
     from trunkline.cli.answers import Agent
-    from trunkline.jsontypes import Json, JsonObject
+    from trunkline.jsontypes import JsonObject
 
+Resend = Literal["same_message", "ask_first", "never"]
 AgentArgument = Annotated[str, Parameter(name="AGENT", help="The agent's name or id.")]
 
 
@@ -33,6 +35,12 @@ def add(
     auth_file: str | None = None,
     timeout: int | None = None,
     max_concurrency: int | None = None,
+    resend: Resend | None = None,
+    endpoint_override: str | None = None,
+    allow_card_origin: Pairs = (),
+    rate: float | None = None,
+    burst: int | None = None,
+    breaker: Flag = False,
     server: Server = HERE,
 ) -> int:
     """
@@ -44,7 +52,7 @@ def add(
     Parameters
     ----------
     protocol
-        auto, simple-a2a or jsonrpc-2.0. auto, the default, asks the agent for its card.
+        What it speaks: simple-a2a, jsonrpc-2.0, a2a-1.0 and so on. auto, the default, asks the agent for its card.
     config
         key=value of the protocol's configuration, as often as needed: method=message/send, input_mode=json.
     description
@@ -59,6 +67,18 @@ def add(
         How long a call may take, in milliseconds.
     max_concurrency
         How many calls it gets at a time.
+    resend
+        What to do when nobody knows whether it has taken a message. Default: ask_first.
+    endpoint_override
+        Where to send instead of where its card says.
+    allow_card_origin
+        An origin (https://host:port) that its card may name beside its own, as often as needed.
+    rate
+        How many calls a second it gets, over all bridges.
+    burst
+        How many of them at once after a quiet time, with --rate. Default: 1.
+    breaker
+        Stop calling it for a while when calls keep failing. How exactly: agents apply.
     """
     optional: JsonObject = {
         "protocol": protocol,
@@ -67,10 +87,15 @@ def add(
         "auth_config": auth_config(auth_type, env=auth_env, file=auth_file),
         "timeout_ms": timeout,
         "max_concurrency": max_concurrency,
+        "resend": resend,
+        "endpoint_override": endpoint_override,
+        "allow_card_origin": list(allow_card_origin) or None,
+        "rate": _rate(rate, burst),
+        "breaker": breaker or None,
     }
     spec: JsonObject = {"name": name, "url": agent_url, "auth_type": auth_type}
     spec |= {key: value for key, value in optional.items() if value is not None}
-    _print_agent(server.client().create_agent(spec), server)
+    print_agent(server.client().create_agent(spec), server)
     return Exit.OK
 
 
@@ -102,7 +127,7 @@ def list_agents(*, protocol: str | None = None, limit: int | None = None, server
 def show(agent: AgentArgument, /, *, server: Server = HERE) -> int:
     """Show an agent."""
     found, _ = server.client().agent(agent)
-    _print_agent(found, server)
+    print_agent(found, server)
     return Exit.OK
 
 
@@ -134,23 +159,14 @@ def remove(agent: AgentArgument, /, *, server: Server = HERE) -> int:
     return Exit.OK
 
 
-def _print_agent(agent: Agent, server: Server) -> None:
-    if server.json:
-        print_json(agent)
-        return
-    fields = [(name.replace("_", " "), value) for name, value in cast("JsonObject", agent).items()]
-    print_fields([(name, _spoken(agent) if name == "dialect" else _shown(value)) for name, value in fields])
-
-
-def _shown(value: Json) -> object:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
+def _rate(per_second: float | None, burst: int | None) -> JsonObject | None:
+    if per_second is None:
+        if burst is not None:
+            raise CliError("--burst is given without --rate", fix="Add --rate 5", exit_code=Exit.USAGE)
+        return None
+    return {"per_second": per_second} if burst is None else {"per_second": per_second, "burst": burst}
 
 
 def _dialect(agent: Agent) -> str:
     dialect = agent["dialect"]
     return dialect["protocol"] if dialect else ""
-
-
-def _spoken(agent: Agent) -> str:
-    dialect = agent["dialect"]
-    return f"{dialect['protocol']} ({dialect['evidence']})" if dialect else ""

@@ -1,0 +1,131 @@
+"""
+What an agent may be told beyond the seeds' fields, as JSON:
+
+    resend             "same_message" | "ask_first" | "never"
+    endpoint_override  "https://host/path"
+    allow_card_origin  "https://host:port", or a list of such
+    rate               {"per_second": 5, "burst": 10}
+    breaker            {"failures", "rate", "window", "open_ms", "probes", "jsonrpc_errors"}; true: its defaults
+
+They stand beside the other fields; inside, they are an agent's `options`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import isfinite
+from typing import get_args
+
+import msgspec
+
+from trunkline.agents import AgentOptions, BreakerPolicy, RateLimit, Resend
+from trunkline.agents.urls import check_url, origin_of
+from trunkline.errors import Finding
+from trunkline.jsontypes import Json, JsonObject
+
+OPTION_FIELDS = AgentOptions.__struct_fields__
+MAX_CARD_ORIGINS = 20
+MAX_PER_SECOND = 100_000
+MAX_BURST = 100_000
+MAX_BREAKER_CALLS = 10_000
+# A day, as for a timeout.
+MAX_OPEN_MS = 86_400_000
+
+
+class _RateForm(RateLimit, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    pass
+
+
+class _BreakerForm(BreakerPolicy, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    pass
+
+
+def read_option(key: str, value: Json) -> object:
+    """One option; None: as if it were not given. Raises `ValueError` as msgspec words it."""
+    match key:
+        case "resend":
+            if value not in get_args(Resend):
+                raise ValueError(f"must be one of {', '.join(get_args(Resend))}")
+            return value
+        case "allow_card_origin":
+            listed = (value,) if isinstance(value, str) else value
+            return tuple(map(_normal, msgspec.convert(listed, tuple[str, ...])))
+        case "rate":
+            return RateLimit(**msgspec.structs.asdict(msgspec.convert(value, _RateForm)))
+        case "breaker":
+            if isinstance(value, bool):
+                return BreakerPolicy() if value else None
+            return BreakerPolicy(**msgspec.structs.asdict(msgspec.convert(value, _BreakerForm)))
+        case _:
+            return msgspec.convert(value, str)
+
+
+def _normal(origin: str) -> str:
+    """An origin as all others are written; what is more than one stays, and is refused."""
+    normal = origin_of(origin)
+    is_origin = normal is not None and origin.count("/") == 2 + origin.endswith("/") and "?" not in origin
+    return normal if normal is not None and is_origin else origin
+
+
+def options_from(given: Mapping[str, object]) -> AgentOptions:
+    """The options among the fields that were read."""
+    return msgspec.convert({key: given[key] for key in OPTION_FIELDS if key in given}, AgentOptions)
+
+
+def options_to_json(options: AgentOptions) -> JsonObject:
+    return {
+        "resend": options.resend,
+        "endpoint_override": options.endpoint_override,
+        "allow_card_origin": list(options.allow_card_origin),
+        "rate": None if options.rate is None else msgspec.structs.asdict(options.rate),
+        "breaker": breaker_to_json(options.breaker),
+    }
+
+
+def breaker_to_json(breaker: BreakerPolicy | None) -> JsonObject | None:
+    """With its defaults, which the store leaves out."""
+    return None if breaker is None else msgspec.structs.asdict(breaker)
+
+
+def check_options(options: AgentOptions) -> Iterable[Finding]:
+    override = options.endpoint_override
+    reason = None if override is None else check_url(override)
+    if reason is not None:
+        yield Finding(path="endpoint_override", message=f"cannot be called: {reason}")
+    yield from _check_origins(options.allow_card_origin)
+    if options.rate is not None:
+        yield from _check_rate(options.rate)
+    if options.breaker is not None:
+        yield from _check_breaker(options.breaker)
+
+
+def _check_origins(origins: tuple[str, ...]) -> Iterable[Finding]:
+    if len(origins) > MAX_CARD_ORIGINS:
+        yield Finding(path="allow_card_origin", message=f"must be at most {MAX_CARD_ORIGINS} origins")
+    for number, origin in enumerate(origins):
+        path = f"allow_card_origin[{number}]"
+        reason = check_url(origin)
+        if reason is not None:
+            yield Finding(path=path, message=f"is no origin: {reason}")
+        elif origin_of(origin) != origin:
+            yield Finding(path=path, message=f"is more than an origin; did you mean {origin_of(origin)}?")
+
+
+def _check_rate(rate: RateLimit) -> Iterable[Finding]:
+    if not (isfinite(rate.per_second) and 0 < rate.per_second <= MAX_PER_SECOND):
+        yield Finding(path="rate.per_second", message=f"must be more than 0 and at most {MAX_PER_SECOND}")
+    yield from _check_whole("rate.burst", rate.burst, MAX_BURST)
+
+
+def _check_breaker(breaker: BreakerPolicy) -> Iterable[Finding]:
+    yield from _check_whole("breaker.failures", breaker.failures, MAX_BREAKER_CALLS)
+    if not 0 < breaker.rate <= 1:
+        yield Finding(path="breaker.rate", message="must be more than 0 and at most 1")
+    yield from _check_whole("breaker.window", breaker.window, MAX_BREAKER_CALLS)
+    yield from _check_whole("breaker.open_ms", breaker.open_ms, MAX_OPEN_MS)
+    yield from _check_whole("breaker.probes", breaker.probes, MAX_BREAKER_CALLS)
+
+
+def _check_whole(path: str, number: int, most: int) -> Iterable[Finding]:
+    if not 1 <= number <= most:
+        yield Finding(path=path, message=f"must be from 1 to {most}")
