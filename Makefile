@@ -88,7 +88,7 @@ format: $(VENV)/.ready-dev  ## format the code
 
 lock:  ## resolve the dependencies anew into the lock files
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet pip-tools
-	$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links --no-header --extra kafka --extra postgres -o requirements.lock pyproject.toml
+	$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links --no-header --extra kafka --extra otel --extra postgres -o requirements.lock pyproject.toml
 	$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links --no-header -o requirements-dev.lock requirements-dev.in
 	rm -rf $(VENV)-lock
 
