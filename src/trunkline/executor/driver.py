@@ -7,6 +7,7 @@ Knows nothing of agents or HTTP; tasks leave through the broker.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from datetime import timedelta
 
 import structlog
 
@@ -48,6 +49,7 @@ class Driver:
         metrics: Metrics,
         *,
         events_topic: str = "",
+        reply_timeout: timedelta | None = None,
     ) -> None:
         self._broker = broker
         self._timers = timers
@@ -56,6 +58,8 @@ class Driver:
         self._metrics = metrics
         # Where the events of runs are told to other systems; empty: nowhere.
         self._events_topic = events_topic
+        # How long an agent's question waits where its step does not say; None: for ever.
+        self._reply_timeout = reply_timeout
         self._turns: list[Turn] = []
         self._more = False
 
@@ -94,7 +98,8 @@ class Driver:
     async def _decide(self, tx: Transaction, run: WokenRun, state: RunState) -> tuple[Turn, Transition]:
         version = state.version
         try:
-            turn = decide(state, [decode_input(payload) for _, payload in run.items], tx.now)
+            inputs = [decode_input(payload) for _, payload in run.items]
+            turn = decide(state, inputs, tx.now, reply_timeout=self._reply_timeout)
         except Exception:
             log.exception(names.RUN_POISONED, run_id=run.run_id, correlation_id=state.correlation_id)
             turn = await self._poisoned(tx, run)

@@ -41,6 +41,7 @@ from trunkline.machine.inputs import (
     OutcomeResolved,
     PauseRequested,
     ReplyGiven,
+    ReplyOverdue,
     ResultArrived,
     ResumeRequested,
     RetryDue,
@@ -59,9 +60,15 @@ DEADLINE_TIMER = "deadline"
 CANCEL_TIMER = "cancel"
 
 
-def decide(state: RunState, inputs: Sequence[Input], now: Instant) -> Turn:
-    """Takes the inputs in, in their order, and moves the run as far as it goes. Changes `state`."""
-    turn = Turn(state, now)
+def decide(
+    state: RunState, inputs: Sequence[Input], now: Instant, *, reply_timeout: timedelta | None = None
+) -> Turn:
+    """
+    Takes the inputs in, in their order, and moves the run as far as it goes. Changes `state`.
+
+    `reply_timeout`: how long a question waits for a person, where its step does not say; None: for ever.
+    """
+    turn = Turn(state, now, reply_timeout)
     for item in inputs:
         if not state.is_final:
             _take(turn, item)
@@ -103,8 +110,13 @@ def _take(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912 - one case fo
                 turn.record(RunResumed())
         case ReplyGiven(name, reply):
             _, step = _step(turn, name)
-            if step.status == "WAITING" and step.waiting_for is not None and step.waiting_for.kind != "retry":
+            if agent.asks(step):
+                agent.drop_wait(turn, step)
                 turn.record(StepReplied(name, Payload(encode(reply))))
+        case ReplyOverdue(name, attempt, replies):
+            plan, step = _step(turn, name)
+            if agent.asks(step) and (step.attempts, step.replies) == (attempt, replies):
+                agent.give_up_waiting(turn, plan, step)
         case OutcomeResolved():
             _resolve(turn, item)
         case _:
@@ -181,9 +193,9 @@ def _under_way(turn: Turn) -> list[StepState]:
 
 
 def _cancel_step(turn: Turn, step: StepState, reason: str, *, tell_agent: bool) -> None:
-    if step.status == "WAITING" and step.waiting_for is not None and step.waiting_for.kind == "retry":
-        turn.drop_timer(agent.retry_timer(step))
-    elif tell_agent and (step.status in {"RUNNING", "WAITING"} or step.has_unsent_reply):
+    agent.drop_wait(turn, step)
+    backs_off = step.status == "WAITING" and not agent.asks(step)
+    if tell_agent and not backs_off and (step.status in {"RUNNING", "WAITING"} or step.has_unsent_reply):
         turn.wish(StopTask(agent.present_task(turn, step), step.attempts))
     turn.record(StepCancelled(step.name, reason))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from trunkline.clock import Instant, rfc3339
+from trunkline.jsontypes import encode
 from trunkline.machine.state import WaitingFor
 from trunkline.messages import Progress, StepError
 
@@ -212,6 +213,15 @@ def _payload_size(value: object) -> object:
     raise NotImplementedError(f"An event cannot hold {type(value).__name__}")
 
 
+def _shown_wait(waiting: WaitingFor) -> dict[str, object]:
+    shown: dict[str, object] = {"kind": waiting.kind, "text": waiting.text}
+    if waiting.until is not None:
+        shown["until"] = rfc3339(waiting.until)
+    if waiting.data is not None:
+        shown["data"] = Payload(encode(waiting.data))
+    return shown
+
+
 _encoder = msgspec.json.Encoder(enc_hook=_payload_size)
 
 
@@ -220,4 +230,7 @@ def encode_event(event: Event) -> bytes:
     if isinstance(event, StepRetryScheduled):
         shown = {name: value for name, value in msgspec.structs.asdict(event).items() if value is not None}
         return _encoder.encode({**shown, "due": rfc3339(event.due)})
+    if isinstance(event, StepWaiting):
+        shown = {name: value for name, value in msgspec.structs.asdict(event).items() if value is not None}
+        return _encoder.encode({**shown, "waiting_for": _shown_wait(event.waiting_for)})
     return _encoder.encode(event)

@@ -223,7 +223,7 @@ def evolve(state: RunState, event: Event, at: Instant) -> StepState | None:  # n
         case StepOutcomeUnknown(name, _, error):
             step = step_of(state, name)
             step.error = error
-            _move(state, step, "OUTCOME_UNKNOWN", WaitingFor(kind="outcome", text=error.message))
+            _move(state, step, "OUTCOME_UNKNOWN", WaitingFor(kind="outcome", text=error.message, since=at))
             return step
         case StepCancelled(name):
             step = step_of(state, name)

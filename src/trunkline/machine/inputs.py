@@ -51,6 +51,14 @@ class ReplyGiven(msgspec.Struct, frozen=True, tag="reply_given"):
     reply: ReplyMessage
 
 
+class ReplyOverdue(msgspec.Struct, frozen=True, tag="reply_overdue"):
+    """Nobody has answered the question that the agent asked at this attempt, after so many replies."""
+
+    step: str
+    attempt: int
+    replies: int
+
+
 class OutcomeResolved(msgspec.Struct, frozen=True, tag="outcome_resolved"):
     step: str
     outcome: ResolvedOutcome
@@ -67,6 +75,7 @@ Input = (
     | PauseRequested
     | ResumeRequested
     | ReplyGiven
+    | ReplyOverdue
     | OutcomeResolved
 )
 

@@ -14,6 +14,7 @@ import msgspec
 
 from trunkline.clock import Instant
 from trunkline.ids import RunId
+from trunkline.jsontypes import Json
 from trunkline.messages import StepError
 from trunkline.workflow import Workflow
 
@@ -34,6 +35,18 @@ class WaitingFor(msgspec.Struct, kw_only=True, omit_defaults=True):
     kind: Literal["input", "auth", "retry", "remote", "outcome"]
     text: str
     until: Instant | None = None
+    # Of a question: what the agent has said with it that is no text.
+    data: Json = None
+    # When a person began to be waited for.
+    since: Instant | None = None
+
+    @property
+    def is_question(self) -> bool:
+        return self.kind in {"input", "auth"}
+
+    @property
+    def is_for_a_person(self) -> bool:
+        return self.is_question or self.kind == "outcome"
 
 
 class StepState(msgspec.Struct, kw_only=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from trunkline.clock import Instant
 from trunkline.machine.effects import DropTimer, Effect
 from trunkline.machine.events import Event
@@ -11,9 +13,11 @@ from trunkline.machine.state import RunState, StepState
 
 
 class Turn:
-    def __init__(self, state: RunState, now: Instant) -> None:
+    def __init__(self, state: RunState, now: Instant, reply_timeout: timedelta | None = None) -> None:
         self.state = state
         self.now = now
+        # How long a question waits for a person, where the step does not say.
+        self.reply_timeout = reply_timeout
         self.scope = RunScope(state)
         self.events: list[Event] = []
         self.effects: list[Effect] = []

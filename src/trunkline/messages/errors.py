@@ -74,6 +74,9 @@ ERROR_CODES: dict[str, ErrorCode] = {
     "deadline_exceeded": ErrorCode(
         **_NO_ANSWER, fix="Raise the workflow's deadline, or make its steps faster."
     ),
+    "reply_timed_out": ErrorCode(
+        **_ANSWERED, fix="Answer sooner (trunkline inbox list), or raise the step's reply_timeout."
+    ),
     "internal_error": ErrorCode(
         **_NOT_SENT, fix="Report this with the server's log: it is a bug in Trunkline."
     ),

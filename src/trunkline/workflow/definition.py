@@ -49,6 +49,8 @@ class StepDefinition(Struct, frozen=True, kw_only=True):
     input: Json | UnsetType = UNSET
     retry: RetryPolicy | None = None
     timeout: timedelta | None = None
+    # How long a question of the agent waits for a person; left out: as the settings say.
+    reply_timeout: timedelta | None = None
     on_error: OnError = "fail"
     delivery: Delivery = "at_least_once"
     context: Context = "run"
@@ -82,6 +84,7 @@ class _StepForm(Struct, omit_defaults=True):
     input: Json | UnsetType = UNSET
     retry: _RetryForm | None = None
     timeout: str | None = None
+    reply_timeout: str | None = None
     on_error: OnError = "fail"
     delivery: Delivery = "at_least_once"
     context: Context = "run"
@@ -142,6 +145,7 @@ def _step_form(step: StepDefinition) -> _StepForm:
             input=step.input,
             retry=None if step.retry is None else _retry_form(step.retry),
             timeout=_text(step.timeout),
+            reply_timeout=_text(step.reply_timeout),
             on_error=step.on_error,
             delivery=step.delivery,
             context=step.context,
@@ -180,6 +184,7 @@ def _step(name: str, form: _StepForm) -> StepDefinition:
         input=form.input,
         retry=None if form.retry is None else _retry(form.retry),
         timeout=_duration(form.timeout),
+        reply_timeout=_duration(form.reply_timeout),
         on_error=form.on_error,
         delivery=form.delivery,
         context=form.context,

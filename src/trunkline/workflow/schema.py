@@ -90,6 +90,10 @@ def _step() -> JsonObject:
             },
             "retry": {"$ref": "#/$defs/retry"},
             "timeout": _duration("How long one attempt may take; overrides the agent's."),
+            "reply_timeout": _duration(
+                "How long a question of the agent may wait for an answer before the step fails. "
+                "Left out: as the server's settings say."
+            ),
             "on_error": {
                 "description": "What follows when the step has failed, after its retries: the run fails, "
                 "goes on with a null output, or goes on at another step.",

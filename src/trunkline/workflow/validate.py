@@ -33,7 +33,8 @@ from trunkline.workflow.report import Report
 
 WORKFLOW_KEYS = ("name", "description", "input", "steps", "output", "deadline", "max_parallel", "$schema")
 STEP_KEYS = (
-    "agent", "needs", "when", "input", "retry", "timeout", "on_error", "delivery", "context",
+    "agent", "needs", "when", "input", "retry", "timeout", "reply_timeout", "on_error", "delivery",
+    "context",
 )  # fmt: skip
 RETRY_KEYS = ("max_attempts", "backoff", "first_delay", "max_delay", "jitter", "on")
 
@@ -114,6 +115,7 @@ def _step(name: str, value: Json, known: Known, report: Report) -> StepDefinitio
         input=fields.any("input"),
         retry=_retry(fields, known, report),
         timeout=fields.duration("timeout", positive=True),
+        reply_timeout=fields.duration("reply_timeout", positive=True),
         on_error=_on_error(fields, report),
         delivery=fields.choice("delivery", DELIVERIES, "at_least_once"),
         context=fields.choice("context", CONTEXTS, "run"),

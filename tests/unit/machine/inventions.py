@@ -46,6 +46,7 @@ def _invent_step(pick: Pick, index: int, count: int) -> StepDefinition:
         when=pick(conditions),
         input=pick(inputs),
         retry=pick((None, _invent_policy(pick))),
+        reply_timeout=pick((None, None, timedelta(minutes=1))),
         on_error=pick(after_failure),
         delivery=pick(("at_least_once", "at_least_once", "at_most_once")),
         context=pick(("run", "step", "none")),

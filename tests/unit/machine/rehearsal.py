@@ -67,9 +67,11 @@ class Rehearsal:
         self._latest: dict[str, AgentTask] = {}
         self.stops: list[StopTask] = []
         self.timers: dict[str, StartTimer] = {}
+        # What the settings say of a question's deadline.
+        self.reply_timeout: timedelta | None = None
 
     def take(self, *inputs: Input) -> Turn:
-        turn = decide(self.state, inputs, self.now)
+        turn = decide(self.state, inputs, self.now, reply_timeout=self.reply_timeout)
         self.state.version += 1
         self.events += turn.events
         self.times += [self.now] * len(turn.events)

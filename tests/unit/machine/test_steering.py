@@ -9,7 +9,7 @@ from tests.unit.machine.rehearsal import START, Rehearsal, error
 
 from trunkline.clock import after
 from trunkline.machine.decide import CANCEL_PATIENCE
-from trunkline.machine.inputs import CancelOverdue, DeadlinePassed, RetryDue
+from trunkline.machine.inputs import CancelOverdue, DeadlinePassed, ReplyOverdue, RetryDue
 
 CHAIN = "{name: w, steps: {a: {agent: A}, b: {agent: B, needs: [a]}}}"
 PAIR = "{name: w, steps: {a: {agent: A}, b: {agent: B}}}"
@@ -265,7 +265,7 @@ def test_final_states_are_final(end: str) -> None:
         play.ask("a"),
         play.reply("a", "Yes."),
         play.resolve("a", "call_again"),
-        play.take(RetryDue("a", 1), DeadlinePassed(), CancelOverdue()),
+        play.take(RetryDue("a", 1), ReplyOverdue("a", 1, 0), DeadlinePassed(), CancelOverdue()),
         play.pause(),
         play.resume(),
         play.cancel(),

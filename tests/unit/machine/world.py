@@ -276,6 +276,7 @@ class World:
                 assert key in self.open, "a step runs though no call is in flight"
             if step.waiting_for is not None and step.waiting_for.kind == "retry":
                 assert f"retry/{step.name}/{step.attempts}" in timers, "a retry has no timer"
+            self._check_reply_deadline(step)
         if state.status == "RUNNING":
             assert state.in_flight or state.backing_off, "nothing will ever wake the run"
         if state.status == "WAITING":
@@ -285,6 +286,12 @@ class World:
             assert CANCEL_TIMER in timers, "a cancellation has no end"
         if state.workflow.deadline is not None and state.status != "PENDING":
             assert DEADLINE_TIMER in timers, "the deadline is forgotten"
+
+    def _check_reply_deadline(self, step: StepState) -> None:
+        is_timed = f"reply/{step.name}/{step.attempts}/{step.replies}" in self.play.timers
+        patience = self.play.state.workflow.steps[step.name].definition.reply_timeout
+        asks = step.status == "WAITING" and step.waiting_for is not None and step.waiting_for.kind == "input"
+        assert is_timed == (asks and patience is not None), "a question and its deadline do not go together"
 
     def _restored(self) -> RunState:
         state = msgspec.structs.replace(

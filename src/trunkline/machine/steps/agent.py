@@ -6,6 +6,7 @@ Knows no other step kind. What it wants recorded goes through the `Turn` that it
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import assert_never
 
 from trunkline.clock import after
@@ -24,12 +25,12 @@ from trunkline.machine.events import (
     StepWaiting,
     StepWorking,
 )
-from trunkline.machine.inputs import RetryDue
+from trunkline.machine.inputs import ReplyOverdue, RetryDue
 from trunkline.machine.retry import DEFAULT_POLICY, delay_before, is_answered, is_worth_retrying, was_sent
 from trunkline.machine.state import StepState, WaitingFor
 from trunkline.machine.turn import Turn
-from trunkline.messages import AgentResult, AgentTask, StepError, fix_for
-from trunkline.workflow import ExpressionError, Step
+from trunkline.messages import AgentResult, AgentTask, Question, StepError, fix_for
+from trunkline.workflow import ExpressionError, Step, format_duration
 
 # A template that repeats a large output many times would otherwise grow without a limit; agents refuse far less.
 MOST_INPUT_BYTES = 16 * 1024 * 1024
@@ -41,6 +42,23 @@ def present_task(turn: Turn, step: StepState) -> TaskId:
 
 def retry_timer(step: StepState) -> str:
     return f"retry/{step.name}/{step.attempts}"
+
+
+def reply_timer(step: StepState) -> str:
+    # A step may ask again, at the same attempt after a reply and at another one after a failure.
+    return f"reply/{step.name}/{step.attempts}/{step.replies}"
+
+
+def asks(step: StepState) -> bool:
+    """The agent has asked, and waits for a person."""
+    return step.status == "WAITING" and step.waiting_for is not None and step.waiting_for.is_question
+
+
+def drop_wait(turn: Turn, step: StepState) -> None:
+    """Whatever ends the wait, its timer is not to ring."""
+    if step.status != "WAITING" or step.waiting_for is None or step.waiting_for.until is None:
+        return
+    turn.drop_timer(reply_timer(step) if step.waiting_for.is_question else retry_timer(step))
 
 
 def begin(turn: Turn, plan: Step, step: StepState) -> None:
@@ -78,6 +96,7 @@ def _call(turn: Turn, plan: Step, step: StepState, text: bytes) -> None:
         timeout_ms=None if definition.timeout is None else round(definition.timeout.total_seconds() * 1000),
         at_most_once=definition.delivery == "at_most_once",
         context_id=_context(turn, plan, step),
+        doubtful=step.error is not None and step.error.doubtful,
         remote_task_id=step.remote_task_id if step.reply is not None else None,
     )
     turn.record(StepStarted(step.name, attempt, task.task_id, plan.agent, Payload(text)))
@@ -102,8 +121,7 @@ def take_result(turn: Turn, plan: Step, step: StepState, result: AgentResult) ->
     match result.status:
         case "success":
             # A late answer ends the wait for the next attempt, or for a person.
-            if step.status == "WAITING":
-                turn.drop_timer(retry_timer(step))
+            drop_wait(turn, step)
             if result.attempt != step.attempts:
                 turn.wish(StopTask(result.task_id, step.attempts))
             turn.record(
@@ -131,23 +149,45 @@ def take_result(turn: Turn, plan: Step, step: StepState, result: AgentResult) ->
             turn.record(StepProgress(step.name, result.attempt, tuple(result.progress)))
         case "interrupted":
             assert result.question is not None, "an interrupted result carries its question"  # noqa: S101 - as above
-            waiting = WaitingFor(kind=result.question.kind, text=result.question.text)
-            turn.record(
-                StepWaiting(
-                    step.name,
-                    result.attempt,
-                    waiting,
-                    result.protocol,
-                    result.context_id,
-                    result.remote_task_id,
-                )
-            )
+            _wait(turn, plan, step, result, result.question)
         case "cancelled":
             turn.record(StepCancelled(step.name, "The call was stopped."))
         case "unknown":
             turn.record(StepOutcomeUnknown(step.name, result.attempt, _unknown(result.error)))
         case _:
             assert_never(result.status)
+
+
+def _wait(turn: Turn, plan: Step, step: StepState, result: AgentResult, question: Question) -> None:
+    patience = plan.definition.reply_timeout or turn.reply_timeout
+    until = None if patience is None else after(turn.now, patience)
+    waiting = WaitingFor(
+        kind=question.kind, text=question.text, until=until, data=question.data, since=turn.now
+    )
+    turn.record(
+        StepWaiting(
+            step.name, result.attempt, waiting, result.protocol, result.context_id, result.remote_task_id
+        )
+    )
+    if until is not None:
+        overdue = ReplyOverdue(step.name, step.attempts, step.replies)
+        turn.wish(StartTimer(reply_timer(step), until, overdue))
+
+
+def give_up_waiting(turn: Turn, plan: Step, step: StepState) -> None:
+    """Nobody has answered in time: the step fails, whatever its retries, and the agent need not wait."""
+    waiting = step.waiting_for
+    assert waiting is not None, "whoever asks waits"  # noqa: S101 - `asks` has been true
+    assert waiting.since is not None, "since when is known where there is an end"  # noqa: S101 - as above
+    assert waiting.until is not None, "the timer was set for an end"  # noqa: S101 - as above
+    patience = format_duration(timedelta(microseconds=waiting.until - waiting.since))
+    error = StepError(
+        code="reply_timed_out",
+        message=f"Nobody has answered the agent's question within {patience}.",
+        attempt=step.attempts,
+    )
+    turn.wish(StopTask(present_task(turn, step), step.attempts))
+    fail(turn, plan, step, error)
 
 
 def _is_for_us(turn: Turn, step: StepState, result: AgentResult) -> bool:
