@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Self
 
@@ -108,8 +108,12 @@ class ProtocolAdapter(ABC):
     def encode(self, task: AgentTask, wishes: Wishes = NO_WISHES) -> AgentRequest:
         """The request as bytes; raises `ProtocolTranslationError` (direction `request`)."""
         del wishes  # there is no way to say them here
+        return self.request(self.to_agent_request, task)
+
+    def request(self, write: Callable[[AgentTask], JsonObject], task: AgentTask) -> AgentRequest:
+        """A request with the payload that `write` makes of the task; raises as `encode` does."""
         try:
-            return AgentRequest(body=encode(self.to_agent_request(task)))
+            return AgentRequest(body=encode(write(task)))
         except ProtocolTranslationError:
             raise
         except _MISREAD as exc:

@@ -1,14 +1,18 @@
 """
 The output of a step, in the one form that every dialect gives it.
 
-    {"text": "…", "data": …, "artifacts": […], "response": "…", "history": […], "metadata": {…}, "context_id"}
+    {"text": "…", "data": …, "artifacts": […], "response": "…", "history": […], "metadata": {…}, "context_id",
+     "usage": {…}}
 
 Each only where the answer has it. `text` that is JSON is also there parsed, as `data`, so `output.data.x`
-reads alike whatever the agent speaks. `protocol_config.output_mode: data` makes `data` itself the output.
+reads alike whatever the agent speaks. `usage` is what a model has cost in tokens, in the agent's own words: the
+object `adk_usage_metadata` or `usage` in some metadata of the answer. `protocol_config.output_mode: data` makes
+`data` itself the output.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -36,6 +40,7 @@ class Output(msgspec.Struct, kw_only=True, omit_defaults=True):
     history: object = UNSET
     metadata: object = UNSET
     context_id: str | UnsetType = UNSET
+    usage: object = UNSET
 
     def is_empty(self) -> bool:
         """True when nothing that an agent produced is in it."""
@@ -50,7 +55,26 @@ class _NamedTexts(msgspec.Struct):
     response: Raw | UnsetType = UNSET
 
 
+class _Usage(msgspec.Struct):
+    adk_usage_metadata: Raw | UnsetType = UNSET
+    usage: Raw | UnsetType = UNSET
+
+
 _named_texts = msgspec.json.Decoder(_NamedTexts)
+
+
+def usage_in(metadata: Iterable[Raw | UnsetType | None]) -> Raw | UnsetType:
+    """The first token usage that any metadata has; UNSET where none has one."""
+    for item in metadata:
+        if item is None or item is UNSET or b"usage" not in bytes(item):
+            continue
+        if bytes(memoryview(item)[:1]) != b"{":
+            continue
+        found = msgspec.json.decode(item, type=_Usage)
+        for usage in (found.adk_usage_metadata, found.usage):
+            if usage is not UNSET and bytes(memoryview(usage)[:1]) == b"{":
+                return usage
+    return UNSET
 
 
 def json_in(text: str) -> Raw | UnsetType:

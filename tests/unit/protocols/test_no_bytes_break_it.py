@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trunkline.jsontypes import Json, decode, encode
+from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.messages import ERROR_CODES, AgentTask
 from trunkline.protocols import (
     AgentAnswer,
@@ -22,6 +22,7 @@ from trunkline.protocols import (
     Succeeded,
     failure_of,
 )
+from trunkline.protocols.parts import parts_in
 
 TASK = AgentTask(task_id="t", input_data={"query": "q"})
 ADAPTERS: list[ProtocolAdapter] = [
@@ -148,20 +149,33 @@ def test_any_answer_cut_anywhere(adapter: ProtocolAdapter, value: Json, at: int)
 
 
 @unhurried
-@given(value=VALUES)
+@given(value=VALUES.filter(lambda value: parts_in(value) is None))
 def test_any_input_reaches_the_agent_whole(value: Json) -> None:
     task = AgentTask(task_id="t", input_data=value)
     assert decode(SimpleA2AAdapter().encode(task).body) == {"task_id": "t", "input": value}
     assert what_arrives(decode(JsonRpc2Adapter().encode(task).body), is_text=isinstance(value, str)) == value
 
 
+@unhurried
+@given(parts=st.lists(VALUES, max_size=3), beside=st.dictionaries(WORDS, SCALARS, max_size=2))
+def test_parts_become_a_message_or_are_refused(parts: list[Json], beside: dict[str, Json]) -> None:
+    data: JsonObject = {**beside, "parts": parts}
+    request, refusal = None, None
+    try:
+        request = decode(JsonRpc2Adapter().encode(AgentTask(task_id="t", input_data=data)).body)
+    except ProtocolTranslationError as exc:
+        refusal = exc.code
+    assert (request is None) == (refusal == "request_not_encodable")
+    if request is None:
+        return
+    written = message_in(request)["parts"]
+    assert isinstance(written, list)
+    assert len(written) == len(parts)
+
+
 def what_arrives(request: Json, *, is_text: bool) -> Json:
     """What an agent reads from a request: the metadata, else the text, as JSON unless it was sent as text."""
-    assert isinstance(request, dict)
-    params = request["params"]
-    assert isinstance(params, dict)
-    message = params["message"]
-    assert isinstance(message, dict)
+    message = message_in(request)
     if "metadata" in message:
         return message["metadata"]
     parts = message["parts"]
@@ -171,3 +185,12 @@ def what_arrives(request: Json, *, is_text: bool) -> Json:
     text = part["text"]
     assert isinstance(text, str)
     return text if is_text else decode(text)
+
+
+def message_in(request: Json) -> JsonObject:
+    assert isinstance(request, dict)
+    params = request["params"]
+    assert isinstance(params, dict)
+    message = params["message"]
+    assert isinstance(message, dict)
+    return message

@@ -17,7 +17,7 @@ from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import AgentTask
 from trunkline.protocols.a2a_v03.envelope import open_answer
 from trunkline.protocols.a2a_v03.outcome import outcome_of_answer
-from trunkline.protocols.a2a_v03.request import InputMode, ParamsMode, input_params, message_params
+from trunkline.protocols.a2a_v03.request import InputMode, ParamsMode, input_params, message_params, task_call
 from trunkline.protocols.base import AgentRequest, Outcome, ProtocolAdapter
 from trunkline.protocols.config import Setting, check_config
 from trunkline.protocols.jsonrpc import VERSION, call
@@ -66,7 +66,9 @@ class JsonRpc2Adapter(ProtocolAdapter):
         return "malformed JSON-RPC response"
 
     def to_agent_request(self, task: AgentTask) -> JsonObject:
-        params = input_params(task) if self.params == "input" else message_params(task, self.input_mode)
+        params = (
+            input_params(task) if self.params == "input" else message_params(task, self.input_mode, PROTOCOL)
+        )
         return call(self.method, task.task_id, params)
 
     def from_agent_response(self, response: JsonObject, task_id: str) -> JsonObject:
@@ -83,7 +85,5 @@ class JsonRpc2Adapter(ProtocolAdapter):
         return self._task_call("tasks/cancel", task, remote_task_id)
 
     def _task_call(self, method: str, task: AgentTask, remote_task_id: str) -> AgentRequest | None:
-        if self.params == "input":
-            # Not A2A: such an agent has no tasks that we could name.
-            return None
-        return AgentRequest(body=encode(call(method, task.task_id, {"id": remote_task_id})))
+        # Not A2A with `params: input`: such an agent has no tasks that we could name.
+        return None if self.params == "input" else task_call(method, task, remote_task_id)

@@ -76,18 +76,31 @@ class Result(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only
     reference_task_ids: Kept = UNSET
 
 
-class _Thought(msgspec.Struct):
+class _Marks(msgspec.Struct):
     adk_thought: bool = False
+    adk_type: str | None = None
 
 
 def is_thought(part: Part) -> bool:
     """True for a part that Google's ADK marks as the model's thinking, which is not output."""
-    if part.metadata is UNSET or b"adk_thought" not in bytes(part.metadata):
-        return False
+    return _marks_of(part).adk_thought
+
+
+def is_function_call(part: Part) -> bool:
+    """True for the data of a function that an agent of Google's ADK has called and waits for."""
+    return _marks_of(part).adk_type == "function_call"
+
+
+_NO_MARKS = _Marks()
+
+
+def _marks_of(part: Part) -> _Marks:
+    if part.metadata is UNSET or b'"adk_t' not in bytes(part.metadata):
+        return _NO_MARKS
     try:
-        return msgspec.json.decode(part.metadata, type=_Thought).adk_thought
+        return msgspec.json.decode(part.metadata, type=_Marks)
     except msgspec.ValidationError:
-        return False
+        return _NO_MARKS
 
 
 def texts_in(parts: Iterable[Part]) -> list[str]:

@@ -11,11 +11,11 @@ What an agent's answer means for the step.
 from __future__ import annotations
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Raw
 
 from trunkline.jsontypes import Json, decode, encode
 from trunkline.messages import Question
-from trunkline.protocols.a2a_v03.model import data_in, parts_of, text_of
+from trunkline.protocols.a2a_v03.model import Part, data_in, is_function_call, parts_of, text_of
 from trunkline.protocols.a2a_v03.output import history_notes, output_of
 from trunkline.protocols.a2a_v03.reading import Reading
 from trunkline.protocols.a2a_v03.states import (
@@ -75,7 +75,12 @@ def _outcome_of_reading(reading: Reading, body: bytes, mode: OutputMode, *, any_
     if state == COMPLETED and reading.reported_error is None:
         return _succeeded(reading, body, mode)
     if state in PENDING and reading.remote_task_id is not None:
-        return Working(remote_task_id=reading.remote_task_id, state=state, context_id=reading.context_id)
+        return Working(
+            remote_task_id=reading.remote_task_id,
+            state=state,
+            context_id=reading.context_id,
+            text=text_of(reading.status_message),
+        )
     if state in INTERRUPTED:
         return _interrupted(reading, state)
     return _failed(reading, body, state)
@@ -106,18 +111,31 @@ def _succeeded_with_value(body: bytes, mode: OutputMode) -> Succeeded:
 def _interrupted(reading: Reading, state: str) -> Interrupted:
     kind = "auth" if state == "auth-required" else "input"
     asked = reading.status_message or reading.message
-    output = output_of(reading)
-    generic = "The agent asks for authentication" if kind == "auth" else "The agent asks for input"
-    values = data_in(parts_of(asked))
+    response = output_of(reading).response
+    values = _asked_data(parts_of(asked))
+    data = None if not values else decode(encode(values[0] if len(values) == 1 else values))
     return Interrupted(
         question=Question(
             kind=kind,
-            text=text_of(asked) or (output.response if output.response is not UNSET else generic),
-            data=None if not values else decode(encode(values[0] if len(values) == 1 else values)),
+            text=text_of(asked) or (response if response is not UNSET else _unspoken(kind, data)),
+            data=data,
         ),
         remote_task_id=reading.remote_task_id,
         context_id=reading.context_id,
     )
+
+
+def _asked_data(parts: list[Part]) -> list[Raw]:
+    """The data of a question: the functions that an agent waits for, without what it says beside them."""
+    return data_in([part for part in parts if is_function_call(part)]) or data_in(parts)
+
+
+def _unspoken(kind: str, data: Json) -> str:
+    """Words for a question that has none."""
+    name = data.get("name") if isinstance(data, dict) else None
+    if isinstance(name, str) and name:
+        return f"The agent waits for the response of its function {name}"
+    return "The agent asks for authentication" if kind == "auth" else "The agent asks for input"
 
 
 def _failed(reading: Reading, body: bytes, state: str) -> Failed:

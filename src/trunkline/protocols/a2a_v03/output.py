@@ -1,7 +1,8 @@
 """
 From what an agent said to the step's output.
 
-    {"text", "data", "artifacts", "response", "history", "metadata", "context_id"}, each only where present
+    {"text", "data", "artifacts", "response", "history", "metadata", "context_id", "usage"},
+    each only where present
 
 `text` and `data` come from the artifacts, else from the final status message, else from a Message, else from
 the last agent message of the history. `response` is that last agent message.
@@ -9,12 +10,12 @@ the last agent message of the history. `response` is that last agent message.
 
 from __future__ import annotations
 
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from trunkline.protocols.a2a_v03.model import Message, Part, data_in, parts_of, text_of, texts_in
 from trunkline.protocols.a2a_v03.reading import Reading
 from trunkline.protocols.a2a_v03.states import is_agent
-from trunkline.protocols.outputs import Output, json_in
+from trunkline.protocols.outputs import Output, json_in, usage_in
 
 
 def output_of(reading: Reading) -> Output:
@@ -37,6 +38,7 @@ def output_of(reading: Reading) -> Output:
         history=reading.history_whole or UNSET,
         metadata=UNSET if reading.metadata is None else reading.metadata,
         context_id=reading.context_id or UNSET,
+        usage=usage_in(_metadata_in(reading, last)),
     )
 
 
@@ -49,6 +51,15 @@ def history_notes(history: list[Message]) -> list[str]:
             fields = " and ".join(f"'{name}'" for name in missing)
             notes.append(f"Can't extract output from history: item {index} is missing {fields}")
     return notes
+
+
+def _metadata_in(reading: Reading, last: Message | None) -> list[Raw | UnsetType | None]:
+    messages = (reading.status_message, reading.message, last)
+    return [
+        reading.metadata,
+        *(message.metadata for message in messages if message is not None),
+        *(artifact.metadata for artifact in reversed(reading.artifacts)),
+    ]
 
 
 def _last_agent_message(history: list[Message]) -> Message | None:

@@ -71,7 +71,7 @@ def _message(result: Result) -> Reading:
         form="message",
         remote_task_id=result.task_id,
         context_id=result.context_id,
-        message=Message(role=result.role, parts=result.parts),
+        message=Message(role=result.role, parts=result.parts, metadata=result.metadata),
         metadata=kept(result.metadata),
     )
 

@@ -92,7 +92,10 @@ def _read_artifacts(body: JsonObject, reading: Reading) -> None:
     listed = body.get("artifacts", body.get("artifact"))
     whole = _merged(listed if isinstance(listed, list) else [listed], reading.notes)
     reading.artifacts_whole = whole
-    reading.artifacts = [Artifact(parts=list(_parts(artifact.get("parts")))) for artifact in whole]
+    reading.artifacts = [
+        Artifact(parts=list(_parts(artifact.get("parts"))), metadata=_raw(artifact.get("metadata")) or UNSET)
+        for artifact in whole
+    ]
     if listed is not None and not isinstance(listed, list | dict):
         reading.notes.append("'artifacts' should be an array")
 
@@ -136,6 +139,7 @@ def _message_of(value: JsonObject | str) -> Message:
     return Message(
         role=role if isinstance(role, str) else UNSET,
         parts=list(_parts(parts)) if isinstance(parts, list) else UNSET,
+        metadata=_raw(value.get("metadata")) or UNSET,
     )
 
 
@@ -149,16 +153,16 @@ def _parts(parts: Json) -> Iterator[Part]:
                 kind=_string(part, "kind", "type") or UNSET,
                 text=text if isinstance(text, str) else UNSET,
                 data=_raw(part["data"]) or UNSET if "data" in part else UNSET,
-                metadata=_thought_marks(part),
+                metadata=_marks(part),
             )
 
 
-def _thought_marks(part: JsonObject) -> Raw | UnsetType:
+def _marks(part: JsonObject) -> Raw | UnsetType:
     metadata = part.get("metadata")
-    marked = part.get("adk_thought") is True or (
-        isinstance(metadata, dict) and metadata.get("adk_thought") is True
-    )
-    return Raw(b'{"adk_thought":true}') if marked else UNSET
+    marks = metadata if isinstance(metadata, dict) else {}
+    if part.get("adk_thought") is True:
+        marks = marks | {"adk_thought": True}
+    return Raw(encode(marks)) if marks else UNSET
 
 
 def _reported_error(body: JsonObject) -> str | None:
