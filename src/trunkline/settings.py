@@ -94,6 +94,9 @@ class Settings(BaseSettings):
         (), description="Networks or host names that agents may have beside public ones."
     )
     max_answer_bytes: int = Field(16 * 1024 * 1024, gt=0, description="Longest answer taken from an agent.")
+    line_timeout: Duration = Field(
+        timedelta(seconds=60), description="How long a line to an agent that works is held; then it is asked."
+    )
     max_body_bytes: int = Field(4 * 1024 * 1024, gt=0, description="Longest request body taken by the API.")
     retention: Duration = Field(
         timedelta(days=30), description="How long finished runs are kept; 0s keeps them."

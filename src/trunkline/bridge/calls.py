@@ -30,7 +30,13 @@ class Finished(msgspec.Struct, kw_only=True):
 class Invoker(Protocol):
     """Talks to agents. Never raises: whatever happens becomes an outcome."""
 
-    async def call(self, claim: ClaimedTask) -> Finished: ...
+    async def call(self, claim: ClaimedTask, hear: Callable[[Finished], None]) -> Finished:
+        """`hear` takes what is to be written while the call goes on."""
+        ...
+
+    def let_go(self) -> None:
+        """Ends every wait for an agent that can be asked later: somebody else will ask."""
+        ...
 
     async def tell_cancelled(self, claim: ClaimedTask, *, ended: bool) -> Finished:
         """Tells the agent that its task is no longer wanted. `ended`: so does our record of it."""
@@ -48,6 +54,8 @@ class Calls:
         self._invoker = invoker
         self._tasks: dict[TaskKey, asyncio.Task[None]] = {}
         self._telling: dict[asyncio.Task[None], TaskKey] = {}
+        # Tasks that agents have taken while they are called.
+        self._remote_tasks: dict[TaskKey, str] = {}
         self._breaking_off: set[TaskKey] = set()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -76,7 +84,7 @@ class Calls:
 
     async def _call(self, claim: ClaimedTask) -> None:
         try:
-            finished = await self._invoker.call(claim)
+            finished = await self._invoker.call(claim, self._end)
         except asyncio.CancelledError:
             if claim.key not in self._breaking_off:
                 raise
@@ -88,6 +96,7 @@ class Calls:
             finished = self._invoker.failed(claim, error)
         finally:
             del self._tasks[claim.key]
+            self._remote_tasks.pop(claim.key, None)
             self._breaking_off.discard(claim.key)
             self._note_idle()
         self._end(finished)
@@ -102,8 +111,9 @@ class Calls:
             return
         self._breaking_off.add(claim.key)
         task.cancel()
-        if claim.remote_task_id is not None:
-            self.tell(claim, ended=False)
+        remote_task_id = claim.remote_task_id or self._remote_tasks.get(claim.key)
+        if remote_task_id is not None:
+            self.tell(msgspec.structs.replace(claim, remote_task_id=remote_task_id), ended=False)
 
     def see_to_its_end(self, claim: ClaimedTask) -> None:
         """The store says that this task is ours, and is to end."""
@@ -145,6 +155,9 @@ class Calls:
         self._note_idle()
 
     def _end(self, finished: Finished) -> None:
+        answer = finished.answer
+        if answer is not None and answer.holds and answer.remote_task_id is not None:
+            self._remote_tasks[finished.claim.key] = answer.remote_task_id
         self.finished.append(finished)
         self._bell()
 
@@ -154,6 +167,7 @@ class Calls:
 
     async def drain(self, seconds: float) -> int:
         """Lets the calls under way end; how many had to be abandoned when the time was up."""
+        self._invoker.let_go()
         try:
             async with asyncio.timeout(seconds):
                 await self._idle.wait()

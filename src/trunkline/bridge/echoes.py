@@ -12,8 +12,8 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from trunkline.bridge.redaction import Redaction
-from trunkline.messages import Question, StepError
-from trunkline.protocols import Failed, Interrupted, Outcome, Succeeded, Working
+from trunkline.messages import Progress, Question, StepError
+from trunkline.protocols import Failed, Interrupted, Outcome, StreamNews, Succeeded, Working
 
 
 def without_echoes(outcome: Outcome, redaction: Redaction) -> Outcome:
@@ -30,19 +30,14 @@ def without_echoes(outcome: Outcome, redaction: Redaction) -> Outcome:
                 warnings=tuple(map(redaction.text, outcome.warnings)),
             )
         case Failed():
-            return replace(
-                outcome,
-                error=_error(outcome.error, redaction),
-                context_id=context_id,
-                remote_task_id=_text(outcome.remote_task_id, redaction),
-                warnings=tuple(map(redaction.text, outcome.warnings)),
-            )
+            return failure_without_echoes(outcome, redaction)
         case Working():
             return replace(
                 outcome,
                 remote_task_id=redaction.text(outcome.remote_task_id),
                 state=redaction.text(outcome.state),
                 context_id=context_id,
+                text=redaction.text(outcome.text),
             )
         case Interrupted():
             return replace(
@@ -53,6 +48,40 @@ def without_echoes(outcome: Outcome, redaction: Redaction) -> Outcome:
             )
         case _:
             assert_never(outcome)
+
+
+def failure_without_echoes(failed: Failed, redaction: Redaction) -> Failed:
+    if not redaction.longest:
+        return failed
+    return replace(
+        failed,
+        error=_error(failed.error, redaction),
+        context_id=_text(failed.context_id, redaction),
+        remote_task_id=_text(failed.remote_task_id, redaction),
+        warnings=tuple(map(redaction.text, failed.warnings)),
+    )
+
+
+def news_without_echoes(news: StreamNews, redaction: Redaction) -> StreamNews:
+    if not redaction.longest:
+        return news
+    said = news.progress
+    return replace(
+        news,
+        remote_task_id=_text(news.remote_task_id, redaction),
+        context_id=_text(news.context_id, redaction),
+        progress=None if said is None else _progress(said, redaction),
+    )
+
+
+def _progress(said: Progress, redaction: Redaction) -> Progress:
+    return replace(
+        said,
+        text=redaction.text(said.text),
+        artifact_id=_text(said.artifact_id, redaction),
+        name=_text(said.name, redaction),
+        parts=[redaction.value(part) for part in said.parts],
+    )
 
 
 def _text(text: str | None, redaction: Redaction) -> str | None:

@@ -1,5 +1,11 @@
 """
-Calls agents: the first message, the questions how a long task stands, and the request to stop.
+Calls agents: the first message, what becomes of a long task, and the request to stop.
+
+    send ----------- answered: the end, or the agent has the task and works
+      |                 |
+      | as a stream     |  then it is asked by a timer, ever more rarely, or when it rings (push)
+      v                 |
+    listen --- over, cut or long enough: its stream is taken up again after a cut, then it is asked
 
 Every end of a call is a `Finished`; nothing is raised but a cancellation.
 """
@@ -7,24 +13,36 @@ Every end of a call is a `Finished`; nothing is raised but a cancellation.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from datetime import timedelta
-from typing import TypedDict, assert_never
+from typing import Protocol, TypedDict, assert_never
 
 import msgspec
 
 from trunkline.agents import Agent
 from trunkline.bridge.calls import Finished
+from trunkline.bridge.news import News
 from trunkline.bridge.partners import Partner, Partners
+from trunkline.bridge.streams import Patience
 from trunkline.bridge.talk import Talk
 from trunkline.bridge.task_log import task_log
 from trunkline.bridge.transports.base import Transport
 from trunkline.clock import Clock, Instant, after, seconds_between
 from trunkline.errors import Unavailable
-from trunkline.messages import ERROR_CODES, AgentResult, StepError, fix_for
+from trunkline.messages import ERROR_CODES, AgentResult, Progress, StepError, fix_for
 from trunkline.policies import RetryPolicy
-from trunkline.protocols import AgentRequest, Failed, Interrupted, Outcome, Succeeded, Working
+from trunkline.protocols import (
+    AgentRequest,
+    Failed,
+    Interrupted,
+    Outcome,
+    PushTarget,
+    Succeeded,
+    Wishes,
+    Working,
+)
 from trunkline.services.directory import AgentDirectory
-from trunkline.stores.base import ClaimedTask, ExchangeRecord, TaskAnswer
+from trunkline.stores.base import ClaimedTask, ExchangeRecord, TaskAnswer, TaskKey
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 
@@ -32,11 +50,37 @@ from trunkline.telemetry.metrics import Metrics
 _FIRST_POLL = timedelta(milliseconds=200)
 _POLL_GROWTH = 1.5
 _LONGEST_POLL = timedelta(seconds=5)
+# One that rings is asked all the same, in case that a ring is lost.
+_FIRST_POLL_OF_RINGING = timedelta(seconds=1)
+_POLL_GROWTH_OF_RINGING = 3
+_LONGEST_POLL_OF_RINGING = timedelta(minutes=5)
 # One question must not use up the whole attempt.
 _POLL_SECONDS = 10.0
 _CANCEL_SECONDS = 5.0
 # A store that is away is asked again at this pace.
 _STORE_PAUSE = 0.5
+# What an agent says that does not know the question: it cannot be asked, so it is sent the same message.
+_CANNOT_BE_ASKED = frozenset({-32601, -32004, -32009})
+
+
+class PushTargets(Protocol):
+    def target(self, key: TaskKey) -> PushTarget | None:
+        """Where the agent may ring for this task; None: it cannot reach us."""
+        ...
+
+
+class NoPushes:
+    def target(self, key: TaskKey) -> PushTarget | None:
+        del key
+        return None
+
+
+class Manners(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a line is held, and how much is listened to."""
+
+    # A task that takes longer than this holds neither a socket nor a lease.
+    line_seconds: float = 60.0
+    most_answer_bytes: int = 16 * 1024 * 1024
 
 
 class AgentInvoker:
@@ -47,28 +91,50 @@ class AgentInvoker:
         directory: AgentDirectory,
         clock: Clock,
         metrics: Metrics,
+        *,
+        manners: Manners,
+        pushes: PushTargets,
     ) -> None:
         self._transport = transport
         self._partners = partners
         self._directory = directory
         self._clock = clock
         self._metrics = metrics
+        self._manners = manners
+        self._pushes = pushes
+        self._listening: set[Patience] = set()
+        self._is_leaving = False
 
-    async def call(self, claim: ClaimedTask) -> Finished:
+    def let_go(self) -> None:
+        self._is_leaving = True
+        for patience in self._listening:
+            patience.leave()
+
+    async def call(self, claim: ClaimedTask, hear: Callable[[Finished], None]) -> Finished:
         agent = await self._agent(claim.task.agent)
         if agent is None:
             message = f"No agent is registered under the name {claim.task.agent}."
             return self.failed(claim, _error("agent_unknown", message))
+        talk = self._talk(claim)
         partner = await self._partners.of(agent)
         if isinstance(partner, StepError):
             return self.failed(claim, partner, retry=agent.retry)
-        talk = Talk(self._transport, self._clock, self._metrics, claim)
         if claim.remote_task_id is not None:
-            return await self._poll(talk, partner, claim, claim.remote_task_id)
+            outcome = await self._ask(talk, partner, claim, claim.remote_task_id)
+            return self._finish(claim, talk, partner, outcome, claim.deadline or self._clock.now())
         milliseconds = claim.task.timeout_ms or agent.timeout_ms
         deadline = after(self._clock.now(), timedelta(milliseconds=milliseconds))
-        partner, outcome = await self._send(talk, partner, deadline)
+        claim = msgspec.structs.replace(claim, deadline=deadline)
+        doubt = _doubt(claim)
+        if doubt is not None:
+            settled = await self._resolve(talk, partner, claim, doubt, hear)
+            if settled is not None:
+                return self._finish(claim, talk, partner, settled, deadline)
+        partner, outcome = await self._send(talk, partner, claim, hear)
         return self._finish(claim, talk, partner, outcome, deadline)
+
+    def _talk(self, claim: ClaimedTask) -> Talk:
+        return Talk(self._transport, self._clock, self._metrics, claim, self._manners.most_answer_bytes)
 
     async def _agent(self, name: str) -> Agent | None:
         """Waits while the store is away: nothing has been sent yet, so nothing has failed."""
@@ -78,12 +144,54 @@ class AgentInvoker:
             except Unavailable:
                 await asyncio.sleep(_STORE_PAUSE)
 
-    async def _send(self, talk: Talk, partner: Partner, deadline: Instant) -> tuple[Partner, Outcome]:
-        outcome = await self._send_once(talk, partner, deadline)
+    # --- the same message again
+
+    async def _resolve(
+        self, talk: Talk, partner: Partner, claim: ClaimedTask, doubt: str, hear: Callable[[Finished], None]
+    ) -> Outcome | None:
+        """
+        What is to be done about a message that the agent may have got before; None: it is sent again.
+
+        The reason is news for the run's history.
+        """
+        policy = partner.agent.options.resend
+        if policy == "never":
+            return Failed(error=_error("outcome_unknown", f"{doubt} The agent is not to be called twice."))
+        why = "the agent takes the same message twice"
+        if policy == "ask_first":
+            found, why = await self._find(talk, partner, claim)
+            if isinstance(found, Failed):
+                return found
+            if found is not None:
+                return await self._ask(talk, partner, claim, found)
+        news = News(claim, self._clock, partner.protocol, hear)
+        news.say(Progress(kind="called_again", text=f"{doubt} Called again with the same message: {why}."))
+        news.flush()
+        return None
+
+    async def _find(
+        self, talk: Talk, partner: Partner, claim: ClaimedTask
+    ) -> tuple[str | Failed | None, str]:
+        request = partner.adapter.encode_find(claim.task)
+        if request is None:
+            return None, "it cannot be asked whether it has the task"
+        found = await talk.find(partner, request, min(self._left(claim), _POLL_SECONDS))
+        if isinstance(found, Failed) and (
+            found.other_dialect or found.error.jsonrpc_code in _CANNOT_BE_ASKED
+        ):
+            return None, "it cannot be asked whether it has the task"
+        return found, "it says that it does not have the task"
+
+    # --- the first message
+
+    async def _send(
+        self, talk: Talk, partner: Partner, claim: ClaimedTask, hear: Callable[[Finished], None]
+    ) -> tuple[Partner, Outcome]:
+        outcome = await self._send_once(talk, partner, claim, hear)
         if _is_refused(outcome):
             other = await self._partners.another(partner)
             if isinstance(other, Partner):
-                second = await self._send_once(talk, other, deadline)
+                second = await self._send_once(talk, other, claim, hear)
                 if not _is_refused(second):
                     await self._partners.adopt(other)
                     return other, second
@@ -92,28 +200,78 @@ class AgentInvoker:
             self._partners.doubt(partner)
         return partner, outcome
 
-    async def _send_once(self, talk: Talk, partner: Partner, deadline: Instant) -> Outcome:
-        request = talk.encode(partner)
+    async def _send_once(
+        self, talk: Talk, partner: Partner, claim: ClaimedTask, hear: Callable[[Finished], None]
+    ) -> Outcome:
+        streams = partner.dialect.streams
+        request = talk.encode(
+            partner, Wishes() if streams else self._wishes(partner, claim), streamed=streams
+        )
         if not isinstance(request, AgentRequest):
             return request
-        return await talk.exchange(partner, request, self._left(deadline))
+        if not streams:
+            return await talk.exchange(partner, request, self._left(claim))
+        return await self._listen(talk, partner, claim, request, hear)
 
-    async def _poll(self, talk: Talk, partner: Partner, claim: ClaimedTask, remote_task_id: str) -> Finished:
-        deadline = claim.deadline or self._clock.now()
+    def _wishes(self, partner: Partner, claim: ClaimedTask) -> Wishes:
+        return Wishes(
+            push=self._pushes.target(claim.key) if partner.dialect.pushes else None,
+            returns_at_once=self._left(claim) > self._manners.line_seconds,
+        )
+
+    async def _listen(
+        self,
+        talk: Talk,
+        partner: Partner,
+        claim: ClaimedTask,
+        request: AgentRequest,
+        hear: Callable[[Finished], None],
+    ) -> Outcome:
+        """To the end, if it comes soon enough; after a cut once more, and then the agent is asked."""
+        news = News(claim, self._clock, partner.protocol, hear)
+        patience = Patience(self._manners.line_seconds)
+        self._listening.add(patience)
+        if self._is_leaving:
+            patience.leave()
+        try:
+            heard = await talk.stream(partner, request, self._left(claim), patience, news.add)
+            outcome = heard.outcome
+            if not isinstance(outcome, Working):
+                return outcome
+            if heard.was_cut:
+                again = partner.adapter.encode_resubscribe(claim.task, outcome.remote_task_id)
+                if again is not None and self._left(claim) > 0:
+                    await talk.stream(
+                        partner,
+                        again,
+                        self._left(claim),
+                        patience,
+                        news.add,
+                        remote_task_id=outcome.remote_task_id,
+                    )
+            elif patience.is_over:
+                return outcome
+            # Only the task itself has everything: a stream that was taken up again has not.
+            return await self._ask(talk, partner, claim, outcome.remote_task_id)
+        finally:
+            news.flush()
+            self._listening.discard(patience)
+
+    # --- how a task stands
+
+    async def _ask(self, talk: Talk, partner: Partner, claim: ClaimedTask, remote_task_id: str) -> Outcome:
         request = partner.adapter.encode_poll(claim.task, remote_task_id)
         if request is None:
-            return self._finish(claim, talk, partner, _unfinished("working"), deadline)
-        seconds = min(max(self._left(deadline), 1.0), _POLL_SECONDS)
-        outcome = await talk.exchange(partner, request, seconds)
-        if isinstance(outcome, Failed):
-            outcome = _after_failed_poll(outcome, remote_task_id)
-        return self._finish(claim, talk, partner, outcome, deadline)
+            return _unfinished("working")
+        seconds = min(max(self._left(claim), 1.0), _POLL_SECONDS)
+        outcome = await talk.exchange(partner, request, seconds, "poll")
+        return _after_failed_poll(outcome, remote_task_id) if isinstance(outcome, Failed) else outcome
 
     def _finish(
         self, claim: ClaimedTask, talk: Talk, partner: Partner, outcome: Outcome, deadline: Instant
     ) -> Finished:
         if isinstance(outcome, Working):
-            if self._left(deadline) > 0:
+            if seconds_between(self._clock.now(), deadline) > 0:
                 return self._working(claim, talk, partner, outcome, deadline)
             outcome = _unfinished(outcome.state)
         result = _result(claim, outcome, self._clock.now(), partner)
@@ -123,7 +281,6 @@ class AgentInvoker:
     def _working(
         self, claim: ClaimedTask, talk: Talk, partner: Partner, outcome: Working, deadline: Instant
     ) -> Finished:
-        wait = min(_FIRST_POLL * _POLL_GROWTH**claim.polls, _LONGEST_POLL)
         result = AgentResult(
             **_ids(claim),
             status="working",
@@ -137,8 +294,9 @@ class AgentInvoker:
             answer=TaskAnswer(
                 key=claim.key,
                 epoch=claim.epoch,
-                poll_at=min(after(self._clock.now(), wait), deadline),
+                poll_at=min(after(self._clock.now(), self._pause(partner, claim)), deadline),
                 remote_task_id=outcome.remote_task_id,
+                context_id=outcome.context_id,
                 deadline=deadline,
                 polls=claim.polls + 1,
             ),
@@ -147,8 +305,19 @@ class AgentInvoker:
             exchanges=talk.exchanges,
         )
 
+    def _pause(self, partner: Partner, claim: ClaimedTask) -> timedelta:
+        dialect = partner.dialect
+        if dialect.pushes and not dialect.streams and self._pushes.target(claim.key) is not None:
+            return min(
+                _FIRST_POLL_OF_RINGING * _POLL_GROWTH_OF_RINGING ** min(claim.polls, 9),
+                _LONGEST_POLL_OF_RINGING,
+            )
+        return min(_FIRST_POLL * _POLL_GROWTH ** min(claim.polls, 99), _LONGEST_POLL)
+
+    # --- the end
+
     async def tell_cancelled(self, claim: ClaimedTask, *, ended: bool) -> Finished:
-        talk = Talk(self._transport, self._clock, self._metrics, claim)
+        talk = self._talk(claim)
         agent = await self._agent(claim.task.agent)
         partner = None if agent is None else await self._partners.of(agent)
         if isinstance(partner, Partner) and claim.remote_task_id is not None:
@@ -171,8 +340,8 @@ class AgentInvoker:
     def _stop_result(self, claim: ClaimedTask) -> AgentResult:
         return AgentResult(**_ids(claim), status="cancelled", at=self._clock.now())
 
-    def _left(self, deadline: Instant) -> float:
-        return seconds_between(self._clock.now(), deadline)
+    def _left(self, claim: ClaimedTask) -> float:
+        return 0.0 if claim.deadline is None else seconds_between(self._clock.now(), claim.deadline)
 
 
 class _Ids(TypedDict):
@@ -189,6 +358,23 @@ def _ids(claim: ClaimedTask) -> _Ids:
 
 def _error(code: str, message: str) -> StepError:
     return StepError(code=code, message=message, fix=fix_for(code))
+
+
+def _doubt(claim: ClaimedTask) -> str | None:
+    """Why nobody knows whether the agent has got this message; None: it certainly has not."""
+    if claim.task.doubtful:
+        return "The attempt before got no answer."
+    if claim.epoch > 1:
+        return "The process that called before ended without an answer."
+    return None
+
+
+def _with_doubt(error: StepError, claim: ClaimedTask) -> StepError:
+    """Whoever gets no answer passes on that the agent may have the message."""
+    code = ERROR_CODES[error.code]
+    if code.answered or not (code.sent or _doubt(claim) is not None):
+        return error
+    return msgspec.structs.replace(error, doubtful=True)
 
 
 def _is_refused(outcome: Outcome) -> bool:
@@ -243,9 +429,10 @@ def _result(
         case Failed():
             return AgentResult(
                 **_ids(claim),
-                status="error",
+                # Nobody knows what has become of it, and nobody may find out by calling again.
+                status="unknown" if outcome.error.code == "outcome_unknown" else "error",
                 at=at,
-                error=outcome.error,
+                error=_with_doubt(outcome.error, claim),
                 protocol=protocol,
                 context_id=outcome.context_id,
                 warnings=list(outcome.warnings),

@@ -14,7 +14,7 @@ from trunkline.bridge.dialects import Dialects, DialectUnclear
 from trunkline.bridge.redaction import Redaction
 from trunkline.errors import ConfigurationError, Invalid
 from trunkline.messages import StepError, fix_for
-from trunkline.protocols import ProtocolAdapter, ProtocolAdapterFactory, UnsupportedProtocol
+from trunkline.protocols import AgentRequest, ProtocolAdapter, ProtocolAdapterFactory, UnsupportedProtocol
 from trunkline.services.registry import Registry
 
 _MOST_KEPT = 10_000
@@ -35,6 +35,15 @@ class Partner(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def protocol(self) -> str:
         return self.dialect.protocol
+
+    def url(self, request: AgentRequest) -> str:
+        """Where this request goes; with the credentials, as `address`."""
+        if not request.path:
+            return self.address
+        endpoint, _, query = self.dialect.url.partition("?")
+        return self.credentials.add_to(
+            f"{endpoint.removesuffix('/')}{request.path}" + (f"?{query}" if query else "")
+        )
 
 
 class Partners:

@@ -6,13 +6,17 @@ What leaves and what comes back is recorded here, and nowhere else: `runs wire` 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import perf_counter
+from typing import TypeVar
 
-from trunkline.bridge.echoes import without_echoes
-from trunkline.bridge.exchanges import Sent, encode_exchange, record
+from trunkline.bridge.echoes import failure_without_echoes, without_echoes
+from trunkline.bridge.exchanges import ExchangeKind, Sent, encode_exchange, record
+from trunkline.bridge.frames import Frames
 from trunkline.bridge.partners import Partner
+from trunkline.bridge.streams import EVENT_STREAM, Heard, Listener, Patience
 from trunkline.bridge.task_log import task_log
-from trunkline.bridge.transports.base import Transport, TransportError
+from trunkline.bridge.transports.base import StreamedAnswer, StreamLimits, Transport, TransportError
 from trunkline.clock import Clock, Instant
 from trunkline.ids import RunId
 from trunkline.messages import StepError, fix_for
@@ -23,7 +27,9 @@ from trunkline.protocols import (
     Interrupted,
     Outcome,
     ProtocolTranslationError,
+    StreamNews,
     Succeeded,
+    Wishes,
     Working,
     failure_of,
 )
@@ -33,22 +39,30 @@ from trunkline.telemetry.metrics import Metrics
 
 # The whole of a body is in the wire record.
 _LOGGED_BYTES = 4_096
+# Of one stream, event by event; each of them may be as long as a whole answer.
+_MOST_STREAM_BYTES = 64 * 1024 * 1024
+
+_Read = TypeVar("_Read")
 
 
 class Talk:
-    def __init__(self, transport: Transport, clock: Clock, metrics: Metrics, claim: ClaimedTask) -> None:
+    def __init__(
+        self, transport: Transport, clock: Clock, metrics: Metrics, claim: ClaimedTask, most_bytes: int
+    ) -> None:
         self._transport = transport
         self._clock = clock
         self._metrics = metrics
         self._task = claim.task
+        self._most_bytes = most_bytes
         self.exchanges: list[ExchangeRecord] = []
         self._log = task_log(claim.task)
 
-    def encode(self, partner: Partner) -> AgentRequest | Outcome:
-        """The task as a request."""
+    def encode(self, partner: Partner, wishes: Wishes, *, streamed: bool) -> AgentRequest | Failed:
+        """The task as a request; for a stream where that is wanted and the dialect has one."""
         started = perf_counter()
         try:
-            request = partner.adapter.encode(self._task)
+            request = partner.adapter.encode_stream(self._task) if streamed else None
+            request = request or partner.adapter.encode(self._task, wishes)
         except ProtocolTranslationError as exc:
             return self._not_translated(partner, exc, b"")
         self._metrics.translation_seconds.labels(partner.protocol, "request").observe(
@@ -62,10 +76,16 @@ class Talk:
         )
         return request
 
-    async def exchange(self, partner: Partner, request: AgentRequest, seconds: float) -> Outcome:
+    async def exchange(
+        self, partner: Partner, request: AgentRequest, seconds: float, kind: ExchangeKind = "send"
+    ) -> Outcome:
         """Sends the request once; what the answer means, or why there is none."""
         self._metrics.protocol_requests.labels(partner.protocol, partner.agent.name).inc()
-        answer, outcome = await self._send(partner, request, seconds)
+        answer, outcome = await self._send(partner, request, seconds, kind)
+        self._note_outcome(partner, answer, outcome)
+        return outcome
+
+    def _note_outcome(self, partner: Partner, answer: AgentAnswer | None, outcome: Outcome) -> None:
         match outcome:
             case Succeeded():
                 self._log.info(
@@ -86,11 +106,100 @@ class Talk:
                 )
             case Interrupted() | Working():
                 pass
-        return outcome
+
+    async def stream(
+        self,
+        partner: Partner,
+        request: AgentRequest,
+        seconds: float,
+        patience: Patience,
+        hear: Callable[[StreamNews], None],
+        *,
+        remote_task_id: str | None = None,
+    ) -> Heard:
+        """
+        Sends the request once and listens to the answer, for as long as `patience` has; `hear` is told every event.
+
+        An agent may answer with one whole answer instead: that is taken as such.
+        """
+        self._metrics.protocol_requests.labels(partner.protocol, partner.agent.name).inc()
+        self._log.info(names.HTTP_CALL, protocol=partner.protocol)
+        headers = {**self._headers(partner, request), "Accept": EVENT_STREAM}
+        sent = Sent("POST" if request.body else "GET", partner.url(request), headers, request.body)
+        started_at, started = self._clock.now(), perf_counter()
+        frames = Frames(partner.redaction)
+        listener = Listener(
+            partner.adapter.read_stream(self._task),
+            partner.redaction,
+            hear,
+            patience,
+            frames=frames,
+            remote_task_id=remote_task_id,
+            most_bytes=self._most_bytes,
+        )
+        limits = StreamLimits(
+            first_seconds=seconds, idle_seconds=seconds, total_seconds=seconds, total_bytes=_MOST_STREAM_BYTES
+        )
+        answer: AgentAnswer | None = None
+        try:
+            async with (
+                patience.timeout,
+                self._transport.stream(
+                    sent.url, sent.body or None, headers, limits, partner.credentials.tls
+                ) as streamed,
+            ):
+                if not _is_event_stream(streamed):
+                    answer = await self._whole(streamed)
+                    heard = Heard(outcome=self._decode(partner, answer))
+                else:
+                    answer = AgentAnswer(streamed.status, streamed.headers, b"")
+                    heard = await listener.listen(streamed)
+        except TimeoutError:
+            heard = listener.let_go()
+        except TransportError as exc:
+            answer = exc.partial
+            heard = listener.broken(exc.code, exc.message)
+        if heard.misread is not None:
+            self._not_translated(partner, heard.misread, answer.body if answer is not None else b"")
+        notes = heard.outcome.warnings if isinstance(heard.outcome, Succeeded | Failed) else ()
+        self._record(
+            partner,
+            sent,
+            answer,
+            started_at,
+            started,
+            error=heard.trouble,
+            notes=notes,
+            kind="stream",
+            frames=frames,
+        )
+        self._note_outcome(partner, answer, heard.outcome)
+        return heard
+
+    async def _whole(self, streamed: StreamedAnswer) -> AgentAnswer:
+        body = bytearray()
+        async for chunk in streamed.chunks():
+            body += chunk
+            if len(body) > self._most_bytes:
+                raise TransportError(
+                    "agent_answer_too_large", f"The agent's answer is larger than {self._most_bytes} bytes."
+                )
+        return AgentAnswer(streamed.status, streamed.headers, bytes(body))
+
+    async def find(self, partner: Partner, request: AgentRequest, seconds: float) -> str | Failed | None:
+        """The agent's own id of this task, if it has it; None: it says that it has not."""
+        _, found = await self._carry(partner, request, seconds, "find", self._found)
+        return found
+
+    def _found(self, partner: Partner, answer: AgentAnswer) -> str | Failed | None:
+        try:
+            return partner.adapter.decode_find(answer, self._task)
+        except ProtocolTranslationError as exc:
+            return self._not_translated(partner, exc, answer.body)
 
     async def ask_to_stop(self, partner: Partner, request: AgentRequest, seconds: float) -> None:
         """Asks the agent to end its task; that the task has ended without success is what was asked for."""
-        _, outcome = await self._send(partner, request, seconds)
+        _, outcome = await self._send(partner, request, seconds, "cancel")
         if isinstance(outcome, Failed) and outcome.error.code != "agent_task_failed":
             self._log.warning(
                 names.CANCEL_NOT_CONFIRMED,
@@ -100,25 +209,44 @@ class Talk:
             )
 
     async def _send(
-        self, partner: Partner, request: AgentRequest, seconds: float
+        self, partner: Partner, request: AgentRequest, seconds: float, kind: ExchangeKind
     ) -> tuple[AgentAnswer | None, Outcome]:
+        answer, outcome = await self._carry(partner, request, seconds, kind, self._decode)
+        return answer, outcome
+
+    async def _carry(
+        self,
+        partner: Partner,
+        request: AgentRequest,
+        seconds: float,
+        kind: ExchangeKind,
+        read: Callable[[Partner, AgentAnswer], _Read],
+    ) -> tuple[AgentAnswer | None, _Read | Failed]:
+        """Carries one request to the agent; what `read` makes of the answer, or why there is none."""
         self._log.info(names.HTTP_CALL, protocol=partner.protocol)
-        headers = {**partner.headers, "X-Correlation-ID": self._task.correlation_id, **request.headers}
-        sent = Sent("POST", partner.address, headers, request.body)
+        headers = self._headers(partner, request)
+        sent = Sent("POST" if request.body else "GET", partner.url(request), headers, request.body)
         started_at = self._clock.now()
         started = perf_counter()
+        tls = partner.credentials.tls
         try:
-            answer = await self._transport.post(partner.address, request.body, headers, seconds)
+            if request.body:
+                answer = await self._transport.post(sent.url, request.body, headers, seconds, tls)
+            else:
+                answer = await self._transport.get(sent.url, headers, seconds, tls)
         except TransportError as exc:
-            self._record(partner, sent, exc.partial, started_at, started, error=exc.message)
+            self._record(partner, sent, exc.partial, started_at, started, error=exc.message, kind=kind)
             message = partner.redaction.text(exc.message)
             status = exc.partial.status if exc.partial is not None else None
             error = StepError(code=exc.code, message=message, fix=fix_for(exc.code), http_status=status)
             return exc.partial, Failed(error=error)
-        outcome = self._decode(partner, answer)
+        outcome = read(partner, answer)
         notes = outcome.warnings if isinstance(outcome, Succeeded | Failed) else ()
-        self._record(partner, sent, answer, started_at, started, notes=notes)
+        self._record(partner, sent, answer, started_at, started, notes=notes, kind=kind)
         return answer, outcome
+
+    def _headers(self, partner: Partner, request: AgentRequest) -> dict[str, str]:
+        return {**partner.headers, "X-Correlation-ID": self._task.correlation_id, **request.headers}
 
     def _decode(self, partner: Partner, answer: AgentAnswer) -> Outcome:
         self._log.debug(
@@ -142,7 +270,7 @@ class Talk:
         for warning in warnings:
             self._log.warning(names.AGENT_WARNING, protocol=partner.protocol, warning=warning)
 
-    def _not_translated(self, partner: Partner, exc: ProtocolTranslationError, body: bytes) -> Outcome:
+    def _not_translated(self, partner: Partner, exc: ProtocolTranslationError, body: bytes) -> Failed:
         self._metrics.translation_errors.labels(partner.protocol, exc.direction, exc.code).inc()
         self._log.error(
             names.PROTOCOL_TRANSLATION_ERROR,
@@ -151,7 +279,7 @@ class Talk:
             error=partner.redaction.text(str(exc)),
             data=_Cut(partner, body),
         )
-        return without_echoes(failure_of(exc), partner.redaction)
+        return failure_without_echoes(failure_of(exc), partner.redaction)
 
     def _record(
         self,
@@ -163,6 +291,8 @@ class Talk:
         *,
         error: str | None = None,
         notes: tuple[str, ...] = (),
+        kind: ExchangeKind,
+        frames: Frames | None = None,
     ) -> None:
         task = self._task
         exchange = record(
@@ -175,10 +305,16 @@ class Talk:
             duration_ms=round((perf_counter() - started) * 1000, 3),
             error=error,
             notes=notes,
+            kind=kind,
+            frames=frames,
         )
         self.exchanges.append(
             ExchangeRecord(RunId(task.run_id), task.step, task.attempt, encode_exchange(exchange))
         )
+
+
+def _is_event_stream(answer: StreamedAnswer) -> bool:
+    return answer.status < 300 and answer.headers.get("content-type", "").lower().startswith(EVENT_STREAM)
 
 
 class _Cut:

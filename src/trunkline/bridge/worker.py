@@ -57,8 +57,9 @@ class Answers:
         self._carried = len(finished)
         if not finished:
             return
-        answers = [self._kept(item) for item in finished if item.answer is not None]
-        lost = await tx.write_answers(self._owner, answers)
+        # The last word on a task is all that is written; what was said before it is news for the executor.
+        answers = {item.claim.key: self._kept(item) for item in finished if item.answer is not None}
+        lost = await tx.write_answers(self._owner, list(answers.values()))
         for key in lost:
             log.warning(names.ANSWER_TOO_LATE, task_id=key.task_id, attempt=key.attempt)
         # After a turn that seemed to fail, what is not ours any more may have been written by it.
@@ -74,7 +75,7 @@ class Answers:
         """The answer to write, with the result where that may be lost on its way."""
         answer = item.answer
         assert answer is not None  # noqa: S101 - the caller's condition
-        if item.result is None or self._broker.hands_over_in_transaction:
+        if item.result is None or item.result.status == "progress" or self._broker.hands_over_in_transaction:
             return answer
         return msgspec.structs.replace(answer, result=encode(item.result))
 

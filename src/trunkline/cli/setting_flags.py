@@ -70,6 +70,8 @@ class SettingFlags:
         Networks (CIDR) or host names that agents may have beside public ones, separated by commas.
     max_answer_bytes
         The longest answer that is taken from an agent.
+    line_timeout
+        How long a line to an agent that works is held before it is asked from time to time, like 60s.
     max_body_bytes
         The longest request that is taken.
     retention
@@ -107,6 +109,7 @@ class SettingFlags:
     require_keys: Annotated[bool | None, Parameter(negative="", show_default=False)] = None
     allowed_networks: str | None = None
     max_answer_bytes: int | None = None
+    line_timeout: str | None = None
     max_body_bytes: int | None = None
     retention: str | None = None
     stop_timeout: str | None = None

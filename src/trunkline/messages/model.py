@@ -16,6 +16,7 @@ import msgspec
 
 from trunkline.clock import Instant
 from trunkline.jsontypes import Json, JsonObject
+from trunkline.messages.trace import TraceContext
 from trunkline.policies import RetryPolicy
 
 
@@ -34,10 +35,14 @@ class AgentTask(msgspec.Struct, kw_only=True, omit_defaults=True):
     at_most_once: bool = False
     # The conversation that this call belongs to, where the dialect has one.
     context_id: str | None = None
+    # An attempt before got no answer: the agent may have the task already.
+    doubtful: bool = False
     # Set when this call answers a question of the agent: the agent's own task goes on.
     remote_task_id: str | None = None
     # The bridges that may call the agent; None: those of no pool. Set when the task is published.
     pool: str | None = None
+    # The trace that the call belongs to.
+    trace: TraceContext | None = None
 
 
 class CancelTask(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -62,6 +67,8 @@ class StepError(msgspec.Struct, kw_only=True, omit_defaults=True):
     detail: Json = None
     # How long the agent asks us to wait (Retry-After).
     retry_after_ms: int | None = None
+    # The message was sent, by this attempt or one before, and no answer came: the agent may have the task.
+    doubtful: bool = False
 
 
 class Question(msgspec.Struct, kw_only=True, omit_defaults=True):

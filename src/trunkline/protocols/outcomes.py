@@ -69,6 +69,8 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     """How the caller would like to hear of the task; a dialect that cannot ask for it leaves it out."""
 
     push: PushTarget | None = None
+    # The task takes longer than anybody should hold a line for: take it, and be asked later.
+    returns_at_once: bool = False
 
 
 NO_WISHES = Wishes()

@@ -21,7 +21,7 @@ from trunkline.api.services import Limits, Probes, Services
 from trunkline.bridge.calls import Calls
 from trunkline.bridge.health import HealthCheck
 from trunkline.bridge.heartbeat import Heartbeat
-from trunkline.bridge.invoke import AgentInvoker
+from trunkline.bridge.invoke import AgentInvoker, Manners, NoPushes
 from trunkline.bridge.worker import Answers, Claims
 from trunkline.clock import Clock
 from trunkline.executor.driver import Driver
@@ -77,7 +77,18 @@ class _Bridge:
         self._loop = loop
         shared = core.settings.uses_postgres
         self.heartbeat = Heartbeat(core.store, self._owner, core.seams.pace.lease) if shared else None
-        invoker = AgentInvoker(core.transport, core.partners, core.directory, core.clock, core.metrics)
+        invoker = AgentInvoker(
+            core.transport,
+            core.partners,
+            core.directory,
+            core.clock,
+            core.metrics,
+            manners=Manners(
+                line_seconds=core.settings.line_timeout.total_seconds(),
+                most_answer_bytes=core.settings.max_answer_bytes,
+            ),
+            pushes=NoPushes(),
+        )
         self._calls = calls = Calls(invoker)
         calls.on_finish(loop.ring)
         core.metrics.calls_in_flight.set_function(lambda: calls.in_flight)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from structlog.testing import capture_logs
 
@@ -20,8 +22,12 @@ CLAIM = ClaimedTask(key=TaskKey("r/a/0", 1), task=TASK, epoch=1, remote_task_id=
 class BrokenInvoker:
     """Fails at everything that talks to an agent."""
 
-    async def call(self, claim: ClaimedTask) -> Finished:
+    async def call(self, claim: ClaimedTask, hear: Callable[[Finished], None]) -> Finished:
+        del hear
         raise RuntimeError(f"{claim.key} cannot be called")
+
+    def let_go(self) -> None:
+        """There is nothing to wait for."""
 
     async def tell_cancelled(self, claim: ClaimedTask, *, ended: bool) -> Finished:
         raise RuntimeError(f"{claim.key} cannot be cancelled ({ended})")

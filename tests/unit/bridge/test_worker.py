@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 import pytest
@@ -46,10 +46,14 @@ class Deaf:
         self.called: list[AgentTask] = []
         self.told: list[TaskKey] = []
 
-    async def call(self, claim: ClaimedTask) -> Finished:
+    async def call(self, claim: ClaimedTask, hear: Callable[[Finished], None]) -> Finished:
+        del hear
         self.called.append(claim.task)
         await asyncio.Event().wait()
         return self.stopped(claim)
+
+    def let_go(self) -> None:
+        """There is nothing to wait for."""
 
     async def tell_cancelled(self, claim: ClaimedTask, *, ended: bool) -> Finished:
         del ended

@@ -1,0 +1,125 @@
+"""
+What an agent says while it works, on its way to the run's history.
+
+Pieces that come close together travel as one: a model that streams word by word costs four events a second, however
+fast it talks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+from msgspec.structs import replace
+
+from trunkline.bridge.calls import Finished
+from trunkline.clock import Clock
+from trunkline.messages import AgentResult, Progress
+from trunkline.protocols import StreamNews
+from trunkline.stores.base import ClaimedTask, TaskAnswer
+
+Status: TypeAlias = Literal["working", "progress"]
+
+_EVERY_SECONDS = 0.25
+# Whoever wants the whole of it has the step's output.
+_MOST_CHARACTERS = 32 * 1024
+_MOST_PARTS = 20
+
+
+class News:
+    """Of one claimed task. `hear` takes what is to be committed; the call goes on meanwhile."""
+
+    def __init__(
+        self, claim: ClaimedTask, clock: Clock, protocol: str, hear: Callable[[Finished], None]
+    ) -> None:
+        self._claim = claim
+        self._clock = clock
+        self._protocol = protocol
+        self._hear = hear
+        self._waiting: list[Progress] = []
+        self._characters = 0
+        self._number = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self.remote_task_id = claim.remote_task_id
+        self.context_id = claim.context_id
+
+    def add(self, news: StreamNews) -> None:
+        if news.context_id is not None:
+            self.context_id = news.context_id
+        if news.remote_task_id is not None and self.remote_task_id is None:
+            self.remote_task_id = news.remote_task_id
+            self._tell("working", [])
+        if news.progress is not None:
+            self.say(news.progress)
+
+    def say(self, said: Progress) -> None:
+        last = self._waiting[-1] if self._waiting else None
+        if last is not None and _goes_on(last, said):
+            self._waiting[-1] = replace(last, text=last.text + said.text, last=said.last)
+        elif last != said:
+            self._waiting.append(said)
+        self._characters += len(said.text)
+        if self._characters >= _MOST_CHARACTERS:
+            self.flush()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_EVERY_SECONDS, self.flush)
+
+    def flush(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._waiting:
+            self._number += 1
+            self._tell("progress", [_cut(said) for said in self._waiting])
+        self._waiting = []
+        self._characters = 0
+
+    def _tell(self, status: Status, progress: list[Progress]) -> None:
+        claim = self._claim
+        task = claim.task
+        self._hear(
+            Finished(
+                claim=claim,
+                answer=TaskAnswer(
+                    key=claim.key,
+                    epoch=claim.epoch,
+                    holds=True,
+                    remote_task_id=self.remote_task_id,
+                    context_id=self.context_id,
+                    deadline=claim.deadline,
+                    polls=claim.polls,
+                ),
+                result=AgentResult(
+                    task_id=task.task_id,
+                    run_id=task.run_id,
+                    step=task.step,
+                    attempt=task.attempt,
+                    status=status,
+                    at=self._clock.now(),
+                    protocol=self._protocol,
+                    context_id=self.context_id,
+                    remote_task_id=self.remote_task_id,
+                    progress=progress,
+                    # Whoever takes the task over counts from one again, in an epoch of its own.
+                    number=f"{claim.epoch}.{self._number}" if progress else "",
+                ),
+                exchanges=[],
+            )
+        )
+
+
+def _goes_on(last: Progress, said: Progress) -> bool:
+    return (
+        said.append
+        and said.kind == last.kind
+        and said.artifact_id == last.artifact_id
+        and not said.parts
+        and not last.parts
+    )
+
+
+def _cut(said: Progress) -> Progress:
+    if len(said.text) <= _MOST_CHARACTERS and len(said.parts) <= _MOST_PARTS:
+        return said
+    return replace(said, text=said.text[:_MOST_CHARACTERS], parts=said.parts[:_MOST_PARTS])

@@ -1,0 +1,150 @@
+"""
+One streamed answer: its events are handed on as they come, and at the end it says what they mean.
+
+A stream is a convenience of the moment. What it cannot tell (it was cut, it took too long, it was not understood) is
+asked for afterwards, because by then the agent has the task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+
+from trunkline.bridge.echoes import failure_without_echoes, news_without_echoes, without_echoes
+from trunkline.bridge.frames import Frames
+from trunkline.bridge.redaction import Redaction
+from trunkline.bridge.transports.base import StreamedAnswer, TransportError
+from trunkline.messages import StepError, fix_for
+from trunkline.protocols import (
+    Failed,
+    Outcome,
+    ProtocolTranslationError,
+    StreamNews,
+    StreamReading,
+    Working,
+    failure_of,
+)
+from trunkline.protocols.sse import SseParser, StreamTooLong
+
+EVENT_STREAM = "text/event-stream"
+
+
+class Heard(msgspec.Struct, frozen=True, kw_only=True):
+    """What a stream has brought."""
+
+    outcome: Outcome
+    # It broke off: where the agent has the task, its stream may be taken up again.
+    was_cut: bool = False
+    # Why it says less than it might.
+    trouble: str | None = None
+    # What could not be translated, for whoever logs it.
+    misread: ProtocolTranslationError | None = None
+
+
+class Patience:
+    """How long a stream is listened to: once the agent has the task it can be let go at any time."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._began = asyncio.get_running_loop().time()
+        self._is_leaving = False
+        self._has_task = False
+        self.timeout = asyncio.timeout(None)
+
+    @property
+    def is_over(self) -> bool:
+        return self.timeout.expired()
+
+    def agent_has_task(self) -> None:
+        if not self._has_task:
+            self._has_task = True
+            self._set()
+
+    def leave(self) -> None:
+        self._is_leaving = True
+        self._set()
+
+    def _set(self) -> None:
+        if self._has_task and not self.timeout.expired():
+            self.timeout.reschedule(0.0 if self._is_leaving else self._began + self._seconds)
+
+
+class Listener:
+    """Reads one stream of one task."""
+
+    def __init__(
+        self,
+        reading: StreamReading,
+        redaction: Redaction,
+        hear: Callable[[StreamNews], None],
+        patience: Patience,
+        *,
+        frames: Frames,
+        remote_task_id: str | None,
+        most_bytes: int,
+    ) -> None:
+        self._reading = reading
+        self._redaction = redaction
+        self._hear = hear
+        self._patience = patience
+        self._remote_task_id = remote_task_id
+        self._parser = SseParser(max_line_bytes=most_bytes, max_event_bytes=most_bytes)
+        self._frames = frames
+        if remote_task_id is not None:
+            patience.agent_has_task()
+
+    async def listen(self, answer: StreamedAnswer) -> Heard:
+        """Until it is over or breaks off."""
+        try:
+            async for chunk in answer.chunks():
+                for event in self._parser.feed(chunk):
+                    self._frames.add(event.data)
+                    if event.data and self._take(event.data):
+                        return Heard(outcome=self._outcome())
+            # It ended properly, but the task may not have.
+            return Heard(outcome=self._outcome())
+        except TransportError as exc:
+            return self.broken(exc.code, exc.message)
+        except StreamTooLong as exc:
+            return self.broken("agent_answer_too_large", str(exc))
+        except ProtocolTranslationError as exc:
+            trouble = self._redaction.text(str(exc))
+            asked = self._asked()
+            if asked is None:
+                return Heard(outcome=failure_without_echoes(failure_of(exc), self._redaction), misread=exc)
+            return Heard(outcome=asked, trouble=trouble, misread=exc)
+
+    def broken(self, code: str, message: str) -> Heard:
+        """No more comes: the agent is asked, if it can be."""
+        trouble = self._redaction.text(message)
+        asked = self._asked()
+        if asked is not None:
+            return Heard(outcome=asked, was_cut=True, trouble=trouble)
+        return Heard(
+            outcome=Failed(error=StepError(code=code, message=trouble, fix=fix_for(code))), trouble=trouble
+        )
+
+    def let_go(self) -> Heard:
+        """We have listened long enough."""
+        asked = self._asked()
+        if asked is None:
+            return self.broken("agent_timeout", "The agent has not said in time what it makes of the task.")
+        return Heard(outcome=asked)
+
+    def _asked(self) -> Working | None:
+        if self._remote_task_id is None:
+            return None
+        return Working(remote_task_id=self._remote_task_id, state="working")
+
+    def _take(self, data: bytes) -> bool:
+        news = news_without_echoes(self._reading.take(data), self._redaction)
+        if news.remote_task_id is not None:
+            self._remote_task_id = news.remote_task_id
+            self._patience.agent_has_task()
+        self._hear(news)
+        return news.is_over
+
+    def _outcome(self) -> Outcome:
+        return without_echoes(self._reading.outcome(), self._redaction)
