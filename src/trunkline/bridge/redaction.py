@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from trunkline.agents.auth import NO_CREDENTIALS, Credentials
+from trunkline.agents.credentials import NO_CREDENTIALS, Credentials
 from trunkline.jsontypes import Json, decode, encode
 from trunkline.telemetry.redaction import REDACTED, is_telling
 

@@ -1,0 +1,72 @@
+"""
+The PEM texts that an operator gives for TLS, checked when they are given.
+
+What is wrong is said by field, and never in the words of the text itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
+
+from trunkline.errors import Finding
+from trunkline.jsontypes import Json
+
+TLS_FIELDS = ("authority", "certificate", "key")
+# A chain has a few certificates of some kilobytes.
+_MOST_CHARACTERS = 256 * 1024
+
+
+def validate_tls(fields: Mapping[str, Json], place: str) -> list[Finding]:
+    """What is wrong with `{authority?, certificate?, key?}` at `place`; empty: it can be used."""
+    findings = [
+        Finding(path=f"{place}.{name}", message="is not a field; they are: authority, certificate, key")
+        for name in fields
+        if name not in TLS_FIELDS
+    ]
+    given = {name: fields[name] for name in TLS_FIELDS if fields.get(name) is not None}
+    if not given:
+        return [*findings, Finding(path=place, message="names neither an authority nor a certificate")]
+    findings += [
+        Finding(path=f"{place}.{name}", message=wrong)
+        for name, value in given.items()
+        if (wrong := _wrong_pem(name, value)) is not None
+    ]
+    if ("certificate" in given) != ("key" in given):
+        missing = "key" if "certificate" in given else "certificate"
+        findings.append(Finding(path=f"{place}.{missing}", message="is required: a certificate and its key"))
+    elif "key" in given and not findings and not _belong_together(given):
+        findings.append(Finding(path=f"{place}.key", message="is not the key of the certificate"))
+    return findings
+
+
+def _wrong_pem(name: str, value: Json) -> str | None:
+    if not isinstance(value, str) or not value:
+        return "must be a text: PEM"
+    if len(value) > _MOST_CHARACTERS or not value.isascii():
+        return "is not PEM"
+    try:
+        if name == "key":
+            _key(value)
+        else:
+            x509.load_pem_x509_certificates(value.encode())
+    except TypeError:
+        return "is encrypted; give it without a password"
+    except (ValueError, UnsupportedAlgorithm):
+        return "is not a private key as PEM" if name == "key" else "is not a certificate as PEM"
+    return None
+
+
+def _key(text: str) -> PrivateKeyTypes:
+    return load_pem_private_key(text.encode(), password=None)
+
+
+def _belong_together(given: Mapping[str, Json]) -> bool:
+    first = x509.load_pem_x509_certificates(str(given["certificate"]).encode())[0]
+    keys = (first.public_key(), _key(str(given["key"])).public_key())
+    ours, theirs = (key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo) for key in keys)
+    return ours == theirs

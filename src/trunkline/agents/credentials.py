@@ -1,0 +1,62 @@
+"""What the calls of one agent carry so that it knows us: made of its `auth_config` (`agents.auth`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+from urllib.parse import quote
+
+import msgspec
+
+from trunkline.agents.tls import Tls
+
+ClientAuth = Literal["basic", "post"]
+
+
+class OAuthClient(msgspec.Struct, frozen=True, kw_only=True):
+    """Who we are at a token endpoint (OAuth 2, client credentials)."""
+
+    token_url: str
+    client_id: str
+    client_secret: str
+    scope: str | None = None
+    audience: str | None = None
+    # How the endpoint hears the client's id and secret: in a header, or in the form.
+    client_auth: ClientAuth = "basic"
+    # The endpoint's; the agent has its own.
+    tls: Tls | None = None
+
+    def __repr__(self) -> str:
+        return f"OAuthClient(token_url={self.token_url!r}, …)"
+
+
+class Credentials(msgspec.Struct, frozen=True, kw_only=True):
+    """What goes into a request, and what a record of it says instead."""
+
+    headers: Mapping[str, str] = {}
+    # Name and value to add to the URL's query.
+    query: tuple[str, str] | None = None
+    # Whose token goes into the Authorization header; `bridge.tokens` fetches it.
+    oauth: OAuthClient | None = None
+    tls: Tls | None = None
+    # By header (in lower case): its value with the secret as an environment variable. For the query
+    # parameter, under its own name.
+    shown: Mapping[str, str] = {}
+    # What must not appear in any record, whoever repeats it.
+    secrets: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Credentials(shown={self.shown!r}, …)"
+
+    def add_to(self, url: str) -> str:
+        """The URL with the query parameter, where there is one."""
+        return (
+            url if self.query is None else _with_parameter(url, self.query[0], quote(self.query[1], safe=""))
+        )
+
+
+NO_CREDENTIALS = Credentials()
+
+
+def _with_parameter(url: str, name: str, value: str) -> str:
+    return f"{url}{'&' if '?' in url else '?'}{quote(name, safe='')}={value}"

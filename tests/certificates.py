@@ -1,0 +1,50 @@
+"""Certificates for tests: made on the spot, signed by themselves or by one another."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from cryptography.x509.oid import NameOID
+
+
+def made(
+    name: str, password: str = "", *, signed_by: tuple[str, str] | None = None, address: str = "127.0.0.1"
+) -> tuple[str, str]:
+    """A certificate for `name` and for `address`, and its key, as PEM."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    issuer, signing = subject, key
+    if signed_by is not None:
+        issuer = x509.load_pem_x509_certificate(signed_by[0].encode()).subject
+        loaded = load_pem_private_key(signed_by[1].encode(), password=None)
+        assert isinstance(loaded, ec.EllipticCurvePrivateKey)
+        signing = loaded
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address(address))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=signed_by is None, path_length=None), critical=True)
+        .sign(signing, hashes.SHA256())
+    )
+    locked = BestAvailableEncryption(password.encode()) if password else NoEncryption()
+    return (
+        certificate.public_bytes(Encoding.PEM).decode(),
+        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, locked).decode(),
+    )
