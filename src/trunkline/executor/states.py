@@ -68,6 +68,7 @@ class RunStates:
             started_at=record.started_at,
             finished_at=record.finished_at,
             contexts=record.contexts,
+            trace=record.trace,
             failure=failure,
         )
         restore(state, steps)

@@ -15,6 +15,7 @@ from trunkline.messages.model import (
 )
 from trunkline.messages.outgoing import Outgoing, Record
 from trunkline.messages.topics import TopicNames
+from trunkline.messages.trace import TraceContext
 
 __all__ = [
     "ERROR_CODES",
@@ -33,5 +34,6 @@ __all__ = [
     "StepError",
     "TaskKey",
     "TopicNames",
+    "TraceContext",
     "fix_for",
 ]
