@@ -29,7 +29,7 @@ from tests.contract.samples import (
 
 from trunkline.clock import Instant, after
 from trunkline.machine.state import RunStatus, StepState, WaitingFor
-from trunkline.messages import StepError
+from trunkline.messages import StepError, TraceContext
 from trunkline.stores.base import (
     ExchangeRecord,
     ExistingRun,
@@ -85,7 +85,8 @@ async def statuses(store: Store, *numbers: int) -> list[str]:
 
 
 async def test_a_new_run_is_pending_and_comes_back_as_it_was_written(store: Store) -> None:
-    run = msgspec.structs.replace(new_run(1), input=b'"\\u0000 \xc3\xbc"', retry_of=run_id(9))
+    trace = TraceContext("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "congo=t61rcWkgMzE")
+    run = msgspec.structs.replace(new_run(1), input=b'"\\u0000 \xc3\xbc"', retry_of=run_id(9), trace=trace)
     await insert(store, run)
     assert await store.run(run_id(1)) == (
         RunRecord(
@@ -100,6 +101,7 @@ async def test_a_new_run_is_pending_and_comes_back_as_it_was_written(store: Stor
             correlation_id="c-1",
             created_at=NOW,
             retry_of=run_id(9),
+            trace=trace,
         ),
         [],
     )

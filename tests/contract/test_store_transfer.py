@@ -33,7 +33,7 @@ from trunkline.errors import Conflict, DataInUse
 from trunkline.executor.inbox import take_results
 from trunkline.jsontypes import decode, encode
 from trunkline.machine.state import StepState
-from trunkline.messages import AgentResult, CancelTask, StepError
+from trunkline.messages import AgentResult, CancelTask, StepError, TraceContext
 from trunkline.messages.codec import encode_task
 from trunkline.services.transfer import export_store, import_store
 from trunkline.stores.base import ApiKey, ExchangeRecord, Moved, Store, WorkflowVersion
@@ -43,6 +43,7 @@ from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio
 
+TRACE = TraceContext("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "congo=t61rcWkgMzE")
 # What a person or an agent may write, and one database or the other refuses.
 ODD = "ü 漢字 \u0000 \u001a \u001a0000"
 
@@ -66,7 +67,7 @@ async def fill(store: Store) -> None:
         await tx.insert_key(
             ApiKey(id=id_of("key"), name="ci", role="admin", digest=b"digest", created_at=NOW)
         )
-    second = msgspec.structs.replace(new_run(2), retry_of=run_id(1), correlation_id=ODD)
+    second = msgspec.structs.replace(new_run(2), retry_of=run_id(1), correlation_id=ODD, trace=TRACE)
     await insert(store, new_run(1, key="once", digest=b"\x00\x01"), second, new_run(3))
     # Begun in this order.
     steps = [StepState(name=name, status="RUNNING", attempts=2, context_id=ODD) for name in ("b", "c", "a")]

@@ -15,7 +15,7 @@ import msgspec
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json
-from trunkline.messages import StepError
+from trunkline.messages import StepError, TraceContext
 from trunkline.workflow import Workflow
 
 RunStatus = Literal["PENDING", "RUNNING", "WAITING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"]
@@ -110,6 +110,8 @@ class RunState(msgspec.Struct, kw_only=True):
     steps: dict[str, StepState] = {}
     # The conversation with each agent: agent -> contextId.
     contexts: dict[str, str] = {}
+    # Of whoever asked for the run.
+    trace: TraceContext | None = None
 
     # Derived from the steps, so that a transition never looks at all of them.
     ready: deque[str] = msgspec.field(default_factory=deque[str])

@@ -21,7 +21,7 @@ from trunkline.agents import Agent
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.machine.state import RunState, RunStatus, StepState
-from trunkline.messages import AgentTask, Dispatch, Outgoing, StepError, TaskKey
+from trunkline.messages import AgentTask, Dispatch, Outgoing, StepError, TaskKey, TraceContext
 from trunkline.stores.tables import Table, TableRow
 
 # --- workflows
@@ -55,6 +55,7 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     # Of the request that made it: the same key with another digest is another request.
     request_digest: bytes | None = None
     retry_of: RunId | None = None
+    trace: TraceContext | None = None
 
 
 class ExistingRun(msgspec.Struct, frozen=True):
@@ -85,6 +86,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     started_at: Instant | None = None
     finished_at: Instant | None = None
     contexts: dict[str, str] = {}
+    # Of whoever asked for it.
+    trace: TraceContext | None = None
 
 
 class EventRecord(msgspec.Struct, frozen=True):

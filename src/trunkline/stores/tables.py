@@ -57,7 +57,7 @@ RUNS = Table(
     columns=(
         "id", "workflow_id", "workflow_name", "workflow_version", "status", "version", "seq", "input", "output",
         "error", "correlation_id", "idempotency_key", "request_digest", "retry_of", "paused", "contexts",
-        "cancel_requested_at", "created_at", "started_at", "finished_at", "traceparent",
+        "cancel_requested_at", "created_at", "started_at", "finished_at", "traceparent", "tracestate",
     ),
     uuids=frozenset({"id", "workflow_id", "retry_of"}),
 )  # fmt: skip

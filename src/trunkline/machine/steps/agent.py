@@ -98,6 +98,7 @@ def _call(turn: Turn, plan: Step, step: StepState, text: bytes) -> None:
         context_id=_context(turn, plan, step),
         doubtful=step.error is not None and step.error.doubtful,
         remote_task_id=step.remote_task_id if step.reply is not None else None,
+        trace=turn.state.trace,
     )
     turn.record(StepStarted(step.name, attempt, task.task_id, plan.agent, Payload(text)))
     turn.wish(DispatchTask(task))

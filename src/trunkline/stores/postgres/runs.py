@@ -14,6 +14,7 @@ from trunkline.messages import StepError
 from trunkline.stores.base import ExistingRun, NewRun, RunRecord
 from trunkline.stores.postgres.driver import Row, Session, Value, columns
 from trunkline.stores.postgres.texts import as_uuid, restored, restored_if_any
+from trunkline.stores.trace_columns import read_trace, written_trace
 
 _errors: msgspec.json.Decoder[StepError] = msgspec.json.Decoder(StepError)
 _waits: msgspec.json.Decoder[WaitingFor] = msgspec.json.Decoder(WaitingFor)
@@ -25,9 +26,10 @@ FINAL = "('COMPLETED', 'FAILED', 'CANCELLED')"
 _RUN_COLUMNS = """
     runs.id::text, runs.workflow_id::text, runs.workflow_name, runs.workflow_version, runs.status, runs.version,
     runs.seq, runs.input, runs.correlation_id, runs.created_at, runs.output, runs.error, runs.paused,
-    runs.retry_of::text, runs.cancel_requested_at, runs.started_at, runs.finished_at, runs.contexts
+    runs.retry_of::text, runs.cancel_requested_at, runs.started_at, runs.finished_at, runs.contexts,
+    runs.traceparent, runs.tracestate
 """
-_RUN_WIDTH = 18
+_RUN_WIDTH = 20
 # Runs and steps in one statement, so from one snapshot: first rows with a run and no step, then rows with a step alone.
 # The steps of a run are in the order in which they were begun.
 _LOAD = f"""
@@ -41,13 +43,13 @@ _LOAD = f"""
 """  # noqa: S608 - constants of this module
 _INSERT = """
     INSERT INTO runs(id, workflow_id, workflow_name, workflow_version, status, input, correlation_id,
-        idempotency_key, request_digest, retry_of, created_at)
+        idempotency_key, request_digest, retry_of, created_at, traceparent, tracestate)
     SELECT id, workflow_id, workflow_name, workflow_version, 'PENDING', input, correlation_id,
-        idempotency_key, request_digest, retry_of, created_at
+        idempotency_key, request_digest, retry_of, created_at, traceparent, tracestate
     FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::int[], $5::bytea[], $6::text[], $7::text[], $8::bytea[],
-        $9::uuid[], $10::bigint[])
+        $9::uuid[], $10::bigint[], $11::text[], $12::text[])
         AS new(id, workflow_id, workflow_name, workflow_version, input, correlation_id, idempotency_key,
-            request_digest, retry_of, created_at)
+            request_digest, retry_of, created_at, traceparent, tracestate)
     ON CONFLICT DO NOTHING
     RETURNING id::text
 """
@@ -98,10 +100,11 @@ async def insert_runs(db: Session, runs: Sequence[NewRun]) -> list[ExistingRun |
             run.request_digest,
             run.retry_of,
             run.created_at,
+            *written_trace(run.trace),
         )
         for run in ordered
     ]
-    inserted = {run_id for (run_id,) in await db.rows(_INSERT, *columns(rows, 10))}
+    inserted = {run_id for (run_id,) in await db.rows(_INSERT, *columns(rows, 12))}
     others = [run for run in runs if run.id not in inserted]
     if others:
         # Ids are never drawn twice: these come again because nobody knew that their commit had happened.
@@ -181,7 +184,8 @@ async def delete_finished_runs(db: Session, before: Instant, limit: int) -> int:
 def _run_record(row: Row) -> RunRecord:
     (
         run_id, workflow_id, workflow_name, workflow_version, status, version, seq, input_, correlation_id, created_at,
-        output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts,
+        output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts, traceparent,
+        tracestate,
     ) = row  # fmt: skip
     return RunRecord(
         id=run_id,
@@ -202,6 +206,7 @@ def _run_record(row: Row) -> RunRecord:
         started_at=started_at,
         finished_at=finished_at,
         contexts={} if contexts is None else _contexts.decode(contexts),
+        trace=read_trace(traceparent, tracestate),
     )
 
 

@@ -14,6 +14,7 @@ from trunkline.machine.state import FINAL_RUN_STATUSES, RUN_STATUSES, RunStatus,
 from trunkline.messages import StepError
 from trunkline.stores.base import ExistingRun, NewRun, RunRecord, Transition
 from trunkline.stores.sqlite.driver import Row, Value, changes_of_many, execute_many, first, query_many, rows
+from trunkline.stores.trace_columns import read_trace, written_trace
 
 _errors: msgspec.json.Decoder[StepError] = msgspec.json.Decoder(StepError)
 _waits: msgspec.json.Decoder[WaitingFor] = msgspec.json.Decoder(WaitingFor)
@@ -22,7 +23,7 @@ _contexts: msgspec.json.Decoder[dict[str, str]] = msgspec.json.Decoder(dict[str,
 
 _RUN_COLUMNS = (
     "id, workflow_id, workflow_name, workflow_version, status, version, seq, input, correlation_id, created_at,"
-    " output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts"
+    " output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts, traceparent, tracestate"
 )
 _STEP_COLUMNS = (
     "name, status, attempts, answered_failures, replies, protocol, context_id, remote_task_id, reply, input, output,"
@@ -65,8 +66,9 @@ def insert_runs(db: apsw.Connection, runs: Sequence[NewRun]) -> list[ExistingRun
     inserted = changes_of_many(
         db,
         "INSERT INTO runs(id, workflow_id, workflow_name, workflow_version, status, version, seq, input,"
-        " correlation_id, idempotency_key, request_digest, retry_of, paused, created_at)"
-        " VALUES (?, ?, ?, ?, 'PENDING', 0, 0, ?, ?, ?, ?, ?, 0, ?)"
+        " correlation_id, idempotency_key, request_digest, retry_of, paused, created_at, traceparent,"
+        " tracestate)"
+        " VALUES (?, ?, ?, ?, 'PENDING', 0, 0, ?, ?, ?, ?, ?, 0, ?, ?, ?)"
         " ON CONFLICT(workflow_id, idempotency_key) DO NOTHING",
         [
             (
@@ -80,6 +82,7 @@ def insert_runs(db: apsw.Connection, runs: Sequence[NewRun]) -> list[ExistingRun
                 run.request_digest,
                 run.retry_of,
                 run.created_at,
+                *written_trace(run.trace),
             )
             for run in runs
         ],
@@ -101,6 +104,7 @@ def record_of(run: NewRun) -> RunRecord:
         correlation_id=run.correlation_id,
         created_at=run.created_at,
         retry_of=run.retry_of,
+        trace=run.trace,
     )
 
 
@@ -254,7 +258,8 @@ def delete_finished_runs(db: apsw.Connection, before: Instant, limit: int) -> in
 def _run_record(row: Row) -> RunRecord:
     (
         run_id, workflow_id, workflow_name, workflow_version, status, version, seq, input_, correlation_id, created_at,
-        output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts,
+        output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts, traceparent,
+        tracestate,
     ) = row  # fmt: skip
     return RunRecord(
         id=run_id,
@@ -275,6 +280,7 @@ def _run_record(row: Row) -> RunRecord:
         started_at=started_at,
         finished_at=finished_at,
         contexts={} if contexts is None else _contexts.decode(contexts),
+        trace=read_trace(traceparent, tracestate),
     )
 
 

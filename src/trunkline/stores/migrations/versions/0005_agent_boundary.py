@@ -19,6 +19,7 @@ def upgrade() -> None:
     op.add_column(
         "runs", sa.Column("traceparent", sa.String(), comment="W3C trace context of who asked for it")
     )
+    op.add_column("runs", sa.Column("tracestate", sa.String(), comment="What belongs to traceparent"))
     op.add_column("tasks", sa.Column("context_id", sa.Text(), comment="The agent's conversation"))
     op.create_table(
         "agent_states",
@@ -40,5 +41,6 @@ def upgrade() -> None:
 def downgrade() -> None:
     op.drop_table("agent_states")
     op.drop_column("tasks", "context_id")
+    op.drop_column("runs", "tracestate")
     op.drop_column("runs", "traceparent")
     op.drop_column("agents", "options")
