@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from tests.contract.samples import NOW
 
-from trunkline.agents import Agent, AuthType
+from trunkline.agents import NO_OPTIONS, Agent, AgentOptions, AuthType
 from trunkline.clock import Instant, after
 from trunkline.ids import new_id
 from trunkline.stores.base import (
@@ -27,7 +27,12 @@ LATER = after(NOW, timedelta(seconds=30))
 
 
 async def register(
-    store: Store, name: str, max_concurrency: int = 100, *, auth_type: AuthType = "none"
+    store: Store,
+    name: str,
+    max_concurrency: int = 100,
+    *,
+    auth_type: AuthType = "none",
+    options: AgentOptions = NO_OPTIONS,
 ) -> Agent:
     """An agent without a secret."""
     agent = Agent(
@@ -38,6 +43,7 @@ async def register(
         updated_at=NOW,
         max_concurrency=max_concurrency,
         auth_type=auth_type,
+        options=options,
     )
     async with store.transaction() as tx:
         await tx.insert_agent(agent)

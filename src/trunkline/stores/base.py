@@ -13,14 +13,16 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
-from trunkline.agents import Agent
+from trunkline.agents import Agent, BreakerPolicy
+from trunkline.agents.breaker import BreakerStatus, CallEnd
+from trunkline.agents.limits import AgentState
 from trunkline.clock import Instant
 from trunkline.ids import RunId
-from trunkline.machine.state import RunState, RunStatus, StepState
+from trunkline.machine.state import RunState, RunStatus, StepState, WaitingFor
 from trunkline.messages import AgentTask, Dispatch, Outgoing, StepError, TaskKey, TraceContext
 from trunkline.stores.tables import Table, TableRow
 
@@ -125,6 +127,30 @@ class Timer(msgspec.Struct, frozen=True):
     payload: bytes
 
 
+WaitKind = Literal["input", "auth", "outcome"]
+
+
+class WaitPlace(NamedTuple):
+    """Where a step stands among those that wait for a person."""
+
+    since: Instant
+    run_id: RunId
+    step: str
+
+
+class WaitingStep(msgspec.Struct, frozen=True, kw_only=True):
+    """A step that waits for a person: for an answer, or for word of what became of its call."""
+
+    place: WaitPlace
+    workflow_id: str
+    workflow_name: str
+    workflow_version: int
+    attempts: int
+    replies: int
+    protocol: str | None
+    waiting_for: WaitingFor
+
+
 class Transition(msgspec.Struct, kw_only=True):
     """One run's step forward: written only if its version is still `expected_version`."""
 
@@ -166,6 +192,10 @@ class ClaimedTask(msgspec.Struct, frozen=True, kw_only=True):
     # The end of the attempt, known once the agent has taken the task.
     deadline: Instant | None = None
     polls: int = 0
+    # The agent's, where it has one: how the call ends is to be noted (`note_calls`).
+    breaker: BreakerPolicy | None = None
+    # Let through to see whether the agent works again.
+    is_probe: bool = False
 
 
 class StoppedTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -215,6 +245,31 @@ class TaskAnswer(msgspec.Struct, frozen=True, kw_only=True):
         if self.holds:
             return "claimed"
         return "done" if self.poll_at is None else "remote"
+
+
+class NotedCall(msgspec.Struct, frozen=True):
+    """How a call of an agent with a breaker has ended."""
+
+    agent: str
+    policy: BreakerPolicy
+    end: CallEnd
+
+
+class BreakerChange(msgspec.Struct, frozen=True):
+    """A breaker that has opened or closed."""
+
+    agent: str
+    status: BreakerStatus
+    reason: str | None = None
+
+
+class AgentLoad(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent has to do, and what bridges know of it together."""
+
+    # Claimed by a bridge, or taken by the agent.
+    in_flight: int
+    queued: int
+    state: AgentState
 
 
 class ExchangeRecord(msgspec.Struct, frozen=True):
@@ -274,7 +329,11 @@ class InboxFilled(msgspec.Struct, frozen=True):
     """Some run has something to take in."""
 
 
-Notice: TypeAlias = RunsChanged | InboxFilled
+class TasksRung(msgspec.Struct, frozen=True):
+    """Some remote task is due to be asked."""
+
+
+Notice: TypeAlias = RunsChanged | InboxFilled | TasksRung
 
 
 # --- moving to another store
@@ -299,6 +358,9 @@ class Backlog(msgspec.Struct, frozen=True, kw_only=True):
     dead_letters: int = 0
     # Queued for an agent whose secret is not here, so that nobody can call it.
     tasks_without_secret: int = 0
+    queued_by_agent: dict[str, int] = {}
+    # Of the agents that have one.
+    breakers: dict[str, BreakerStatus] = {}
     # Unfinished runs that nothing will ever wake; must be 0.
     without_wake_reason: int
 
@@ -315,10 +377,18 @@ class Transaction(Protocol):
         ...
 
     async def update_agent(self, agent: Agent, expected_version: int) -> bool:
-        """Writes every field of `agent`; False when the stored version is another."""
+        """
+        Writes every field of `agent`; False when the stored version is another.
+
+        Under another name or URL, or with other options, it begins afresh: what bridges knew of it is forgotten.
+        """
         ...
 
     async def delete_agent(self, agent_id: str) -> bool: ...
+
+    async def reset_agent(self, name: str) -> None:
+        """Forgets what bridges know of the agent together: its breaker is closed, its bucket full."""
+        ...
 
     async def insert_workflow_version(self, version: WorkflowVersion) -> None:
         """The caller has read the latest version in this transaction."""
@@ -376,6 +446,9 @@ class Transaction(Protocol):
 
         Of these pools only (None in it: tasks of no pool), or of all. Nothing for an owner whose lease has passed, and
         nothing for an agent whose secret is missing: that waits until the secret is set.
+
+        Of queued tasks no more than the agent's rate and breaker let through at this moment; a token is taken for each.
+        What an agent has taken before is asked for at any time.
         """
         ...
 
@@ -421,7 +494,16 @@ class Transaction(Protocol):
         """
         ...
 
-    async def next_poll(self) -> Instant | None: ...
+    async def note_calls(self, calls: Sequence[NotedCall]) -> list[BreakerChange]:
+        """Counts how calls have ended, in that order; the breakers that have opened or closed by it."""
+        ...
+
+    async def next_poll(self) -> Instant | None:
+        """
+        When there is something to claim without anybody ringing: a remote task to be asked, or a queued one that its
+        agent's rate or breaker has kept `claim_tasks` of this transaction from taking.
+        """
+        ...
 
     async def ask_soon(self, key: TaskKey) -> bool:
         """A remote task is due to be asked at once. False: there is none that waits to be asked."""
@@ -527,6 +609,10 @@ class Store(Protocol):
         self, *, limit: int, after: str | None = None, protocol: str | None = None
     ) -> list[Agent]: ...
 
+    async def agent_load(self, name: str) -> AgentLoad:
+        """Of an agent that nobody has called yet as well."""
+        ...
+
     # workflows: the latest version where none is named
     async def workflow(self, name_or_id: str, version: int | None = None) -> WorkflowVersion | None: ...
 
@@ -560,6 +646,17 @@ class Store(Protocol):
         self, run_id: RunId, *, after: int, limit: int, step: str | None = None
     ) -> list[tuple[int, bytes]]:
         """(row, record), oldest first."""
+        ...
+
+    async def waiting_steps(
+        self,
+        *,
+        limit: int,
+        after: WaitPlace | None = None,
+        kind: WaitKind | None = None,
+        workflow: str | None = None,
+    ) -> list[WaitingStep]:
+        """Those that wait for a person, oldest first; costs what it gives. `workflow` is a name or an id."""
         ...
 
     async def dead_letters(self, *, limit: int, before: str | None = None) -> list[DeadLetter]:

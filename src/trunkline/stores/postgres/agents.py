@@ -32,6 +32,12 @@ _UPDATE = """
         version = $14, created_at = $15, updated_at = $16
     WHERE id = $17 AND version = $18
 """
+# What is known of an agent is known of this name and place.
+_FORGET = """
+    DELETE FROM agent_states USING agents WHERE agents.name = agent_states.agent AND agents.id = $1
+        AND agents.version = $2 AND (agents.name <> $3 OR agents.url <> $4 OR agents.options IS DISTINCT FROM $5)
+"""
+_FORGET_DELETED = "DELETE FROM agent_states WHERE agent = (SELECT name FROM agents WHERE id = $1)"
 _retry_policies = msgspec.json.Decoder(RetryPolicy)
 _dialects = msgspec.json.Decoder(Dialect)
 _options = msgspec.json.Decoder(AgentOptions)
@@ -48,12 +54,14 @@ async def update_agent(db: Session, agent: Agent, expected_version: int) -> bool
     if as_uuid(agent.id) is None:
         return False
     try:
+        await db.execute(_FORGET, agent.id, expected_version, agent.name, agent.url, _options_text(agent))
         return await db.execute(_UPDATE, *_values(agent), expected_version) == 1
     except asyncpg.UniqueViolationError as exc:
         raise _taken(agent) from exc
 
 
 async def delete_agent(db: Session, agent_id: str) -> bool:
+    await db.execute(_FORGET_DELETED, as_uuid(agent_id))
     return await db.execute("DELETE FROM agents WHERE id = $1", as_uuid(agent_id)) == 1
 
 
@@ -93,12 +101,16 @@ def _values(agent: Agent) -> tuple[Value, ...]:
         agent.max_concurrency,
         agent.pool,
         _json(agent.dialect),
-        None if agent.options == NO_OPTIONS else _json(agent.options),
+        _options_text(agent),
         agent.version,
         agent.created_at,
         agent.updated_at,
         agent.id,
     )
+
+
+def _options_text(agent: Agent) -> str | None:
+    return None if agent.options == NO_OPTIONS else _json(agent.options)
 
 
 def _agent(row: Row) -> Agent:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from trunkline.stores.base import Backlog
+from trunkline.stores.limits import breakers_of
 from trunkline.stores.postgres.claims import CANNOT_BE_CALLED
 from trunkline.stores.postgres.driver import Session
+from trunkline.stores.postgres.texts import restored
 
 # Runs that are under way though nothing will ever wake them: no input, no timer, no task that is under way or
 # will be sent again. A task's id begins with its run's id and a slash; '0' is the character after the slash.
@@ -15,6 +17,9 @@ _COUNT = f"""
         (SELECT coalesce(json_object_agg(status, number), '{{}}') FROM
             (SELECT status, count(*) AS number FROM runs GROUP BY status) AS by_status)::text,
         (SELECT count(*) FROM tasks WHERE status = 'queued'),
+        ARRAY(SELECT (agent, count(*)) FROM tasks WHERE status = 'queued' GROUP BY agent),
+        ARRAY(SELECT (name, options, coalesce(breaker, 'closed'))
+            FROM agents LEFT JOIN agent_states ON agent = name WHERE options IS NOT NULL),
         (SELECT count(*) FROM tasks WHERE status = 'claimed'),
         (SELECT count(*) FROM tasks WHERE status = 'remote'),
         (SELECT count(*) FROM inbox WHERE applied = 0),
@@ -37,7 +42,20 @@ _COUNT = f"""
 async def count(db: Session) -> Backlog:
     row = await db.first(_COUNT)
     assert row is not None  # noqa: S101 - a SELECT of one row
-    statuses, queued, claimed, remote, inbox, timers, outbox, dead_letters, without_secret, stuck = row
+    (
+        statuses,
+        queued,
+        by_agent,
+        breakers,
+        claimed,
+        remote,
+        inbox,
+        timers,
+        outbox,
+        dead_letters,
+        without_secret,
+        stuck,
+    ) = row
     return Backlog(
         runs_by_status=msgspec.json.decode(statuses, type=dict[str, int]),
         queued_tasks=queued,
@@ -49,5 +67,9 @@ async def count(db: Session) -> Backlog:
         outbox=outbox,
         dead_letters=dead_letters,
         tasks_without_secret=without_secret,
+        queued_by_agent={restored(agent): number for agent, number in by_agent},
+        breakers=breakers_of(
+            (restored(name), restored(options), status) for name, options, status in breakers
+        ),
         without_wake_reason=stuck,
     )

@@ -1,8 +1,8 @@
 """
 Who may call an agent: leases, slots over all bridges, and what the dead have left.
 
-An agent's row is locked while its slots are given away, so that two bridges never give the same one. A bridge that
-finds it locked leaves that agent out for now and looks again in a moment.
+An agent's row is locked while its slots and tokens are given away, so that two bridges never give the same one. A
+bridge that finds it locked leaves that agent out for now and looks again in a moment.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 from trunkline.clock import Instant, after
 from trunkline.stores.base import ClaimedTask, ReclaimedTasks
+from trunkline.stores.limits import NO_LIMIT, Allowances, earlier, limiting
+from trunkline.stores.postgres.agent_states import lock_states, write_states
 from trunkline.stores.postgres.driver import Row, Session, columns
 from trunkline.stores.postgres.runs import FINAL
 from trunkline.stores.postgres.tasks import CLAIM_COLUMNS, claim_of
@@ -66,10 +68,10 @@ _LOOK = f"""
         ) AS few
         WHERE $3::text[] IS NULL OR queued.pool = ANY($3)
     ), locked AS MATERIALIZED (
-        SELECT name, CASE WHEN {CANNOT_BE_CALLED} THEN 0 ELSE max_concurrency END AS slots FROM agents
+        SELECT name, options, CASE WHEN {CANNOT_BE_CALLED} THEN 0 ELSE max_concurrency END AS slots FROM agents
         WHERE name = ANY(ARRAY(SELECT agent FROM waiting)) ORDER BY name FOR NO KEY UPDATE SKIP LOCKED
     )
-    SELECT ({_FIRST_POLL}), waiting.agent, waiting.pool, waiting.number, locked.slots,
+    SELECT ({_FIRST_POLL}), waiting.agent, waiting.pool, waiting.number, locked.slots, locked.options,
         locked.name IS NULL AND EXISTS (SELECT 1 FROM agents WHERE agents.name = waiting.agent)
     FROM (VALUES (1)) AS one(row) LEFT JOIN waiting ON true LEFT JOIN locked ON locked.name = waiting.agent
     ORDER BY waiting.first_row
@@ -155,6 +157,8 @@ class Claims:
         self._left_out = False
         # Known while nothing has changed since the look.
         self._first_poll: tuple[Instant | None] | None = None
+        # When a task may go that its agent's limits have held back.
+        self._next_begin: Instant | None = None
 
     async def claim_tasks(
         self, owner: str, limit: int, pools: Collection[str | None] | None
@@ -168,33 +172,68 @@ class Claims:
             claimed += map(claim_of, due)
             self._first_poll = None
         queues = self._queues(found)
+        allowances = await self._allowances(found, queues)
+        waiting = {agent: sum(queue.number for queue in of_agent) for agent, of_agent in queues.items()}
         while queues and (room := limit - len(claimed)) > 0:
-            claimed += await self._claim_queued(owner, queues, room)
-        return claimed
+            claimed += await self._claim_queued(owner, queues, room, allowances)
+        if allowances is None:
+            return claimed
+        await write_states(self._db, allowances.changed())
+        counts = Counter(claim.task.agent for claim in claimed if claim.remote_task_id is None)
+        left = [agent for agent, number in waiting.items() if number > counts[agent]]
+        self._next_begin = allowances.next_begin(left)
+        return [allowances.marked(claim) for claim in claimed]
+
+    async def _allowances(self, found: Sequence[Row], queues: dict[str, list[_Queue]]) -> Allowances | None:
+        """
+        Of the agents that have limits; None where there are none, so that they cost nothing.
+
+        Read by a statement of its own, as busy slots are. Takes agents out of `queues` that another bridge holds.
+        """
+        limits = {
+            restored(agent): limited
+            for _, agent, _, _, _, options, _ in found
+            if options is not None and (limited := limiting(restored(options))) is not None
+        }
+        if not limits:
+            return None
+        allowances = Allowances(self._now)
+        for agent, state in (await lock_states(self._db, limits)).items():
+            if state is None:
+                self._left_out = True
+                del queues[agent]
+            else:
+                allowances.add(agent, limits[agent], state)
+        return allowances
 
     def _queues(self, found: Sequence[Row]) -> dict[str, list[_Queue]]:
         """By agent. One that has tasks in several pools gets its slots for one pool after the other."""
         queues: dict[str, list[_Queue]] = {}
-        for _, agent, pool, number, slots, is_locked in found:
+        for _, agent, pool, number, slots, _, is_locked in found:
             if is_locked:
                 self._left_out = True
             elif agent is not None:
                 # One that is not registered has no slots; its tasks go on to fail with that reason.
-                queue = _Queue(restored(pool), number, _NO_LIMIT if slots is None else slots)
+                queue = _Queue(restored(pool), number, NO_LIMIT if slots is None else slots)
                 queues.setdefault(restored(agent), []).append(queue)
         return queues
 
     async def _claim_queued(
-        self, owner: str, queues: dict[str, list[_Queue]], room: int
+        self, owner: str, queues: dict[str, list[_Queue]], room: int, allowances: Allowances | None
     ) -> list[ClaimedTask]:
         """Takes out of `queues` what has no more to give."""
         firsts = {agent: waiting[0] for agent, waiting in queues.items()}
-        shares = _shares({agent: min(queue.number, queue.slots) for agent, queue in firsts.items()}, room)
+        most = {agent: min(queue.number, queue.slots) for agent, queue in firsts.items()}
+        if allowances is not None:
+            most = {agent: min(number, allowances.left(agent)) for agent, number in most.items()}
+        shares = _shares(most, room)
         rows = [(agent, firsts[agent].pool, share, firsts[agent].slots) for agent, share in shares.items()]
         taken = await self._db.rows(_CLAIM_QUEUED, owner, self._now, *columns(rows, 4)) if rows else []
         claimed = [claim_of(row[1:]) for row in sorted(taken, key=lambda row: row[0])]
         counts = Counter(claim.task.agent for claim in claimed)
         for agent, queue in firsts.items():
+            if allowances is not None:
+                allowances.take(agent, counts[agent])
             left = queue.number - counts[agent]
             if counts[agent] < shares.get(agent, 1):
                 # Its slots are used up, or another bridge was quicker.
@@ -212,17 +251,14 @@ class Claims:
             row = await self._db.first(_FIRST_POLL)
             self._first_poll = (None if row is None else row[0],)
         (due,) = self._first_poll
-        if not self._left_out:
-            return due
-        soon = after(self._now, _LOOK_AGAIN)
-        return soon if due is None else min(due, soon)
+        due = earlier(due, self._next_begin)
+        return earlier(due, after(self._now, _LOOK_AGAIN)) if self._left_out else due
 
     def forget_polls(self) -> None:
         """Something has been written that is to be asked for."""
         self._first_poll = None
 
 
-_NO_LIMIT = 2**31 - 1
 # About as long as another bridge's transaction lasts.
 _LOOK_AGAIN = timedelta(milliseconds=5)
 

@@ -13,6 +13,7 @@ from trunkline.machine.state import StepState
 from trunkline.messages import Outgoing
 from trunkline.stores.base import (
     ApiKey,
+    BreakerChange,
     ClaimedTask,
     DeadLetter,
     Dispatch,
@@ -20,6 +21,7 @@ from trunkline.stores.base import (
     ExistingRun,
     InboxItem,
     NewRun,
+    NotedCall,
     Notice,
     QueuedTask,
     ReclaimedTasks,
@@ -32,6 +34,7 @@ from trunkline.stores.base import (
     WorkflowVersion,
 )
 from trunkline.stores.postgres import (
+    agent_states,
     agents,
     claims,
     dead_letters,
@@ -94,6 +97,9 @@ class PostgresTransaction:
 
     async def delete_agent(self, agent_id: str) -> bool:
         return await agents.delete_agent(self._db, agent_id)
+
+    async def reset_agent(self, name: str) -> None:
+        await agent_states.reset_agent(self._db, name)
 
     async def insert_workflow_version(self, version: WorkflowVersion) -> None:
         await workflows.insert_workflow_version(self._db, version)
@@ -164,6 +170,9 @@ class PostgresTransaction:
     async def reclaim_tasks(self, owner: str, grace: timedelta = timedelta(0)) -> ReclaimedTasks:
         self._claims.forget_polls()
         return await claims.reclaim_tasks(self._db, owner, self.now, grace)
+
+    async def note_calls(self, calls: Sequence[NotedCall]) -> list[BreakerChange]:
+        return await agent_states.note_calls(self._db, calls, self.now)
 
     async def next_poll(self) -> Instant | None:
         return await self._claims.next_poll()

@@ -27,6 +27,12 @@ _UPDATE = """
         created_at = ?, updated_at = ?
     WHERE id = ? AND version = ?
 """
+# What is known of an agent is known of this name and place.
+_FORGET = """
+    DELETE FROM agent_states WHERE agent IN (
+        SELECT name FROM agents WHERE id = ?1 AND version = ?2 AND (name <> ?3 OR url <> ?4 OR options IS NOT ?5))
+"""
+_FORGET_DELETED = "DELETE FROM agent_states WHERE agent IN (SELECT name FROM agents WHERE id = ?)"
 _retry_policies = msgspec.json.Decoder(RetryPolicy)
 _dialects = msgspec.json.Decoder(Dialect)
 _options = msgspec.json.Decoder(AgentOptions)
@@ -40,13 +46,16 @@ def insert_agent(db: apsw.Connection, agent: Agent) -> None:
 
 
 def update_agent(db: apsw.Connection, agent: Agent, expected_version: int) -> bool:
+    forgotten = (agent.id, expected_version, agent.name, agent.url, _options_text(agent))
     try:
+        execute(db, _FORGET, forgotten)
         return execute(db, _UPDATE, (*_values(agent), expected_version)) == 1
     except apsw.ConstraintError as exc:
         raise _translated(exc, agent) from exc
 
 
 def delete_agent(db: apsw.Connection, agent_id: str) -> bool:
+    execute(db, _FORGET_DELETED, (agent_id,))
     return execute(db, "DELETE FROM agents WHERE id = ?", (agent_id,)) == 1
 
 
@@ -83,12 +92,16 @@ def _values(agent: Agent) -> tuple[Value, ...]:
         agent.max_concurrency,
         agent.pool,
         _json(agent.dialect),
-        None if agent.options == NO_OPTIONS else _json(agent.options),
+        _options_text(agent),
         agent.version,
         agent.created_at,
         agent.updated_at,
         agent.id,
     )
+
+
+def _options_text(agent: Agent) -> str | None:
+    return None if agent.options == NO_OPTIONS else _json(agent.options)
 
 
 def _agent(row: Row) -> Agent:

@@ -8,6 +8,7 @@ from pathlib import Path
 import apsw
 
 from trunkline.stores.base import Backlog
+from trunkline.stores.limits import breakers_of
 from trunkline.stores.sqlite.connection import connect, translated_errors
 from trunkline.stores.sqlite.driver import execute, first, rows
 from trunkline.stores.sqlite.tasks import CAN_BE_CALLED
@@ -22,6 +23,10 @@ _WITHOUT_WAKE_REASON = """
             AND status IN ('queued', 'claimed', 'remote'))
         AND NOT EXISTS (SELECT 1 FROM dispatches WHERE task_id >= runs.id || '/' AND task_id < runs.id || '0')
 """
+_BREAKERS = """
+    SELECT name, options, coalesce(breaker, 'closed') FROM agents LEFT JOIN agent_states ON agent = name
+    WHERE options IS NOT NULL
+"""
 _WITHOUT_SECRET = f"SELECT count(*) FROM tasks WHERE status IN ('queued', 'remote') AND NOT {CAN_BE_CALLED}"  # noqa: S608 - constants only
 
 
@@ -33,6 +38,7 @@ def count(path: Path) -> Backlog:
             status: _number(db, f"SELECT count(*) FROM tasks WHERE status = '{status}'")  # noqa: S608 - constants
             for status in ("queued", "claimed", "remote")
         }
+        by_agent = dict(rows(db, "SELECT agent, count(*) FROM tasks WHERE status = 'queued' GROUP BY agent"))
         return Backlog(
             runs_by_status=dict(rows(db, "SELECT status, count(*) FROM runs GROUP BY status")),
             queued_tasks=tasks["queued"],
@@ -44,6 +50,8 @@ def count(path: Path) -> Backlog:
             outbox=_number(db, "SELECT count(*) FROM outbox"),
             dead_letters=_number(db, "SELECT count(*) FROM dead_letters"),
             tasks_without_secret=_number(db, _WITHOUT_SECRET),
+            queued_by_agent=by_agent,
+            breakers=breakers_of(rows(db, _BREAKERS)),
             without_wake_reason=_number(db, _WITHOUT_WAKE_REASON),
         )
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import apsw
 
 from trunkline.stores.base import ClaimedTask, QueuedTask, TaskKey
+from trunkline.stores.sqlite.agent_states import Restraint
 from trunkline.stores.sqlite.driver import changes_of_many, first
 from trunkline.stores.sqlite.tasks import SLOTS, put_tasks
 
@@ -20,7 +21,7 @@ _INSERT_CLAIMED = """
     VALUES (?, ?, ?, ?, ?, 'claimed', ?, ?, ?, 1) ON CONFLICT(task_id, attempt) DO NOTHING
 """
 _SLOTS = f"""
-    SELECT {SLOTS} - (SELECT count(*) FROM tasks WHERE status IN ('claimed', 'remote') AND agent = ?1)
+    SELECT {SLOTS} - (SELECT count(*) FROM tasks WHERE status IN ('claimed', 'remote') AND agent = ?1), options
     FROM agents WHERE name = ?1
 """  # noqa: S608 - constants only
 
@@ -39,7 +40,7 @@ class FreshTasks:
             put_tasks(self._db, self._held)
             self._held = []
 
-    def claim(self, owner: str, limit: int) -> list[ClaimedTask] | None:
+    def claim(self, owner: str, limit: int, restraint: Restraint) -> list[ClaimedTask] | None:
         """
         Writes and claims those that are held, as far as their agents have room.
 
@@ -48,7 +49,7 @@ class FreshTasks:
         if len(self._held) > limit or self._others_wait():
             self.write()
             return None
-        claimable = self._within_slots()
+        claimable = self._within_slots(restraint)
         written = changes_of_many(
             self._db,
             _INSERT_CLAIMED,
@@ -68,16 +69,18 @@ class FreshTasks:
         )
         self.write()
         # One that was there already stays as it is.
-        return [
-            ClaimedTask(key=TaskKey(item.task.task_id, item.task.attempt), task=item.task, epoch=1)
-            for item, is_new in zip(claimable, written, strict=True)
-            if is_new
-        ]
+        return restraint.take(
+            [
+                ClaimedTask(key=TaskKey(item.task.task_id, item.task.attempt), task=item.task, epoch=1)
+                for item, is_new in zip(claimable, written, strict=True)
+                if is_new
+            ]
+        )
 
     def _others_wait(self) -> bool:
         return first(self._db, "SELECT 1 FROM tasks WHERE status = 'queued' LIMIT 1") is not None
 
-    def _within_slots(self) -> list[QueuedTask]:
+    def _within_slots(self, restraint: Restraint) -> list[QueuedTask]:
         """Takes out of those that are held what can be claimed now."""
         free: dict[str, int] = {}
         claimable: list[QueuedTask] = []
@@ -85,13 +88,18 @@ class FreshTasks:
         for item in self._held:
             agent = item.task.agent
             if agent not in free:
-                free[agent] = self._slots_of(agent)
+                free[agent] = self._slots_of(agent, restraint)
             free[agent] -= 1
             (claimable if free[agent] >= 0 else left).append(item)
         self._held = left
+        for agent in {item.task.agent for item in left}:
+            restraint.hold_back(agent)
         return claimable
 
-    def _slots_of(self, agent: str) -> int:
+    def _slots_of(self, agent: str, restraint: Restraint) -> int:
         # An agent that is not registered has no slots; its tasks go on to fail with that reason.
         row = first(self._db, _SLOTS, (agent,))
-        return len(self._held) if row is None else row[0]
+        if row is None:
+            return len(self._held)
+        slots, options = row
+        return min(slots, restraint.left(agent, options))

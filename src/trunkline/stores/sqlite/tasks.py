@@ -11,6 +11,7 @@ from trunkline.clock import Instant
 from trunkline.jsontypes import encode
 from trunkline.messages import AgentTask
 from trunkline.stores.base import ClaimedTask, QueuedTask, ReclaimedTasks, StoppedTask, TaskAnswer, TaskKey
+from trunkline.stores.sqlite.agent_states import Restraint
 from trunkline.stores.sqlite.driver import (
     Row,
     Value,
@@ -43,7 +44,7 @@ _QUEUED_AGENTS = f"""
         SELECT (SELECT min(agent) FROM tasks WHERE status = 'queued' AND agent > queued.agent)
         FROM queued WHERE queued.agent IS NOT NULL
     )
-    SELECT queued.agent, {SLOTS},
+    SELECT queued.agent, agents.options, {SLOTS},
         (SELECT count(*) FROM tasks WHERE status IN ('claimed', 'remote') AND tasks.agent = queued.agent)
     FROM queued LEFT JOIN agents ON agents.name = queued.agent WHERE queued.agent IS NOT NULL
     ORDER BY (SELECT min(id) FROM tasks WHERE status = 'queued' AND tasks.agent = queued.agent)
@@ -147,22 +148,31 @@ def claim_due_tasks(
 
 
 def claim_queued_tasks(
-    db: apsw.Connection, owner: str, limit: int, pools: Collection[str | None] | None
+    db: apsw.Connection,
+    owner: str,
+    limit: int,
+    pools: Collection[str | None] | None,
+    restraint: Restraint,
 ) -> list[ClaimedTask]:
     claimed: list[ClaimedTask] = []
     wanted = _json_of(pools)
     # An agent that is not registered has no slots; its tasks go on to fail with that reason.
-    free = {agent: limit if most is None else most - busy for agent, most, busy in rows(db, _QUEUED_AGENTS)}
+    free = {
+        agent: min(limit if most is None else most - busy, restraint.left(agent, options))
+        for agent, options, most, busy in list(rows(db, _QUEUED_AGENTS))
+    }
     while free and (room := limit - len(claimed)) > 0:
         # Equal shares: a long queue for one agent does not keep the others waiting.
         share = max(1, room // len(free))
         for agent, slots in list(free.items()):
             most = min(share, slots, limit - len(claimed))
             taken = list(rows(db, _CLAIM_QUEUED, (owner, agent, most, wanted))) if most > 0 else []
-            claimed += map(_claim, taken)
+            claimed += restraint.take([_claim(row) for row in taken])
             free[agent] = slots - len(taken)
             if len(taken) < share:
                 del free[agent]
+                if len(taken) >= most:
+                    restraint.hold_back(agent)
     return claimed
 
 

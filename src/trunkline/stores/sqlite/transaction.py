@@ -19,6 +19,7 @@ from trunkline.machine.state import FINAL_RUN_STATUSES, StepState
 from trunkline.messages import Outgoing
 from trunkline.stores.base import (
     ApiKey,
+    BreakerChange,
     ClaimedTask,
     DeadLetter,
     Dispatch,
@@ -26,6 +27,7 @@ from trunkline.stores.base import (
     ExistingRun,
     InboxItem,
     NewRun,
+    NotedCall,
     Notice,
     QueuedTask,
     ReclaimedTasks,
@@ -37,7 +39,9 @@ from trunkline.stores.base import (
     WokenRun,
     WorkflowVersion,
 )
+from trunkline.stores.limits import earlier
 from trunkline.stores.sqlite import (
+    agent_states,
     agents,
     dead_letters,
     history,
@@ -49,6 +53,7 @@ from trunkline.stores.sqlite import (
     travelling,
     workflows,
 )
+from trunkline.stores.sqlite.agent_states import Restraint
 from trunkline.stores.sqlite.driver import execute
 from trunkline.stores.sqlite.fresh_tasks import FreshTasks
 from trunkline.stores.sqlite.inbox import Inbox
@@ -65,6 +70,8 @@ class SqliteTransaction:
         self._new_runs: dict[RunId, NewRun] = {}
         self._inbox = Inbox(db)
         self._fresh_tasks = FreshTasks(db)
+        # When a task may go that its agent's limits have held back.
+        self._next_begin: Instant | None = None
 
     def settle(self) -> None:
         """Writes what was held back; called before the commit."""
@@ -105,6 +112,9 @@ class SqliteTransaction:
     async def delete_agent(self, agent_id: str) -> bool:
         self.changes.no_poll_before = NOT_KNOWN
         return agents.delete_agent(self._db, agent_id)
+
+    async def reset_agent(self, name: str) -> None:
+        agent_states.reset_agent(self._db, name)
 
     async def insert_workflow_version(self, version: WorkflowVersion) -> None:
         self.changes.workflows = True
@@ -180,10 +190,13 @@ class SqliteTransaction:
             due = tasks.claim_due_tasks(self._db, owner, self.now, limit, pools)
             self.changes.no_poll_before = tasks.next_poll(self._db)
         room = limit - len(due)
-        if pools is None and (fresh := self._fresh_tasks.claim(owner, room)) is not None:
-            return due + fresh
-        self._fresh_tasks.write()
-        return due + tasks.claim_queued_tasks(self._db, owner, room, pools)
+        restraint = Restraint(self._db, self.now)
+        queued = None if pools is not None else self._fresh_tasks.claim(owner, room, restraint)
+        if queued is None:
+            self._fresh_tasks.write()
+            queued = tasks.claim_queued_tasks(self._db, owner, room, pools, restraint)
+        self._next_begin = restraint.write()
+        return due + queued
 
     async def hold_lease(self, owner: str, lasts: timedelta, process: str = "") -> None:
         """Whoever has the file has the lease, until its process ends."""
@@ -217,10 +230,13 @@ class SqliteTransaction:
         self.changes.no_poll_before = NOT_KNOWN
         return tasks.reclaim_tasks(self._db, owner, self.now)
 
+    async def note_calls(self, calls: Sequence[NotedCall]) -> list[BreakerChange]:
+        return agent_states.note_calls(self._db, calls, self.now)
+
     async def next_poll(self) -> Instant | None:
         if self.changes.no_poll_before == NOT_KNOWN:
             self.changes.no_poll_before = tasks.next_poll(self._db)
-        return self.changes.no_poll_before
+        return earlier(self.changes.no_poll_before, self._next_begin)
 
     async def ask_soon(self, key: TaskKey) -> bool:
         self._fresh_tasks.write()

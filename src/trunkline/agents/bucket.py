@@ -1,0 +1,43 @@
+"""The token bucket of an agent with a rate: pure. A call takes a token; time brings them back, up to the burst."""
+
+from __future__ import annotations
+
+from math import ceil, floor
+
+import msgspec
+
+from trunkline.agents.model import RateLimit
+from trunkline.clock import Instant
+
+_MICROSECONDS = 1_000_000
+# What adding up fractions of a token may have lost.
+_DUST = 1e-9
+
+
+class Bucket(msgspec.Struct, frozen=True):
+    tokens: float
+    refilled_at: Instant
+
+
+def refilled(bucket: Bucket | None, limit: RateLimit, now: Instant) -> Bucket:
+    """As it is now; one that nobody has used yet is full."""
+    if bucket is None:
+        return Bucket(float(limit.burst), now)
+    # A clock that was set back brings nothing, and takes nothing away.
+    elapsed = max(0, now - bucket.refilled_at)
+    tokens = bucket.tokens + limit.per_second * elapsed / _MICROSECONDS
+    return Bucket(min(tokens, float(limit.burst)), now)
+
+
+def whole_tokens(bucket: Bucket) -> int:
+    return max(0, floor(bucket.tokens + _DUST))
+
+
+def without(bucket: Bucket, tokens: int) -> Bucket:
+    return Bucket(max(0.0, bucket.tokens - tokens), bucket.refilled_at)
+
+
+def next_token(bucket: Bucket, limit: RateLimit) -> Instant:
+    """When there is a whole token."""
+    missing = max(0.0, 1.0 - bucket.tokens)
+    return Instant(bucket.refilled_at + ceil(missing / limit.per_second * _MICROSECONDS))

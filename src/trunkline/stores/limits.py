@@ -1,0 +1,118 @@
+"""How many calls of which agent one transaction may let begin: what every store asks while it gives tasks away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+
+import msgspec
+
+from trunkline.agents import AgentOptions, BreakerPolicy
+from trunkline.agents.breaker import BreakerStatus, CallEnd, after_ended
+from trunkline.agents.limits import FRESH, AgentState, begun, may_begin, next_begin
+from trunkline.clock import Instant
+from trunkline.stores.base import BreakerChange, ClaimedTask, NotedCall
+
+NO_LIMIT = 2**31 - 1
+
+_options = msgspec.json.Decoder(AgentOptions)
+
+
+# As many as there are agents with options, each read at every look for tasks.
+@lru_cache(maxsize=4_096)
+def limiting(options: str | None) -> AgentOptions | None:
+    """The stored options of an agent, if there is a rate or a breaker among them."""
+    if options is None:
+        return None
+    decoded = _options.decode(options)
+    return None if decoded.rate is None and decoded.breaker is None else decoded
+
+
+class Allowances:
+    """Agents without a limit are not in it."""
+
+    def __init__(self, now: Instant) -> None:
+        self._now = now
+        self._options: dict[str, AgentOptions] = {}
+        self._before: dict[str, AgentState] = {}
+        self._begun: dict[str, int] = {}
+
+    def add(self, agent: str, options: AgentOptions, state: AgentState) -> None:
+        self._options[agent] = options
+        self._before[agent] = state
+        self._begun[agent] = 0
+
+    def __contains__(self, agent: str) -> bool:
+        return agent in self._options
+
+    def left(self, agent: str) -> int:
+        """How many calls of it may still begin."""
+        options = self._options.get(agent)
+        if options is None:
+            return NO_LIMIT
+        allowed = may_begin(self._before[agent], options, self._now)
+        return NO_LIMIT if allowed is None else allowed - self._begun[agent]
+
+    def take(self, agent: str, calls: int) -> None:
+        if agent in self._begun:
+            self._begun[agent] += calls
+
+    def marked(self, claim: ClaimedTask) -> ClaimedTask:
+        """The claim of a task of one of these agents, with what its call is to know."""
+        options = self._options.get(claim.task.agent)
+        if options is None or options.breaker is None:
+            return claim
+        is_probe = self._before[claim.task.agent].breaker.status != "closed"
+        return msgspec.structs.replace(claim, breaker=options.breaker, is_probe=is_probe)
+
+    def changed(self) -> dict[str, AgentState]:
+        """What is to be written."""
+        return {agent: self._after(agent) for agent, calls in self._begun.items() if calls}
+
+    def next_begin(self, agents: Iterable[str]) -> Instant | None:
+        """When the first of these agents, whose tasks still wait, may be called again."""
+        waits = (
+            next_begin(self._after(agent), self._options[agent], self._now)
+            for agent in agents
+            if agent in self
+        )
+        return min((wait for wait in waits if wait is not None), default=None)
+
+    def _after(self, agent: str) -> AgentState:
+        return begun(self._before[agent], self._options[agent], self._begun[agent], self._now)
+
+
+def noted(
+    states: Mapping[str, AgentState], calls: Sequence[NotedCall], now: Instant
+) -> tuple[dict[str, AgentState], list[BreakerChange]]:
+    """The states that have changed by how these calls have ended, and what is worth telling of it."""
+    ends: dict[str, list[CallEnd]] = {}
+    policies: dict[str, BreakerPolicy] = {}
+    for call in calls:
+        ends.setdefault(call.agent, []).append(call.end)
+        policies[call.agent] = call.policy
+    changed: dict[str, AgentState] = {}
+    news: list[BreakerChange] = []
+    for agent, ended in ends.items():
+        state = states.get(agent, FRESH)
+        breaker = after_ended(state.breaker, policies[agent], ended, now)
+        if breaker != state.breaker:
+            changed[agent] = msgspec.structs.replace(state, breaker=breaker)
+        if breaker.status != state.breaker.status:
+            news.append(BreakerChange(agent, breaker.status, breaker.reason))
+    return changed, news
+
+
+def breakers_of(rows: Iterable[tuple[str, str, BreakerStatus]]) -> dict[str, BreakerStatus]:
+    """Of the agents that have one, from names, stored options and what a breaker would be."""
+    return {
+        agent: status
+        for agent, options, status in rows
+        if (limits := limiting(options)) is not None and limits.breaker is not None
+    }
+
+
+def earlier(first: Instant | None, second: Instant | None) -> Instant | None:
+    """The earlier of two moments, if there is any."""
+    moments = [moment for moment in (first, second) if moment is not None]
+    return min(moments, default=None)
