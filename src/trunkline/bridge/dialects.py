@@ -1,32 +1,50 @@
 """
 Which dialect an agent is spoken to in: what the operator pinned, what was found out before, or what its card says.
 
-The rule itself is pure (`protocols.negotiate`); this module fetches the cards and remembers the answer.
+The rule itself is pure (`protocols.negotiate`); this module fetches the cards and remembers the answer. Once it is known
+a call costs nothing more: whether the card has changed is asked beside the calls, and now and then only.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import timedelta
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
 
+import msgspec
 import structlog
 
-from trunkline.agents import AUTO, Agent, Dialect
+from trunkline.agents import AUTO, Agent, Dialect, Probe
 from trunkline.agents.auth import Credentials
+from trunkline.bridge.card_reader import CardReader, Note
 from trunkline.bridge.redaction import Redaction
-from trunkline.bridge.transports.base import Transport, TransportError
-from trunkline.clock import Clock
+from trunkline.clock import Clock, Instant, after
 from trunkline.errors import NotFound, Unavailable
 from trunkline.messages import StepError, fix_for
-from trunkline.protocols import CardFetch, Negotiated, Unclear, negotiate, next_card_url
+from trunkline.protocols import (
+    A2A_DIALECTS,
+    CardFetch,
+    Negotiated,
+    Offer,
+    Unclear,
+    answer_of,
+    negotiate,
+    negotiate_pinned,
+    next_card_url,
+)
 from trunkline.services.registry import Registry
 from trunkline.telemetry import names
 
 log = structlog.stdlib.get_logger()
 
-_CARD_SECONDS = 5.0
-# What an agent without a card is taken to speak, and what else it may speak when it proves us wrong.
-_WITHOUT_CARD = "simple-a2a"
-_SECOND_GUESS = "jsonrpc-2.0"
+# How long a card is taken to be what it was; one question each, whatever the load.
+CARD_FRESH_FOR = timedelta(minutes=5)
+# Of the evidence; more of it helps nobody.
+_MOST_PROBES = 20
 
 
 class DialectUnclear(Exception):
@@ -38,46 +56,106 @@ class DialectUnclear(Exception):
 
 
 class Dialects:
-    def __init__(self, transport: Transport, registry: Registry, clock: Clock) -> None:
-        self._transport = transport
+    """Used with `async with` it ends its questions beside the calls when it is left."""
+
+    def __init__(self, reader: CardReader, registry: Registry, clock: Clock) -> None:
+        self._reader = reader
         self._registry = registry
         self._clock = clock
         # One look at a time for each agent: a hundred first calls ask for its card once.
         self._looking: dict[str, asyncio.Lock] = {}
         # Agents whose last answer made no sense in the dialect that they are known for.
         self._doubted: set[str] = set()
+        # When to ask for an agent's card again.
+        self._due: dict[str, Instant] = {}
+        self._beside: set[asyncio.Task[None]] = set()
 
-    async def of(self, agent: Agent, credentials: Credentials) -> Dialect:
-        """Raises `DialectUnclear`."""
-        if agent.protocol != AUTO:
-            return Dialect(
-                protocol=agent.protocol,
-                url=agent.url,
-                evidence="Pinned by the operator.",
-                decided_at=agent.updated_at,
-            )
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for task in self._beside:
+            task.cancel()
+        await asyncio.gather(*self._beside, return_exceptions=True)
+
+    async def of(self, agent: Agent, credentials: Credentials, note: Note | None = None) -> Dialect:
+        """Raises `DialectUnclear`; `note` hears of each request that was made to find it out."""
+        if not reads_card(agent):
+            return _pinned(agent, agent.updated_at)
         if agent.dialect is not None and agent.id not in self._doubted:
             return agent.dialect
-        async with self._looking.setdefault(agent.id, asyncio.Lock()):
+        async with self._lock(agent):
             known = await self._known(agent)
             if known is not None and agent.id not in self._doubted:
                 return known
-            return await self._look_again(agent, known, credentials)
+            return await self._look_again(agent, known, credentials, note)
+
+    async def refresh(self, agent: Agent, credentials: Credentials) -> Dialect | None:
+        """Looks now, whatever is known, and keeps what it finds; None: there is nothing to look at."""
+        if not reads_card(agent):
+            return None
+        async with self._lock(agent):
+            found, probes = await self._look(agent, credentials, None)
+            self._doubted.discard(agent.id)
+            return await self._keep(agent, _dialect(found, self._clock.now(), probes))
 
     def doubt(self, agent: Agent) -> None:
         """Asks for the card again before the next call: the agent may have moved on."""
         self._doubted.add(agent.id)
 
-    async def _look_again(self, agent: Agent, known: Dialect | None, credentials: Credentials) -> Dialect:
-        try:
-            fresh = await self._look(agent, credentials)
-        except DialectUnclear:
-            # An agent that is down or busy says nothing new about its dialect.
-            if known is None:
-                raise
-            return known
+    def look_beside(self, agent: Agent, dialect: Dialect, credentials: Credentials) -> None:
+        """
+        Asks whether the card has changed if that is due, and does not wait for it.
+
+        In the path of every call: no store, no request.
+        """
+        if dialect.card_url is None and (agent.dialect is not None or not reads_card(agent)):
+            return
+        now = self._clock.now()
+        if now < (self._due.get(agent.id) or after(dialect.decided_at, CARD_FRESH_FOR)):
+            return
+        self._due[agent.id] = after(now, CARD_FRESH_FOR)
+        task = asyncio.create_task(self._compare(agent, dialect, credentials))
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
+    async def another(
+        self, agent: Agent, refused: Dialect, because: str, credentials: Credentials, note: Note | None = None
+    ) -> Sequence[Dialect]:
+        """
+        What to try, in this order, after an agent has proved that it did not take a request in `refused`.
+
+        The card is asked again first: the agent may have moved on. None of it is kept before `adopt`. Raises
+        `DialectUnclear`.
+        """
+        if agent.protocol != AUTO:
+            return ()
+        async with self._lock(agent):
+            known = await self._known(agent)
+            found, probes = await self._look(agent, credentials, note)
+        now = self._clock.now()
+        fresh = _dialect(found, now, (*probes, refusal(refused, because, now)))
+        others = (
+            _instead(fresh, offer, refused)
+            for offer in found.others
+            if Redaction(credentials).text(offer.url) == offer.url
+        )
+        ways = (*(() if known is None else (known,)), fresh, *others)
+        distinct = {(way.protocol, way.url): way for way in reversed(ways)}
+        distinct.pop((refused.protocol, refused.url), None)
+        return list(distinct.values())[::-1]
+
+    async def adopt(self, agent: Agent, dialect: Dialect) -> None:
+        """Keeps what has proved right."""
         self._doubted.discard(agent.id)
-        return fresh
+        known = await self._known(agent)
+        if known is None or (known.protocol, known.url) != (dialect.protocol, dialect.url):
+            await self._keep(agent, dialect)
+
+    def _lock(self, agent: Agent) -> asyncio.Lock:
+        return self._looking.setdefault(agent.id, asyncio.Lock())
 
     async def _known(self, agent: Agent) -> Dialect | None:
         try:
@@ -89,68 +167,58 @@ class Dialects:
             _note_unavailable(exc)
             return None
 
-    async def another(self, agent: Agent, refused: Dialect, credentials: Credentials) -> Dialect | None:
-        """
-        What to try after an agent has proved that it did not take a request in `refused`; None: nothing else.
-
-        The card is asked again first: the agent may have moved on. A guess is kept by `adopt`, once it has worked.
-        """
-        if agent.protocol != AUTO:
-            return None
-        async with self._looking.setdefault(agent.id, asyncio.Lock()):
-            known = await self._known(agent)
-            if known is not None and known.protocol != refused.protocol:
-                return known
-            fresh = await self._look(agent, credentials)
-            if fresh.protocol != refused.protocol:
-                return fresh
-            if refused.protocol != _WITHOUT_CARD:
-                return None
-            return Dialect(
-                protocol=_SECOND_GUESS,
-                url=agent.url,
-                evidence=f"The agent refused {refused.protocol} and has no card.",
-                decided_at=self._clock.now(),
-            )
-
-    async def adopt(self, agent: Agent, dialect: Dialect) -> None:
-        """Keeps what has proved right."""
-        known = await self._known(agent)
-        if known is None or known.protocol != dialect.protocol:
-            await self._keep(agent, dialect)
-
-    async def _look(self, agent: Agent, credentials: Credentials) -> Dialect:
-        fetches: list[CardFetch] = []
-        while (url := next_card_url(agent.url, fetches)) is not None:
-            fetches.append(await self._fetch(url, credentials))
-        found = negotiate(agent.url, fetches)
-        redaction = Redaction(credentials)
-        if isinstance(found, Negotiated) and redaction.text(found.url) != found.url:
-            found = Unclear(reason="The card names an endpoint that contains the agent's secret")
-        if isinstance(found, Unclear):
-            code = "agent_protocol_unclear"
-            reason = redaction.text(found.reason)
-            raise DialectUnclear(StepError(code=code, message=reason, fix=found.fix or fix_for(code)))
-        return await self._keep(
-            agent,
-            Dialect(
-                protocol=found.protocol,
-                url=found.url,
-                evidence=redaction.text(found.evidence),
-                decided_at=self._clock.now(),
-                card_etag=found.card_etag,
-            ),
-        )
-
-    async def _fetch(self, url: str, credentials: Credentials) -> CardFetch:
-        headers = {"Accept": "application/json", "A2A-Version": "1.0", **credentials.headers}
+    async def _look_again(
+        self, agent: Agent, known: Dialect | None, credentials: Credentials, note: Note | None
+    ) -> Dialect:
         try:
-            answer = await self._transport.get(credentials.add_to(url), headers, _CARD_SECONDS)
-        except TransportError as exc:
-            return CardFetch(url=url, failure=exc.message)
-        return CardFetch(url=url, status=answer.status, body=answer.body, etag=answer.headers.get("etag"))
+            found, probes = await self._look(agent, credentials, note)
+        except DialectUnclear as exc:
+            # An agent that is down or busy says nothing new about its dialect.
+            if known is not None:
+                return known
+            if agent.protocol == AUTO:
+                raise
+            # What is pinned is known without a card; what else the card says is asked for later.
+            return _pinned(agent, self._clock.now(), f" {exc.error.message}")
+        self._doubted.discard(agent.id)
+        return await self._keep(agent, _dialect(found, self._clock.now(), probes))
+
+    async def _look(
+        self, agent: Agent, credentials: Credentials, note: Note | None
+    ) -> tuple[Negotiated, tuple[Probe, ...]]:
+        fetches: list[CardFetch] = []
+        probes: list[Probe] = []
+        while (url := next_card_url(agent.url, fetches)) is not None:
+            fetch, probe = await self._fetch(url, credentials, note=note)
+            fetches.append(fetch)
+            probes.append(probe)
+        return _decided(agent, fetches, credentials), tuple(probes)
+
+    async def _fetch(
+        self, url: str, credentials: Credentials, *, etag: str | None = None, note: Note | None = None
+    ) -> tuple[CardFetch, Probe]:
+        asked_at = self._clock.now()
+        fetch = await self._reader.fetch(url, credentials, etag=etag, note=note)
+        answered = Redaction(credentials).text(answer_of(fetch))
+        return fetch, Probe(at=asked_at, tried=f"GET {urlsplit(url).path}", answered=answered)
+
+    async def _compare(self, agent: Agent, dialect: Dialect, credentials: Credentials) -> None:
+        # What cannot be read now, or not be used, says nothing new: the calls go on as before.
+        with suppress(DialectUnclear):
+            async with self._lock(agent):
+                if dialect.card_url is None:
+                    found, probes = await self._look(agent, credentials, None)
+                else:
+                    fetch, probe = await self._fetch(dialect.card_url, credentials, etag=dialect.card_etag)
+                    if fetch.status != 200 or fetch.digest == dialect.card_digest:
+                        return
+                    found, probes = _decided(agent, [fetch], credentials), (probe,)
+                    if found.card_url is None:
+                        return
+                await self._keep(agent, _dialect(found, self._clock.now(), probes))
 
     async def _keep(self, agent: Agent, dialect: Dialect) -> Dialect:
+        self._due[agent.id] = after(self._clock.now(), CARD_FRESH_FOR)
         try:
             await self._registry.record_dialect(agent, dialect)
         except Unavailable as exc:
@@ -160,6 +228,70 @@ class Dialects:
             names.DIALECT_DECIDED, agent_name=agent.name, protocol=dialect.protocol, evidence=dialect.evidence
         )
         return dialect
+
+
+def reads_card(agent: Agent) -> bool:
+    """Whether an agent's card decides anything: the dialect, or what a pinned dialect of A2A can do there."""
+    return agent.protocol == AUTO or agent.protocol in A2A_DIALECTS
+
+
+def refusal(refused: Dialect, because: str, at: Instant) -> Probe:
+    """That the agent does not speak `refused`, as evidence."""
+    return Probe(at=at, tried=f"POST {urlsplit(refused.url).path} in {refused.protocol}", answered=because)
+
+
+def _decided(agent: Agent, fetches: Sequence[CardFetch], credentials: Credentials) -> Negotiated:
+    """Raises `DialectUnclear`."""
+    found = (
+        negotiate(agent.url, fetches, agent.options)
+        if agent.protocol == AUTO
+        else negotiate_pinned(agent.protocol, agent.url, fetches, agent.options)
+    )
+    redaction = Redaction(credentials)
+    if isinstance(found, Negotiated) and redaction.text(found.url) != found.url:
+        found = Unclear(reason="The card names an endpoint that contains the agent's secret")
+    if isinstance(found, Unclear):
+        code = "agent_protocol_unclear"
+        reason = redaction.text(found.reason)
+        fix = redaction.text(found.fix) or fix_for(code)
+        raise DialectUnclear(StepError(code=code, message=reason, fix=fix))
+    return msgspec.structs.replace(found, evidence=redaction.text(found.evidence))
+
+
+def _pinned(agent: Agent, at: Instant, beside: str = "") -> Dialect:
+    return Dialect(
+        protocol=agent.protocol,
+        url=agent.options.endpoint_override or agent.url,
+        evidence=f"Pinned by the operator.{beside}",
+        decided_at=at,
+    )
+
+
+def _dialect(found: Negotiated, at: Instant, probes: tuple[Probe, ...]) -> Dialect:
+    return Dialect(
+        protocol=found.protocol,
+        url=found.url,
+        evidence=found.evidence,
+        decided_at=at,
+        card_etag=found.card_etag,
+        card_url=found.card_url,
+        card_digest=found.card_digest,
+        streams=found.streams,
+        pushes=found.pushes,
+        tenant=found.tenant,
+        tried=probes[-_MOST_PROBES:],
+    )
+
+
+def _instead(fresh: Dialect, offer: Offer, refused: Dialect) -> Dialect:
+    """Another way to speak to the agent than the one that its card puts first."""
+    return msgspec.structs.replace(
+        fresh,
+        protocol=offer.protocol,
+        url=offer.url,
+        tenant=offer.tenant,
+        evidence=f"The agent refused {refused.protocol}, and {offer.because}.",
+    )
 
 
 def _note_unavailable(exc: Unavailable) -> None:

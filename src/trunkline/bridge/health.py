@@ -37,9 +37,11 @@ class HealthCheck:
             return self._report(started, "unhealthy", partner.message)
         headers = {"Accept": "application/json", **partner.credentials.headers}
         try:
-            answer = await self._transport.get(partner.address, headers, _HEALTH_SECONDS)
+            headers |= await partner.token(_HEALTH_SECONDS)
+            tls = partner.credentials.tls
+            answer = await self._transport.get(partner.address, headers, _HEALTH_SECONDS, tls)
         except TransportError as exc:
-            return self._report(started, "unhealthy", exc.message, partner.protocol)
+            return self._report(started, "unhealthy", partner.redaction.text(exc.message), partner.protocol)
         # An agent that takes only POST says 405, or 404: it is there all the same.
         healthy = answer.status < 500 or answer.status == 501
         detail = f"It answered HTTP {answer.status}."

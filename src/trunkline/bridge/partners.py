@@ -6,12 +6,15 @@ The one place where a stored secret is opened.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from trunkline.agents import AUTO, Agent, Dialect
 from trunkline.agents.auth import Credentials, credentials
 from trunkline.bridge.dialects import Dialects, DialectUnclear
 from trunkline.bridge.redaction import Redaction
+from trunkline.bridge.tokens import Tokens
 from trunkline.errors import ConfigurationError, Invalid
 from trunkline.messages import StepError, fix_for
 from trunkline.protocols import AgentRequest, ProtocolAdapter, ProtocolAdapterFactory, UnsupportedProtocol
@@ -31,10 +34,15 @@ class Partner(msgspec.Struct, frozen=True, kw_only=True):
     # What every request carries beside the correlation id.
     headers: dict[str, str]
     redaction: Redaction
+    tokens: Tokens
 
     @property
     def protocol(self) -> str:
         return self.dialect.protocol
+
+    async def token(self, seconds: float) -> Mapping[str, str]:
+        """The header with the agent's token, where it wants one; raises `TransportError`."""
+        return await self.tokens.headers(self.credentials, self.redaction, seconds)
 
     def url(self, request: AgentRequest) -> str:
         """Where this request goes; with the credentials, as `address`."""
@@ -47,9 +55,10 @@ class Partner(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Partners:
-    def __init__(self, dialects: Dialects, registry: Registry) -> None:
+    def __init__(self, dialects: Dialects, registry: Registry, tokens: Tokens) -> None:
         self._dialects = dialects
         self._registry = registry
+        self._tokens = tokens
         self._kept: dict[str, Partner] = {}
 
     async def of(self, agent: Agent) -> Partner | StepError:
@@ -63,7 +72,7 @@ class Partners:
             dialect = await self._dialects.of(agent, opened)
         except DialectUnclear as exc:
             return exc.error
-        return self._keep(_partner(agent, dialect, opened))
+        return self._keep(self._partner(agent, dialect, opened))
 
     async def another(self, refused: Partner) -> Partner | StepError | None:
         """The same agent in another dialect, after it has proved that it did not take the work in this one."""
@@ -71,7 +80,7 @@ class Partners:
             dialect = await self._dialects.another(refused.agent, refused.dialect, refused.credentials)
         except DialectUnclear as exc:
             return exc.error
-        return None if dialect is None else _partner(refused.agent, dialect, refused.credentials)
+        return None if dialect is None else self._partner(refused.agent, dialect, refused.credentials)
 
     async def adopt(self, partner: Partner) -> None:
         """The agent speaks this dialect from now on."""
@@ -91,29 +100,29 @@ class Partners:
             code = "agent_secret_unreadable"
             return StepError(code=code, message=exc.message, fix=fix_for(code))
 
+    def _partner(self, agent: Agent, dialect: Dialect, opened: Credentials) -> Partner | StepError:
+        try:
+            adapter = ProtocolAdapterFactory.create_adapter(dialect.protocol, agent.protocol_config)
+        except UnsupportedProtocol as exc:
+            code = "agent_protocol_unclear"
+            return StepError(code=code, message=str(exc), fix=fix_for(code))
+        return Partner(
+            agent=agent,
+            dialect=dialect,
+            adapter=adapter,
+            credentials=opened,
+            address=opened.add_to(dialect.url),
+            headers={**_HEADERS, **opened.headers},
+            redaction=Redaction(opened),
+            tokens=self._tokens,
+        )
+
     def _keep(self, partner: Partner | StepError) -> Partner | StepError:
         if isinstance(partner, Partner):
             if len(self._kept) >= _MOST_KEPT:
                 self._kept.clear()
             self._kept[partner.agent.name] = partner
         return partner
-
-
-def _partner(agent: Agent, dialect: Dialect, opened: Credentials) -> Partner | StepError:
-    try:
-        adapter = ProtocolAdapterFactory.create_adapter(dialect.protocol, agent.protocol_config)
-    except UnsupportedProtocol as exc:
-        code = "agent_protocol_unclear"
-        return StepError(code=code, message=str(exc), fix=fix_for(code))
-    return Partner(
-        agent=agent,
-        dialect=dialect,
-        adapter=adapter,
-        credentials=opened,
-        address=opened.add_to(dialect.url),
-        headers={**_HEADERS, **opened.headers},
-        redaction=Redaction(opened),
-    )
 
 
 def _is_current(partner: Partner, agent: Agent) -> bool:

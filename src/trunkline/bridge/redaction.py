@@ -1,15 +1,16 @@
 """
 What a record of a call must not say, and what it says instead.
 
-Made once for an agent, used for each of its calls: the secrets of its `auth_config` appear as the names of
-environment variables where we sent them, and as `[redacted]` wherever else they turn up, e.g. when the agent
-repeats them.
+Made once for an agent, used for each of its calls: the secrets of its `auth_config`, and the tokens that were
+fetched with them, appear as the names of environment variables where we sent them, and as `[redacted]` wherever
+else they turn up, e.g. when the agent repeats them.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from typing import Self
 from urllib.parse import quote
 
 import msgspec
@@ -28,7 +29,22 @@ class Redaction:
     def __init__(self, credentials: Credentials = NO_CREDENTIALS) -> None:
         self._shown = credentials.shown
         self._query = credentials.query
-        self._needles = _needles(credentials.secrets)
+        self._secrets = credentials.secrets
+        self._learned: tuple[str, ...] = ()
+        self._look_for(self._secrets)
+
+    @classmethod
+    def of(cls, *secrets: str) -> Self:
+        return cls(Credentials(secrets=secrets))
+
+    def learn(self, secrets: tuple[str, ...]) -> None:
+        """Hides these too, from now on; those that were learned before go."""
+        if secrets != self._learned:
+            self._learned = secrets
+            self._look_for((*self._secrets, *secrets))
+
+    def _look_for(self, secrets: tuple[str, ...]) -> None:
+        self._needles = _needles(secrets)
         self._needles_in_json = tuple(needle.encode() for needle in self._needles)
         # How much of a text beyond the cut must be looked at to find a secret that lies across it.
         self.longest = max(map(len, self._needles), default=0)

@@ -6,7 +6,8 @@ What leaves and what comes back is recorded here, and nowhere else: `runs wire` 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
 from time import perf_counter
 from typing import TypeVar
 
@@ -54,6 +55,7 @@ class Talk:
         self._metrics = metrics
         self._task = claim.task
         self._most_bytes = most_bytes
+        self._has_renewed = False
         self.exchanges: list[ExchangeRecord] = []
         self._log = task_log(claim.task)
 
@@ -142,12 +144,7 @@ class Talk:
         )
         answer: AgentAnswer | None = None
         try:
-            async with (
-                patience.timeout,
-                self._transport.stream(
-                    sent.url, sent.body or None, headers, limits, partner.credentials.tls
-                ) as streamed,
-            ):
+            async with patience.timeout, self._opened(partner, sent, headers, limits) as streamed:
                 if not _is_event_stream(streamed):
                     answer = await self._whole(streamed)
                     heard = Heard(outcome=self._decode(partner, answer))
@@ -175,6 +172,23 @@ class Talk:
         )
         self._note_outcome(partner, answer, heard.outcome)
         return heard
+
+    @asynccontextmanager
+    async def _opened(
+        self, partner: Partner, sent: Sent, headers: dict[str, str], limits: StreamLimits
+    ) -> AsyncGenerator[StreamedAnswer]:
+        while True:
+            started_at, started = self._clock.now(), perf_counter()
+            headers |= await partner.token(limits.first_seconds)
+            stream = self._transport.stream(
+                sent.url, sent.body or None, headers, limits, partner.credentials.tls
+            )
+            async with stream as streamed:
+                answer = AgentAnswer(streamed.status, streamed.headers, b"")
+                if not self._gets_another_token(partner, answer, headers):
+                    yield streamed
+                    return
+            self._record(partner, sent, answer, started_at, started, kind="stream")
 
     async def _whole(self, streamed: StreamedAnswer) -> AgentAnswer:
         body = bytearray()
@@ -230,6 +244,7 @@ class Talk:
         started = perf_counter()
         tls = partner.credentials.tls
         try:
+            headers |= await partner.token(seconds)
             if request.body:
                 answer = await self._transport.post(sent.url, request.body, headers, seconds, tls)
             else:
@@ -243,7 +258,17 @@ class Talk:
         outcome = read(partner, answer)
         notes = outcome.warnings if isinstance(outcome, Succeeded | Failed) else ()
         self._record(partner, sent, answer, started_at, started, notes=notes, kind=kind)
+        if self._gets_another_token(partner, answer, headers):
+            left = seconds - (perf_counter() - started)
+            return await self._carry(partner, request, left, kind, read)
         return answer, outcome
+
+    def _gets_another_token(self, partner: Partner, answer: AgentAnswer, headers: Mapping[str, str]) -> bool:
+        """Whether the agent has refused its token, and so has not taken the request; once in a talk."""
+        if self._has_renewed or answer.status != 401:
+            return False
+        self._has_renewed = partner.tokens.forget(partner.credentials, headers)
+        return self._has_renewed
 
     def _headers(self, partner: Partner, request: AgentRequest) -> dict[str, str]:
         return {**partner.headers, "X-Correlation-ID": self._task.correlation_id, **request.headers}

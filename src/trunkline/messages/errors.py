@@ -32,6 +32,13 @@ ERROR_CODES: dict[str, ErrorCode] = {
         **_NOT_SENT,
         fix="Set the agent's auth_config again; the key that encrypted it is not the present one.",
     ),
+    "agent_token_refused": ErrorCode(
+        **_NOT_SENT,
+        fix="Check token_url, client_id, client_secret and scope in the agent's auth_config.",
+    ),
+    "agent_token_unavailable": ErrorCode(
+        **_NOT_SENT, fix="Check that the token_url of the agent's auth_config can be reached."
+    ),
     "agent_timeout": ErrorCode(
         **_NO_ANSWER, fix="Raise the step's timeout or the agent's timeout_ms, or make the agent faster."
     ),

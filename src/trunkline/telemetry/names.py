@@ -14,6 +14,7 @@ AGENT_WARNING = "agent_warning"
 ANSWER_TOO_LATE = "answer_too_late"
 CANCEL_NOT_CONFIRMED = "cancel_not_confirmed"
 DIALECT_DECIDED = "dialect_decided"
+TOKEN_FETCHED = "token_fetched"  # noqa: S105 - no password
 
 # runs
 RUN_STARTED = "run_started"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from trunkline.bridge.dialects import Dialects
 from trunkline.bridge.partners import Partners
+from trunkline.bridge.tokens import Tokens
 from trunkline.bridge.transports.base import Transport
 from trunkline.bridge.transports.guard import AddressPolicy
 from trunkline.bridge.transports.https import HttpTransport
@@ -62,6 +63,7 @@ async def open_core(
         directory = AgentDirectory(store, clock)
         configured = settings.secret_key.get_secret_value() if settings.secret_key is not None else None
         registry = Registry(store, Vault(load_key(configured, settings.key_file)), directory)
+        tokens = Tokens(transport, clock)
         yield Core(
             settings=settings,
             clock=clock,
@@ -72,5 +74,5 @@ async def open_core(
             directory=directory,
             registry=registry,
             workflows=Workflows(store, directory),
-            partners=Partners(Dialects(transport, registry, clock), registry),
+            partners=Partners(Dialects(transport, registry, clock, tokens), registry, tokens),
         )

@@ -13,6 +13,7 @@ from trunkline.agents import Agent, Dialect
 from trunkline.agents.auth import NO_CREDENTIALS
 from trunkline.agents.tls import Tls
 from trunkline.bridge.dialects import Dialects
+from trunkline.bridge.tokens import Tokens
 from trunkline.bridge.transports.base import StreamedAnswer, StreamLimits
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
@@ -69,11 +70,16 @@ async def registry(tmp_path: Path) -> AsyncIterator[BrokenRegistry]:
         yield BrokenRegistry(store, Vault(bytes(KEY_BYTES)), AgentDirectory(store, clock))
 
 
+def dialects_of(registry: Registry) -> Dialects:
+    transport, clock = NoCards(), FakeClock()
+    return Dialects(transport, registry, clock, Tokens(transport, clock))
+
+
 async def test_a_dialect_that_can_be_neither_read_nor_recorded_is_found_out_and_spoken(
     registry: BrokenRegistry,
 ) -> None:
     agent = await registry.create(AgentSpec(name="A", url="http://a.example/agent"))
-    dialects = Dialects(NoCards(), registry, FakeClock())
+    dialects = dialects_of(registry)
     with capture_logs() as logs:
         dialect = await dialects.of(agent, NO_CREDENTIALS)
     assert dialect.protocol == "simple-a2a"
@@ -89,5 +95,5 @@ async def test_an_answer_is_not_lost_because_what_it_proved_cannot_be_recorded(
     agent = await registry.create(AgentSpec(name="A", url="http://a.example/agent"))
     proved = Dialect(protocol="jsonrpc-2.0", url=agent.url, evidence="It answered.", decided_at=Instant(0))
     with capture_logs() as logs:
-        await Dialects(NoCards(), registry, FakeClock()).adopt(agent, proved)
+        await dialects_of(registry).adopt(agent, proved)
     assert names.STORE_UNAVAILABLE in {line["event"] for line in logs}
