@@ -85,6 +85,13 @@ class Tokens:
         redaction.learn(self._remembered.get(client, (token.text,)))
         return {"Authorization": f"Bearer {token.text}"}
 
+    def redaction(self, credentials: Credentials) -> Redaction:
+        """One that knows the tokens which the agent has been given so far."""
+        made = Redaction(credentials)
+        if credentials.oauth is not None:
+            made.learn(self._remembered.get(credentials.oauth, ()))
+        return made
+
     def forget(self, credentials: Credentials, used: Mapping[str, str]) -> bool:
         """The agent refuses the token in these headers. True: it had one, and the next call gets another."""
         client = credentials.oauth
