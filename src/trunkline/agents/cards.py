@@ -3,23 +3,35 @@ Agent cards: what an agent says of itself, as far as Trunkline needs it.
 
     0.2, 0.3  {"name", "url", "protocolVersion", "preferredTransport": "JSONRPC",
                "additionalInterfaces": [{"url", "transport"}], "capabilities", "skills", …}
-    1.0       {"name", "supportedInterfaces": [{"url", "protocolBinding", "protocolVersion"}], …}
+    1.0       {"name", "supportedInterfaces": [{"url", "protocolBinding", "protocolVersion", "tenant"}], …}
+    all       "capabilities": {"streaming": true, "pushNotifications": true}
 
-A card of both forms is read as both. Field names in snake_case are understood too.
+A card of both forms is read as both. Field names in snake_case are understood too. What has the wrong type, or
+is longer than anything that makes sense, counts as not said.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from itertools import islice
 
 import msgspec
 
 from trunkline.jsontypes import Json, JsonObject, decode
 
 JSONRPC = "JSONRPC"
+HTTP_JSON = "HTTP+JSON"
 
+# Real cards have a few kilobytes; whoever publishes more wants to keep us busy.
+MAX_CARD_BYTES = 1024 * 1024
+MAX_INTERFACES = 50
+_MAX_CHARACTERS = 2_048
 # One of these beside an address is what makes a JSON object a card.
 _MARKS = ("name", "skills", "capabilities", "protocolVersion", "protocol_version", "defaultInputModes")
+# They are shown to operators, so they are words and nothing else.
+_WORD = re.compile(r"[A-Za-z0-9.+_/-]{1,64}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class NotACard(ValueError):
@@ -38,42 +50,55 @@ class Interface(msgspec.Struct, frozen=True, kw_only=True):
     transport: str
     # None: the card does not say; cards of A2A 0.2 do not.
     protocol_version: str | None
+    tenant: str | None = None
 
 
 class AgentCard(msgspec.Struct, frozen=True, kw_only=True):
-    name: str | None
-    description: str | None
     # In the agent's order of preference.
     interfaces: tuple[Interface, ...]
+    streams: bool = False
+    pushes: bool = False
 
 
 def read_card(body: bytes) -> AgentCard:
     """The card in a response's body; raises `NotACard` or `BrokenCard`."""
+    value = _object(body)
+    interfaces = tuple(islice((*_modern_interfaces(value), *_interfaces(value)), MAX_INTERFACES))
+    if not interfaces or not any(mark in value for mark in _MARKS):
+        raise NotACard("The body is a JSON object without the fields of an agent card")
+    capabilities = value.get("capabilities")
+    offered = capabilities if isinstance(capabilities, dict) else {}
+    return AgentCard(
+        interfaces=interfaces,
+        streams=offered.get("streaming") is True,
+        pushes=any(offered.get(name) is True for name in ("pushNotifications", "push_notifications")),
+    )
+
+
+def _object(body: bytes) -> JsonObject:
+    looks_like_one = body.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
+    if looks_like_one and len(body) > MAX_CARD_BYTES:
+        raise BrokenCard(f"The card has {len(body):,} bytes, more than {MAX_CARD_BYTES:,}")
     try:
         value = decode(body.removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
-        if body.lstrip().startswith(b"{"):
+        if looks_like_one:
             raise BrokenCard(f"The card is not JSON: {exc}") from exc
         raise NotACard("The body is not JSON") from exc
     if not isinstance(value, dict):
         raise NotACard("The body is JSON, but not an object")
-    interfaces = (*_modern_interfaces(value), *_interfaces(value))
-    if not interfaces or not any(mark in value for mark in _MARKS):
-        raise NotACard("The body is a JSON object without the fields of an agent card")
-    return AgentCard(
-        name=_string(value, "name"), description=_string(value, "description"), interfaces=interfaces
-    )
+    return value
 
 
 def _interfaces(card: JsonObject) -> Iterator[Interface]:
     """The form of 0.2 and 0.3: one preferred address, and others beside it."""
-    version = _string(card, "protocolVersion", "protocol_version")
+    version = _word(card, "protocolVersion", "protocol_version")
     url = _string(card, "url")
     if url is not None or version is not None:
-        transport = _string(card, "preferredTransport", "preferred_transport") or JSONRPC
+        transport = _word(card, "preferredTransport", "preferred_transport") or JSONRPC
         yield Interface(url=url, transport=transport.upper(), protocol_version=version)
     for item in _objects(card, "additionalInterfaces", "additional_interfaces"):
-        transport = _string(item, "transport")
+        transport = _word(item, "transport")
         if transport is not None:
             yield Interface(url=_string(item, "url"), transport=transport.upper(), protocol_version=version)
 
@@ -81,16 +106,25 @@ def _interfaces(card: JsonObject) -> Iterator[Interface]:
 def _modern_interfaces(card: JsonObject) -> Iterator[Interface]:
     """The form of 1.0: every address with its own binding and version."""
     for item in _objects(card, "supportedInterfaces", "supported_interfaces"):
-        binding = _string(item, "protocolBinding", "protocol_binding")
+        binding = _word(item, "protocolBinding", "protocol_binding")
         if binding is not None:
-            version = _string(item, "protocolVersion", "protocol_version") or "1.0"
-            yield Interface(url=_string(item, "url"), transport=binding.upper(), protocol_version=version)
+            yield Interface(
+                url=_string(item, "url"),
+                transport=binding.upper(),
+                protocol_version=_word(item, "protocolVersion", "protocol_version") or "1.0",
+                tenant=_string(item, "tenant"),
+            )
+
+
+def _word(value: JsonObject, *names: str) -> str | None:
+    found = _string(value, *names)
+    return found if found is not None and _WORD.fullmatch(found) else None
 
 
 def _string(value: JsonObject, *names: str) -> str | None:
     for name in names:
         found = value.get(name)
-        if isinstance(found, str) and found:
+        if isinstance(found, str) and 0 < len(found) <= _MAX_CHARACTERS and not _CONTROL.search(found):
             return found
     return None
 

@@ -1,15 +1,14 @@
 """
 Which dialect an agent is spoken to in: what the operator pinned, what was found out before, or what its card says.
 
-The rule itself is pure (`protocols.negotiate`); this module fetches the cards and remembers the answer. Once it is known
-a call costs nothing more: whether the card has changed is asked beside the calls, and now and then only.
+The rule itself is pure (`protocols.negotiate`); this module looks and remembers. Once a dialect is known a call costs
+nothing more: whether the card has changed is asked beside the calls, and now and then only.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import timedelta
 from types import TracebackType
 from typing import Self
@@ -22,6 +21,8 @@ from trunkline.agents import AUTO, Agent, Dialect, Probe
 from trunkline.agents.auth import Credentials
 from trunkline.bridge.card_reader import CardReader, Note
 from trunkline.bridge.redaction import Redaction
+from trunkline.bridge.tokens import Tokens
+from trunkline.bridge.transports.base import Transport
 from trunkline.clock import Clock, Instant, after
 from trunkline.errors import NotFound, Unavailable
 from trunkline.messages import StepError, fix_for
@@ -58,8 +59,9 @@ class DialectUnclear(Exception):
 class Dialects:
     """Used with `async with` it ends its questions beside the calls when it is left."""
 
-    def __init__(self, reader: CardReader, registry: Registry, clock: Clock) -> None:
-        self._reader = reader
+    def __init__(self, transport: Transport, registry: Registry, clock: Clock, tokens: Tokens) -> None:
+        self._tokens = tokens
+        self._reader = CardReader(transport, clock, tokens)
         self._registry = registry
         self._clock = clock
         # One look at a time for each agent: a hundred first calls ask for its card once.
@@ -140,12 +142,13 @@ class Dialects:
         others = (
             _instead(fresh, offer, refused)
             for offer in found.others
-            if Redaction(credentials).text(offer.url) == offer.url
+            if self._tokens.redaction(credentials).text(offer.url) == offer.url
         )
-        ways = (*(() if known is None else (known,)), fresh, *others)
-        distinct = {(way.protocol, way.url): way for way in reversed(ways)}
+        distinct: dict[tuple[str, str], Dialect] = {}
+        for way in (*(() if known is None else (known,)), fresh, *others):
+            distinct.setdefault((way.protocol, way.url), way)
         distinct.pop((refused.protocol, refused.url), None)
-        return list(distinct.values())[::-1]
+        return list(distinct.values())
 
     async def adopt(self, agent: Agent, dialect: Dialect) -> None:
         """Keeps what has proved right."""
@@ -192,19 +195,18 @@ class Dialects:
             fetch, probe = await self._fetch(url, credentials, note=note)
             fetches.append(fetch)
             probes.append(probe)
-        return _decided(agent, fetches, credentials), tuple(probes)
+        return _decided(agent, fetches, self._tokens.redaction(credentials)), tuple(probes)
 
     async def _fetch(
         self, url: str, credentials: Credentials, *, etag: str | None = None, note: Note | None = None
     ) -> tuple[CardFetch, Probe]:
         asked_at = self._clock.now()
         fetch = await self._reader.fetch(url, credentials, etag=etag, note=note)
-        answered = Redaction(credentials).text(answer_of(fetch))
+        answered = self._tokens.redaction(credentials).text(answer_of(fetch))
         return fetch, Probe(at=asked_at, tried=f"GET {urlsplit(url).path}", answered=answered)
 
     async def _compare(self, agent: Agent, dialect: Dialect, credentials: Credentials) -> None:
-        # What cannot be read now, or not be used, says nothing new: the calls go on as before.
-        with suppress(DialectUnclear):
+        try:
             async with self._lock(agent):
                 if dialect.card_url is None:
                     found, probes = await self._look(agent, credentials, None)
@@ -212,10 +214,12 @@ class Dialects:
                     fetch, probe = await self._fetch(dialect.card_url, credentials, etag=dialect.card_etag)
                     if fetch.status != 200 or fetch.digest == dialect.card_digest:
                         return
-                    found, probes = _decided(agent, [fetch], credentials), (probe,)
-                    if found.card_url is None:
-                        return
-                await self._keep(agent, _dialect(found, self._clock.now(), probes))
+                    found, probes = _decided(agent, [fetch], self._tokens.redaction(credentials)), (probe,)
+                if found.card_url is not None:
+                    await self._keep(agent, _dialect(found, self._clock.now(), probes))
+        except DialectUnclear as exc:
+            # The calls go on as before: the agent may still take them.
+            log.warning(names.CARD_NOT_USED, agent_name=agent.name, reason=exc.error.message)
 
     async def _keep(self, agent: Agent, dialect: Dialect) -> Dialect:
         self._due[agent.id] = after(self._clock.now(), CARD_FRESH_FOR)
@@ -240,14 +244,13 @@ def refusal(refused: Dialect, because: str, at: Instant) -> Probe:
     return Probe(at=at, tried=f"POST {urlsplit(refused.url).path} in {refused.protocol}", answered=because)
 
 
-def _decided(agent: Agent, fetches: Sequence[CardFetch], credentials: Credentials) -> Negotiated:
+def _decided(agent: Agent, fetches: Sequence[CardFetch], redaction: Redaction) -> Negotiated:
     """Raises `DialectUnclear`."""
     found = (
         negotiate(agent.url, fetches, agent.options)
         if agent.protocol == AUTO
         else negotiate_pinned(agent.protocol, agent.url, fetches, agent.options)
     )
-    redaction = Redaction(credentials)
     if isinstance(found, Negotiated) and redaction.text(found.url) != found.url:
         found = Unclear(reason="The card names an endpoint that contains the agent's secret")
     if isinstance(found, Unclear):

@@ -12,6 +12,7 @@ import msgspec
 
 from trunkline.agents import AUTO, Agent, Dialect
 from trunkline.agents.auth import Credentials, credentials
+from trunkline.bridge.card_reader import Note
 from trunkline.bridge.dialects import Dialects, DialectUnclear
 from trunkline.bridge.redaction import Redaction
 from trunkline.bridge.tokens import Tokens
@@ -35,6 +36,8 @@ class Partner(msgspec.Struct, frozen=True, kw_only=True):
     headers: dict[str, str]
     redaction: Redaction
     tokens: Tokens
+    # What is left to try if the agent refuses this one, too; None: nobody has asked yet.
+    others: tuple[Dialect, ...] | None = None
 
     @property
     def protocol(self) -> str:
@@ -61,31 +64,60 @@ class Partners:
         self._tokens = tokens
         self._kept: dict[str, Partner] = {}
 
-    async def of(self, agent: Agent) -> Partner | StepError:
+    async def of(self, agent: Agent, note: Note | None = None) -> Partner | StepError:
+        """`note` hears of each request that had to be made to find out what the agent speaks."""
         kept = self._kept.get(agent.name)
         if kept is not None and _is_current(kept, agent):
+            self._dialects.look_beside(agent, kept.dialect, kept.credentials)
             return kept
         opened = self._open(agent)
         if isinstance(opened, StepError):
             return opened
         try:
-            dialect = await self._dialects.of(agent, opened)
+            dialect = await self._dialects.of(agent, opened, note)
         except DialectUnclear as exc:
             return exc.error
         return self._keep(self._partner(agent, dialect, opened))
 
-    async def another(self, refused: Partner) -> Partner | StepError | None:
-        """The same agent in another dialect, after it has proved that it did not take the work in this one."""
+    async def another(
+        self, refused: Partner, because: str = "", note: Note | None = None
+    ) -> Partner | StepError | None:
+        """
+        The same agent in another dialect, after it has proved that it did not take the work in this one.
+
+        `because` is its proof. The next one can be refused, too: None when there is nothing left to try.
+        """
+        ways = refused.others
+        if ways is None:
+            try:
+                ways = await self._dialects.another(
+                    refused.agent, refused.dialect, because, refused.credentials, note
+                )
+            except DialectUnclear as exc:
+                return exc.error
+        if not ways:
+            return None
+        other = self._partner(refused.agent, ways[0], refused.credentials)
+        if isinstance(other, StepError):
+            return other
+        return msgspec.structs.replace(other, others=tuple(ways[1:]))
+
+    async def refresh(self, agent: Agent) -> StepError | None:
+        """Looks now at what the agent says of itself, and keeps it; why that was not possible."""
+        opened = self._open(agent)
+        if isinstance(opened, StepError):
+            return opened
         try:
-            dialect = await self._dialects.another(refused.agent, refused.dialect, refused.credentials)
+            await self._dialects.refresh(agent, opened)
         except DialectUnclear as exc:
             return exc.error
-        return None if dialect is None else self._partner(refused.agent, dialect, refused.credentials)
+        self._kept.pop(agent.name, None)
+        return None
 
     async def adopt(self, partner: Partner) -> None:
         """The agent speaks this dialect from now on."""
         await self._dialects.adopt(partner.agent, partner.dialect)
-        self._keep(partner)
+        self._keep(msgspec.structs.replace(partner, others=None))
 
     def doubt(self, partner: Partner) -> None:
         """Finds out anew before the next call what the agent speaks, unless that is pinned."""
@@ -101,8 +133,11 @@ class Partners:
             return StepError(code=code, message=exc.message, fix=fix_for(code))
 
     def _partner(self, agent: Agent, dialect: Dialect, opened: Credentials) -> Partner | StepError:
+        config = agent.protocol_config or {}
+        if dialect.tenant is not None:
+            config = {"tenant": dialect.tenant, **config}
         try:
-            adapter = ProtocolAdapterFactory.create_adapter(dialect.protocol, agent.protocol_config)
+            adapter = ProtocolAdapterFactory.create_adapter(dialect.protocol, config)
         except UnsupportedProtocol as exc:
             code = "agent_protocol_unclear"
             return StepError(code=code, message=str(exc), fix=fix_for(code))
@@ -113,7 +148,7 @@ class Partners:
             credentials=opened,
             address=opened.add_to(dialect.url),
             headers={**_HEADERS, **opened.headers},
-            redaction=Redaction(opened),
+            redaction=self._tokens.redaction(opened),
             tokens=self._tokens,
         )
 
@@ -130,5 +165,5 @@ def _is_current(partner: Partner, agent: Agent) -> bool:
     return (
         partner.agent.id == agent.id
         and partner.agent.version == agent.version
-        and (agent.dialect is None or partner.dialect == agent.dialect or agent.protocol != AUTO)
+        and (agent.dialect is None or partner.dialect == agent.dialect)
     )

@@ -1,6 +1,7 @@
 """Dialects: how a task becomes a request and an answer an outcome. No I/O here."""
 
-from trunkline.protocols.a2a_v03 import JsonRpc2Adapter
+from trunkline.protocols.a2a_v01 import A2AV01Adapter
+from trunkline.protocols.a2a_v03 import A2AV02Adapter, A2AV03Adapter, JsonRpc2Adapter
 from trunkline.protocols.base import (
     AgentAnswer,
     AgentRequest,
@@ -19,10 +20,26 @@ from trunkline.protocols.base import (
     failure_of,
 )
 from trunkline.protocols.factory import ProtocolAdapterFactory, UnsupportedProtocol, validate_protocol_config
-from trunkline.protocols.negotiate import CardFetch, Negotiated, Unclear, card_urls, negotiate, next_card_url
+from trunkline.protocols.jsonrpc_call import JsonRpcCallAdapter
+from trunkline.protocols.negotiate import (
+    A2A_DIALECTS,
+    CardFetch,
+    Negotiated,
+    Offer,
+    Unclear,
+    answer_of,
+    card_urls,
+    negotiate,
+    negotiate_pinned,
+    next_card_url,
+)
 from trunkline.protocols.simple_a2a import SimpleA2AAdapter
 
 __all__ = [
+    "A2A_DIALECTS",
+    "A2AV01Adapter",
+    "A2AV02Adapter",
+    "A2AV03Adapter",
     "AgentAnswer",
     "AgentRequest",
     "CardFetch",
@@ -30,7 +47,9 @@ __all__ = [
     "Failed",
     "Interrupted",
     "JsonRpc2Adapter",
+    "JsonRpcCallAdapter",
     "Negotiated",
+    "Offer",
     "Outcome",
     "ProtocolAdapter",
     "ProtocolAdapterFactory",
@@ -44,9 +63,11 @@ __all__ = [
     "UnsupportedProtocol",
     "Wishes",
     "Working",
+    "answer_of",
     "card_urls",
     "failure_of",
     "negotiate",
+    "negotiate_pinned",
     "next_card_url",
     "validate_protocol_config",
 ]

@@ -2,28 +2,42 @@
 Which dialect an agent speaks whose protocol is `auto`, decided from the cards it publishes.
 
     GET <agent's url>/.well-known/agent-card.json, then the same at the host's root, then agent.json at both
-    a card                               {"url", "protocolVersion", …}  ->  jsonrpc-2.0 at the card's endpoint
+    a card                               what it offers that Trunkline likes best, at the card's endpoint:
+                                         A2A 1.0, 0.3, 0.2 over JSON-RPC, then 1.0 over HTTP+JSON
     404, 405, 410, 501, no card in 200   on every path                  ->  simple-a2a at the agent's url
     a timeout, a refusal, other 5xx, …   decides nothing                ->  Unclear
 
-Pure: the bridge fetches what `next_card_url` names and hands over what it got. A card may only name an
-endpoint of the agent's own origin: any other could send our credentials elsewhere.
+Of several addresses for the same dialect the card's first counts. A card may only name endpoints of the agent's own
+origin, or of one that the operator has approved: any other could send our credentials elsewhere.
+
+Pure: the bridge fetches what `next_card_url` names and hands over what it got.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from urllib.parse import SplitResult, urljoin, urlsplit, urlunsplit
+from hashlib import sha256
+from urllib.parse import urljoin, urlsplit, urlunsplit
 
 import msgspec
 
-from trunkline.agents.cards import JSONRPC, AgentCard, BrokenCard, Interface, NotACard, read_card
+from trunkline.agents import NO_OPTIONS, AgentOptions
+from trunkline.agents.cards import HTTP_JSON, JSONRPC, AgentCard, BrokenCard, Interface, NotACard, read_card
+from trunkline.agents.urls import check_url, origin_of, parse_url
+from trunkline.protocols.factory import ProtocolAdapterFactory
 
 CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
+# What a card can offer, the best first.
+A2A_DIALECTS = ("a2a-1.0", "a2a-0.3", "a2a-0.2", "a2a-1.0-http", "a2a-0.1")
+WITHOUT_CARD = "simple-a2a"
 
 # 501 beside the others: it is what a server says that has no GET at all, and it proves as much as a 405.
 _ABSENT = frozenset({404, 405, 410, 501})
-_DEFAULT_PORTS = {"http": 80, "https": 443}
+# What else may be spoken at an address that has no card, or at one that takes JSON-RPC but not what its card says.
+# `message/send` of 0.2 and 0.3 is one and the same.
+_GUESSES_WITHOUT_CARD = ("jsonrpc-2.0", "a2a-1.0")
+_GUESSES_OVER_JSONRPC = ("a2a-1.0", "a2a-0.3", "a2a-0.1")
+_LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "0.0.0.0", "::1", "::"})  # noqa: S104 - to recognise it
 
 
 class CardFetch(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,13 +49,35 @@ class CardFetch(msgspec.Struct, frozen=True, kw_only=True):
     etag: str | None = None
     failure: str | None = None
 
+    @property
+    def digest(self) -> str:
+        return sha256(self.body).hexdigest()
+
+
+class Offer(msgspec.Struct, frozen=True, kw_only=True):
+    """One way to speak to an agent."""
+
+    protocol: str
+    # Where to send the tasks.
+    url: str
+    tenant: str | None = None
+    # Why one could think so, as the end of a sentence.
+    because: str
+
 
 class Negotiated(msgspec.Struct, frozen=True, kw_only=True):
     protocol: str
     # Where to send the tasks.
     url: str
     evidence: str
+    card_url: str | None = None
     card_etag: str | None = None
+    card_digest: str | None = None
+    streams: bool = False
+    pushes: bool = False
+    tenant: str | None = None
+    # What to try next, in this order, each after proof that the agent did not take the work in the one before.
+    others: tuple[Offer, ...] = ()
 
 
 class Unclear(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,19 +103,69 @@ def next_card_url(agent_url: str, fetches: Sequence[CardFetch]) -> str | None:
     return next((url for url in card_urls(agent_url) if url not in asked), None)
 
 
-def negotiate(agent_url: str, fetches: Sequence[CardFetch]) -> Negotiated | Unclear:
+def negotiate(
+    agent_url: str, fetches: Sequence[CardFetch], options: AgentOptions = NO_OPTIONS
+) -> Negotiated | Unclear:
     """What the fetches prove."""
     for fetch in fetches:
         card = _found(fetch)
         if card is not None:
-            return _by_card(agent_url, card, fetch)
-    open_questions = [question for fetch in fetches if (question := _undecided(fetch)) is not None]
-    if open_questions:
-        return Unclear(reason=f"Whether the agent has a card is not known: {'; '.join(open_questions)}")
-    if not fetches:
-        return Unclear(reason="No card address was asked")
-    asked = ", ".join(f"{fetch.status} at {urlsplit(fetch.url).path}" for fetch in fetches)
-    return Negotiated(protocol="simple-a2a", url=agent_url, evidence=f"The agent has no card ({asked})")
+            return _by_card(agent_url, card, fetch, options)
+    open_question = _open_question(fetches)
+    if open_question is not None:
+        return open_question
+    url = options.endpoint_override or agent_url
+    absent = f"The agent has no card ({_absence(fetches)})"
+    guesses = (Offer(protocol=name, url=url, because="it has no card") for name in _GUESSES_WITHOUT_CARD)
+    return Negotiated(protocol=WITHOUT_CARD, url=url, evidence=absent, others=_supported(guesses))
+
+
+def negotiate_pinned(
+    protocol: str, agent_url: str, fetches: Sequence[CardFetch], options: AgentOptions = NO_OPTIONS
+) -> Negotiated | Unclear:
+    """
+    What the fetches say about an agent whose dialect of A2A the operator has pinned.
+
+    The agent's url is the endpoint then; the card says only what the agent can do.
+    """
+    pinned = Negotiated(
+        protocol=protocol, url=options.endpoint_override or agent_url, evidence="Pinned by the operator."
+    )
+    for fetch in fetches:
+        card = _found(fetch)
+        if card is not None:
+            spoken = [item for item in card.interfaces if _dialect(item, fetch.url) == protocol]
+            known = msgspec.structs.replace(pinned, tenant=spoken[0].tenant if spoken else None)
+            return _with_card(known, card, fetch)
+    open_question = _open_question(fetches)
+    if open_question is not None:
+        return open_question
+    evidence = f"{pinned.evidence} The agent has no card ({_absence(fetches)})"
+    return msgspec.structs.replace(pinned, evidence=evidence)
+
+
+def answer_of(fetch: CardFetch) -> str:
+    """What came of a fetch, in words."""
+    if fetch.status is None:
+        return fetch.failure or "no answer"
+    if fetch.status != 200:
+        return f"HTTP {fetch.status}"
+    try:
+        read_card(fetch.body)
+    except (NotACard, BrokenCard) as exc:
+        return f"HTTP 200, no card: {exc}"
+    return "HTTP 200, a card"
+
+
+def _open_question(fetches: Sequence[CardFetch]) -> Unclear | None:
+    undecided = [question for fetch in fetches if (question := _undecided(fetch)) is not None]
+    if undecided:
+        return Unclear(reason=f"Whether the agent has a card is not known: {'; '.join(undecided)}")
+    return None if fetches else Unclear(reason="No card address was asked")
+
+
+def _absence(fetches: Sequence[CardFetch]) -> str:
+    return ", ".join(f"{fetch.status} at {urlsplit(fetch.url).path}" for fetch in fetches)
 
 
 def _found(fetch: CardFetch) -> AgentCard | None:
@@ -109,57 +195,163 @@ def _undecided(fetch: CardFetch) -> str | None:
     return None
 
 
-def _by_card(agent_url: str, card: AgentCard, fetch: CardFetch) -> Negotiated | Unclear:
-    spoken = _interface(card.interfaces)
-    if spoken is None:
-        offered = ", ".join(
-            f"{item.transport} {item.protocol_version or ''}".strip() for item in card.interfaces
-        )
-        return Unclear(
-            reason=f"The card at {fetch.url} offers {offered}, none of which Trunkline speaks",
-            fix="Let the agent offer A2A 0.3 over JSON-RPC, or pin the protocol that it speaks.",
-        )
-    endpoint = _endpoint(agent_url, spoken)
-    if _origin(endpoint) is None or _origin(endpoint) != _origin(agent_url):
-        return Unclear(
-            reason=f"The card at {fetch.url} names the endpoint {endpoint}, which is not of the same origin "
-            f"as the agent's url {agent_url}; the agent's credentials are not sent there",
-            fix="Register the agent at the endpoint's address, pin its protocol, or correct the card.",
-        )
-    version = spoken.protocol_version or "0.2 or 0.3"
-    return Negotiated(
-        protocol="jsonrpc-2.0",
-        url=endpoint,
-        evidence=f"The card at {fetch.url} offers A2A {version} over JSON-RPC",
-        card_etag=fetch.etag,
+def _by_card(
+    agent_url: str, card: AgentCard, fetch: CardFetch, options: AgentOptions
+) -> Negotiated | Unclear:
+    offers = _offers(agent_url, card, fetch, options)
+    if not offers:
+        return _not_spoken(card, fetch)
+    usable = [offer for offer in offers if _is_approved(offer.url, agent_url, options)]
+    if not usable:
+        return _not_approved(agent_url, offers[0].url, fetch)
+    best, *others = _distinct([*usable, *_guesses(usable, agent_url, options)])
+    return _with_card(
+        Negotiated(
+            protocol=best.protocol,
+            url=best.url,
+            tenant=best.tenant,
+            evidence=f"The card at {fetch.url} {best.because}",
+            others=tuple(others),
+        ),
+        card,
+        fetch,
     )
 
 
-def _interface(interfaces: Iterable[Interface]) -> Interface | None:
-    """The first address that speaks A2A 0.2 or 0.3 over JSON-RPC."""
-    for item in interfaces:
-        if item.transport == JSONRPC and (item.protocol_version or "0").startswith("0"):
-            return item
-    return None
+def _with_card(found: Negotiated, card: AgentCard, fetch: CardFetch) -> Negotiated:
+    return msgspec.structs.replace(
+        found,
+        card_url=fetch.url,
+        card_etag=fetch.etag,
+        card_digest=fetch.digest,
+        streams=card.streams,
+        pushes=card.pushes,
+    )
 
 
-def _endpoint(agent_url: str, spoken: Interface) -> str:
-    if spoken.url is None:
-        return agent_url
-    try:
-        return urljoin(agent_url, spoken.url)
-    except ValueError:
-        return spoken.url
+def _offers(agent_url: str, card: AgentCard, fetch: CardFetch, options: AgentOptions) -> tuple[Offer, ...]:
+    """What the card offers that Trunkline speaks, the best first."""
+    offers: list[Offer] = []
+    for item in card.interfaces:
+        protocol = _dialect(item, fetch.url)
+        if protocol is not None:
+            over = "JSON-RPC" if item.transport == JSONRPC else item.transport
+            offers += [
+                Offer(
+                    protocol=protocol,
+                    url=url,
+                    tenant=item.tenant,
+                    because=f"offers A2A {item.protocol_version or '0.2 or 0.3'} over {over}",
+                )
+                for url in _endpoints(agent_url, item, options)
+            ]
+    return _supported(sorted(offers, key=lambda offer: A2A_DIALECTS.index(offer.protocol)))
 
 
-def _origin(url: str) -> tuple[str, str, int] | None:
-    """Scheme, host and port; None when the address has none that we could call."""
-    try:
-        parts: SplitResult = urlsplit(url)
-        port = parts.port
-    except ValueError:
+def _guesses(usable: Sequence[Offer], agent_url: str, options: AgentOptions) -> Iterable[Offer]:
+    """Where else, and how else: a card may be wrong about its path, or about its version."""
+    if options.endpoint_override is None:
+        for offer in usable:
+            yield msgspec.structs.replace(offer, url=agent_url)
+    endpoint = next((offer for offer in usable if offer.protocol in _GUESSES_OVER_JSONRPC), None)
+    if endpoint is not None:
+        spoken = {offer.protocol for offer in usable}
+        guesses = (name for name in _GUESSES_OVER_JSONRPC if name not in spoken)
+        because = "takes JSON-RPC, but not what its card says"
+        yield from _supported(Offer(protocol=name, url=endpoint.url, because=because) for name in guesses)
+
+
+def _supported(offers: Iterable[Offer]) -> tuple[Offer, ...]:
+    supported = ProtocolAdapterFactory.supported_protocols()
+    return tuple(offer for offer in offers if offer.protocol in supported)
+
+
+def _distinct(offers: Iterable[Offer]) -> list[Offer]:
+    distinct: dict[tuple[str, str], Offer] = {}
+    for offer in offers:
+        distinct.setdefault((offer.protocol, offer.url), offer)
+    return list(distinct.values())
+
+
+def _dialect(item: Interface, card_url: str) -> str | None:
+    """The name of what is spoken there; None: nothing that Trunkline knows."""
+    version = item.protocol_version
+    if item.transport == HTTP_JSON:
+        return "a2a-1.0-http" if version is not None and version.split(".")[0] == "1" else None
+    if item.transport != JSONRPC:
         return None
-    scheme = parts.scheme.lower()
-    if scheme not in _DEFAULT_PORTS or not parts.hostname:
-        return None
-    return scheme, parts.hostname.rstrip("."), port or _DEFAULT_PORTS[scheme]
+    if version is None:
+        return "a2a-0.2" if card_url.endswith(CARD_PATHS[1]) else "a2a-0.3"
+    match version.split(".")[:2]:
+        case ["1", *_]:
+            return "a2a-1.0"
+        case ["0", "1"]:
+            return "a2a-0.1"
+        case ["0", "2"]:
+            return "a2a-0.2"
+        case ["0", *_]:
+            return "a2a-0.3"
+        case _:
+            return None
+
+
+def _endpoints(agent_url: str, item: Interface, options: AgentOptions) -> list[str]:
+    """
+    Where to send what this interface takes.
+
+    An address that differs from the agent's own by its last slash alone may be written wrongly in either: the one
+    that the operator has given comes first.
+    """
+    if options.endpoint_override is not None:
+        return [options.endpoint_override]
+    if item.url is None:
+        return [agent_url]
+    try:
+        endpoint = urljoin(agent_url, item.url)
+        same = _without_slash(endpoint) == _without_slash(agent_url)
+    except ValueError:
+        return [item.url]
+    return list(dict.fromkeys((agent_url, endpoint))) if same else [endpoint]
+
+
+def _without_slash(url: str) -> tuple[str, str, int, str]:
+    parts = parse_url(url)
+    return parts.scheme, parts.host, parts.port, parts.target.rstrip("/")
+
+
+def _is_approved(url: str, agent_url: str, options: AgentOptions) -> bool:
+    if url == options.endpoint_override:
+        return True
+    origin = origin_of(url)
+    return origin is not None and origin in (origin_of(agent_url), *options.allow_card_origin)
+
+
+def _not_spoken(card: AgentCard, fetch: CardFetch) -> Unclear:
+    offered = ", ".join(
+        dict.fromkeys(f"{item.transport} {item.protocol_version or ''}".strip() for item in card.interfaces)
+    )
+    return Unclear(
+        reason=f"The card at {fetch.url} offers {offered}, none of which Trunkline speaks",
+        fix="Let the agent offer A2A over JSON-RPC, or A2A 1.0 over HTTP+JSON; or pin the protocol that it speaks.",
+    )
+
+
+def _not_approved(agent_url: str, endpoint: str, fetch: CardFetch) -> Unclear:
+    named = f"The card at {fetch.url} names the endpoint {endpoint}"
+    reason = check_url(endpoint)
+    if reason is not None:
+        return Unclear(
+            reason=f"{named}, whose origin is not known, for it cannot be called: {reason}",
+            fix="Correct the card, or set the agent's endpoint_override to the address to send to.",
+        )
+    local = (
+        ": agents often name localhost when nobody has told them under which address they are reached"
+        if parse_url(endpoint).host in _LOCAL_HOSTS
+        else ""
+    )
+    return Unclear(
+        reason=f"{named}, which is not of the same origin as the agent's url {agent_url}{local}. "
+        "The agent's credentials are not sent there",
+        fix=f"If that address is right, set the agent's allow_card_origin to {origin_of(endpoint)}; if another is, "
+        f"set its endpoint_override to that, for instance to {agent_url}; or correct the card.",
+    )

@@ -13,8 +13,16 @@ CALL_CRASHED = "call_crashed"
 AGENT_WARNING = "agent_warning"
 ANSWER_TOO_LATE = "answer_too_late"
 CANCEL_NOT_CONFIRMED = "cancel_not_confirmed"
+AGENT_PUSHED = "agent_pushed"
 DIALECT_DECIDED = "dialect_decided"
+CARD_NOT_USED = "card_not_used"
 TOKEN_FETCHED = "token_fetched"  # noqa: S105 - no password
+
+# breakers
+BREAKER_OPENED = "breaker_opened"
+BREAKER_PROBED = "breaker_probed"
+BREAKER_CLOSED = "breaker_closed"
+AGENT_RESET = "agent_reset"
 
 # runs
 RUN_STARTED = "run_started"
@@ -36,6 +44,10 @@ DEAD_LETTER = "dead_letter"
 # dead letters
 DEAD_LETTER_REPLAYED = "dead_letter_replayed"
 DEAD_LETTER_DISCARDED = "dead_letter_discarded"
+
+# traces
+TRACES = "traces"
+TRACES_NOT_SENT = "traces_not_sent"
 
 # the process
 READY = "ready"

@@ -1,0 +1,85 @@
+"""Asks for agent cards, one address at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import TypeAlias
+
+import msgspec
+
+from trunkline.agents.auth import Credentials
+from trunkline.bridge.exchanges import Sent
+from trunkline.bridge.redaction import Redaction
+from trunkline.bridge.tokens import Tokens
+from trunkline.bridge.transports.base import Transport, TransportError
+from trunkline.clock import Clock, Instant
+from trunkline.protocols import AgentAnswer, CardFetch
+
+_CARD_SECONDS = 5.0
+# A longer one is no tag but an attempt to fill the database.
+_MAX_ETAG_CHARACTERS = 256
+
+
+class CardExchange(msgspec.Struct, frozen=True, kw_only=True):
+    """One request for a card and what came of it, for the record."""
+
+    redaction: Redaction
+    sent: Sent
+    answer: AgentAnswer | None
+    started_at: Instant
+    duration_ms: float
+    error: str | None = None
+
+
+# Hears of every request that was made.
+Note: TypeAlias = Callable[[CardExchange], None]
+
+
+class CardReader:
+    def __init__(self, transport: Transport, clock: Clock, tokens: Tokens) -> None:
+        self._transport = transport
+        self._tokens = tokens
+        self._clock = clock
+
+    async def fetch(
+        self, url: str, credentials: Credentials, *, etag: str | None = None, note: Note | None = None
+    ) -> CardFetch:
+        """With the `etag` of a known card the agent may answer 304."""
+        headers = {"Accept": "application/json", "A2A-Version": "1.0", **credentials.headers}
+        if etag is not None:
+            headers["If-None-Match"] = etag
+        redaction = Redaction(credentials)
+        sent = Sent("GET", credentials.add_to(url), headers)
+        started_at, started = self._clock.now(), perf_counter()
+        answer, failure = await self._get(sent.url, headers, credentials, redaction)
+        if note is not None:
+            note(
+                CardExchange(
+                    redaction=redaction,
+                    sent=sent,
+                    answer=answer,
+                    started_at=started_at,
+                    duration_ms=round((perf_counter() - started) * 1000, 3),
+                    error=failure,
+                )
+            )
+        if answer is None or failure is not None:
+            return CardFetch(url=url, failure=redaction.text(failure or ""))
+        tag = answer.headers.get("etag")
+        return CardFetch(
+            url=url,
+            status=answer.status,
+            body=answer.body,
+            etag=tag if tag is not None and len(tag) <= _MAX_ETAG_CHARACTERS else None,
+        )
+
+    async def _get(
+        self, url: str, headers: dict[str, str], credentials: Credentials, redaction: Redaction
+    ) -> tuple[AgentAnswer | None, str | None]:
+        try:
+            headers |= await self._tokens.headers(credentials, redaction, _CARD_SECONDS)
+            answer = await self._transport.get(url, headers, _CARD_SECONDS, credentials.tls)
+        except TransportError as exc:
+            return exc.partial, exc.message
+        return answer, None
