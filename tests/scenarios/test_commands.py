@@ -16,6 +16,7 @@ from trunkline.services.commands import Commands
 from trunkline.settings import load_settings
 from trunkline.stores.base import Store, Transaction
 from trunkline.telemetry.metrics import Metrics
+from trunkline.telemetry.traces import Traces
 from trunkline.testing import RunningSystem, ScriptedAgent, running_system, simple_success
 from trunkline.wiring import open_store
 
@@ -78,7 +79,7 @@ async def taking(
     arrivals = Arrivals()
     stopping = asyncio.Event()
     async with open_store(load_settings({"data": data}), beside=True) as store, asyncio.TaskGroup() as group:
-        commands = Commands(arrivals, system.embedded.api.runs, wrap(store), Metrics())
+        commands = Commands(arrivals, system.embedded.api.runs, wrap(store), Metrics(), Traces())
         group.create_task(commands.run(stopping))
         try:
             yield arrivals

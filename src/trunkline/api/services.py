@@ -15,6 +15,7 @@ from trunkline.services.keys import KeyRing
 from trunkline.services.registry import Registry
 from trunkline.services.runs import Runs
 from trunkline.services.workflows import Workflows
+from trunkline.telemetry.traces import Traces
 
 OK = "ok"
 
@@ -71,5 +72,6 @@ class Services(Probes):
     runs: Runs
     dead_letters: DeadLetters
     check_health: Callable[[Agent], Awaitable[HealthReport]]
+    traces: Traces = field(default_factory=Traces)
     limits: Limits = field(default_factory=Limits)
     topics: TopicNames = field(default_factory=TopicNames)

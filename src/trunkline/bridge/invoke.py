@@ -45,6 +45,7 @@ from trunkline.services.directory import AgentDirectory
 from trunkline.stores.base import ClaimedTask, ExchangeRecord, TaskAnswer, TaskKey
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
+from trunkline.telemetry.traces import Traces
 
 # A long task is asked soon at first, then ever more rarely.
 _FIRST_POLL = timedelta(milliseconds=200)
@@ -94,6 +95,7 @@ class AgentInvoker:
         *,
         manners: Manners,
         pushes: PushTargets,
+        traces: Traces,
     ) -> None:
         self._transport = transport
         self._partners = partners
@@ -102,6 +104,7 @@ class AgentInvoker:
         self._metrics = metrics
         self._manners = manners
         self._pushes = pushes
+        self._traces = traces
         self._listening: set[Patience] = set()
         self._is_leaving = False
 
@@ -134,7 +137,8 @@ class AgentInvoker:
         return self._finish(claim, talk, partner, outcome, deadline)
 
     def _talk(self, claim: ClaimedTask) -> Talk:
-        return Talk(self._transport, self._clock, self._metrics, claim, self._manners.most_answer_bytes)
+        most_bytes = self._manners.most_answer_bytes
+        return Talk(self._transport, self._clock, self._metrics, self._traces, claim, most_bytes)
 
     async def _agent(self, name: str) -> Agent | None:
         """Waits while the store is away: nothing has been sent yet, so nothing has failed."""

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from time import perf_counter
 from typing import TypeVar
 
+from trunkline.bridge.call_spans import begin_call, note_answer
 from trunkline.bridge.echoes import failure_without_echoes, without_echoes
 from trunkline.bridge.exchanges import ExchangeKind, Sent, encode_exchange, record
 from trunkline.bridge.frames import Frames
@@ -37,6 +38,7 @@ from trunkline.protocols import (
 from trunkline.stores.base import ClaimedTask, ExchangeRecord
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
+from trunkline.telemetry.traces import Traces, trace_headers
 
 # The whole of a body is in the wire record.
 _LOGGED_BYTES = 4_096
@@ -48,12 +50,21 @@ _Read = TypeVar("_Read")
 
 class Talk:
     def __init__(
-        self, transport: Transport, clock: Clock, metrics: Metrics, claim: ClaimedTask, most_bytes: int
+        self,
+        transport: Transport,
+        clock: Clock,
+        metrics: Metrics,
+        traces: Traces,
+        claim: ClaimedTask,
+        most_bytes: int,
     ) -> None:
         self._transport = transport
         self._clock = clock
         self._metrics = metrics
+        self._traces = traces
         self._task = claim.task
+        # Of the request that is under way.
+        self._trace = claim.task.trace
         self._most_bytes = most_bytes
         self._has_renewed = False
         self.exchanges: list[ExchangeRecord] = []
@@ -124,6 +135,21 @@ class Talk:
 
         An agent may answer with one whole answer instead: that is taken as such.
         """
+        with begin_call(self._traces, self._task, partner, "stream", request) as segment:
+            self._trace = segment.trace
+            answer, heard = await self._stream(partner, request, seconds, patience, hear, remote_task_id)
+            note_answer(segment, self._traces, answer, heard.outcome)
+        return heard
+
+    async def _stream(
+        self,
+        partner: Partner,
+        request: AgentRequest,
+        seconds: float,
+        patience: Patience,
+        hear: Callable[[StreamNews], None],
+        remote_task_id: str | None,
+    ) -> tuple[AgentAnswer | None, Heard]:
         self._metrics.protocol_requests.labels(partner.protocol, partner.agent.name).inc()
         self._log.info(names.HTTP_CALL, protocol=partner.protocol)
         headers = {**self._headers(partner, request), "Accept": EVENT_STREAM}
@@ -171,7 +197,7 @@ class Talk:
             frames=frames,
         )
         self._note_outcome(partner, answer, heard.outcome)
-        return heard
+        return answer, heard
 
     @asynccontextmanager
     async def _opened(
@@ -237,6 +263,20 @@ class Talk:
         read: Callable[[Partner, AgentAnswer], _Read],
     ) -> tuple[AgentAnswer | None, _Read | Failed]:
         """Carries one request to the agent; what `read` makes of the answer, or why there is none."""
+        with begin_call(self._traces, self._task, partner, kind, request) as segment:
+            self._trace = segment.trace
+            answer, outcome = await self._carry_once(partner, request, seconds, kind, read)
+            note_answer(segment, self._traces, answer, outcome)
+        return answer, outcome
+
+    async def _carry_once(
+        self,
+        partner: Partner,
+        request: AgentRequest,
+        seconds: float,
+        kind: ExchangeKind,
+        read: Callable[[Partner, AgentAnswer], _Read],
+    ) -> tuple[AgentAnswer | None, _Read | Failed]:
         self._log.info(names.HTTP_CALL, protocol=partner.protocol)
         headers = self._headers(partner, request)
         sent = Sent("POST" if request.body else "GET", partner.url(request), headers, request.body)
@@ -260,7 +300,7 @@ class Talk:
         self._record(partner, sent, answer, started_at, started, notes=notes, kind=kind)
         if self._gets_another_token(partner, answer, headers):
             left = seconds - (perf_counter() - started)
-            return await self._carry(partner, request, left, kind, read)
+            return await self._carry_once(partner, request, left, kind, read)
         return answer, outcome
 
     def _gets_another_token(self, partner: Partner, answer: AgentAnswer, headers: Mapping[str, str]) -> bool:
@@ -271,7 +311,10 @@ class Talk:
         return self._has_renewed
 
     def _headers(self, partner: Partner, request: AgentRequest) -> dict[str, str]:
-        return {**partner.headers, "X-Correlation-ID": self._task.correlation_id, **request.headers}
+        headers = {**partner.headers, "X-Correlation-ID": self._task.correlation_id, **request.headers}
+        if self._trace is not None:
+            headers |= trace_headers(self._trace)
+        return headers
 
     def _decode(self, partner: Partner, answer: AgentAnswer) -> Outcome:
         self._log.debug(

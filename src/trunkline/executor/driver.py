@@ -22,12 +22,13 @@ from trunkline.machine.events import encode_event
 from trunkline.machine.inputs import decode_input, encode_input
 from trunkline.machine.state import RunState
 from trunkline.machine.turn import Turn
-from trunkline.messages import CancelTask, Outgoing, StepError, fix_for
+from trunkline.messages import AgentTask, CancelTask, Outgoing, StepError, fix_for
 from trunkline.messages.cloudevents import event_message
 from trunkline.services.watch import Watchers
 from trunkline.stores.base import EventRecord, RunsChanged, Timer, Transaction, Transition, WokenRun
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
+from trunkline.telemetry.traces import Segment, Traces
 
 log = structlog.stdlib.get_logger()
 
@@ -48,6 +49,7 @@ class Driver:
         watchers: Watchers,
         metrics: Metrics,
         *,
+        traces: Traces | None = None,
         events_topic: str = "",
         reply_timeout: timedelta | None = None,
     ) -> None:
@@ -60,7 +62,10 @@ class Driver:
         self._events_topic = events_topic
         # How long an agent's question waits where its step does not say; None: for ever.
         self._reply_timeout = reply_timeout
+        self._traces = traces or Traces()
         self._turns: list[Turn] = []
+        # Of the dispatches in this turn's transaction; they end when it has committed.
+        self._segments: list[Segment] = []
         self._more = False
 
     async def work(self, tx: Transaction) -> None:
@@ -84,6 +89,8 @@ class Driver:
             self._timers.expect(transition.timers)
         for turn in self._turns:
             messages.extend(_messages(turn))
+        if self._traces.are_on:
+            self._trace(messages)
         if messages:
             await self._broker.publish_tasks(tx, messages)
         if self._events_topic:
@@ -94,6 +101,23 @@ class Driver:
                 [turn.state.id for turn in self._turns if turn.state.is_final],
             )
         )
+
+    def _trace(self, messages: Sequence[TaskMessage]) -> None:
+        for task in messages:
+            if isinstance(task, AgentTask):
+                segment = self._traces.begin(
+                    f"dispatch {task.step}",
+                    "PRODUCER",
+                    task.trace,
+                    {
+                        "gen_ai.agent.name": task.agent,
+                        "trunkline.run_id": task.run_id,
+                        "trunkline.step": task.step,
+                        "trunkline.attempt": task.attempt,
+                    },
+                )
+                task.trace = segment.trace
+                self._segments.append(segment)
 
     async def _decide(self, tx: Transaction, run: WokenRun, state: RunState) -> tuple[Turn, Transition]:
         version = state.version
@@ -120,10 +144,15 @@ class Driver:
         ended = {turn.state.id for turn in self._turns if turn.state.is_final}
         self._watchers.ring((turn.state.id for turn in self._turns), ended)
         self._turns = []
+        for segment in self._segments:
+            segment.end()
+        self._segments = []
 
     def rolled_back(self) -> None:
         # The states have moved on in memory only: they are not kept, and will be read again.
         self._turns = []
+        # Without an end they are never told.
+        self._segments = []
         self._more = False
 
     def next_wake(self) -> Instant | None:

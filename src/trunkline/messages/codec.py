@@ -4,6 +4,7 @@ Messages between executor and bridge as records: JSON values, with headers that 
     trunkline-type       agent-task | cancel-task | agent-result
     trunkline-version    1
     trunkline-reference  1: the value only names the message, which is too long to travel; the store has it
+    traceparent          the trace that a task belongs to, with tracestate: what looks at the topic sees it too
 
 A record that is anything else is `Unreadable`, and the reason says what to do about it.
 """
@@ -18,6 +19,7 @@ from trunkline.jsontypes import encode
 from trunkline.messages.dispatch import TaskKey
 from trunkline.messages.model import AgentResult, AgentTask, CancelTask
 from trunkline.messages.outgoing import Outgoing, Record
+from trunkline.messages.trace import TRACEPARENT, TRACESTATE, TraceContext
 
 VERSION = 1
 # Half of what Kafka takes in one record unless it is told otherwise.
@@ -86,11 +88,18 @@ def encode_task(message: AgentTask | CancelTask, topic: str, payload: bytes | No
     value = encode(message) if payload is None else payload
     if isinstance(message, CancelTask):
         return Outgoing(topic, message.run_id, value, _CANCEL)
-    return _outgoing(topic, message, value, _TASK)
+    return _outgoing(topic, message, value, _TASK + _trace_headers(message.trace))
 
 
 def encode_result(result: AgentResult, topic: str) -> Outgoing:
     return _outgoing(topic, result, encode(result), _RESULT)
+
+
+def _trace_headers(trace: TraceContext | None) -> Headers:
+    if trace is None:
+        return ()
+    parent = (TRACEPARENT, trace.traceparent.encode())
+    return (parent,) if trace.tracestate is None else (parent, (TRACESTATE, trace.tracestate.encode()))
 
 
 def _outgoing(topic: str, message: AgentTask | AgentResult, value: bytes, headers: Headers) -> Outgoing:

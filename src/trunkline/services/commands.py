@@ -17,14 +17,16 @@ import structlog
 from trunkline.brokers.base import Source
 from trunkline.errors import TrunklineError, Unavailable
 from trunkline.ids import new_id
-from trunkline.messages import Record
+from trunkline.messages import Record, TraceContext
 from trunkline.messages.codec import Unreadable
 from trunkline.messages.commands import idempotency_key, read_command
+from trunkline.messages.trace import TRACEPARENT, TRACESTATE
 from trunkline.services.dead_letters import letter_of
 from trunkline.services.runs import Runs
 from trunkline.stores.base import Store
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
+from trunkline.telemetry.traces import Traces
 
 log = structlog.stdlib.get_logger()
 
@@ -44,11 +46,12 @@ _Outcome: TypeAlias = _Dead | Literal["started", "kept"]
 
 
 class Commands:
-    def __init__(self, source: Source, runs: Runs, store: Store, metrics: Metrics) -> None:
+    def __init__(self, source: Source, runs: Runs, store: Store, metrics: Metrics, traces: Traces) -> None:
         self._source = source
         self._runs = runs
         self._store = store
         self._metrics = metrics
+        self._traces = traces
         self._bell = asyncio.Event()
         source.on_arrival(self._bell.set)
 
@@ -85,13 +88,20 @@ class Commands:
     async def _start(self, record: Record) -> _Outcome:
         try:
             command = read_command(record)
-            await self._runs.execute(
-                command.workflow,
-                command.version,
-                command.input,
-                correlation_id=command.correlation_id or new_id(),
-                idempotency_key=idempotency_key(record),
-            )
+            with self._traces.begin(
+                f"start {command.workflow}",
+                "CONSUMER",
+                _trace_of(record),
+                {"messaging.system": "kafka", "messaging.destination.name": record.topic},
+            ) as segment:
+                await self._runs.execute(
+                    command.workflow,
+                    command.version,
+                    command.input,
+                    correlation_id=command.correlation_id or new_id(),
+                    idempotency_key=idempotency_key(record),
+                    trace=segment.trace,
+                )
         except Unreadable as exc:
             return _Dead(exc.flaw, exc.reason)
         except Unavailable:
@@ -124,3 +134,8 @@ class Commands:
                 reason=reason,
             )
         return True
+
+
+def _trace_of(record: Record) -> TraceContext | None:
+    headers = dict(record.headers)
+    return TraceContext.read(headers.get(TRACEPARENT), headers.get(TRACESTATE))

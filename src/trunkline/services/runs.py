@@ -25,7 +25,7 @@ from trunkline.machine.inputs import (
     encode_input,
 )
 from trunkline.machine.state import FINAL_RUN_STATUSES, RunStatus, StepState
-from trunkline.messages import ReplyMessage
+from trunkline.messages import ReplyMessage, TraceContext
 from trunkline.services.intake import Intake
 from trunkline.services.watch import Watch, Watchers
 from trunkline.services.workflows import Workflows
@@ -82,12 +82,15 @@ class Runs:
         *,
         correlation_id: str,
         idempotency_key: str | None = None,
+        trace: TraceContext | None = None,
     ) -> Started:
         """Durable when it returns. Raises `Invalid` when the input does not fit the workflow's schema."""
         saved = await self._workflows.get(workflow, version)
         compiled = await self._workflows.compiled(saved.workflow_id, saved.version)
         _check_input(compiled, run_input)
-        return await self._start(saved, encode(run_input), RunRequested(), correlation_id, idempotency_key)
+        return await self._start(
+            saved, encode(run_input), RunRequested(), correlation_id, idempotency_key, trace=trace
+        )
 
     async def _start(
         self,
@@ -97,6 +100,7 @@ class Runs:
         correlation_id: str,
         idempotency_key: str | None = None,
         retry_of: RunId | None = None,
+        trace: TraceContext | None = None,
     ) -> Started:
         digest = None
         if idempotency_key is not None:
@@ -112,6 +116,7 @@ class Runs:
             idempotency_key=idempotency_key,
             request_digest=digest,
             retry_of=retry_of,
+            trace=trace,
         )
         existing = await self._intake.start(run, request)
         if existing is None:
@@ -207,6 +212,7 @@ class Runs:
         from_step: str | None = None,
         run_input: Json | msgspec.UnsetType = msgspec.UNSET,
         correlation_id: str,
+        trace: TraceContext | None = None,
     ) -> Started:
         """A new run that keeps what the old one completed, up to the step to begin with."""
         record, steps = await self._found(run_id)
@@ -221,7 +227,7 @@ class Runs:
             _check_input(compiled, run_input)
         kept = _kept(compiled, steps, from_step)
         text = record.input if isinstance(run_input, msgspec.UnsetType) else encode(run_input)
-        return await self._start(saved, text, RunRequested(kept), correlation_id, retry_of=run_id)
+        return await self._start(saved, text, RunRequested(kept), correlation_id, retry_of=run_id, trace=trace)
 
     async def reply(self, run_id: RunId, step: str, reply: ReplyMessage) -> None:
         record, state = await self._step(run_id, step)

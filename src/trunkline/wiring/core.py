@@ -23,9 +23,11 @@ from trunkline.services.workflows import Workflows
 from trunkline.settings import Settings
 from trunkline.stores.base import Store
 from trunkline.telemetry.metrics import Metrics
+from trunkline.telemetry.traces import Traces
 from trunkline.wiring.moved import shut_if_moved
 from trunkline.wiring.seams import Seams
 from trunkline.wiring.store import open_store
+from trunkline.wiring.traces import open_traces
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +37,7 @@ class Core:
     seams: Seams
     store: Store
     metrics: Metrics
+    traces: Traces
     transport: Transport
     directory: AgentDirectory
     registry: Registry
@@ -56,6 +59,7 @@ async def open_core(
     async with (
         open_store(settings, clock=clock, upgrade=alone) as opened,
         HttpTransport(policy, max_answer_bytes=settings.max_answer_bytes) as https,
+        open_traces() as traces,
     ):
         store = await shut_if_moved(seams.store(opened))
         transport = seams.transport(https)
@@ -70,6 +74,7 @@ async def open_core(
             seams=seams,
             store=store,
             metrics=Metrics(),
+            traces=traces,
             transport=transport,
             directory=directory,
             registry=registry,

@@ -87,6 +87,7 @@ class _Bridge:
                 line_seconds=core.settings.line_timeout.total_seconds(),
                 most_answer_bytes=core.settings.max_answer_bytes,
             ),
+            traces=core.traces,
             pushes=NoPushes(),
         )
         self._calls = calls = Calls(invoker)
@@ -127,6 +128,7 @@ class _Executor:
             timers,
             core.watchers,
             core.metrics,
+            traces=core.traces,
             events_topic=core.settings.events_topic if core.settings.uses_kafka else "",
         )
         self.parts: list[Part] = [timers, driver]
@@ -230,7 +232,7 @@ async def _working(assembly: _Assembly, services: Services | None) -> AsyncGener
     source = None if services is None else await assembly.wires.source_of_commands()
     async with _running(assembly), asyncio.TaskGroup() as group:
         if services is not None and source is not None:
-            commands = Commands(source, services.runs, core.store, core.metrics)
+            commands = Commands(source, services.runs, core.store, core.metrics, core.traces)
             group.create_task(commands.run(core.stopping))
         try:
             yield
@@ -251,6 +253,7 @@ def _services(core: Core, intake: Intake, probes: Probes) -> Services:
         registry=core.registry,
         workflows=core.workflows,
         runs=Runs(core.store, core.workflows, intake, core.watchers, core.clock, core.metrics),
+        traces=core.traces,
         dead_letters=DeadLetters(core.store, can_replay=core.settings.uses_kafka),
         check_health=HealthCheck(core.transport, core.partners, core.clock),
         readiness=probes.readiness,

@@ -15,6 +15,7 @@ from trunkline.api.events import EVENT_STREAM, EventStream
 from trunkline.api.execution import IDEMPOTENCY_KEY, MAX_VERSION, MAX_WAIT_SECONDS, read_execution
 from trunkline.api.operations import JSON, LOCATION, Documentation, add_operation, answer, body, problems, ref
 from trunkline.api.paging import DEFAULT_LIMIT, Limit, NumberCursor, TextCursor, decode_cursor, page
+from trunkline.api.request_spans import begin_request
 from trunkline.api.services import Services
 from trunkline.api.views import events_json, run_json, runs_json, steps_json, wire_json
 from trunkline.errors import Invalid
@@ -23,8 +24,10 @@ from trunkline.jsontypes import Json, JsonObject
 from trunkline.machine.inputs import ResolvedOutcome
 from trunkline.machine.state import FINAL_RUN_STATUSES, RunStatus
 from trunkline.messages import ReplyMessage
+from trunkline.telemetry.traces import Segment
 
 RUNS = "/api/v1/runs"
+EXECUTE = "/api/v1/workflows/{workflow}/execute"
 RunPath = Annotated[str, Path(description="The run's id.")]
 StepPath = Annotated[str, Path(description="The step's name.")]
 # What every store can hold as a number.
@@ -59,6 +62,12 @@ class RunRoutes:
 
         With `wait` the answer comes when the run is final, or when the time is up.
         """
+        with begin_request(self._services.traces, request.scope, EXECUTE) as segment:
+            response = await self._execute(request, segment)
+            segment.note({"http.response.status_code": response.status_code})
+            return response
+
+    async def _execute(self, request: Request, segment: Segment) -> Response:
         asked = read_execution(request)
         content = await self._body(request)
         started = await self._runs.execute(
@@ -67,7 +76,9 @@ class RunRoutes:
             decode_json(content) if content else {},
             correlation_id=correlation_id_of(request.scope),
             idempotency_key=asked.idempotency_key,
+            trace=segment.trace,
         )
+        segment.note({"trunkline.run_id": started.run_id})
         if asked.wait is not None:
             await self._runs.wait(started.run_id, asked.wait)
         view = await self._runs.get(started.run_id)
@@ -173,12 +184,15 @@ class RunRoutes:
     async def retry(self, request: Request, run: RunPath) -> Response:
         """Starts a new run that keeps the completed outputs of a finished one."""
         asked = convert(decode_object(await self._body(request) or b"{}"), _Retry)
-        started = await self._runs.retry(
-            RunId(run),
-            from_step=asked.from_step,
-            run_input=asked.input,
-            correlation_id=correlation_id_of(request.scope),
-        )
+        with begin_request(self._services.traces, request.scope, f"{RUNS}/{{run}}/retry") as segment:
+            started = await self._runs.retry(
+                RunId(run),
+                from_step=asked.from_step,
+                run_input=asked.input,
+                correlation_id=correlation_id_of(request.scope),
+                trace=segment.trace,
+            )
+            segment.note({"trunkline.run_id": started.run_id, "http.response.status_code": 202})
         return await self._accepted(started.run_id)
 
     async def reply(self, request: Request, run: RunPath, step: StepPath) -> Response:
@@ -250,7 +264,7 @@ def add_run_routes(app: FastAPI, routes: RunRoutes) -> None:
 
 def _add_starting(app: FastAPI, routes: RunRoutes) -> None:
     add_operation(
-        app, "POST /api/v1/workflows/{workflow}/execute", routes.execute, name="execute_workflow", tag="runs",
+        app, f"POST {EXECUTE}", routes.execute, name="execute_workflow", tag="runs",
         ready=True,
         extra={
             "parameters": _EXECUTE_PARAMETERS,
