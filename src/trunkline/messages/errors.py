@@ -27,6 +27,9 @@ ERROR_CODES: dict[str, ErrorCode] = {
     "agent_address_forbidden": ErrorCode(
         **_NOT_SENT, fix="Add the network or host name to TRUNKLINE_ALLOWED_NETWORKS if it is meant."
     ),
+    "blob_missing": ErrorCode(
+        **_NOT_SENT, fix="Run the step again that made the file: trunkline runs retry RUN."
+    ),
     "agent_url_invalid": ErrorCode(**_NOT_SENT, fix="Correct the agent's url."),
     "agent_secret_unreadable": ErrorCode(
         **_NOT_SENT,
@@ -44,6 +47,10 @@ ERROR_CODES: dict[str, ErrorCode] = {
     ),
     "agent_connection_lost": ErrorCode(
         **_NO_ANSWER, fix="Look at the agent's log: it closed the connection."
+    ),
+    "agent_batch_answer_missing": ErrorCode(
+        **_NO_ANSWER,
+        fix="Let the agent answer every request of a batch, or take batch out of protocol_config.",
     ),
     "agent_redirected": ErrorCode(**_ANSWERED, fix="Register the address that the agent redirects to."),
     "agent_http_error": ErrorCode(**_ANSWERED, fix="Look at the wire: trunkline runs wire RUN STEP."),

@@ -1,7 +1,8 @@
 """
 Checks of an agent's `protocol_config`.
 
-    {"method": "message/send", "version": "2.0", "input_mode": "text", "params": "message", …}
+    {"method": "message/send", "version": "2.0", "input_mode": "text", "params": "message",
+     "batch": {"max": 20, "wait_ms": 10}, …}
 
 Each dialect says with a table which keys it knows and what each may hold; an unknown key is refused with the
 closest known one.
@@ -36,7 +37,47 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         return f"must be {allowed}, not {encode(value).decode()}"
 
 
-def check_config(known: Mapping[str, Setting], config: Mapping[str, Json]) -> list[Finding]:
+class Span(msgspec.Struct, frozen=True, kw_only=True):
+    """From where to where a whole number may be; without a default it must be given."""
+
+    least: int
+    most: int
+    default: int | None = None
+
+    def holds(self, value: Json) -> bool:
+        return isinstance(value, int) and not isinstance(value, bool) and self.least <= value <= self.most
+
+
+class NumbersSetting(msgspec.Struct, frozen=True, kw_only=True):
+    """A key that holds an object of whole numbers."""
+
+    spans: dict[str, Span]
+
+    def objection(self, value: Json) -> str | None:
+        if not isinstance(value, dict):
+            return f"must be an object with {' and '.join(self.spans)}, not {encode(value).decode()}"
+        for name, span in self.spans.items():
+            if name not in value and span.default is None:
+                return f"must have {name}, from {span.least} to {span.most}"
+        for name, number in value.items():
+            if name not in self.spans:
+                return f"has {name}, which is not known; known here: {', '.join(self.spans)}"
+            span = self.spans[name]
+            if not span.holds(number):
+                allowed = f"a whole number from {span.least} to {span.most}"
+                return f"must have as {name} {allowed}, not {encode(number).decode()}"
+        return None
+
+
+# Tasks that wait for the same agent may travel in one request, for every dialect in JSON-RPC: batches.py.
+BATCH = NumbersSetting(
+    spans={"max": Span(least=2, most=100), "wait_ms": Span(least=0, most=1000, default=10)}
+)
+
+AnySetting = Setting | NumbersSetting
+
+
+def check_config(known: Mapping[str, AnySetting], config: Mapping[str, Json]) -> list[Finding]:
     """Everything that is wrong with a configuration."""
     findings: list[Finding] = []
     for key, value in config.items():
@@ -47,7 +88,7 @@ def check_config(known: Mapping[str, Setting], config: Mapping[str, Json]) -> li
     return findings
 
 
-def _unknown(key: str, known: Mapping[str, Setting]) -> str:
+def _unknown(key: str, known: Mapping[str, AnySetting]) -> str:
     closest = get_close_matches(key, known, n=1)
     if closest:
         return f"is not known; did you mean '{closest[0]}'?"

@@ -2,7 +2,11 @@
 Which dialects there are, by the names that the registry uses.
 
     "simple-a2a"    {"task_id", "input"}
-    "jsonrpc-2.0"   {"jsonrpc", "id", "method", "params"}
+    "jsonrpc-2.0"   {"jsonrpc", "id", "method": "message/send", "params"}, and no streams
+    "jsonrpc-call"  {"jsonrpc", "id", "method": any, "params": the input}
+    "a2a-0.1"       {"jsonrpc", "id", "method": "tasks/send", "params"}
+    "a2a-0.2"       {"jsonrpc", "id", "method": "message/send" | "message/stream", "params"}
+    "a2a-0.3"       the same
 
 `auto` is no dialect but the wish to have one chosen: negotiate.py.
 """
@@ -15,8 +19,12 @@ from typing import ClassVar, Protocol, runtime_checkable
 from trunkline.agents import AUTO
 from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import Json
-from trunkline.protocols.a2a_v03 import JsonRpc2Adapter
+from trunkline.protocols import a2a_v01, a2a_v03, jsonrpc_call, simple_a2a
+from trunkline.protocols.a2a_v01 import A2AV01Adapter
+from trunkline.protocols.a2a_v03 import A2AV02Adapter, A2AV03Adapter, JsonRpc2Adapter
 from trunkline.protocols.base import ProtocolAdapter
+from trunkline.protocols.config import AnySetting, check_config
+from trunkline.protocols.jsonrpc_call import JsonRpcCallAdapter
 from trunkline.protocols.simple_a2a import SimpleA2AAdapter
 
 
@@ -43,6 +51,10 @@ class ProtocolAdapterFactory:
     _adapters: ClassVar[dict[str, type[ProtocolAdapter]]] = {
         "simple-a2a": SimpleA2AAdapter,
         "jsonrpc-2.0": JsonRpc2Adapter,
+        "jsonrpc-call": JsonRpcCallAdapter,
+        "a2a-0.1": A2AV01Adapter,
+        "a2a-0.2": A2AV02Adapter,
+        "a2a-0.3": A2AV03Adapter,
     }
 
     @classmethod
@@ -74,18 +86,27 @@ class ProtocolAdapterFactory:
         return list(cls._adapters)
 
 
+# Which dialect it will be is not known yet, so the keys of all are.
+_AUTO_SETTINGS: dict[str, AnySetting] = {
+    **simple_a2a.SETTINGS,
+    **jsonrpc_call.SETTINGS,
+    **a2a_v01.SETTINGS,
+    **a2a_v03.SETTINGS,
+}
+
+
 def validate_protocol_config(protocol: str, config: Json) -> list[Finding]:
     """
-    What is wrong with an agent's `protocol_config`; with `auto` it may have the keys of `jsonrpc-2.0`.
+    What is wrong with an agent's `protocol_config`; with `auto` it may have the keys of every dialect.
 
     A third party's protocol is checked when its adapter class has a classmethod `validate_config`. Raises
     `UnsupportedProtocol`.
     """
-    adapter_class: object = (
-        JsonRpc2Adapter if protocol == AUTO else ProtocolAdapterFactory.adapter_class(protocol)
-    )
+    adapter_class: object = None if protocol == AUTO else ProtocolAdapterFactory.adapter_class(protocol)
     if config is None:
         return []
     if not isinstance(config, dict):
         return [Finding(path="protocol_config", message="protocol_config must be an object")]
+    if adapter_class is None:
+        return check_config(_AUTO_SETTINGS, config)
     return adapter_class.validate_config(config) if isinstance(adapter_class, ConfigValidator) else []

@@ -1,13 +1,16 @@
 """
-JSON-RPC 2.0 as A2A 0.2 and 0.3 use it: the seeds' `jsonrpc-2.0`.
+JSON-RPC 2.0 as A2A 0.2 and 0.3 use it: the seeds' `jsonrpc-2.0`, and `a2a-0.3` and `a2a-0.2`, which stream too.
 
-    request.py    AgentTask -> message/send, tasks/get, tasks/cancel
+    request.py    AgentTask -> message/send, message/stream, tasks/get, tasks/cancel, tasks/resubscribe
+    parts.py      the parts of a message
     envelope.py   the answer's jsonrpc, id, result and error
     reading.py    a result in the exact form of 0.3, read fast; every other form through tolerant.py
     outcome.py    what state, parts and errors mean for the step
     output.py     the step's output
+    stream.py     the events of a stream, folded into a Task
 """
 
-from trunkline.protocols.a2a_v03.adapter import JsonRpc2Adapter
+from trunkline.protocols.a2a_v03.a2a import A2AV02Adapter, A2AV03Adapter
+from trunkline.protocols.a2a_v03.adapter import SETTINGS, JsonRpc2Adapter
 
-__all__ = ["JsonRpc2Adapter"]
+__all__ = ["SETTINGS", "A2AV02Adapter", "A2AV03Adapter", "JsonRpc2Adapter"]

@@ -4,8 +4,8 @@ The dialect as the bridge uses it: `jsonrpc-2.0`.
     request   {"jsonrpc": "2.0", "id", "method", "params"}   written by request.py
     answer    {"jsonrpc": "2.0", "id", "result" | "error"}   opened by envelope.py, judged by outcome.py
 
-`protocol_config`: method, version, input_mode, output_mode and params (`message`, or `input` for agents whose
-method takes the input itself).
+`protocol_config`: method, version, input_mode, output_mode, params (`message`, or `input` for agents whose
+method takes the input itself) and batch.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from trunkline.protocols.a2a_v03.envelope import open_answer
 from trunkline.protocols.a2a_v03.outcome import outcome_of_answer
 from trunkline.protocols.a2a_v03.request import InputMode, ParamsMode, input_params, message_params, task_call
 from trunkline.protocols.base import AgentRequest, Outcome, ProtocolAdapter
-from trunkline.protocols.config import Setting, check_config
+from trunkline.protocols.config import BATCH, AnySetting, Setting, check_config
 from trunkline.protocols.jsonrpc import VERSION, call
 from trunkline.protocols.outcomes import to_internal
 from trunkline.protocols.outputs import OutputMode
 
 PROTOCOL = "jsonrpc-2.0"
 SEND = "message/send"
-SETTINGS = {
+SETTINGS: dict[str, AnySetting] = {
     "method": Setting(default=SEND),
     "version": Setting(default=VERSION, choices=(VERSION,)),
     "input_mode": Setting(default="text", choices=("text", "json", "data")),
     "output_mode": Setting(default="full", choices=("full", "data")),
     "params": Setting(default="message", choices=("message", "input")),
+    "batch": BATCH,
 }
 
 

@@ -28,13 +28,13 @@ def read_tolerantly(result: Json) -> Reading:
     if not isinstance(result, dict):
         message = _message_of(result) if isinstance(result, str) else None
         return Reading(form="other", certain=False, message=message)
-    body = _unwrapped(result)
+    body = unwrapped(result)
     beside = result.get("message")
     reading = Reading(
         form=_form(body),
         certain=isinstance(body.get("status"), dict) or "parts" in body or "artifact" in body,
         remote_task_id=_remote_id(body),
-        context_id=_string(body, "contextId", "context_id"),
+        context_id=string_in(body, "contextId", "context_id"),
         metadata=_raw(body.get("metadata")),
         reported_error=_reported_error(body),
         notes=[],
@@ -44,13 +44,13 @@ def read_tolerantly(result: Json) -> Reading:
     _read_history(body, reading)
     if reading.form == "message":
         reading.message = _message_of(body)
-        reading.remote_task_id = _string(body, "taskId", "task_id")
+        reading.remote_task_id = string_in(body, "taskId", "task_id")
     elif isinstance(beside, dict):
         reading.message = _message_of(beside)
     return reading
 
 
-def _unwrapped(result: JsonObject) -> JsonObject:
+def unwrapped(result: JsonObject) -> JsonObject:
     for name in _WRAPPERS:
         inner = result.get(name)
         if isinstance(inner, dict):
@@ -62,7 +62,7 @@ def _unwrapped(result: JsonObject) -> JsonObject:
 
 
 def _form(body: JsonObject) -> Form:
-    said = _string(body, "kind", "type")
+    said = string_in(body, "kind", "type")
     if isinstance(body.get("artifact"), dict):
         return "artifact-update"
     if said in _FORMS and not (said == "message" and "status" in body):
@@ -73,7 +73,7 @@ def _form(body: JsonObject) -> Form:
 
 
 def _remote_id(body: JsonObject) -> str | None:
-    return _string(body, "taskId", "task_id", "id")
+    return string_in(body, "taskId", "task_id", "id")
 
 
 def _read_status(body: JsonObject, reading: Reading) -> None:
@@ -93,7 +93,9 @@ def _read_artifacts(body: JsonObject, reading: Reading) -> None:
     whole = _merged(listed if isinstance(listed, list) else [listed], reading.notes)
     reading.artifacts_whole = whole
     reading.artifacts = [
-        Artifact(parts=list(_parts(artifact.get("parts"))), metadata=_raw(artifact.get("metadata")) or UNSET)
+        Artifact(
+            parts=list(parts_in(artifact.get("parts"))), metadata=_raw(artifact.get("metadata")) or UNSET
+        )
         for artifact in whole
     ]
     if listed is not None and not isinstance(listed, list | dict):
@@ -108,11 +110,11 @@ def _merged(artifacts: list[Json], notes: list[str]) -> list[JsonObject]:
             continue
         inner = item.get("artifact")
         artifact = inner if isinstance(inner, dict) else item
-        identity = _string(artifact, "artifactId", "artifact_id")
+        identity = string_in(artifact, "artifactId", "artifact_id")
         key = f"#{index}" if identity is None else f"id:{identity}"
         earlier = merged.get(key)
         if earlier is not None and (item.get("append") is True or artifact.get("append") is True):
-            parts: list[Json] = [*_list(earlier.get("parts")), *_list(artifact.get("parts"))]
+            parts: list[Json] = [*list_in(earlier.get("parts")), *list_in(artifact.get("parts"))]
             artifact = dict(earlier)
             artifact["parts"] = parts
         elif earlier is not None:
@@ -138,19 +140,19 @@ def _message_of(value: JsonObject | str) -> Message:
     parts = value.get("parts")
     return Message(
         role=role if isinstance(role, str) else UNSET,
-        parts=list(_parts(parts)) if isinstance(parts, list) else UNSET,
+        parts=list(parts_in(parts)) if isinstance(parts, list) else UNSET,
         metadata=_raw(value.get("metadata")) or UNSET,
     )
 
 
-def _parts(parts: Json) -> Iterator[Part]:
-    for part in _list(parts):
+def parts_in(parts: Json) -> Iterator[Part]:
+    for part in list_in(parts):
         if isinstance(part, str):
             yield Part(text=part)
         elif isinstance(part, dict):
             text = part.get("text")
             yield Part(
-                kind=_string(part, "kind", "type") or UNSET,
+                kind=string_in(part, "kind", "type") or UNSET,
                 text=text if isinstance(text, str) else UNSET,
                 data=_raw(part["data"]) or UNSET if "data" in part else UNSET,
                 metadata=_marks(part),
@@ -175,7 +177,7 @@ def _reported_error(body: JsonObject) -> str | None:
     return error if isinstance(error, str) else encode(error).decode()
 
 
-def _string(body: JsonObject, *names: str) -> str | None:
+def string_in(body: JsonObject, *names: str) -> str | None:
     for name in names:
         value = body.get(name)
         if isinstance(value, str) and value:
@@ -183,7 +185,7 @@ def _string(body: JsonObject, *names: str) -> str | None:
     return None
 
 
-def _list(value: Json) -> list[Json]:
+def list_in(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
 
 
