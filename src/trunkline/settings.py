@@ -24,6 +24,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from trunkline.agents.urls import check_url
 from trunkline.errors import ConfigurationError, Finding
 from trunkline.messages import TopicNames
 from trunkline.workflow.durations import parse_duration
@@ -45,6 +46,18 @@ def _comma_separated(value: object) -> object:
     return value
 
 
+def _public_url(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    wrong = check_url(value)
+    if wrong is None and "?" in value:
+        wrong = "it has a query ('?…')"
+    if wrong is not None:
+        raise ValueError(f"'{value}' is no public URL: {wrong}; write one such as https://trunkline.example")
+    return value.rstrip("/")
+
+
+PublicUrl = Annotated[str, BeforeValidator(_public_url)]
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_comma_separated)]
 
@@ -83,6 +96,10 @@ class Settings(BaseSettings):
     kafka_ca_file: Path | None = Field(None, description="Certificates that Kafka's is checked against.")
     kafka_cert_file: Path | None = Field(None, description="Our own certificate for Kafka.")
     kafka_key_file: Path | None = Field(None, description="The key of our own certificate.")
+    public_url: PublicUrl | None = Field(
+        None,
+        description="Address at which agents reach the API; with it they may ring instead of being asked.",
+    )
     pool: str | None = Field(None, description="Pool of this bridge: it takes tasks of that pool alone.")
     secret_key: SecretStr | None = Field(
         None, description="Key for the agents' secrets; a key file if not set."
@@ -98,6 +115,9 @@ class Settings(BaseSettings):
         timedelta(seconds=60), description="How long a line to an agent that works is held; then it is asked."
     )
     max_body_bytes: int = Field(4 * 1024 * 1024, gt=0, description="Longest request body taken by the API.")
+    reply_timeout: Duration = Field(
+        timedelta(0), description="How long an agent's question waits for an answer; 0s: for ever."
+    )
     retention: Duration = Field(
         timedelta(days=30), description="How long finished runs are kept; 0s keeps them."
     )

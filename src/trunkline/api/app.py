@@ -14,6 +14,8 @@ from trunkline.api.operations import JSON
 from trunkline.api.problems import install_problems
 from trunkline.api.routes.agents import add_agent_routes
 from trunkline.api.routes.dead_letters import add_dead_letter_routes
+from trunkline.api.routes.hooks import add_hook_routes
+from trunkline.api.routes.inbox import add_inbox_routes
 from trunkline.api.routes.runs import RunRoutes, add_run_routes
 from trunkline.api.routes.system import add_system_routes
 from trunkline.api.routes.workflows import add_workflow_routes
@@ -33,7 +35,9 @@ def create_app(services: Services) -> ASGIApp:
     add_run_routes(app, runs)
     add_workflow_routes(app, services)
     add_agent_routes(app, services)
+    add_inbox_routes(app, services)
     add_dead_letter_routes(app, services)
+    add_hook_routes(app, services)
     add_system_routes(app, services)
 
     _add_descriptions(app, services)

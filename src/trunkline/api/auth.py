@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from trunkline.api.correlation import correlation_id_of, find_header
 from trunkline.api.problems import KINDS, Kind, problem, problem_of, unexpected
 from trunkline.api.roles import allows, role_for
+from trunkline.api.shown import shown_path
 from trunkline.errors import NotAllowed, TrunklineError
 from trunkline.services.keys import KeyRing
 from trunkline.stores.base import ApiKey, KeyRole
@@ -85,7 +86,7 @@ class KeyCheck:
             names.ACCESS_REFUSED,
             reason=reason,
             method=request.method,
-            path=request.scope["path"][:_LOGGED_PATH],
+            path=shown_path(request.scope["path"])[:_LOGGED_PATH],
             client=None if request.client is None else request.client.host,
             key_id=None if key is None else key.id,
             correlation_id=correlation_id_of(request.scope),

@@ -24,13 +24,16 @@ Trunkline runs workflows whose steps are AI agents.
 Every error is an `application/problem+json` with a `fix`. Every list is `{items, next_cursor}`. A body that
 parses as JSON is JSON, whatever its content type says.
 
-Where the server can be reached from other machines, every operation but `livez` needs a key; `x-trunkline-role` is the
+Where the server can be reached from other machines, every operation but `livez` and
+the hooks of agents needs a key; `x-trunkline-role` is the
 least role that may call it.
 """
 TAGS = [
     {"name": "agents", "description": "The agents that workflows can call."},
     {"name": "workflows", "description": "Definitions, saved as immutable versions."},
     {"name": "runs", "description": "Workflows at work: start, read, watch, steer."},
+    {"name": "inbox", "description": "What waits for a person."},
+    {"name": "hooks", "description": "Where agents ring when a task has moved on."},
     {"name": "dead letters", "description": "Records that could not be read or applied."},
     {"name": "system", "description": "The process itself."},
 ]

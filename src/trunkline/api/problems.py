@@ -22,6 +22,7 @@ from starlette.routing import Route
 from starlette.types import Scope
 
 from trunkline.api.correlation import HEADER, correlation_id_of
+from trunkline.api.shown import shown_path
 from trunkline.errors import (
     AlreadyExists,
     Conflict,
@@ -166,7 +167,7 @@ def log_failure(scope: Scope, error: Exception) -> None:
     log.error(
         names.REQUEST_FAILED,
         method=scope["method"],
-        path=scope["path"],
+        path=shown_path(scope["path"]),
         correlation_id=correlation_id_of(scope),
         error=str(error),
         exc_info=error,

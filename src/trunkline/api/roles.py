@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 
+from trunkline.services.hooks import HOOKS
 from trunkline.stores.base import KeyRole
 
 # None: needs no key at all.
@@ -48,6 +49,11 @@ ROLES: dict[str, KeyRole | None] = {
     "PATCH /api/v1/agents/{agent}": "admin",
     "DELETE /api/v1/agents/{agent}": "admin",
     "GET /api/v1/agents/{agent}/health": "viewer",
+    # inbox
+    "GET /api/v1/inbox": "viewer",
+    "GET /api/v1/inbox/{item}": "viewer",
+    # agents that ring: the address and its token are the key
+    "POST /hooks/a2a/{token}": None,
     # dead letters
     "GET /api/v1/dead-letters": "viewer",
     "GET /api/v1/dead-letters/{letter}": "viewer",
@@ -55,6 +61,7 @@ ROLES: dict[str, KeyRole | None] = {
     "DELETE /api/v1/dead-letters/{letter}": "operator",
 }
 
+_HOOKS = f"{HOOKS}/"
 _RANKS: dict[KeyRole, int] = {"viewer": 0, "operator": 1, "admin": 2}
 _PLACEHOLDER = re.compile(r"\\\{\w+\\\}")
 
@@ -71,6 +78,9 @@ _PATTERNS: list[tuple[re.Pattern[str], KeyRole | None]] = [
 
 def role_for(method: str, path: str) -> KeyRole | None:
     """The least role that may call this; of an address that does not exist whoever may see may know it."""
+    if path.startswith(_HOOKS):
+        # With any method: an agent that uses the wrong one is told so, and has no key to be asked for.
+        return None
     call = f"{method} {path}"
     if call in _EXACT:
         return _EXACT[call]

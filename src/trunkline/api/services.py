@@ -11,6 +11,8 @@ from trunkline.agents import Agent
 from trunkline.clock import Instant
 from trunkline.messages import TopicNames
 from trunkline.services.dead_letters import DeadLetters
+from trunkline.services.hooks import Hooks
+from trunkline.services.inbox import Inbox
 from trunkline.services.keys import KeyRing
 from trunkline.services.registry import Registry
 from trunkline.services.runs import Runs
@@ -71,6 +73,8 @@ class Services(Probes):
     workflows: Workflows
     runs: Runs
     dead_letters: DeadLetters
+    inbox: Inbox
+    hooks: Hooks
     check_health: Callable[[Agent], Awaitable[HealthReport]]
     traces: Traces = field(default_factory=Traces)
     limits: Limits = field(default_factory=Limits)

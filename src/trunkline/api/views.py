@@ -15,7 +15,8 @@ import msgspec
 from trunkline.agents import Agent, Dialect, RateLimit
 from trunkline.clock import Instant, rfc3339
 from trunkline.errors import Finding
-from trunkline.jsontypes import JsonObject, encode
+from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.machine.state import WaitingFor
 from trunkline.messages import StepError
 from trunkline.services.option_forms import breaker_to_json
 from trunkline.services.retry_forms import retry_to_json
@@ -52,6 +53,7 @@ class _Waiting(msgspec.Struct):
     kind: str
     text: str
     until: str | None
+    data: Json | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Error(msgspec.Struct, omit_defaults=True):
@@ -111,6 +113,11 @@ def _error(error: StepError | None) -> _Error | None:
     )
 
 
+def _waiting(waiting: WaitingFor) -> _Waiting:
+    data = msgspec.UNSET if waiting.data is None else waiting.data
+    return _Waiting(waiting.kind, waiting.text, _time(waiting.until), data)
+
+
 def _step(view: StepView) -> _Step:
     state = view.state
     waiting = state.waiting_for
@@ -124,7 +131,7 @@ def _step(view: StepView) -> _Step:
         _payload(state.output),
         _error(state.error),
         state.warnings,
-        None if waiting is None else _Waiting(waiting.kind, waiting.text, _time(waiting.until)),
+        None if waiting is None else _waiting(waiting),
         _time(state.started_at),
         _time(state.finished_at),
     )

@@ -62,6 +62,8 @@ class SettingFlags:
         Trunkline's own certificate for Kafka.
     kafka_key_file
         The key of that certificate.
+    public_url
+        The address at which agents reach the API, like https://trunkline.example: they may ring instead of being asked.
     pool
         The pool of this bridge: it takes tasks of agents in that pool alone.
     require_keys
@@ -74,6 +76,8 @@ class SettingFlags:
         How long a line to an agent that works is held before it is asked from time to time, like 60s.
     max_body_bytes
         The longest request that is taken.
+    reply_timeout
+        How long an agent's question waits for an answer, like 2d, where the step does not say; 0s: for ever.
     retention
         How long finished runs are kept, like 12h or 30d; 0s keeps them.
     stop_timeout
@@ -105,12 +109,14 @@ class SettingFlags:
     kafka_ca_file: str | None = None
     kafka_cert_file: str | None = None
     kafka_key_file: str | None = None
+    public_url: str | None = None
     pool: str | None = None
     require_keys: Annotated[bool | None, Parameter(negative="", show_default=False)] = None
     allowed_networks: str | None = None
     max_answer_bytes: int | None = None
     line_timeout: str | None = None
     max_body_bytes: int | None = None
+    reply_timeout: str | None = None
     retention: str | None = None
     stop_timeout: str | None = None
     log_level: LogLevel | None = None

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 import msgspec
 import structlog
 
-from trunkline.clock import Clock
+from trunkline.clock import Clock, rfc3339
 from trunkline.errors import Conflict, Invalid, NotFound
 from trunkline.ids import RunId, new_id, new_run_id
 from trunkline.jsontypes import Json, encode
@@ -26,6 +26,7 @@ from trunkline.machine.inputs import (
 )
 from trunkline.machine.state import FINAL_RUN_STATUSES, RunStatus, StepState
 from trunkline.messages import ReplyMessage, TraceContext
+from trunkline.services.inbox import item_id
 from trunkline.services.intake import Intake
 from trunkline.services.watch import Watch, Watchers
 from trunkline.services.workflows import Workflows
@@ -229,16 +230,36 @@ class Runs:
         text = record.input if isinstance(run_input, msgspec.UnsetType) else encode(run_input)
         return await self._start(saved, text, RunRequested(kept), correlation_id, retry_of=run_id, trace=trace)
 
-    async def reply(self, run_id: RunId, step: str, reply: ReplyMessage) -> None:
+    async def reply(self, run_id: RunId, step: str, reply: ReplyMessage, item: str | None = None) -> None:
+        """`item`: the question that is meant, as the inbox names it; left out: the present one."""
         record, state = await self._step(run_id, step)
-        waiting = state.waiting_for
-        if state.status != "WAITING" or waiting is None or waiting.kind not in {"input", "auth"}:
-            raise Conflict(
-                f"Step {step} of run {run_id} is {state.status} and asks no question.",
-                fix=f"See what it does: trunkline runs show {run_id}.",
-            )
+        self._check_question(record, state, item)
         _not_paused(record)
         await self._put(run_id, f"reply/{step}/{state.replies}", ReplyGiven(step, reply))
+
+    def _check_question(self, record: RunRecord, state: StepState, item: str | None) -> None:
+        waiting = state.waiting_for
+        if state.error is not None and state.error.code == "reply_timed_out":
+            raise Conflict(
+                f"The reply is too late: {state.error.message} The step has failed.",
+                fix=f"Run it again from there: trunkline runs retry {record.id} --from-step {state.name}.",
+            )
+        if state.status != "WAITING" or waiting is None or not waiting.is_question:
+            raise Conflict(
+                f"Step {state.name} of run {record.id} is {state.status} and asks no question.",
+                fix=f"See what it does: trunkline runs show {record.id}.",
+            )
+        if waiting.until is not None and waiting.until <= self._clock.now():
+            raise Conflict(
+                f"The reply is too late: step {state.name} of run {record.id} waited for it until"
+                f" {rfc3339(waiting.until)}.",
+                fix=f"See what becomes of it: trunkline runs show {record.id}.",
+            )
+        if item is not None and item != item_id(record.id, state.name, state.attempts, state.replies):
+            raise Conflict(
+                f"Step {state.name} of run {record.id} asks something else by now: {item} has been answered.",
+                fix="See what waits: trunkline inbox list.",
+            )
 
     async def resolve(self, run_id: RunId, step: str, outcome: ResolvedOutcome, output: Json = None) -> None:
         _, state = await self._step(run_id, step)

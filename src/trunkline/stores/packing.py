@@ -1,5 +1,5 @@
 """
-How messages and headers are packed into one column.
+How messages and headers are packed into one column, and a wait into three.
 
 The same on every backend, since a store can be moved to another.
 """
@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from trunkline.clock import Instant
+from trunkline.machine.state import StepState
 from trunkline.messages import Outgoing
 from trunkline.stores.base import DeadLetter
 
@@ -35,6 +37,14 @@ def pack_headers(headers: Headers) -> bytes:
 
 def unpack_headers(packed: bytes) -> Headers:
     return _headers.decode(packed)
+
+
+def wait_of(step: StepState, workflow: str) -> tuple[str | None, Instant | None, str | None]:
+    """By which the store finds a step that waits for a person: the kind, since when, and the workflow's name."""
+    waiting = step.waiting_for
+    if waiting is None or not waiting.is_for_a_person:
+        return None, None, None
+    return waiting.kind, waiting.since or step.started_at, workflow
 
 
 def origin_of(letter: DeadLetter) -> str:

@@ -65,7 +65,8 @@ STEPS = Table(
     name="steps",
     columns=(
         "run_id", "name", "status", "attempts", "answered_failures", "replies", "protocol", "context_id",
-        "remote_task_id", "reply", "input", "output", "error", "warnings", "waiting_for", "started_at", "finished_at",
+        "remote_task_id", "reply", "input", "output", "error", "warnings", "waiting_for", "waiting_kind",
+        "waiting_since", "waiting_workflow", "started_at", "finished_at",
     ),
     order=("run_id", "name"),
     uuids=frozenset({"run_id"}),

@@ -80,6 +80,14 @@ class Metrics:
                 registry=r,
             )
         )
+        self.agent_pushes = Labelled(
+            Counter(
+                "agent_pushes_total",
+                "Rings of agents whose tasks have moved on, by what became of them",
+                ["result"],
+                registry=r,
+            )
+        )
         self.refusals = Labelled(
             Counter(
                 "trunkline_access_refused_total",

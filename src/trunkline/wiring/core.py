@@ -16,6 +16,7 @@ from trunkline.bridge.transports.https import HttpTransport
 from trunkline.clock import Clock, SystemClock
 from trunkline.services.commits import CommitLoop
 from trunkline.services.directory import AgentDirectory
+from trunkline.services.hooks import HookKey, Hooks
 from trunkline.services.registry import Registry
 from trunkline.services.vault import Vault, load_key
 from trunkline.services.watch import Watchers
@@ -43,6 +44,7 @@ class Core:
     registry: Registry
     workflows: Workflows
     partners: Partners
+    hooks: Hooks
     watchers: Watchers = field(default_factory=Watchers)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -66,18 +68,21 @@ async def open_core(
         clock = clock or SystemClock()
         directory = AgentDirectory(store, clock)
         configured = settings.secret_key.get_secret_value() if settings.secret_key is not None else None
-        registry = Registry(store, Vault(load_key(configured, settings.key_file)), directory)
+        key = load_key(configured, settings.key_file)
+        metrics = Metrics()
+        registry = Registry(store, Vault(key), directory)
         tokens = Tokens(transport, clock)
         yield Core(
             settings=settings,
             clock=clock,
             seams=seams,
             store=store,
-            metrics=Metrics(),
+            metrics=metrics,
             traces=traces,
             transport=transport,
             directory=directory,
             registry=registry,
             workflows=Workflows(store, directory),
             partners=Partners(Dialects(transport, registry, clock, tokens), registry, tokens),
+            hooks=Hooks(HookKey(key), store, metrics, public_url=settings.public_url),
         )

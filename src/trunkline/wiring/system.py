@@ -21,7 +21,7 @@ from trunkline.api.services import Limits, Probes, Services
 from trunkline.bridge.calls import Calls
 from trunkline.bridge.health import HealthCheck
 from trunkline.bridge.heartbeat import Heartbeat
-from trunkline.bridge.invoke import AgentInvoker, Manners, NoPushes
+from trunkline.bridge.invoke import AgentInvoker, Manners
 from trunkline.bridge.worker import Answers, Claims
 from trunkline.clock import Clock
 from trunkline.executor.driver import Driver
@@ -32,11 +32,12 @@ from trunkline.ids import new_id
 from trunkline.services.commands import Commands
 from trunkline.services.commits import CommitLoop, Part
 from trunkline.services.dead_letters import DeadLetters
+from trunkline.services.inbox import Inbox
 from trunkline.services.intake import Intake
 from trunkline.services.keys import door_keys
 from trunkline.services.runs import Runs
 from trunkline.settings import Settings, is_loopback
-from trunkline.stores.base import InboxFilled, Notice, RunsChanged
+from trunkline.stores.base import InboxFilled, Notice, RunsChanged, TasksRung
 from trunkline.telemetry import names
 from trunkline.wiring.core import Core, open_core
 from trunkline.wiring.moved import MovedStore
@@ -88,10 +89,11 @@ class _Bridge:
                 most_answer_bytes=core.settings.max_answer_bytes,
             ),
             traces=core.traces,
-            pushes=NoPushes(),
+            pushes=core.hooks,
         )
         self._calls = calls = Calls(invoker)
         calls.on_finish(loop.ring)
+        core.hooks.on_ring(loop.ring)
         core.metrics.calls_in_flight.set_function(lambda: calls.in_flight)
         # Where everything is in one process, there is nobody else for the tasks of a pool.
         pools = (core.settings.pool,) if core.settings.uses_kafka else None
@@ -130,6 +132,7 @@ class _Executor:
             core.metrics,
             traces=core.traces,
             events_topic=core.settings.events_topic if core.settings.uses_kafka else "",
+            reply_timeout=core.settings.reply_timeout or None,
         )
         self.parts: list[Part] = [timers, driver]
         self.retention = Retention(core.store, core.settings.retention)
@@ -178,6 +181,9 @@ class _Assembly:
             case InboxFilled():
                 if self.executor is not None:
                     self.front.ring()
+            case TasksRung():
+                if self.bridge is not None:
+                    self._back.ring()
             case RunsChanged(run_ids, ended):
                 self.core.watchers.ring(run_ids, ended)
 
@@ -253,6 +259,8 @@ def _services(core: Core, intake: Intake, probes: Probes) -> Services:
         registry=core.registry,
         workflows=core.workflows,
         runs=Runs(core.store, core.workflows, intake, core.watchers, core.clock, core.metrics),
+        inbox=Inbox(core.store, core.workflows),
+        hooks=core.hooks,
         traces=core.traces,
         dead_letters=DeadLetters(core.store, can_replay=core.settings.uses_kafka),
         check_health=HealthCheck(core.transport, core.partners, core.clock),

@@ -44,6 +44,8 @@ class _Reply(msgspec.Struct, forbid_unknown_fields=True):
     data: JsonObject | list[Json] | str | int | float | bool | msgspec.UnsetType = msgspec.UNSET
     # Empty text is an answer; a message without any part is none.
     parts: Annotated[list[JsonObject], msgspec.Meta(min_length=1)] | msgspec.UnsetType = msgspec.UNSET
+    # Of the inbox: the question that is meant.
+    item: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Resolution(msgspec.Struct, forbid_unknown_fields=True):
@@ -201,9 +203,10 @@ class RunRoutes:
         given = {
             name: value for name, value in msgspec.structs.asdict(reply).items() if value is not msgspec.UNSET
         }
+        item = given.pop("item", None)
         if not given:
             raise Invalid("The reply is empty.", fix="Send at least one of text, data and parts.")
-        await self._runs.reply(RunId(run), step, ReplyMessage(**given))
+        await self._runs.reply(RunId(run), step, ReplyMessage(**given), item)
         return await self._accepted(RunId(run))
 
     async def resolve(self, request: Request, run: RunPath, step: StepPath) -> Response:

@@ -15,6 +15,7 @@ from trunkline.api.schemas.agents import (
 )
 from trunkline.api.schemas.common import Finding, Liveness, Problem, Readiness, Shape
 from trunkline.api.schemas.dead_letters import DeadLetter, DeadLetterPage
+from trunkline.api.schemas.inbox import InboxItem, InboxPage
 from trunkline.api.schemas.runs import (
     EventPage,
     ReplyRequest,
@@ -38,6 +39,8 @@ __all__ = [
     "DeadLetterPage",
     "EventPage",
     "Finding",
+    "InboxItem",
+    "InboxPage",
     "JsonRpcProtocolConfig",
     "Liveness",
     "Problem",

@@ -36,6 +36,10 @@ class WaitingFor(Shape):
     kind: Literal["input", "auth", "retry", "remote", "outcome"]
     text: str
     until: Time | None
+    data: JsonValue = Field(
+        default=None,
+        description="What the agent has said with its question that is no text; left out: nothing.",
+    )
 
 
 class Step(Shape):
@@ -147,7 +151,7 @@ class RetryRequest(Shape):
 
 
 class ReplyRequest(Shape):
-    """At least one of the three."""
+    """At least one of `text`, `data` and `parts`."""
 
     model_config = ConfigDict(
         json_schema_extra={"anyOf": [{"required": [field]} for field in ("text", "data", "parts")]}
@@ -158,6 +162,9 @@ class ReplyRequest(Shape):
     parts: Annotated[
         tuple[JsonObject, ...], optional("Parts in the agent's own dialect."), Field(min_length=1)
     ] = ()
+    item: Annotated[
+        str, optional("The question that is meant, by its id in the inbox; another one is not answered.")
+    ] = ""
 
 
 class ResolveRequest(Shape):

@@ -17,7 +17,7 @@ from trunkline.stores.postgres.texts import as_uuid, restored, restored_if_any
 from trunkline.stores.trace_columns import read_trace, written_trace
 
 _errors: msgspec.json.Decoder[StepError] = msgspec.json.Decoder(StepError)
-_waits: msgspec.json.Decoder[WaitingFor] = msgspec.json.Decoder(WaitingFor)
+waits: msgspec.json.Decoder[WaitingFor] = msgspec.json.Decoder(WaitingFor)
 _warnings: msgspec.json.Decoder[tuple[str, ...]] = msgspec.json.Decoder(tuple[str, ...])
 _contexts: msgspec.json.Decoder[dict[str, str]] = msgspec.json.Decoder(dict[str, str])
 
@@ -229,7 +229,7 @@ def _step_state(row: Row) -> StepState:
         output=output,
         error=None if error is None else _errors.decode(error),
         warnings=() if warnings is None else _warnings.decode(warnings),
-        waiting_for=None if waiting_for is None else _waits.decode(waiting_for),
+        waiting_for=None if waiting_for is None else waits.decode(waiting_for),
         started_at=started_at,
         finished_at=finished_at,
     )

@@ -25,10 +25,23 @@ from trunkline.stores.base import (
     Moved,
     Notice,
     RunRecord,
+    WaitingStep,
+    WaitKind,
+    WaitPlace,
     WorkflowVersion,
 )
 from trunkline.stores.migrations import REVISIONS
-from trunkline.stores.postgres import agents, backlog, dead_letters, history, keys, migrate, runs, workflows
+from trunkline.stores.postgres import (
+    agents,
+    backlog,
+    dead_letters,
+    history,
+    keys,
+    migrate,
+    runs,
+    waiting,
+    workflows,
+)
 from trunkline.stores.postgres.bell import Bell, listening
 from trunkline.stores.postgres.clock import DatabaseClock, GivenClock
 from trunkline.stores.postgres.connection import Pool
@@ -116,6 +129,17 @@ class PostgresStore:
     ) -> list[tuple[int, bytes]]:
         async with self._pool.reader() as db:
             return await history.exchanges(db, run_id, after=after, limit=limit, step=step)
+
+    async def waiting_steps(
+        self,
+        *,
+        limit: int,
+        after: WaitPlace | None = None,
+        kind: WaitKind | None = None,
+        workflow: str | None = None,
+    ) -> list[WaitingStep]:
+        async with self._pool.reader() as db:
+            return await waiting.waiting_steps(db, limit=limit, after=after, kind=kind, workflow=workflow)
 
     async def dead_letters(self, *, limit: int, before: str | None = None) -> list[DeadLetter]:
         async with self._pool.reader() as db:

@@ -8,6 +8,7 @@ from trunkline.ids import RunId
 from trunkline.jsontypes import encode
 from trunkline.machine.state import StepState
 from trunkline.stores.base import Transition
+from trunkline.stores.packing import wait_of
 from trunkline.stores.postgres.combining import Part, combined
 from trunkline.stores.postgres.driver import Session, Value, columns
 
@@ -28,17 +29,20 @@ _OF_MOVED_RUN = "run_id IN (SELECT id FROM part_1)) IS TRUE"
 # `place` counts up as rows are inserted: a step keeps the one it began with.
 _UPSERT_STEPS = f"""
     INSERT INTO steps(run_id, name, status, attempts, answered_failures, replies, protocol, context_id,
-        remote_task_id, reply, input, output, error, warnings, waiting_for, started_at, finished_at)
+        remote_task_id, reply, input, output, error, warnings, waiting_for, started_at, finished_at, waiting_kind,
+        waiting_since, waiting_workflow)
     SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::int[], $5::int[], $6::int[], $7::text[], $8::text[],
         $9::text[], $10::bytea[], $11::bytea[], $12::bytea[], $13::bytea[], $14::bytea[], $15::bytea[], $16::bigint[],
-        $17::bigint[]) AS new(run_id)
+        $17::bigint[], $18::text[], $19::bigint[], $20::text[]) AS new(run_id)
     WHERE ({_OF_MOVED_RUN}
     ON CONFLICT (run_id, name) DO UPDATE SET
         status = excluded.status, attempts = excluded.attempts, answered_failures = excluded.answered_failures,
         replies = excluded.replies, protocol = excluded.protocol, context_id = excluded.context_id,
         remote_task_id = excluded.remote_task_id, reply = excluded.reply, input = excluded.input,
         output = excluded.output, error = excluded.error, warnings = excluded.warnings,
-        waiting_for = excluded.waiting_for, started_at = excluded.started_at, finished_at = excluded.finished_at
+        waiting_for = excluded.waiting_for, started_at = excluded.started_at, finished_at = excluded.finished_at,
+        waiting_kind = excluded.waiting_kind, waiting_since = excluded.waiting_since,
+        waiting_workflow = excluded.waiting_workflow
 """  # noqa: S608 - constants of this module
 _INSERT_EVENTS = f"""
     INSERT INTO events(run_id, seq, type, at, data)
@@ -85,7 +89,11 @@ async def write_transitions(
 
 def _parts(transitions: Sequence[Transition]) -> list[Part]:
     """What there is of each kind."""
-    steps = [_step_row(each.state.id, step) for each in transitions for step in each.changed_steps]
+    steps = [
+        (*_step_row(each.state.id, step), *wait_of(step, each.state.workflow.definition.name))
+        for each in transitions
+        for step in each.changed_steps
+    ]
     events = [
         (each.state.id, event.seq, event.type, event.at, event.data)
         for each in transitions
@@ -99,7 +107,7 @@ def _parts(transitions: Sequence[Transition]) -> list[Part]:
         if (timer.run_id, timer.key) not in dropped
     }
     kinds = (
-        (_UPSERT_STEPS, steps, 17),
+        (_UPSERT_STEPS, steps, 20),
         (_INSERT_EVENTS, events, 5),
         (_UPSERT_TIMERS, list(timers.values()), 4),
         (_DROP_TIMERS, sorted(dropped), 2),

@@ -13,11 +13,12 @@ from trunkline.jsontypes import encode
 from trunkline.machine.state import FINAL_RUN_STATUSES, RUN_STATUSES, RunStatus, StepState, WaitingFor
 from trunkline.messages import StepError
 from trunkline.stores.base import ExistingRun, NewRun, RunRecord, Transition
+from trunkline.stores.packing import wait_of
 from trunkline.stores.sqlite.driver import Row, Value, changes_of_many, execute_many, first, query_many, rows
 from trunkline.stores.trace_columns import read_trace, written_trace
 
 _errors: msgspec.json.Decoder[StepError] = msgspec.json.Decoder(StepError)
-_waits: msgspec.json.Decoder[WaitingFor] = msgspec.json.Decoder(WaitingFor)
+waits: msgspec.json.Decoder[WaitingFor] = msgspec.json.Decoder(WaitingFor)
 _warnings: msgspec.json.Decoder[tuple[str, ...]] = msgspec.json.Decoder(tuple[str, ...])
 _contexts: msgspec.json.Decoder[dict[str, str]] = msgspec.json.Decoder(dict[str, str])
 
@@ -36,13 +37,15 @@ _SELECT_RUNS = f"SELECT {_RUN_COLUMNS} FROM runs"  # noqa: S608 - constants of t
 # In no order: SQLite's own way to sort costs more than to read the few rows that there mostly are.
 _SELECT_STEPS = f"SELECT rowid, {_STEP_COLUMNS} FROM steps WHERE run_id = ?"  # noqa: S608 - as above
 _UPSERT_STEP = f"""
-    INSERT INTO steps(run_id, {_STEP_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO steps(run_id, {_STEP_COLUMNS}, waiting_kind, waiting_since, waiting_workflow)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT(run_id, name) DO UPDATE SET
         status = excluded.status, attempts = excluded.attempts, answered_failures = excluded.answered_failures,
         replies = excluded.replies, protocol = excluded.protocol, context_id = excluded.context_id,
         remote_task_id = excluded.remote_task_id, reply = excluded.reply, input = excluded.input,
         output = excluded.output, error = excluded.error, warnings = excluded.warnings,
-        waiting_for = excluded.waiting_for,
+        waiting_for = excluded.waiting_for, waiting_kind = excluded.waiting_kind,
+        waiting_since = excluded.waiting_since, waiting_workflow = excluded.waiting_workflow,
         started_at = excluded.started_at, finished_at = excluded.finished_at
 """  # noqa: S608 - as above
 _UPDATE_RUN = """
@@ -128,7 +131,10 @@ def write_transitions(db: apsw.Connection, transitions: Sequence[Transition]) ->
         if not is_written:
             moved.add(run_id)
             continue
-        steps.extend(_step_row(run_id, step) for step in transition.changed_steps)
+        workflow = transition.state.workflow.definition.name
+        steps.extend(
+            (*_step_row(run_id, step), *wait_of(step, workflow)) for step in transition.changed_steps
+        )
         events.extend((run_id, event.seq, event.type, event.at, event.data) for event in transition.events)
         _write_timers(db, transition)
     execute_many(db, _UPSERT_STEP, steps)
@@ -303,7 +309,7 @@ def _step_state(row: Row) -> StepState:
         output=output,
         error=None if error is None else _errors.decode(error),
         warnings=() if warnings is None else _warnings.decode(warnings),
-        waiting_for=None if waiting_for is None else _waits.decode(waiting_for),
+        waiting_for=None if waiting_for is None else waits.decode(waiting_for),
         started_at=started_at,
         finished_at=finished_at,
     )

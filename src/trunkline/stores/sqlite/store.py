@@ -27,9 +27,21 @@ from trunkline.stores.base import (
     Moved,
     Notice,
     RunRecord,
+    WaitingStep,
+    WaitKind,
+    WaitPlace,
     WorkflowVersion,
 )
-from trunkline.stores.sqlite import agents, backlog, dead_letters, history, keys, runs, workflows
+from trunkline.stores.sqlite import (
+    agents,
+    backlog,
+    dead_letters,
+    history,
+    keys,
+    runs,
+    waiting,
+    workflows,
+)
 from trunkline.stores.sqlite.committer import Committer
 from trunkline.stores.sqlite.connection import (
     check_library,
@@ -142,6 +154,16 @@ class SqliteStore:
         self, run_id: RunId, *, after: int, limit: int, step: str | None = None
     ) -> list[tuple[int, bytes]]:
         return history.exchanges(self._reader, run_id, after=after, limit=limit, step=step)
+
+    async def waiting_steps(
+        self,
+        *,
+        limit: int,
+        after: WaitPlace | None = None,
+        kind: WaitKind | None = None,
+        workflow: str | None = None,
+    ) -> list[WaitingStep]:
+        return waiting.waiting_steps(self._reader, limit=limit, after=after, kind=kind, workflow=workflow)
 
     async def dead_letters(self, *, limit: int, before: str | None = None) -> list[DeadLetter]:
         return dead_letters.dead_letters(self._reader, limit=limit, before=before)

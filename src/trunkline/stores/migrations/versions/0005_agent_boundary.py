@@ -10,6 +10,12 @@ down_revision = "0004"
 branch_labels = None
 depends_on = None
 
+_WAITING_INDEXES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("ix_steps_waiting", ()),
+    ("ix_steps_waiting_kind", ("waiting_kind",)),
+    ("ix_steps_waiting_workflow", ("waiting_workflow",)),
+)
+
 
 def upgrade() -> None:
     # Programs of the revision before leave all of these out.
@@ -21,6 +27,7 @@ def upgrade() -> None:
     )
     op.add_column("runs", sa.Column("tracestate", sa.String(), comment="What belongs to traceparent"))
     op.add_column("tasks", sa.Column("context_id", sa.Text(), comment="The agent's conversation"))
+    _add_waiting()
     op.create_table(
         "agent_states",
         sa.Column("agent", sa.Text(), primary_key=True, comment="By name, as tasks have it"),
@@ -38,8 +45,39 @@ def upgrade() -> None:
     )
 
 
+def _add_waiting() -> None:
+    """What people are waited for is listed as cheaply with a hundred thousand runs as with one."""
+    op.add_column("steps", sa.Column("waiting_kind", sa.String(), comment="input, auth or outcome"))
+    op.add_column("steps", sa.Column("waiting_since", sa.BigInteger(), comment="None: for no person"))
+    op.add_column("steps", sa.Column("waiting_workflow", sa.String(), comment="The run's, by name"))
+    kind = (
+        "convert_from(steps.waiting_for, 'UTF8')::json ->> 'kind'"
+        if op.get_context().dialect.name == "postgresql"
+        else "json_extract(CAST(steps.waiting_for AS TEXT), '$.kind')"
+    )
+    op.execute(
+        f"UPDATE steps SET waiting_kind = {kind}, waiting_workflow = runs.workflow_name,"  # noqa: S608 - as above
+        " waiting_since = coalesce(steps.started_at, runs.created_at)"
+        " FROM runs WHERE runs.id = steps.run_id AND steps.waiting_for IS NOT NULL"
+        f" AND steps.status IN ('WAITING', 'OUTCOME_UNKNOWN') AND {kind} IN ('input', 'auth', 'outcome')"
+    )
+    waits = sa.text("waiting_since IS NOT NULL")
+    for name, first in _WAITING_INDEXES:
+        op.create_index(
+            name,
+            "steps",
+            [*first, "waiting_since", "run_id", "name"],
+            sqlite_where=waits,
+            postgresql_where=waits,
+        )
+
+
 def downgrade() -> None:
     op.drop_table("agent_states")
+    for index, _ in _WAITING_INDEXES:
+        op.drop_index(index, table_name="steps")
+    for column in ("waiting_kind", "waiting_since", "waiting_workflow"):
+        op.drop_column("steps", column)
     op.drop_column("tasks", "context_id")
     op.drop_column("runs", "tracestate")
     op.drop_column("runs", "traceparent")

@@ -1,0 +1,132 @@
+"""
+The inbox: everything that waits for a person, the oldest first.
+
+An item is a step that asks something (`input`), wants somebody to log in (`auth`), or whose outcome only a person can
+find out (`outcome`). It is answered where the step is: a reply for the first two, a resolution for the last.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from trunkline.clock import Instant
+from trunkline.errors import Invalid, NotFound
+from trunkline.ids import RunId
+from trunkline.machine.state import StepState, WaitingFor
+from trunkline.services.workflows import Workflows
+from trunkline.stores.base import RunRecord, Store, WaitKind, WaitPlace
+
+# 18 digits fit the 64 bits of every store.
+_SINCE = re.compile("[0-9]{1,18}")
+_RUN_ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that waits for a person."""
+
+    id: str
+    run_id: RunId
+    workflow_name: str
+    workflow_version: int
+    step: str
+    agent: str
+    protocol: str | None
+    attempt: int
+    since: Instant
+    waiting_for: WaitingFor
+
+    @property
+    def place(self) -> WaitPlace:
+        return WaitPlace(self.since, self.run_id, self.step)
+
+
+def item_id(run_id: str, step: str, attempts: int, replies: int) -> str:
+    """A step may ask more than once: each question is an item of its own."""
+    return f"{run_id}.{step}.{attempts}.{replies}"
+
+
+class Inbox:
+    def __init__(self, store: Store, workflows: Workflows) -> None:
+        self._store = store
+        self._workflows = workflows
+
+    async def list(
+        self,
+        *,
+        limit: int,
+        after: WaitPlace | None = None,
+        kind: WaitKind | None = None,
+        workflow: str | None = None,
+    ) -> list[InboxEntry]:
+        """Oldest first."""
+        found = await self._store.waiting_steps(limit=limit, after=after, kind=kind, workflow=workflow)
+        return [
+            InboxEntry(
+                id=item_id(step.place.run_id, step.place.step, step.attempts, step.replies),
+                run_id=step.place.run_id,
+                workflow_name=step.workflow_name,
+                workflow_version=step.workflow_version,
+                step=step.place.step,
+                agent=await self._agent(step.workflow_id, step.workflow_version, step.place.step),
+                protocol=step.protocol,
+                attempt=step.attempts,
+                since=step.place.since,
+                waiting_for=step.waiting_for,
+            )
+            for step in found
+        ]
+
+    async def get(self, item: str) -> InboxEntry:
+        """Raises `NotFound` also for what was answered meanwhile, or waits no more."""
+        run_id, _, rest = item.partition(".")
+        found = await self._store.run(RunId(run_id))
+        if found is not None:
+            record, steps = found
+            for step in steps:
+                if rest == item_id("", step.name, step.attempts, step.replies)[1:]:
+                    return await self._entry(record, step)
+        raise NotFound(
+            f"There is no item {item} in the inbox: it was answered, or it waits no more.",
+            fix="See what waits: trunkline inbox list.",
+        )
+
+    async def _entry(self, record: RunRecord, step: StepState) -> InboxEntry:
+        waiting = step.waiting_for
+        if waiting is None or not waiting.is_for_a_person:
+            raise NotFound(
+                f"Step {step.name} of run {record.id} is {step.status} and waits for nobody.",
+                fix=f"See what it does: trunkline runs show {record.id}.",
+            )
+        return InboxEntry(
+            id=item_id(record.id, step.name, step.attempts, step.replies),
+            run_id=record.id,
+            workflow_name=record.workflow_name,
+            workflow_version=record.workflow_version,
+            step=step.name,
+            agent=await self._agent(record.workflow_id, record.workflow_version, step.name),
+            protocol=step.protocol,
+            attempt=step.attempts,
+            since=waiting.since or step.started_at or record.created_at,
+            waiting_for=waiting,
+        )
+
+    async def _agent(self, workflow_id: str, version: int, step: str) -> str:
+        return (await self._workflows.compiled(workflow_id, version)).steps[step].agent
+
+
+def place_text(place: WaitPlace) -> str:
+    """A place as text, for a cursor."""
+    return f"{place.since}.{place.run_id}.{place.step}"
+
+
+def read_place(text: str | None) -> WaitPlace | None:
+    """Raises `Invalid` for a text that is no place."""
+    if text is None:
+        return None
+    since, _, rest = text.partition(".")
+    run_id, _, step = rest.partition(".")
+    if not (_SINCE.fullmatch(since) and _RUN_ID.fullmatch(run_id) and step):
+        raise Invalid("The cursor is none of this list.", fix="Use next_cursor of the page before.")
+    return WaitPlace(Instant(int(since)), RunId(run_id), step)
