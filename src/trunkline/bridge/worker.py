@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 import msgspec
 import structlog
 
+from trunkline.bridge.breaker import BreakerWatch
 from trunkline.bridge.calls import Calls, Finished
 from trunkline.bridge.heartbeat import RECLAIM_GRACE, Heartbeat
 from trunkline.brokers.base import Broker, TaskMessage
@@ -43,10 +44,11 @@ Ending: TypeAlias = Literal["cancelled", "unknown"]
 class Answers:
     """A part of the commit loop, before the driver: an answer is applied in the turn that stores it."""
 
-    def __init__(self, broker: Broker[Transaction], calls: Calls, owner: str) -> None:
+    def __init__(self, broker: Broker[Transaction], calls: Calls, owner: str, breakers: BreakerWatch) -> None:
         self._broker = broker
         self._calls = calls
         self._owner = owner
+        self._breakers = breakers
         self._carried = 0
         # The last commit may have happened though we were told that it failed.
         self._unsure = False
@@ -70,6 +72,7 @@ class Answers:
         results = [item.result for item in finished if item.result is not None and item.claim.key not in lost]
         if results:
             await self._broker.publish_results(tx, results)
+        await self._breakers.note(tx, [item for item in finished if item.claim.key not in written])
 
     def _kept(self, item: Finished) -> TaskAnswer:
         """The answer to write, with the result where that may be lost on its way."""
@@ -83,10 +86,12 @@ class Answers:
         del self._calls.finished[: self._carried]
         self._carried = 0
         self._unsure = False
+        self._breakers.committed()
 
     def rolled_back(self) -> None:
         self._carried = 0
         self._unsure = True
+        self._breakers.rolled_back()
 
     def next_wake(self) -> Instant | None:
         return None
@@ -187,6 +192,8 @@ class Claims:
     def committed(self) -> None:
         for claim in self._claimed:
             self._calls.start(claim)
+        for agent in {claim.task.agent for claim in self._claimed if claim.is_probe}:
+            log.info(names.BREAKER_PROBED, agent=agent)
         for task in self._stopped:
             match task.was:
                 case "claimed":

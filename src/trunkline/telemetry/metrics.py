@@ -7,10 +7,14 @@ from typing import Generic, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from trunkline.agents.breaker import BreakerStatus
+
 AnyMetric = TypeVar("AnyMetric", Counter, Gauge, Histogram)
 
 _TRANSLATION_BUCKETS = (0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.005, 0.01, 0.1)
 _STEP_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
+
+_BREAKER_NUMBERS: Mapping[BreakerStatus, int] = {"closed": 0, "half_open": 1, "open": 2}
 
 
 class Labelled(Generic[AnyMetric]):
@@ -71,6 +75,14 @@ class Metrics:
                 "trunkline_attempts_total", "Calls of agents by what became of them", ["outcome"], registry=r
             )
         )
+        self.breakers_opened = Labelled(
+            Counter(
+                "agent_breaker_opened_total",
+                "Times that an agent's breaker has opened",
+                ["agent_name"],
+                registry=r,
+            )
+        )
         self.step_seconds = Labelled(
             Histogram(
                 "trunkline_step_duration_seconds",
@@ -121,6 +133,15 @@ class Metrics:
         )
         self._runs = Gauge("trunkline_runs", "Runs in the store by status", ["status"], registry=r)
         self._queue_depth = Gauge("trunkline_queue_depth", "What waits, by queue", ["queue"], registry=r)
+        self._breakers = Gauge(
+            "agent_breaker_state",
+            "Breakers of the agents that have one; 0: closed, 1: half-open, 2: open",
+            ["agent_name"],
+            registry=r,
+        )
+        self._queued_tasks = Gauge(
+            "agent_queued_tasks", "Tasks that wait for an agent", ["agent_name"], registry=r
+        )
         self._without_wake_reason = Gauge(
             "trunkline_rows_without_wake_reason",
             "Unfinished runs that nothing will ever wake; anything but 0 is a bug",
@@ -135,6 +156,15 @@ class Metrics:
         for queue, number in queues.items():
             self._queue_depth.labels(queue).set(number)
         self._without_wake_reason.set(without_wake_reason)
+
+    def show_agents(self, breakers: Mapping[str, BreakerStatus], queued: Mapping[str, int]) -> None:
+        # An agent that is gone, or has nothing to do, is not among them any more.
+        self._breakers.clear()
+        for agent, status in breakers.items():
+            self._breakers.labels(agent).set(_BREAKER_NUMBERS[status])
+        self._queued_tasks.clear()
+        for agent, number in queued.items():
+            self._queued_tasks.labels(agent).set(number)
 
     def render(self) -> bytes:
         return generate_latest(self.registry)

@@ -18,7 +18,7 @@ DIALECT_DECIDED = "dialect_decided"
 CARD_NOT_USED = "card_not_used"
 TOKEN_FETCHED = "token_fetched"  # noqa: S105 - no password
 
-# breakers
+# the breakers
 BREAKER_OPENED = "breaker_opened"
 BREAKER_PROBED = "breaker_probed"
 BREAKER_CLOSED = "breaker_closed"

@@ -53,4 +53,5 @@ class Rendering:
         # A status that no run has is 0, not what it was when the last one had it.
         runs = {status: backlog.runs_by_status.get(status, 0) for status in RUN_STATUSES}
         self._metrics.show_backlog(runs, queues, backlog.without_wake_reason)
+        self._metrics.show_agents(backlog.breakers, backlog.queued_by_agent)
         return self._metrics.render()

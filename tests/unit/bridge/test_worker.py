@@ -10,6 +10,7 @@ import pytest
 from tests.contract.bridges import DEAD, ME, claim
 from tests.contract.samples import queue, task
 
+from trunkline.bridge.breaker import BreakerWatch
 from trunkline.bridge.calls import Calls, Finished
 from trunkline.bridge.heartbeat import Heartbeat, Lease
 from trunkline.bridge.worker import Answers, Claims
@@ -19,6 +20,7 @@ from trunkline.jsontypes import encode
 from trunkline.messages import AgentResult, AgentTask, CancelTask, ResultStatus, StepError, TaskKey
 from trunkline.services.commits import Part
 from trunkline.stores.base import ClaimedTask, Store, TaskAnswer, Transaction
+from trunkline.telemetry.metrics import Metrics
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio
@@ -76,7 +78,7 @@ class Bridge:
         self.agent = Deaf()
         self.calls = Calls(self.agent)
         self.stopping = asyncio.Event()
-        self.answers = Answers(self.letterbox, self.calls, ME)
+        self.answers = Answers(self.letterbox, self.calls, ME, BreakerWatch(Metrics()))
         self.claims = Claims(self.letterbox, self.calls, ME, self.stopping, heartbeat=heartbeat)
 
     async def turn(self, *others: Part) -> None:

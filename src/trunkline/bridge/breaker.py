@@ -1,0 +1,115 @@
+"""
+What the ends of calls tell about the agents that have a breaker, noted in the transaction that writes the answers.
+
+A call counts once, by its first message: whether the agent takes it. Questions how a task stands do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import structlog
+
+from trunkline.agents import BreakerPolicy
+from trunkline.agents.breaker import CallEnd
+from trunkline.bridge.calls import Finished
+from trunkline.messages import StepError
+from trunkline.stores.base import BreakerChange, NotedCall, Transaction
+from trunkline.telemetry import names
+from trunkline.telemetry.metrics import Metrics
+
+log = structlog.stdlib.get_logger()
+
+_ENDED_WELL = CallEnd(failed=False)
+_TELLS_NOTHING = CallEnd(failed=None)
+
+_FAILURES = frozenset(
+    {
+        "agent_dns_failed",
+        "agent_unreachable",
+        "agent_tls_failed",
+        "agent_token_unavailable",
+        "agent_timeout",
+        "agent_connection_lost",
+        # Nothing about the agent could be found out: it did not answer.
+        "agent_protocol_unclear",
+        "agent_answer_too_large",
+        "agent_answer_compressed",
+        "agent_answer_malformed",
+        "agent_response_id_mismatch",
+        "agent_batch_answer_missing",
+    }
+)
+# Ours or the operator's: the agent was not asked.
+_NOT_THE_AGENTS = frozenset(
+    {
+        "agent_unknown",
+        "agent_address_forbidden",
+        "agent_url_invalid",
+        "agent_secret_unreadable",
+        "agent_token_refused",
+        "request_not_encodable",
+        "blob_missing",
+        "internal_error",
+    }
+)
+# Statuses below 500 that say "not now" and nothing about the request.
+_NOT_NOW = frozenset({408, 425, 429})
+
+
+class BreakerWatch:
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._changes: list[BreakerChange] = []
+
+    async def note(self, tx: Transaction, finished: Sequence[Finished]) -> None:
+        calls = [call for item in finished if (call := _noted(item)) is not None]
+        self._changes = await tx.note_calls(calls) if calls else []
+
+    def committed(self) -> None:
+        for change in self._changes:
+            if change.status == "open":
+                self._metrics.breakers_opened.labels(change.agent).inc()
+                log.warning(names.BREAKER_OPENED, agent=change.agent, reason=change.reason)
+            else:
+                log.info(names.BREAKER_CLOSED, agent=change.agent)
+        self._changes = []
+
+    def rolled_back(self) -> None:
+        self._changes = []
+
+
+def _noted(item: Finished) -> NotedCall | None:
+    policy = item.claim.breaker
+    if policy is None or item.claim.remote_task_id is not None or item.answer is None or item.answer.holds:
+        return None
+    return NotedCall(item.claim.task.agent, policy, _end_of(item, policy))
+
+
+def _end_of(item: Finished, policy: BreakerPolicy) -> CallEnd:
+    result = item.result
+    if result is None:
+        return _ENDED_WELL
+    if result.error is not None:
+        return end_by(result.error, policy)
+    return _TELLS_NOTHING if result.status in {"cancelled", "unknown"} else _ENDED_WELL
+
+
+def end_by(error: StepError, policy: BreakerPolicy) -> CallEnd:
+    """What an error tells about the agent."""
+    if error.code in _NOT_THE_AGENTS:
+        return _TELLS_NOTHING
+    if not _is_failure(error, policy):
+        return _ENDED_WELL
+    return CallEnd(failed=True, error=error.message)
+
+
+def _is_failure(error: StepError, policy: BreakerPolicy) -> bool:
+    match error.code:
+        case "agent_jsonrpc_error":
+            return policy.jsonrpc_errors
+        case "agent_http_error":
+            status = error.http_status or 0
+            return status >= 500 or status in _NOT_NOW
+        case code:
+            return code in _FAILURES
