@@ -5,115 +5,32 @@ from __future__ import annotations
 import asyncio
 import gzip
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
 
 import pytest
 import uvloop
+from tests.scenarios.hostile.agents import (
+    LOOPBACK,
+    OK,
+    Agent,
+    Talk,
+    answers,
+    endless,
+    good,
+    running,
+    silent,
+)
 
 from trunkline.bridge.transports.base import TransportError
-from trunkline.bridge.transports.guard import AddressPolicy
 from trunkline.bridge.transports.https import HttpTransport
 from trunkline.protocols.base import AgentAnswer
 
 # Nothing here has a store or a broker.
 pytestmark = pytest.mark.embedded_only
 
-Talk = Callable[["Agent", asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-
-LOOPBACK = AddressPolicy(allow_loopback=True)
 JSON = {"Content-Type": "application/json", "Accept": "application/json"}
 # Long enough for any machine: only a hang reaches it.
 AMPLE = 60.0
 SHORT = 0.3
-OK = b'HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n{"ok":true}'
-
-
-class Agent:
-    """A server that does with each connection what a test says."""
-
-    def __init__(self, talk: Talk) -> None:
-        self.talk = talk
-        self.url = ""
-        self.connections = 0
-        self.requests: list[bytes] = []
-        # Set when a conversation has ended.
-        self.left = asyncio.Event()
-        self.talking: set[asyncio.Task[None]] = set()
-
-    def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
-        task = asyncio.create_task(self._serve(reader, writer))
-        self.talking.add(task)
-        task.add_done_callback(self.talking.discard)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            # The caller may go away at any moment: that is what is tested.
-            with suppress(ConnectionError, asyncio.IncompleteReadError):
-                await self.talk(self, reader, writer)
-                await writer.drain()
-        finally:
-            writer.close()
-            self.left.set()
-
-    async def stop(self) -> None:
-        for task in self.talking:
-            task.cancel()
-        await asyncio.gather(*self.talking, return_exceptions=True)
-
-    async def request(self, reader: asyncio.StreamReader) -> None:
-        head = await reader.readuntil(b"\r\n\r\n")
-        lines = head.lower().split(b"\r\n")
-        length = next((int(line[15:]) for line in lines if line.startswith(b"content-length:")), 0)
-        self.requests.append(head + await reader.readexactly(length))
-
-
-@asynccontextmanager
-async def running(talk: Talk) -> AsyncGenerator[Agent]:
-    agent = Agent(talk)
-    server = await asyncio.start_server(agent.serve, "127.0.0.1", 0, backlog=512)
-    agent.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/agent"
-    try:
-        yield agent
-    finally:
-        server.close()
-        await agent.stop()
-
-
-async def good(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while True:
-        await agent.request(reader)
-        writer.write(OK)
-
-
-def answers(*pieces: bytes) -> Talk:
-    """Reads one request, writes these bytes, closes."""
-
-    async def talk(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await agent.request(reader)
-        for piece in pieces:
-            writer.write(piece)
-            await writer.drain()
-
-    return talk
-
-
-def endless(start: bytes, piece: bytes, pause: float = 0.0) -> Talk:
-    async def talk(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await agent.request(reader)
-        writer.write(start)
-        while not writer.is_closing():
-            writer.write(piece)
-            await writer.drain()
-            await asyncio.sleep(pause)
-
-    return talk
-
-
-async def silent(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    await agent.request(reader)
-    await reader.read()
 
 
 async def refusing(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -161,8 +161,8 @@ class HttpTransport:
                 raise TransportError(exc.code, exc.message) from exc
             except EXCHANGE_ERRORS as exc:
                 raise (not_sent(exc) if connection is None else not_answered(exc, seconds, None, 0)) from exc
-            with told_of_a_cut(protocol, payload):
-                answer = Streaming(message, payload, limits, deadline)
+            with told_of_a_cut(protocol, payload) as check_end:
+                answer = Streaming(message, payload, check_end, limits, deadline)
                 yield answer
             if answer.is_over and _can_be_used_again(protocol):
                 connection.release()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Generator, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Mapping
 from contextlib import contextmanager
 from time import monotonic
 
@@ -46,9 +46,10 @@ class Incoming:
         if payload.is_eof():
             self.add(payload.read_nowait(), limit)
         else:
-            with told_of_a_cut(protocol, payload):
+            with told_of_a_cut(protocol, payload) as check_end:
                 while chunk := await payload.readany():
                     self.add(chunk, limit)
+                check_end()
         return self._answer(message)
 
     def _answer(self, message: RawResponseMessage) -> AgentAnswer:
@@ -61,10 +62,16 @@ class Streaming:
     """An answer that is read as it comes."""
 
     def __init__(
-        self, message: RawResponseMessage, payload: StreamReader, limits: StreamLimits, deadline: float
+        self,
+        message: RawResponseMessage,
+        payload: StreamReader,
+        check_end: Callable[[], None],
+        limits: StreamLimits,
+        deadline: float,
     ) -> None:
         self._message = message
         self._payload = payload
+        self._check_end = check_end
         self._limits = limits
         # By the monotonic clock.
         self._deadline = deadline
@@ -89,6 +96,8 @@ class Streaming:
         try:
             async with asyncio.timeout(min(idle, left)):
                 chunk = await self._payload.readany()
+            if not chunk:
+                self._check_end()
         except TimeoutError as exc:
             if left <= idle:
                 raise timed_out(self._limits.total_seconds, self._so_far()) from exc
@@ -131,8 +140,12 @@ async def read_head(protocol: ResponseHandler) -> tuple[RawResponseMessage, Stre
 
 
 @contextmanager
-def told_of_a_cut(protocol: ResponseHandler, payload: StreamReader) -> Generator[None]:
-    """While this is open, the reader of the body hears of every end of the connection."""
+def told_of_a_cut(protocol: ResponseHandler, payload: StreamReader) -> Generator[Callable[[], None]]:
+    """
+    While this is open, the reader of the body hears of every end of the connection.
+
+    What it gives raises an error at the end of a body that only seems to be one.
+    """
 
     def lost(closed: asyncio.Future[None] | None) -> None:
         # aiohttp closes the connection over a broken chunk, but does not tell the reader of the body.
@@ -141,6 +154,11 @@ def told_of_a_cut(protocol: ResponseHandler, payload: StreamReader) -> Generator
         if closed is not None:
             retrieve(closed)
 
+    def check_end() -> None:
+        # A body without a length ends with the connection, and aiohttp takes a reset for such an end.
+        if closed is not None and closed.done() and (error := closed.exception()) is not None:
+            raise error
+
     closed = protocol.closed
     if closed is None:
         lost(closed)
@@ -148,7 +166,7 @@ def told_of_a_cut(protocol: ResponseHandler, payload: StreamReader) -> Generator
         closed.remove_done_callback(retrieve)
         closed.add_done_callback(lost)
     try:
-        yield
+        yield check_end
     finally:
         if closed is not None and closed.remove_done_callback(lost):
             closed.add_done_callback(retrieve)
