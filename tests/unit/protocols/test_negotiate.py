@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 import pytest
 
-from trunkline.jsontypes import Json, encode
-from trunkline.protocols import CardFetch, Negotiated, Unclear, card_urls, negotiate, next_card_url
+from trunkline.agents import NO_OPTIONS, AgentOptions
+from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.protocols import (
+    CardFetch,
+    Negotiated,
+    Unclear,
+    answer_of,
+    card_urls,
+    negotiate,
+    negotiate_pinned,
+    next_card_url,
+)
 
 AGENT = "http://agent:8001/a2a"
+CARD_URL = f"{AGENT}/.well-known/agent-card.json"
 CARD: dict[str, Json] = {
     "name": "Hello",
     "url": "http://agent:8001/rpc",
@@ -32,8 +45,23 @@ def fetched(agent_url: str, *results: int | str | CardFetch | Json) -> list[Card
     return fetches
 
 
-def with_card(card: Json, agent_url: str = AGENT) -> Negotiated | Unclear:
-    return negotiate(agent_url, fetched(agent_url, card))
+def with_card(card: Json, agent_url: str = AGENT, options: AgentOptions = NO_OPTIONS) -> Negotiated | Unclear:
+    return negotiate(agent_url, fetched(agent_url, card), options)
+
+
+def decided(card: Json, agent_url: str = AGENT, options: AgentOptions = NO_OPTIONS) -> Negotiated:
+    found = with_card(card, agent_url, options)
+    assert isinstance(found, Negotiated), found
+    return found
+
+
+def interface(path: str, version: str = "1.0", binding: str = "JSONRPC", **fields: Json) -> JsonObject:
+    url = f"http://agent:8001{path}"
+    return {"url": url, "protocolBinding": binding, "protocolVersion": version, **fields}
+
+
+def modern(*interfaces: Json) -> JsonObject:
+    return {"name": "New", "supportedInterfaces": list(interfaces)}
 
 
 def test_the_card_is_looked_for_under_the_url_then_at_the_root_then_by_its_old_name() -> None:
@@ -49,20 +77,49 @@ def test_the_card_is_looked_for_under_the_url_then_at_the_root_then_by_its_old_n
     ]
 
 
-def test_a_card_of_0_3_means_json_rpc_at_its_endpoint() -> None:
-    assert with_card(CARD) == Negotiated(
-        protocol="jsonrpc-2.0",
-        url="http://agent:8001/rpc",
-        evidence=f"The card at {AGENT}/.well-known/agent-card.json offers A2A 0.3.0 over JSON-RPC",
-        card_etag='"1"',
-    )
+def test_a_card_of_0_3_means_a2a_0_3_at_its_endpoint() -> None:
+    found = decided(CARD)
+    assert (found.protocol, found.url) == ("a2a-0.3", "http://agent:8001/rpc")
+    assert found.evidence == f"The card at {CARD_URL} offers A2A 0.3.0 over JSON-RPC"
+    assert (found.card_url, found.card_etag) == (CARD_URL, '"1"')
+    assert found.card_digest == sha256(encode(CARD)).hexdigest()
+    assert (found.streams, found.pushes, found.tenant) == (False, False, None)
 
 
-def test_a_card_under_its_old_name_counts_too() -> None:
-    found = negotiate(AGENT, fetched(AGENT, 404, 404, 404, {"name": "Old", "url": AGENT}))
+def test_what_the_card_says_the_agent_can_do_is_kept() -> None:
+    capabilities: Json = {"streaming": True, "pushNotifications": True}
+    found = decided(CARD | {"capabilities": capabilities})
+    assert (found.streams, found.pushes) == (True, True)
+    hostile: list[Json] = [{"streaming": "yes", "pushNotifications": 1}, [], "streaming", None]
+    for capabilities in hostile:
+        found = decided(CARD | {"capabilities": capabilities})
+        assert (found.streams, found.pushes) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("version", "protocol"),
+    [
+        ("0.1", "a2a-0.1"),
+        ("0.2.5", "a2a-0.2"),
+        ("0.2", "a2a-0.2"),
+        ("0.3", "a2a-0.3"),
+        ("0.3.0", "a2a-0.3"),
+        ("1.0", "a2a-1.0"),
+        ("1.0.0", "a2a-1.0"),
+        ("1", "a2a-1.0"),
+    ],
+)
+def test_the_version_of_a_card_is_its_dialect(version: str, protocol: str) -> None:
+    assert decided(CARD | {"protocolVersion": version}).protocol == protocol
+
+
+def test_a_card_without_a_version_is_of_0_2_under_its_old_name_and_of_0_3_under_the_new_one() -> None:
+    old: Json = {"name": "Old", "url": AGENT}
+    found = negotiate(AGENT, fetched(AGENT, 404, 404, 404, old))
     assert isinstance(found, Negotiated)
-    assert (found.protocol, found.url) == ("jsonrpc-2.0", AGENT)
+    assert (found.protocol, found.url) == ("a2a-0.2", AGENT)
     assert "0.2 or 0.3" in found.evidence
+    assert decided(old).protocol == "a2a-0.3"
 
 
 def test_nobody_asks_on_when_a_card_is_found() -> None:
@@ -133,7 +190,76 @@ def test_a_card_may_not_send_us_to_another_origin(url: str) -> None:
     found = with_card(CARD | {"url": url})
     assert isinstance(found, Unclear)
     assert "origin" in found.reason
-    assert "Register the agent" in found.fix
+    assert "endpoint_override" in found.fix
+
+
+def test_both_ways_to_approve_another_origin_are_named() -> None:
+    found = with_card(CARD | {"url": "https://cards.example/rpc"})
+    assert isinstance(found, Unclear)
+    assert "The agent's credentials are not sent there" in found.reason
+    assert "allow_card_origin to https://cards.example;" in found.fix
+    assert f"endpoint_override to that, for instance to {AGENT};" in found.fix
+
+
+@pytest.mark.parametrize("host", ["localhost:9999", "127.0.0.1", "0.0.0.0", "[::1]:80"])
+def test_an_agent_that_does_not_know_its_own_address_is_recognised(host: str) -> None:
+    found = with_card(CARD | {"url": f"http://{host}/rpc"})
+    assert isinstance(found, Unclear)
+    assert "agents often name localhost" in found.reason
+    elsewhere = with_card(CARD | {"url": "http://other/rpc"})
+    assert isinstance(elsewhere, Unclear)
+    assert "localhost" not in elsewhere.reason
+
+
+def test_an_approved_origin_is_followed_and_no_other() -> None:
+    options = AgentOptions(allow_card_origin=("https://cards.example", "http://b:81"))
+    assert decided(CARD | {"url": "https://CARDS.example:443/rpc"}, AGENT, options).url == (
+        "https://CARDS.example:443/rpc"
+    )
+    for url in ("http://cards.example/rpc", "https://cards.example:444/", "https://x.cards.example/"):
+        assert isinstance(with_card(CARD | {"url": url}, AGENT, options), Unclear)
+
+
+@pytest.mark.parametrize("url", ["http://localhost:9999/", "http://agent:8001/rpc", "not a url", None])
+def test_an_override_is_where_to_send_whatever_the_card_says(url: str | None) -> None:
+    options = AgentOptions(endpoint_override="https://elsewhere.example/a/")
+    found = decided(CARD | {"url": url}, AGENT, options)
+    assert (found.protocol, found.url) == ("a2a-0.3", "https://elsewhere.example/a/")
+    assert {offer.url for offer in found.others} == {"https://elsewhere.example/a/"}
+
+
+def test_an_override_is_where_to_send_without_a_card_too() -> None:
+    options = AgentOptions(endpoint_override="http://elsewhere.example/a")
+    found = negotiate(AGENT, fetched(AGENT, 404, 404, 404, 404), options)
+    assert isinstance(found, Negotiated)
+    assert (found.protocol, found.url) == ("simple-a2a", "http://elsewhere.example/a")
+
+
+def test_an_address_of_the_agents_own_origin_is_taken_before_one_that_is_not_approved() -> None:
+    elsewhere: Json = {"url": "http://other/1", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
+    found = decided(modern(elsewhere, interface("/v03", "0.3")))
+    assert (found.protocol, found.url) == ("a2a-0.3", "http://agent:8001/v03")
+
+
+@pytest.mark.parametrize(
+    ("agent_url", "url", "first", "second"),
+    [
+        ("http://agent/a", "http://agent/a/", "http://agent/a", "http://agent/a/"),
+        ("http://agent/a/", "http://agent/a", "http://agent/a/", "http://agent/a"),
+        ("http://agent", "http://agent:80/", "http://agent", "http://agent:80/"),
+    ],
+)
+def test_of_two_addresses_that_differ_by_a_slash_the_operators_is_tried_first(
+    agent_url: str, url: str, first: str, second: str
+) -> None:
+    found = decided(CARD | {"url": url}, agent_url)
+    assert (found.url, found.others[0].url) == (first, second)
+
+
+def test_after_proof_the_agents_own_url_is_tried_in_place_of_a_path_that_the_card_has_wrong() -> None:
+    found = decided(CARD | {"url": "http://agent:8001/"}, "http://agent:8001/prefix/a2a")
+    assert (found.url, found.others[0].url) == ("http://agent:8001/", "http://agent:8001/prefix/a2a")
+    assert found.others[0].protocol == "a2a-0.3"
 
 
 @pytest.mark.parametrize(
@@ -162,23 +288,99 @@ def test_a_card_without_json_rpc_is_refused_with_what_it_offers() -> None:
     assert "GRPC 0.3.0" in found.reason
 
 
-def test_of_a_card_of_1_0_an_address_for_0_3_is_taken() -> None:
-    card: Json = {
-        "name": "New",
-        "supportedInterfaces": [
-            {"url": "http://agent:8001/v1", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
-            {"url": "http://agent:8001/v03", "protocolBinding": "JSONRPC", "protocolVersion": "0.3"},
-        ],
+def test_of_all_that_a_card_offers_the_newest_over_json_rpc_is_taken_then_1_0_over_http() -> None:
+    offered = {
+        "a2a-0.1": interface("/01", "0.1"),
+        "a2a-1.0-http": interface("/http", binding="HTTP+JSON"),
+        "a2a-0.2": interface("/02", "0.2.5"),
+        "a2a-0.3": interface("/03", "0.3"),
+        "a2a-1.0": interface("/10"),
     }
-    found = with_card(card)
-    assert isinstance(found, Negotiated)
-    assert found.url == "http://agent:8001/v03"
+    for best in ("a2a-1.0", "a2a-0.3", "a2a-0.2", "a2a-1.0-http", "a2a-0.1"):
+        found = decided(modern(*offered.values()))
+        assert (found.protocol, found.url) == (best, offered.pop(best)["url"])
+        assert {offer.protocol for offer in found.others} >= set(offered)
 
 
-def test_a_card_of_1_0_alone_is_refused_with_the_reason() -> None:
-    found = with_card({"name": "New", "supportedInterfaces": [{"url": AGENT, "protocolBinding": "JSONRPC"}]})
+def test_of_two_addresses_for_the_same_dialect_the_cards_first_is_taken() -> None:
+    found = decided(modern(interface("/b", tenant="t-1"), interface("/a")))
+    assert (found.url, found.tenant) == ("http://agent:8001/b", "t-1")
+    assert (found.others[0].url, found.others[0].tenant) == ("http://agent:8001/a", None)
+
+
+def test_a_card_of_both_forms_is_read_as_both() -> None:
+    found = decided(CARD | modern(interface("/v1")))
+    assert (found.protocol, found.url) == ("a2a-1.0", "http://agent:8001/v1")
+    assert ("a2a-0.3", "http://agent:8001/rpc") in {(offer.protocol, offer.url) for offer in found.others}
+
+
+@pytest.mark.parametrize(
+    ("binding", "version"), [("GRPC", "1.0"), ("HTTP+JSON", "0.3"), ("JSONRPC", "2.0"), ("SOAP", "1.0")]
+)
+def test_what_is_not_spoken_is_refused_with_what_would_be(binding: str, version: str) -> None:
+    found = with_card(modern(interface("/", version, binding)))
     assert isinstance(found, Unclear)
-    assert "JSONRPC 1.0" in found.reason
+    assert f"{binding} {version}" in found.reason
+    assert "A2A over JSON-RPC, or A2A 1.0 over HTTP+JSON" in found.fix
+
+
+def test_a_card_that_is_wrong_about_its_version_is_found_out_by_trying() -> None:
+    found = decided(modern(interface("/rpc")))
+    assert [(offer.protocol, offer.url) for offer in found.others] == [
+        ("a2a-1.0", AGENT),
+        ("a2a-0.3", "http://agent:8001/rpc"),
+        ("a2a-0.1", "http://agent:8001/rpc"),
+    ]
+
+
+def test_what_an_agent_without_a_card_may_speak_instead() -> None:
+    found = negotiate(AGENT, fetched(AGENT, 404, 404, 404, 404))
+    assert isinstance(found, Negotiated)
+    assert [(offer.protocol, offer.url) for offer in found.others] == [
+        ("jsonrpc-2.0", AGENT),
+        ("a2a-1.0", AGENT),
+    ]
+
+
+# --- what is pinned
+
+
+def test_of_a_pinned_dialect_the_card_says_only_what_the_agent_can_do() -> None:
+    card = modern(interface("/v1", tenant="t"), interface("/v03", "0.3"))
+    card["capabilities"] = {"streaming": True}
+    found = negotiate_pinned("a2a-1.0", AGENT, fetched(AGENT, card))
+    assert isinstance(found, Negotiated)
+    assert (found.protocol, found.url, found.tenant) == ("a2a-1.0", AGENT, "t")
+    assert (found.streams, found.pushes, found.card_url, found.others) == (True, False, CARD_URL, ())
+
+
+def test_a_pinned_dialect_needs_no_card() -> None:
+    found = negotiate_pinned("a2a-0.3", AGENT, fetched(AGENT, 404, 404, 404, 404))
+    assert isinstance(found, Negotiated)
+    assert (found.streams, found.card_url) == (False, None)
+    assert found.evidence.startswith("Pinned by the operator. The agent has no card (404 at")
+    assert isinstance(negotiate_pinned("a2a-0.3", AGENT, fetched(AGENT, 503, 404, 404, 404)), Unclear)
+
+
+def test_a_pinned_dialect_is_spoken_where_the_operator_says() -> None:
+    options = AgentOptions(endpoint_override="http://elsewhere/a")
+    found = negotiate_pinned("a2a-1.0", AGENT, fetched(AGENT, modern(interface("/v1"))), options)
+    assert isinstance(found, Negotiated)
+    assert found.url == "http://elsewhere/a"
+
+
+# --- what came of a fetch, in words
+
+
+def test_every_end_of_a_fetch_has_its_words() -> None:
+    card, absent, failed = fetched(AGENT, CARD)[0], fetched(AGENT, 404)[0], fetched(AGENT, "refused")[0]
+    page = CardFetch(url=AGENT, status=200, body=b"<html>")
+    assert [answer_of(fetch) for fetch in (card, absent, failed, page)] == [
+        "HTTP 200, a card",
+        "HTTP 404",
+        "refused",
+        "HTTP 200, no card: The body is not JSON",
+    ]
 
 
 def test_nothing_asked_is_nothing_known() -> None:
