@@ -114,6 +114,13 @@ class Settings(BaseSettings):
     line_timeout: Duration = Field(
         timedelta(seconds=60), description="How long a line to an agent that works is held; then it is asked."
     )
+    blobs: str | None = Field(
+        None,
+        description="Where long files are kept: a folder, or s3://bucket/prefix; in the data folder if not set.",
+    )
+    max_inline_bytes: int = Field(
+        256 * 1024, gt=0, description="Longest file of an agent that stays in the step's output."
+    )
     max_body_bytes: int = Field(4 * 1024 * 1024, gt=0, description="Longest request body taken by the API.")
     reply_timeout: Duration = Field(
         timedelta(0), description="How long an agent's question waits for an answer; 0s: for ever."

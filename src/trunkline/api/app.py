@@ -13,6 +13,7 @@ from trunkline.api.edge import Edge
 from trunkline.api.operations import JSON
 from trunkline.api.problems import install_problems
 from trunkline.api.routes.agents import add_agent_routes
+from trunkline.api.routes.blobs import add_blob_routes
 from trunkline.api.routes.dead_letters import add_dead_letter_routes
 from trunkline.api.routes.hooks import add_hook_routes
 from trunkline.api.routes.inbox import add_inbox_routes
@@ -36,6 +37,7 @@ def create_app(services: Services) -> ASGIApp:
     add_workflow_routes(app, services)
     add_agent_routes(app, services)
     add_inbox_routes(app, services)
+    add_blob_routes(app, services)
     add_dead_letter_routes(app, services)
     add_hook_routes(app, services)
     add_system_routes(app, services)

@@ -29,6 +29,7 @@ ROLES: dict[str, KeyRole | None] = {
     "GET /api/v1/runs/{run}/steps": "viewer",
     "GET /api/v1/runs/{run}/events": "viewer",
     "GET /api/v1/runs/{run}/wire": "viewer",
+    "GET /api/v1/runs/{run}/blobs/{blob}": "viewer",
     "POST /api/v1/runs/{run}/cancel": "operator",
     "POST /api/v1/runs/{run}/pause": "operator",
     "POST /api/v1/runs/{run}/resume": "operator",
@@ -49,6 +50,7 @@ ROLES: dict[str, KeyRole | None] = {
     "PATCH /api/v1/agents/{agent}": "admin",
     "DELETE /api/v1/agents/{agent}": "admin",
     "GET /api/v1/agents/{agent}/health": "viewer",
+    "POST /api/v1/agents/{agent}/refresh": "operator",
     # inbox
     "GET /api/v1/inbox": "viewer",
     "GET /api/v1/inbox/{item}": "viewer",

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 from trunkline.agents import Agent
 from trunkline.clock import Instant
-from trunkline.messages import TopicNames
+from trunkline.messages import StepError, TopicNames
 from trunkline.services.dead_letters import DeadLetters
 from trunkline.services.hooks import Hooks
 from trunkline.services.inbox import Inbox
@@ -17,6 +17,7 @@ from trunkline.services.keys import KeyRing
 from trunkline.services.registry import Registry
 from trunkline.services.runs import Runs
 from trunkline.services.workflows import Workflows
+from trunkline.stores.blobs import BlobStore
 from trunkline.telemetry.traces import Traces
 
 OK = "ok"
@@ -73,9 +74,12 @@ class Services(Probes):
     workflows: Workflows
     runs: Runs
     dead_letters: DeadLetters
+    blobs: BlobStore
     inbox: Inbox
     hooks: Hooks
     check_health: Callable[[Agent], Awaitable[HealthReport]]
+    # Looks now what an agent speaks, and keeps it; why that was not possible.
+    refresh_dialect: Callable[[Agent], Awaitable[StepError | None]]
     traces: Traces = field(default_factory=Traces)
     limits: Limits = field(default_factory=Limits)
     topics: TopicNames = field(default_factory=TopicNames)

@@ -13,13 +13,15 @@ Every end of a call is a `Finished`; nothing is raised but a cancellation.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Protocol, TypedDict, assert_never
+from typing import Protocol, TypedDict, TypeVar, assert_never
 
 import msgspec
+import structlog
 
 from trunkline.agents import Agent
+from trunkline.bridge.attachments import AttachmentMissing, Attachments
 from trunkline.bridge.calls import Finished
 from trunkline.bridge.news import News
 from trunkline.bridge.partners import Partner, Partners
@@ -46,6 +48,10 @@ from trunkline.stores.base import ClaimedTask, ExchangeRecord, TaskAnswer, TaskK
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 from trunkline.telemetry.traces import Traces
+
+log = structlog.stdlib.get_logger()
+
+_Read = TypeVar("_Read")
 
 # A long task is asked soon at first, then ever more rarely.
 _FIRST_POLL = timedelta(milliseconds=200)
@@ -95,6 +101,7 @@ class AgentInvoker:
         *,
         manners: Manners,
         pushes: PushTargets,
+        attachments: Attachments,
         traces: Traces,
     ) -> None:
         self._transport = transport
@@ -104,6 +111,7 @@ class AgentInvoker:
         self._metrics = metrics
         self._manners = manners
         self._pushes = pushes
+        self._attachments = attachments
         self._traces = traces
         self._listening: set[Patience] = set()
         self._is_leaving = False
@@ -118,13 +126,17 @@ class AgentInvoker:
         if agent is None:
             message = f"No agent is registered under the name {claim.task.agent}."
             return self.failed(claim, _error("agent_unknown", message))
-        talk = self._talk(claim)
         partner = await self._partners.of(agent)
         if isinstance(partner, StepError):
             return self.failed(claim, partner, retry=agent.retry)
+        try:
+            claim = await self._with_files(claim)
+        except AttachmentMissing as exc:
+            return self.failed(claim, exc.error, retry=agent.retry)
+        talk = self._talk(claim)
         if claim.remote_task_id is not None:
             outcome = await self._ask(talk, partner, claim, claim.remote_task_id)
-            return self._finish(claim, talk, partner, outcome, claim.deadline or self._clock.now())
+            return await self._finish(claim, talk, partner, outcome, claim.deadline or self._clock.now())
         milliseconds = claim.task.timeout_ms or agent.timeout_ms
         deadline = after(self._clock.now(), timedelta(milliseconds=milliseconds))
         claim = msgspec.structs.replace(claim, deadline=deadline)
@@ -132,20 +144,28 @@ class AgentInvoker:
         if doubt is not None:
             settled = await self._resolve(talk, partner, claim, doubt, hear)
             if settled is not None:
-                return self._finish(claim, talk, partner, settled, deadline)
+                return await self._finish(claim, talk, partner, settled, deadline)
         partner, outcome = await self._send(talk, partner, claim, hear)
-        return self._finish(claim, talk, partner, outcome, deadline)
+        return await self._finish(claim, talk, partner, outcome, deadline)
+
+    async def _with_files(self, claim: ClaimedTask) -> ClaimedTask:
+        brought = await self._patiently(lambda: self._attachments.bring(claim.task))
+        return claim if brought is claim.task else msgspec.structs.replace(claim, task=brought)
 
     def _talk(self, claim: ClaimedTask) -> Talk:
         most_bytes = self._manners.most_answer_bytes
         return Talk(self._transport, self._clock, self._metrics, self._traces, claim, most_bytes)
 
     async def _agent(self, name: str) -> Agent | None:
-        """Waits while the store is away: nothing has been sent yet, so nothing has failed."""
+        return await self._patiently(lambda: self._directory.get(name))
+
+    async def _patiently(self, read: Callable[[], Awaitable[_Read]]) -> _Read:
+        """Waits while a store is away: the agent has no part in it, so nothing has failed."""
         while True:
             try:
-                return await self._directory.get(name)
-            except Unavailable:
+                return await read()
+            except Unavailable as exc:
+                log.error(names.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
                 await asyncio.sleep(_STORE_PAUSE)
 
     # --- the same message again
@@ -271,13 +291,16 @@ class AgentInvoker:
         outcome = await talk.exchange(partner, request, seconds, "poll")
         return _after_failed_poll(outcome, remote_task_id) if isinstance(outcome, Failed) else outcome
 
-    def _finish(
+    async def _finish(
         self, claim: ClaimedTask, talk: Talk, partner: Partner, outcome: Outcome, deadline: Instant
     ) -> Finished:
         if isinstance(outcome, Working):
             if seconds_between(self._clock.now(), deadline) > 0:
                 return self._working(claim, talk, partner, outcome, deadline)
             outcome = _unfinished(outcome.state)
+        if isinstance(outcome, Succeeded):
+            answered = outcome
+            outcome = await self._patiently(lambda: self._attachments.put_away(claim.task.run_id, answered))
         result = _result(claim, outcome, self._clock.now(), partner)
         self._metrics.attempts.labels(result.status if result.error is None else result.error.code).inc()
         return _finished(claim, talk.exchanges, result)

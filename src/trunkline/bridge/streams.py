@@ -8,7 +8,8 @@ asked for afterwards, because by then the agent has the task.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 
 import msgspec
 
@@ -44,18 +45,25 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Patience:
-    """How long a stream is listened to: once the agent has the task it can be let go at any time."""
+    """
+    How long a task is listened to, over one stream or the next: once the agent has it, it can be let go at any time.
+    """
 
     def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._began = asyncio.get_running_loop().time()
-        self._is_leaving = False
+        self._end = asyncio.get_running_loop().time() + seconds
         self._has_task = False
-        self.timeout = asyncio.timeout(None)
+        self._timeout: asyncio.Timeout | None = None
 
     @property
     def is_over(self) -> bool:
-        return self.timeout.expired()
+        return self._has_task and asyncio.get_running_loop().time() >= self._end
+
+    @asynccontextmanager
+    async def lasting(self) -> AsyncGenerator[None]:
+        """Raises TimeoutError when it is over."""
+        async with asyncio.timeout(None) as self._timeout:
+            self._set()
+            yield
 
     def agent_has_task(self) -> None:
         if not self._has_task:
@@ -63,12 +71,12 @@ class Patience:
             self._set()
 
     def leave(self) -> None:
-        self._is_leaving = True
+        self._end = asyncio.get_running_loop().time()
         self._set()
 
     def _set(self) -> None:
-        if self._has_task and not self.timeout.expired():
-            self.timeout.reschedule(0.0 if self._is_leaving else self._began + self._seconds)
+        if self._has_task and self._timeout is not None and not self._timeout.expired():
+            self._timeout.reschedule(self._end)
 
 
 class Listener:

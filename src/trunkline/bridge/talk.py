@@ -170,7 +170,7 @@ class Talk:
         )
         answer: AgentAnswer | None = None
         try:
-            async with patience.timeout, self._opened(partner, sent, headers, limits) as streamed:
+            async with patience.lasting(), self._opened(partner, sent, headers, limits) as streamed:
                 if not _is_event_stream(streamed):
                     answer = await self._whole(streamed)
                     heard = Heard(outcome=self._decode(partner, answer))

@@ -74,6 +74,10 @@ class SettingFlags:
         The longest answer that is taken from an agent.
     line_timeout
         How long a line to an agent that works is held before it is asked from time to time, like 60s.
+    blobs
+        Where files of agents are kept that are long: a folder, or s3://bucket/prefix. Default: in the data folder.
+    max_inline_bytes
+        The longest file of an agent that stays in the step's output.
     max_body_bytes
         The longest request that is taken.
     reply_timeout
@@ -115,6 +119,8 @@ class SettingFlags:
     allowed_networks: str | None = None
     max_answer_bytes: int | None = None
     line_timeout: str | None = None
+    blobs: str | None = None
+    max_inline_bytes: int | None = None
     max_body_bytes: int | None = None
     reply_timeout: str | None = None
     retention: str | None = None

@@ -9,20 +9,24 @@ import structlog
 
 from trunkline.clock import after
 from trunkline.errors import Unavailable
+from trunkline.ids import RunId
 from trunkline.stores.base import Store
+from trunkline.stores.blobs import BlobStore
 from trunkline.telemetry import names
 
 log = structlog.stdlib.get_logger()
 
 # Small enough that nobody waits noticeably for the writer.
 _RUNS_A_BATCH = 50
+_RUNS_A_LOOK = 500
 _ROUND = timedelta(seconds=60)
 
 
 class Retention:
-    def __init__(self, store: Store, keep: timedelta, pause: timedelta = _ROUND) -> None:
+    def __init__(self, store: Store, keep: timedelta, blobs: BlobStore, pause: timedelta = _ROUND) -> None:
         self._store = store
         self._keep = keep
+        self._blobs = blobs
         self._pause = pause.total_seconds()
 
     async def run(self, stopping: asyncio.Event) -> None:
@@ -50,3 +54,17 @@ class Retention:
                 break
         if total:
             log.info(names.RUNS_DELETED, runs=total)
+            await self._delete_files(stopping)
+
+    async def _delete_files(self, stopping: asyncio.Event) -> None:
+        """Of the runs that are gone: those whose files a process could not delete before it died are found too."""
+        last: RunId | None = None
+        while not stopping.is_set():
+            runs = await self._blobs.runs(limit=_RUNS_A_LOOK, after=last)
+            if not runs:
+                return
+            async with self._store.transaction() as tx:
+                gone = await tx.unknown_runs(runs)
+            for run_id in gone:
+                await self._blobs.delete(run_id)
+            last = runs[-1]

@@ -4,8 +4,8 @@ Agents for tests: real HTTP servers on free ports of this machine, whose answers
     async with ScriptedAgent(simple_success({"result": "hi"})) as agent:
         ... agent.url ... agent.calls
 
-An answer is a JSON value (sent with status 200), a `Reply`, a `Hangup`, a `Drip`, or a function from the call to one of
-them; given several, each call takes the next, and the last one stays.
+An answer is a JSON value (sent with status 200), a `Reply`, a `Hangup`, a `Drip`, a `Stream`, or a function from the
+call to one of them; given several, each call takes the next, and the last one stays.
 """
 
 from __future__ import annotations
@@ -66,7 +66,17 @@ class Drip(msgspec.Struct, frozen=True):
     pause: float = 1.0
 
 
-Scripted: TypeAlias = "Json | Reply | Hangup | Drip"
+class Stream:
+    """
+    Server-sent events: each item is one event's JSON. At an `asyncio.Event` it waits for that, at a `Hangup` it breaks
+    off.
+    """
+
+    def __init__(self, *items: Json | asyncio.Event | Hangup) -> None:
+        self.items = items
+
+
+Scripted: TypeAlias = "Json | Reply | Hangup | Drip | Stream"
 Script: TypeAlias = "Scripted | Callable[[Call], Scripted | Awaitable[Scripted]]"
 
 
@@ -179,6 +189,8 @@ class ScriptedAgent:
                 return _hang_up(request, sent)
             case Drip(pause):
                 return await _drip(request, pause)
+            case Stream():
+                return await _stream(request, answer)
             case value:
                 return web.Response(body=encode(value), content_type="application/json")
 
@@ -200,6 +212,21 @@ async def _drip(request: web.Request, pause: float) -> web.StreamResponse:
     while True:
         await response.write(b" ")
         await asyncio.sleep(pause)
+
+
+async def _stream(request: web.Request, stream: Stream) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    await response.prepare(request)
+    for item in stream.items:
+        match item:
+            case asyncio.Event():
+                await item.wait()
+            case Hangup(sent):
+                return _hang_up(request, sent)
+            case value:
+                await response.write(b"data: " + encode(value) + b"\n\n")
+    await response.write_eof()
+    return response
 
 
 def simple_success(output: Json) -> Callable[[Call], Json]:

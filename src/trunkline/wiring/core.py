@@ -23,8 +23,10 @@ from trunkline.services.watch import Watchers
 from trunkline.services.workflows import Workflows
 from trunkline.settings import Settings
 from trunkline.stores.base import Store
+from trunkline.stores.blobs import BlobStore
 from trunkline.telemetry.metrics import Metrics
 from trunkline.telemetry.traces import Traces
+from trunkline.wiring.blobs import open_blobs
 from trunkline.wiring.moved import shut_if_moved
 from trunkline.wiring.seams import Seams
 from trunkline.wiring.store import open_store
@@ -44,6 +46,7 @@ class Core:
     registry: Registry
     workflows: Workflows
     partners: Partners
+    blobs: BlobStore
     hooks: Hooks
     watchers: Watchers = field(default_factory=Watchers)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
@@ -83,6 +86,7 @@ async def open_core(
             directory=directory,
             registry=registry,
             workflows=Workflows(store, directory),
+            blobs=open_blobs(settings),
             partners=Partners(Dialects(transport, registry, clock, tokens), registry, tokens),
             hooks=Hooks(HookKey(key), store, metrics, public_url=settings.public_url),
         )

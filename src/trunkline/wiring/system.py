@@ -18,6 +18,8 @@ import structlog
 from starlette.types import ASGIApp
 
 from trunkline.api.services import Limits, Probes, Services
+from trunkline.bridge.attachments import Attachments
+from trunkline.bridge.breaker import BreakerWatch
 from trunkline.bridge.calls import Calls
 from trunkline.bridge.health import HealthCheck
 from trunkline.bridge.heartbeat import Heartbeat
@@ -90,6 +92,7 @@ class _Bridge:
             ),
             traces=core.traces,
             pushes=core.hooks,
+            attachments=Attachments(core.blobs, core.settings.max_inline_bytes),
         )
         self._calls = calls = Calls(invoker)
         calls.on_finish(loop.ring)
@@ -100,7 +103,7 @@ class _Bridge:
         self.claims = Claims(
             wires.broker, calls, self._owner, core.stopping, pools=pools, heartbeat=self.heartbeat
         )
-        self.answers = Answers(wires.broker, calls, self._owner)
+        self.answers = Answers(wires.broker, calls, self._owner, BreakerWatch(core.metrics))
 
     async def begin(self) -> None:
         if self.heartbeat is not None:
@@ -135,7 +138,7 @@ class _Executor:
             reply_timeout=core.settings.reply_timeout or None,
         )
         self.parts: list[Part] = [timers, driver]
-        self.retention = Retention(core.store, core.settings.retention)
+        self.retention = Retention(core.store, core.settings.retention, core.blobs)
 
 
 class _Assembly:
@@ -259,11 +262,13 @@ def _services(core: Core, intake: Intake, probes: Probes) -> Services:
         registry=core.registry,
         workflows=core.workflows,
         runs=Runs(core.store, core.workflows, intake, core.watchers, core.clock, core.metrics),
+        blobs=core.blobs,
         inbox=Inbox(core.store, core.workflows),
         hooks=core.hooks,
         traces=core.traces,
         dead_letters=DeadLetters(core.store, can_replay=core.settings.uses_kafka),
         check_health=HealthCheck(core.transport, core.partners, core.clock),
+        refresh_dialect=core.partners.refresh,
         readiness=probes.readiness,
         metrics=probes.metrics,
         warnings=probes.warnings,

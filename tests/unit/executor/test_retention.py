@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from tests.unit.executor.stage import Stage
 
 from trunkline.executor.retention import Retention
+from trunkline.stores.blobs.folder import BlobFolder
 
 pytestmark = pytest.mark.anyio
 
@@ -21,10 +23,10 @@ async def finished(stage: Stage) -> None:
     await stage.turn()
 
 
-async def sweep_down_to(stage: Stage, runs: int, keep: timedelta) -> None:
+async def sweep_down_to(stage: Stage, runs: int, keep: timedelta, files: BlobFolder) -> None:
     stopping = asyncio.Event()
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
-        group.create_task(Retention(stage.store, keep).run(stopping))
+        group.create_task(Retention(stage.store, keep, files).run(stopping))
         while len(await stage.store.runs(limit=1_000)) > runs:
             # The next turn at the writer is the sweeper's.
             async with stage.store.transaction():
@@ -32,18 +34,36 @@ async def sweep_down_to(stage: Stage, runs: int, keep: timedelta) -> None:
         stopping.set()
 
 
-async def test_runs_that_ended_long_ago_are_deleted_and_all_others_stay(stage: Stage) -> None:
+async def test_runs_that_ended_long_ago_are_deleted_and_all_others_stay(stage: Stage, tmp_path: Path) -> None:
     for _ in range(120):
         await finished(stage)
     stage.clock.advance(timedelta(days=2))
     await finished(stage)
     await stage.start(ONE)
-    await sweep_down_to(stage, 2, timedelta(days=1))
+    await sweep_down_to(stage, 2, timedelta(days=1), BlobFolder(tmp_path))
     assert (await stage.store.backlog()).runs_by_status == {"COMPLETED": 1, "RUNNING": 1}
 
 
-async def test_a_period_of_zero_keeps_everything(stage: Stage) -> None:
+async def test_the_files_of_a_run_go_with_it(stage: Stage, tmp_path: Path) -> None:
+    files = BlobFolder(tmp_path)
+    await finished(stage)
+    (old,) = await stage.store.runs(limit=10)
+    kept = await files.put(old.id, b"an old file")
+    stage.clock.advance(timedelta(days=2))
+    await stage.start(ONE)
+    young = next(run for run in await stage.store.runs(limit=10) if run.id != old.id)
+    also_kept = await files.put(young.id, b"a young file")
+    stopping = asyncio.Event()
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        group.create_task(Retention(stage.store, timedelta(days=1), files).run(stopping))
+        while await files.get(old.id, kept) is not None:
+            await asyncio.sleep(0.01)
+        stopping.set()
+    assert await files.get(young.id, also_kept) == b"a young file"
+
+
+async def test_a_period_of_zero_keeps_everything(stage: Stage, tmp_path: Path) -> None:
     await finished(stage)
     stage.clock.advance(timedelta(days=1_000))
-    await Retention(stage.store, timedelta(0)).run(asyncio.Event())
+    await Retention(stage.store, timedelta(0), BlobFolder(tmp_path)).run(asyncio.Event())
     assert (await stage.store.backlog()).runs_by_status == {"COMPLETED": 1}

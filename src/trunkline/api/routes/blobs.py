@@ -1,0 +1,45 @@
+"""Files of agents that are too long for a step's output."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import FastAPI, Path
+from starlette.responses import Response
+
+from trunkline.api.operations import Documentation, add_operation, problems
+from trunkline.api.routes.runs import RUNS, RunPath
+from trunkline.api.services import Services
+from trunkline.errors import NotFound
+from trunkline.ids import RunId
+
+BlobPath = Annotated[str, Path(description="The file's id, as the step's output names it.")]
+# Never what the agent says it is: a browser would show it as a page of ours.
+_BYTES = "application/octet-stream"
+_AS_A_FILE = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"}
+_ANSWER: Documentation = {
+    "description": "The file's bytes.",
+    "content": {_BYTES: {"schema": {"type": "string", "format": "binary"}}},
+}
+
+
+class BlobRoutes:
+    def __init__(self, services: Services) -> None:
+        self._blobs = services.blobs
+
+    async def get(self, run: RunPath, blob: BlobPath) -> Response:
+        """A file that an agent has answered with, or that was sent to one."""
+        content = await self._blobs.get(RunId(run), blob)
+        if content is None:
+            raise NotFound(
+                f"Run {run} has no file {blob}.",
+                fix="See the references in its outputs: trunkline runs show RUN --json.",
+            )
+        return Response(content, media_type=_BYTES, headers=_AS_A_FILE)
+
+
+def add_blob_routes(app: FastAPI, services: Services) -> None:
+    add_operation(
+        app, f"GET {RUNS}/{{run}}/blobs/{{blob}}", BlobRoutes(services).get, name="get_run_file", tag="runs",
+        responses={200: _ANSWER, **problems(404)},
+    )  # fmt: skip

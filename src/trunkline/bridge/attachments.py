@@ -1,0 +1,129 @@
+"""
+Files in what agents say and in what they are sent.
+
+    {"kind": "file", "file": {"name", "mimeType", "bytes": "<base64>"}}      A2A 0.x
+    {"filename", "mediaType", "raw": "<base64>"}                              A2A 1.0
+
+Content that is longer than a step's output should hold goes to the blob store, and a reference stands in its place:
+
+    "blob": {"run": "<run id>", "id": "<sha-256>", "bytes": 1048576, "href": "/api/v1/runs/<run id>/blobs/<sha-256>"}
+
+A reference in a step's input becomes the content again before it is sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import binascii
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from trunkline.ids import RunId
+from trunkline.jsontypes import Json, JsonObject, decode, encode
+from trunkline.messages import AgentTask, StepError, fix_for
+from trunkline.protocols import Succeeded
+from trunkline.stores.blobs import BlobStore
+
+_CONTENT = ("bytes", "raw")
+_WITH_FILES = ("artifacts", "response", "history")
+_REFERENCE = "blob"
+
+
+class AttachmentMissing(Exception):
+    """A file that the input names is gone; nothing was sent."""
+
+    def __init__(self, reference: JsonObject) -> None:
+        code = "blob_missing"
+        message = f"The file {reference.get('id')} of run {reference.get('run')} is not there any more."
+        super().__init__(message)
+        self.error = StepError(code=code, message=message, fix=fix_for(code))
+
+
+class Attachments:
+    """`most_inline`: the longest file, in bytes, that stays in an output."""
+
+    def __init__(self, blobs: BlobStore, most_inline: int) -> None:
+        self._blobs = blobs
+        self._most_inline = most_inline
+
+    async def put_away(self, run_id: str, outcome: Succeeded) -> Succeeded:
+        """Raises `Unavailable` when they cannot be kept."""
+        if len(outcome.output) <= self._most_inline:
+            return outcome
+        # So much JSON would hold up everybody else.
+        output = await asyncio.to_thread(decode, outcome.output)
+        moved = False
+        for holder, key in _contents(output):
+            content = _decoded(holder[key])
+            if content is None or len(content) <= self._most_inline:
+                continue
+            digest = await self._blobs.put(RunId(run_id), content)
+            del holder[key]
+            holder[_REFERENCE] = {
+                "run": run_id,
+                "id": digest,
+                "bytes": len(content),
+                "href": f"/api/v1/runs/{run_id}/blobs/{digest}",
+            }
+            moved = True
+        if not moved:
+            return outcome
+        return replace(outcome, output=await asyncio.to_thread(encode, output))
+
+    async def bring(self, task: AgentTask) -> AgentTask:
+        """The task with every file that its input names; raises `AttachmentMissing` and `Unavailable`."""
+        given = task.input_data
+        if not isinstance(given, dict) or not isinstance(given.get("parts"), list):
+            return task
+        given = decode(encode(given))
+        found = list(_references(given))
+        if not found:
+            return task
+        for holder in found:
+            reference = holder.pop(_REFERENCE)
+            assert isinstance(reference, dict)  # noqa: S101 - that is what was looked for
+            content = await self._blobs.get(RunId(str(reference.get("run"))), str(reference.get("id")))
+            if content is None:
+                raise AttachmentMissing(reference)
+            key = "raw" if "mediaType" in holder or "filename" in holder else "bytes"
+            holder[key] = b64encode(content).decode()
+        return replace(task, input_data=given)
+
+
+def _contents(output: Json) -> Iterator[tuple[JsonObject, str]]:
+    if isinstance(output, dict):
+        for name in _WITH_FILES:
+            for holder in _objects(output.get(name)):
+                for key in _CONTENT:
+                    if isinstance(holder.get(key), str):
+                        yield holder, key
+
+
+def _references(given: Json) -> Iterator[JsonObject]:
+    parts = given.get("parts") if isinstance(given, dict) else None
+    for holder in _objects(parts):
+        if isinstance(holder.get(_REFERENCE), dict):
+            yield holder
+
+
+def _objects(value: Json) -> Iterator[JsonObject]:
+    """Every object in it; changing one does not disturb the walk."""
+    waiting = [value]
+    while waiting:
+        match waiting.pop():
+            case dict() as found:
+                yield found
+                waiting.extend(found.values())
+            case list() as items:
+                waiting.extend(items)
+            case _:
+                pass
+
+
+def _decoded(text: Json) -> bytes | None:
+    try:
+        return b64decode(text, validate=True) if isinstance(text, str) else None
+    except binascii.Error:
+        return None
