@@ -56,6 +56,10 @@ class BodyTooLarge(TrunklineError):
     fix = "Send less, or pass large content by reference."
 
 
+class AgentUnclear(TrunklineError):
+    """How to speak to the agent cannot be found out."""
+
+
 class Kind(NamedTuple):
     status: int
     name: str
@@ -78,6 +82,7 @@ KINDS: dict[type[Exception], Kind] = {
     StaleVersion: Kind(412, "stale-version", "Stale version"),
     BodyTooLarge: Kind(413, "body-too-large", "Body too large"),
     Invalid: Kind(422, "invalid", "Invalid"),
+    AgentUnclear: Kind(502, "agent-unclear", "Agent unclear"),
     Unavailable: Kind(503, "unavailable", "Unavailable"),
     TrunklineError: _INTERNAL,
 }

@@ -346,7 +346,7 @@ def _not_approved(agent_url: str, endpoint: str, fetch: CardFetch) -> Unclear:
         )
     local = (
         ": agents often name localhost when nobody has told them under which address they are reached"
-        if parse_url(endpoint).host in _LOCAL_HOSTS
+        if parse_url(endpoint).host in _LOCAL_HOSTS and parse_url(agent_url).host not in _LOCAL_HOSTS
         else ""
     )
     return Unclear(
