@@ -10,6 +10,7 @@ A file says only what differs from the defaults of the outcome's fields.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import pytest
@@ -24,6 +25,7 @@ from trunkline.protocols import (
     ProtocolAdapterFactory,
     ProtocolTranslationError,
     Succeeded,
+    Wishes,
     validate_protocol_config,
 )
 
@@ -35,7 +37,10 @@ class RequestCase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     protocol: str
     protocol_config: JsonObject | None = None
     task: AgentTask
-    operation: str = "encode"
+    operation: Literal[
+        "encode", "encode_stream", "encode_poll", "encode_cancel", "encode_resubscribe", "encode_find"
+    ] = "encode"
+    wishes: Wishes = Wishes()
     request: JsonObject
 
 
@@ -71,10 +76,20 @@ def adapter_for(protocol: str, config: JsonObject | None) -> ProtocolAdapter:
 
 def built_request(case: RequestCase) -> AgentRequest | None:
     adapter = adapter_for(case.protocol, case.protocol_config)
-    if case.operation == "encode":
-        return adapter.encode(case.task)
+    match case.operation:
+        case "encode":
+            return adapter.encode(case.task, case.wishes)
+        case "encode_stream":
+            return adapter.encode_stream(case.task)
+        case "encode_find":
+            return adapter.encode_find(case.task)
+        case "encode_poll":
+            ask = adapter.encode_poll
+        case "encode_cancel":
+            ask = adapter.encode_cancel
+        case "encode_resubscribe":
+            ask = adapter.encode_resubscribe
     assert case.task.remote_task_id is not None
-    ask = adapter.encode_poll if case.operation == "encode_poll" else adapter.encode_cancel
     return ask(case.task, case.task.remote_task_id)
 
 
@@ -91,7 +106,7 @@ def test_a_task_becomes_the_request_in_the_file(name: str) -> None:
 @pytest.mark.parametrize("name", cases("requests"))
 def test_the_seeds_method_builds_the_same_request(name: str) -> None:
     case = msgspec.json.decode(text_of(name), type=RequestCase)
-    if case.operation == "encode":
+    if case.operation == "encode" and case.wishes == Wishes():
         assert adapter_for(case.protocol, case.protocol_config).to_agent_request(case.task) == case.request
 
 

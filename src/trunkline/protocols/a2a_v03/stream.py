@@ -63,6 +63,8 @@ class TaskStream(StreamReading):
         self._state: str | None = None
         # Something that is an answer, not only the news that there is one.
         self._has_content = False
+        # A piece came that goes on with one which this stream has not brought.
+        self._has_gap = False
         self._has_begun = False
         self._is_over = False
 
@@ -83,7 +85,8 @@ class TaskStream(StreamReading):
             raise ProtocolTranslationError(
                 "The stream ended before it said anything of the task", self._protocol, "response", b""
             )
-        if self._state == COMPLETED and not self._has_content and self._remote_task_id is not None:
+        is_whole = self._has_content and not self._has_gap
+        if self._state == COMPLETED and not is_whole and self._remote_task_id is not None:
             # What the agent has made is in its task, which can be asked for.
             return Working(remote_task_id=self._remote_task_id, state=COMPLETED, context_id=self._context_id)
         result = self._folded_task() if self._direct is None else self._direct
@@ -128,6 +131,7 @@ class TaskStream(StreamReading):
                 self._folded[name] = body[name]
         if isinstance(body.get("artifacts"), list):
             self._artifacts.clear()
+            self._has_gap = False
             for item in list_in(body["artifacts"]):
                 if isinstance(item, dict):
                     self._keep_artifact(item, item)
@@ -177,6 +181,7 @@ class TaskStream(StreamReading):
         if earlier is not None:
             earlier.parts.append(parts)
             return True
+        self._has_gap |= appends
         head = {name: value for name, value in artifact.items() if name != "append"}
         self._artifacts[key] = _Pieces(head, [parts])
         return False
