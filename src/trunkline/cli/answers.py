@@ -56,6 +56,20 @@ class WorkflowReference(TypedDict):
     version: int
 
 
+class InboxItem(TypedDict):
+    id: str
+    run_id: str
+    workflow: WorkflowReference
+    step: str
+    agent: str
+    kind: str
+    text: str
+    data: Json
+    since: str
+    until: str | None
+    reply_url: str
+
+
 class RunSummary(TypedDict):
     id: str
     workflow: WorkflowReference

@@ -34,6 +34,7 @@ def build_app() -> App:
     app.command(f"{_COMMANDS}.doctor:doctor", name="doctor")
     app.command(f"{_COMMANDS}.run:run", name="run")
     app.command(f"{_COMMANDS}.runs:app", name="runs")
+    app.command(f"{_COMMANDS}.inbox:app", name="inbox")
     app.command(f"{_COMMANDS}.workflows:app", name="workflows")
     app.command(f"{_COMMANDS}.agents:app", name="agents")
     app.command(f"{_COMMANDS}.dead_letters:app", name="dead-letters")

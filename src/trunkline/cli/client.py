@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         DeadLetterSummary,
         Event,
         Exchange,
+        InboxItem,
         Run,
         RunSummary,
         SavedWorkflow,
@@ -154,6 +155,21 @@ class Client:
 
     def events(self, run_id: str) -> Page[Event]:
         return cast("Page[Event]", self._list(f"/runs/{_segment(run_id)}/events"))
+
+    # The inbox
+
+    def inbox(
+        self, *, kind: str | None = None, workflow: str | None = None, limit: int | None = None
+    ) -> Page[InboxItem]:
+        """The oldest first."""
+        return cast("Page[InboxItem]", self._list("/inbox", {"kind": kind, "workflow": workflow}, limit))
+
+    def inbox_item(self, item_id: str) -> InboxItem:
+        return cast("InboxItem", self.get(f"{API}/inbox/{_segment(item_id)}"))
+
+    def waiting_step(self, run_id: str, step: str) -> InboxItem:
+        """The item that this step is at present."""
+        return cast("InboxItem", self.get(f"{API}/inbox/{_segment(f'{run_id}.{step}')}"))
 
     # Dead letters
 

@@ -76,6 +76,18 @@ def read_json(path: str) -> Json:
         ) from error
 
 
+def given_value(text: str) -> Json:
+    """A value on the command line: JSON or text; `@file` holds JSON."""
+    return read_json(text[1:]) if text.startswith("@") else parse_value(text)
+
+
+def given_text(text: str) -> str:
+    """A text on the command line; `-` and `@file` read it, without the line's end."""
+    if text == STDIN:
+        return read_text(text).rstrip("\n")
+    return read_text(text[1:]).rstrip("\n") if text.startswith("@") else text
+
+
 def run_input(pairs: Iterable[str], file: str | None) -> Json:
     """The run's input: the file's content, with the pairs put over it."""
     given = parse_pairs(pairs)

@@ -79,13 +79,17 @@ class Inbox:
         ]
 
     async def get(self, item: str) -> InboxEntry:
-        """Raises `NotFound` also for what was answered meanwhile, or waits no more."""
+        """
+        By its id; or by the run's id, a dot and the step's name: what that waits for at present.
+
+        Raises `NotFound` also for what was answered meanwhile, or waits no more.
+        """
         run_id, _, rest = item.partition(".")
         found = await self._store.run(RunId(run_id))
         if found is not None:
             record, steps = found
             for step in steps:
-                if rest == item_id("", step.name, step.attempts, step.replies)[1:]:
+                if rest == step.name or item == item_id(run_id, step.name, step.attempts, step.replies):
                     return await self._entry(record, step)
         raise NotFound(
             f"There is no item {item} in the inbox: it was answered, or it waits no more.",

@@ -15,6 +15,10 @@ from trunkline.services.inbox import place_text, read_place
 from trunkline.stores.base import WaitKind
 
 INBOX = "/api/v1/inbox"
+ItemPath = Annotated[
+    str,
+    Path(description="The item's id; or the run's id, a dot and the step's name: what that asks at present."),
+]
 
 
 class InboxRoutes:
@@ -39,7 +43,10 @@ class InboxRoutes:
         entries, next_cursor = page(found, limit, lambda entry: place_text(entry.place))
         return Response(inbox_json(entries, next_cursor), media_type=JSON)
 
-    async def get(self, item: Annotated[str, Path(description="The item's id.")]) -> Response:
+    async def get(
+        self,
+        item: Annotated[str, Path(description="The item's id; or the run's id, a dot and the step's name.")],
+    ) -> Response:
         """One item. It is answered at its `reply_url`."""
         return Response(inbox_item_json(await self._inbox.get(item)), media_type=JSON)
 

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
-from trunkline.cli.inputs import parse_value, read_json, read_text, run_input
+from trunkline.cli.inputs import given_text, given_value, read_json, run_input
 from trunkline.cli.options import HERE, InputPairs, RunArgument, Server
 from trunkline.cli.output import note
 from trunkline.cli.show_run import print_run
@@ -99,9 +99,9 @@ def reply(
     """
     body: JsonObject = {}
     if text is not None:
-        body["text"] = _text(text)
+        body["text"] = given_text(text)
     if data is not None:
-        body["data"] = read_json(data[1:]) if data.startswith("@") else parse_value(data)
+        body["data"] = given_value(data)
     if parts_file is not None:
         body["parts"] = read_json(parts_file)
     if not body:
@@ -134,7 +134,7 @@ def resolve(
     """
     body: JsonObject = {"outcome": outcome}
     if output is not None:
-        body["output"] = read_json(output[1:]) if output.startswith("@") else parse_value(output)
+        body["output"] = given_value(output)
     return _done(server.client().resolve(run, step, body), server)
 
 
@@ -142,9 +142,3 @@ def _done(run: Run, server: Server) -> int:
     print_run(run, json=server.json)
     note(f"Watch it with: trunkline runs watch {run['id']}")
     return Exit.OK
-
-
-def _text(text: str) -> str:
-    if text == "-":
-        return read_text(text).rstrip("\n")
-    return read_text(text[1:]).rstrip("\n") if text.startswith("@") else text

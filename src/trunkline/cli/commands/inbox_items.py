@@ -1,0 +1,188 @@
+"""The `inbox` commands."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from trunkline.cli.exit_codes import Exit
+from trunkline.cli.failures import CliError
+from trunkline.cli.function_calls import function_response, verdict
+from trunkline.cli.inputs import given_text, given_value, read_json
+from trunkline.cli.options import HERE, Flag, Server
+from trunkline.cli.output import note, print_fields, print_json, print_table, print_text, print_value
+from trunkline.cli.show_run import print_run
+from trunkline.cli.times import date_time
+
+if TYPE_CHECKING:
+    from trunkline.cli.answers import InboxItem
+    from trunkline.cli.client import Client
+    from trunkline.jsontypes import JsonObject
+
+Kind = Literal["input", "auth", "outcome"]
+Outcome = Literal["succeeded", "failed", "call_again"]
+ItemArgument = Annotated[str, Parameter(name="ITEM", help="The item's id, or the run's with STEP after it.")]
+StepArgument = Annotated[str | None, Parameter(name="STEP", help="The step, where a run is named.")]
+
+_LONGEST_QUESTION = 60
+
+
+def list_items(
+    *,
+    kind: Kind | None = None,
+    workflow: str | None = None,
+    limit: int | None = None,
+    server: Server = HERE,
+) -> int:
+    """
+    List what waits for a person, the oldest first.
+
+    Parameters
+    ----------
+    kind
+        Only questions, wishes to log in, or outcomes that nobody knows.
+    workflow
+        Only of this workflow: its name or id.
+    limit
+        At most this many. Default: all.
+    """
+    page = server.client().inbox(kind=kind, workflow=workflow, limit=limit)
+    if server.json:
+        print_json(page.answer())
+        return Exit.OK
+    rows = [
+        [
+            item["id"],
+            item["kind"],
+            item["workflow"]["name"],
+            item["agent"],
+            date_time(item["since"]),
+            date_time(item["until"]),
+            _one_line(item["text"]),
+        ]
+        for item in page.items
+    ]
+    print_table(("ITEM", "KIND", "WORKFLOW", "AGENT", "SINCE", "UNTIL", "QUESTION"), rows)
+    if not rows:
+        note("Nothing waits for a person.")
+    return Exit.OK
+
+
+def show(item: ItemArgument, step: StepArgument = None, /, *, server: Server = HERE) -> int:
+    """Show a question with all that came with it."""
+    found = _found(server.client(), item, step)
+    if server.json:
+        print_json(found)
+        return Exit.OK
+    print_fields(
+        [
+            ("item", found["id"]),
+            ("kind", found["kind"]),
+            ("workflow", f"{found['workflow']['name']} (version {found['workflow']['version']})"),
+            ("run", found["run_id"]),
+            ("step", found["step"]),
+            ("agent", found["agent"]),
+            ("since", date_time(found["since"])),
+            ("until", date_time(found["until"]) or None),
+        ]
+    )
+    print_text(f"\n{found['text']}")
+    if found["data"] is not None:
+        print_text("\ndata:")
+        print_value(found["data"])
+    print_text(f"\nanswer: {_how_to_answer(found)}")
+    return Exit.OK
+
+
+def answer(
+    item: ItemArgument,
+    step: StepArgument = None,
+    /,
+    *,
+    text: str | None = None,
+    data: str | None = None,
+    parts: str | None = None,
+    function_response_: Annotated[str | None, Parameter(name="--function-response")] = None,
+    approve: Flag = False,
+    reject: Flag = False,
+    outcome: Outcome | None = None,
+    output: str | None = None,
+    server: Server = HERE,
+) -> int:
+    """
+    Answer a question, or say what became of a call.
+
+    Parameters
+    ----------
+    text
+        The answer; - or @FILE reads it, so that it stays out of the shell's history.
+    data
+        The answer as JSON data; @FILE reads it.
+    parts
+        A JSON file with a list of message parts, for agents that want more than text or data.
+    function_response_
+        What the function that the agent waits for has returned, as JSON; @FILE reads it.
+    approve
+        Say yes.
+    reject
+        Say no.
+    outcome
+        Of a call whose outcome is unknown: the agent did it, did not, or is to be called again.
+    output
+        With --outcome succeeded: what the agent answered, as JSON or text; @FILE reads it.
+    """
+    client = server.client()
+    found = _found(client, item, step)
+    if found["kind"] == "outcome":
+        body = _resolution(found, outcome, output)
+        run = client.resolve(found["run_id"], found["step"], body)
+    else:
+        if approve and reject:
+            raise CliError("It is either yes or no", fix="Leave one of them out.", exit_code=Exit.USAGE)
+        body = verdict(found, approved=approve) if approve or reject else {}
+        if text is not None:
+            body["text"] = given_text(text)
+        if data is not None:
+            body["data"] = given_value(data)
+        if parts is not None:
+            body["parts"] = read_json(parts)
+        if function_response_ is not None:
+            body["data"] = function_response(found, given_value(function_response_))
+        if not body:
+            raise _no_answer(found)
+        run = client.reply(found["run_id"], found["step"], {**body, "item": found["id"]})
+    print_run(run, json=server.json)
+    note(f"Watch it with: trunkline runs watch {run['id']}")
+    return Exit.OK
+
+
+def _found(client: Client, item: str, step: str | None) -> InboxItem:
+    """By its id, or as what a step of a run waits for."""
+    if step is None:
+        return client.inbox_item(item)
+    return client.waiting_step(item, step)
+
+
+def _resolution(found: InboxItem, outcome: Outcome | None, output: str | None) -> JsonObject:
+    if outcome is None:
+        raise _no_answer(found)
+    body: JsonObject = {"outcome": outcome}
+    if output is not None:
+        body["output"] = given_value(output)
+    return body
+
+
+def _no_answer(found: InboxItem) -> CliError:
+    return CliError("There is no answer to send", fix=_how_to_answer(found), exit_code=Exit.USAGE)
+
+
+def _how_to_answer(found: InboxItem) -> str:
+    how = "--outcome succeeded|failed|call_again" if found["kind"] == "outcome" else "--text 'YOUR ANSWER'"
+    return f"trunkline inbox answer {shlex.quote(found['id'])} {how}"
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_QUESTION else f"{line[: _LONGEST_QUESTION - 1]}…"
