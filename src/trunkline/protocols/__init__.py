@@ -2,6 +2,7 @@
 
 from trunkline.protocols.a2a_v01 import A2AV01Adapter
 from trunkline.protocols.a2a_v03 import A2AV02Adapter, A2AV03Adapter, JsonRpc2Adapter
+from trunkline.protocols.a2a_v1 import A2A10Adapter, A2A10HttpAdapter
 from trunkline.protocols.base import (
     AgentAnswer,
     AgentRequest,
@@ -37,6 +38,8 @@ from trunkline.protocols.simple_a2a import SimpleA2AAdapter
 
 __all__ = [
     "A2A_DIALECTS",
+    "A2A10Adapter",
+    "A2A10HttpAdapter",
     "A2AV01Adapter",
     "A2AV02Adapter",
     "A2AV03Adapter",

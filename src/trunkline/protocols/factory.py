@@ -7,6 +7,8 @@ Which dialects there are, by the names that the registry uses.
     "a2a-0.1"       {"jsonrpc", "id", "method": "tasks/send", "params"}
     "a2a-0.2"       {"jsonrpc", "id", "method": "message/send" | "message/stream", "params"}
     "a2a-0.3"       the same
+    "a2a-1.0"       {"jsonrpc", "id", "method": "SendMessage" | "SendStreamingMessage", "params"}
+    "a2a-1.0-http"  POST /message:send or /message:stream {"message", "configuration"}
 
 `auto` is no dialect but the wish to have one chosen: negotiate.py.
 """
@@ -19,9 +21,10 @@ from typing import ClassVar, Protocol, runtime_checkable
 from trunkline.agents import AUTO
 from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import Json
-from trunkline.protocols import a2a_v01, a2a_v03, jsonrpc_call, simple_a2a
+from trunkline.protocols import a2a_v01, a2a_v03, a2a_v1, jsonrpc_call, simple_a2a
 from trunkline.protocols.a2a_v01 import A2AV01Adapter
 from trunkline.protocols.a2a_v03 import A2AV02Adapter, A2AV03Adapter, JsonRpc2Adapter
+from trunkline.protocols.a2a_v1 import A2A10Adapter, A2A10HttpAdapter
 from trunkline.protocols.base import ProtocolAdapter
 from trunkline.protocols.config import AnySetting, check_config
 from trunkline.protocols.jsonrpc_call import JsonRpcCallAdapter
@@ -55,6 +58,8 @@ class ProtocolAdapterFactory:
         "a2a-0.1": A2AV01Adapter,
         "a2a-0.2": A2AV02Adapter,
         "a2a-0.3": A2AV03Adapter,
+        "a2a-1.0": A2A10Adapter,
+        "a2a-1.0-http": A2A10HttpAdapter,
     }
 
     @classmethod
@@ -92,6 +97,7 @@ _AUTO_SETTINGS: dict[str, AnySetting] = {
     **jsonrpc_call.SETTINGS,
     **a2a_v01.SETTINGS,
     **a2a_v03.SETTINGS,
+    **a2a_v1.SETTINGS,
 }
 
 

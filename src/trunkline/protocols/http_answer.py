@@ -25,6 +25,9 @@ _TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECAS
 # What a server answers that understands HTTP but not this request.
 _NOT_MY_DIALECT = frozenset({400, 404, 405, 415, 422, 501})
 
+# The same request is wanted elsewhere, so it was not taken here; after a 302 or 303 it may have been.
+_SENT_ELSEWHERE = frozenset({307, 308})
+
 _CONTENT_TYPE_FIX = (
     "The agent receives the request but can't parse it: let it accept Content-Type application/json, which "
     "is what Trunkline sends."
@@ -51,7 +54,10 @@ def failure_before_reading(answer: AgentAnswer) -> Failed | None:
         message = (
             f"The agent answered HTTP {answer.status} and redirects to {target}; redirects are not followed"
         )
-        return Failed(error=step_error("agent_redirected", message, http_status=answer.status))
+        return Failed(
+            error=step_error("agent_redirected", message, http_status=answer.status),
+            other_dialect=answer.status in _SENT_ELSEWHERE,
+        )
     encoding = answer.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
         message = f"The answer is compressed (Content-Encoding: {encoding}) though none was asked for"
@@ -77,6 +83,11 @@ def http_failure(answer: AgentAnswer, request_size: int) -> Failed:
         ),
         other_dialect=answer.status in _NOT_MY_DIALECT,
     )
+
+
+def fix_for_status(status: int | None) -> str:
+    """What to do about an HTTP status; empty where nothing in particular helps."""
+    return _FIXES.get(status, "") if status is not None else ""
 
 
 def with_http(outcome: Outcome, answer: AgentAnswer) -> Outcome:

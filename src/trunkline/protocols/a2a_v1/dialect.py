@@ -1,0 +1,130 @@
+"""
+What both bindings of A2A 1.0 have in common: configuration, decoding, streams, and finding a task again.
+
+`protocol_config`: input_mode, output_mode, tenant, for an address that serves several, and batch, which only
+JSON-RPC has.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar, NoReturn
+
+import msgspec
+
+from trunkline.errors import Finding
+from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.messages import AgentTask
+from trunkline.protocols.a2a_v1.find import CannotTell, find_task
+from trunkline.protocols.a2a_v1.outcome import outcome_of
+from trunkline.protocols.a2a_v1.reading import Reading
+from trunkline.protocols.a2a_v1.request import InputMode, message_params
+from trunkline.protocols.a2a_v1.stream import TaskStream
+from trunkline.protocols.answer_json import NotJson
+from trunkline.protocols.base import (
+    NO_WISHES,
+    AgentAnswer,
+    AgentRequest,
+    Failed,
+    Outcome,
+    ProtocolAdapter,
+    ProtocolTranslationError,
+    StreamReading,
+    Wishes,
+)
+from trunkline.protocols.config import AnySetting, Setting, check_config
+from trunkline.protocols.http_answer import failure_before_reading, http_failure
+from trunkline.protocols.outcomes import to_internal
+from trunkline.protocols.outputs import OutputMode
+
+SETTINGS: dict[str, AnySetting] = {
+    "input_mode": Setting(default="text", choices=("text", "json", "data")),
+    "output_mode": Setting(default="full", choices=("full", "data")),
+    "tenant": Setting(default=""),
+}
+# Without it a server takes the request for one of 0.3.
+HEADERS = {"A2A-Version": "1.0"}
+# As many as a server gives at once.
+LIST_PAGE = 100
+
+
+class A2A10Dialect(ProtocolAdapter):
+    """A2A 1.0, but for how a request is addressed and an answer wrapped."""
+
+    settings: ClassVar[Mapping[str, AnySetting]] = SETTINGS
+
+    def __init__(
+        self, *, input_mode: InputMode = "text", output_mode: OutputMode = "full", tenant: str | None = None
+    ) -> None:
+        self.input_mode: InputMode = input_mode
+        self.output_mode: OutputMode = output_mode
+        self.tenant = tenant or None
+
+    @classmethod
+    def validate_config(cls, config: Mapping[str, Json]) -> list[Finding]:
+        return check_config(cls.settings, config)
+
+    @abstractmethod
+    def open_result(self, body: bytes, task: AgentTask) -> Reading | Failed:
+        """What an answer says; raises `NotJson` or `ProtocolTranslationError`."""
+
+    @abstractmethod
+    def open_list(self, body: bytes, task: AgentTask) -> Json | Failed:
+        """The list of tasks in an answer; raises as `open_result` does."""
+
+    @abstractmethod
+    def whole_result(self, body: bytes) -> bytes:
+        """All of an answer's result, as JSON."""
+
+    def params(self, task: AgentTask, wishes: Wishes = NO_WISHES) -> JsonObject:
+        return message_params(task, self.input_mode, wishes, self.get_protocol_name())
+
+    def from_agent_response(self, response: JsonObject, task_id: str) -> JsonObject:
+        return to_internal(self.decode_body(encode(response), AgentTask(task_id=task_id)), task_id)
+
+    def decode_body(self, body: bytes, task: AgentTask) -> Outcome:
+        opened = self.open_result(body, task)
+        if isinstance(opened, Failed):
+            return opened
+        return outcome_of(opened, lambda: self.whole_result(body), self.output_mode)
+
+    def read_stream(self, task: AgentTask) -> StreamReading:
+        def open_event(data: bytes) -> Reading | Failed:
+            try:
+                return self.open_result(data, task)
+            except (NotJson, ProtocolTranslationError) as exc:
+                raise self._malformed(exc, data) from exc
+
+        return TaskStream(open_event, self.whole_result, self.output_mode, self.get_protocol_name())
+
+    def decode_find(self, answer: AgentAnswer, task: AgentTask) -> str | None:
+        """The remote id of our task; raises `ProtocolTranslationError` when the agent's answer leaves it open."""
+        unreadable = failure_before_reading(answer)
+        if unreadable is not None:
+            self._cannot_tell(unreadable, answer)
+        try:
+            listed = self.open_list(answer.body, task)
+            if isinstance(listed, Failed):
+                self._cannot_tell(listed, answer)
+            return find_task(listed, task)
+        except (NotJson, CannotTell) as exc:
+            if answer.status >= 400:
+                self._cannot_tell(http_failure(answer, request_size=0), answer)
+            raise ProtocolTranslationError(
+                str(exc), self.get_protocol_name(), "response", answer.body
+            ) from exc
+
+    def _cannot_tell(self, failed: Failed, answer: AgentAnswer) -> NoReturn:
+        raise ProtocolTranslationError(
+            failed.error.message,
+            self.get_protocol_name(),
+            "response",
+            answer.body,
+            code=failed.error.code,
+            fix=failed.error.fix,
+        )
+
+
+def addressed(request: AgentRequest, path: str = "") -> AgentRequest:
+    return msgspec.structs.replace(request, path=path, headers=HEADERS)

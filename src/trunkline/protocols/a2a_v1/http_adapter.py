@@ -1,0 +1,83 @@
+"""
+A2A 1.0 over HTTP+JSON, as the bridge uses it: `a2a-1.0-http`.
+
+    POST <endpoint>/message:send            POST <endpoint>/message:stream
+    GET  <endpoint>/tasks/<remote task id>  POST <endpoint>/tasks/<remote task id>:cancel
+    GET  <endpoint>/tasks/<remote task id>:subscribe
+    GET  <endpoint>/tasks?contextId=…&pageSize=100
+
+A tenant is the first segment behind the endpoint.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote, urlencode
+
+from trunkline.jsontypes import Json, JsonObject
+from trunkline.messages import AgentTask
+from trunkline.protocols.a2a_v1 import http_side
+from trunkline.protocols.a2a_v1.dialect import HEADERS, LIST_PAGE, A2A10Dialect, addressed
+from trunkline.protocols.a2a_v1.reading import Reading
+from trunkline.protocols.a2a_v1.request import context_id
+from trunkline.protocols.base import NO_WISHES, AgentRequest, Failed, Wishes
+
+PROTOCOL = "a2a-1.0-http"
+
+
+class A2A10HttpAdapter(A2A10Dialect):
+    """A2A 1.0 over HTTP+JSON."""
+
+    def get_protocol_name(self) -> str:
+        return PROTOCOL
+
+    def malformed_symptom(self) -> str:
+        return "malformed A2A response"
+
+    def open_result(self, body: bytes, task: AgentTask) -> Reading | Failed:
+        del task  # nothing in the answer names it
+        return http_side.open_result(body, PROTOCOL)
+
+    def open_list(self, body: bytes, task: AgentTask) -> Json | Failed:
+        del task  # nothing in the answer names it
+        return http_side.open_list(body)
+
+    def whole_result(self, body: bytes) -> bytes:
+        return body.removeprefix(b"\xef\xbb\xbf")
+
+    def to_agent_request(self, task: AgentTask) -> JsonObject:
+        return self.params(task)
+
+    def encode(self, task: AgentTask, wishes: Wishes = NO_WISHES) -> AgentRequest:
+        request = self.request(lambda task: self.params(task, wishes), task)
+        return addressed(request, path=self._path("/message:send"))
+
+    def encode_stream(self, task: AgentTask) -> AgentRequest | None:
+        request = self.request(self.params, task)
+        return addressed(request, path=self._path("/message:stream"))
+
+    def encode_poll(self, task: AgentTask, remote_task_id: str) -> AgentRequest | None:
+        del task
+        return AgentRequest(body=b"", headers=HEADERS, path=self._task_path(remote_task_id))
+
+    def encode_cancel(self, task: AgentTask, remote_task_id: str) -> AgentRequest | None:
+        del task
+        path = self._task_path(remote_task_id) + ":cancel"
+        return AgentRequest(body=b"{}", headers=HEADERS, path=path)
+
+    def encode_resubscribe(self, task: AgentTask, remote_task_id: str) -> AgentRequest | None:
+        del task
+        path = self._task_path(remote_task_id) + ":subscribe"
+        return AgentRequest(body=b"", headers=HEADERS, path=path)
+
+    def encode_find(self, task: AgentTask) -> AgentRequest | None:
+        context = context_id(task)
+        if context is None:
+            return None
+        query = urlencode({"contextId": context, "pageSize": LIST_PAGE})
+        return AgentRequest(body=b"", headers=HEADERS, path=self._path(f"/tasks?{query}"))
+
+    def _task_path(self, remote_task_id: str) -> str:
+        return self._path(f"/tasks/{quote(remote_task_id, safe='')}")
+
+    def _path(self, path: str) -> str:
+        return path if self.tenant is None else f"/{quote(self.tenant, safe='')}{path}"

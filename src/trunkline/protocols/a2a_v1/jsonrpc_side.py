@@ -1,0 +1,42 @@
+"""
+An answer of the JSON-RPC binding, opened.
+
+    {"jsonrpc": "2.0", "id": "<task id>", "result": the exact form of 1.0}                read fast
+    {"jsonrpc": "2.0", "id": "<task id>", "result": everything else that agents send}     tolerant.py
+    {"jsonrpc": "2.0", "id": "<task id>", "error": {"code": -32001, "message": "…", "data": [
+        {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "TASK_NOT_FOUND", "domain": "…"}]}}
+"""
+
+from __future__ import annotations
+
+from trunkline.jsontypes import Json
+from trunkline.protocols.a2a_v1.model import Result
+from trunkline.protocols.a2a_v1.outcome import CODE_BY_REASON, FIX_BY_CODE, OTHER_DIALECT, reason_in
+from trunkline.protocols.a2a_v1.reading import Reading, read_exact
+from trunkline.protocols.a2a_v1.tolerant import read_tolerantly
+from trunkline.protocols.jsonrpc import AnswerReader, RpcError, open_envelope, outcome_of_error
+from trunkline.protocols.outcomes import Failed
+
+_answers = AnswerReader(Result)
+
+
+def open_result(body: bytes, task_id: str, protocol: str) -> Reading | Failed:
+    """What the answer says; raises `NotJson` or `ProtocolTranslationError`."""
+    exact = _answers.exact(body, task_id, protocol)
+    reading = None if exact is None else read_exact(exact)
+    if reading is not None:
+        return reading
+    answer = open_envelope(body, task_id, protocol)
+    return _failed(answer) if isinstance(answer, RpcError) else read_tolerantly(answer.value)
+
+
+def open_list(body: bytes, task_id: str, protocol: str) -> Json | Failed:
+    """The result as it is; raises as `open_result` does."""
+    answer = open_envelope(body, task_id, protocol)
+    return _failed(answer) if isinstance(answer, RpcError) else answer.value
+
+
+def _failed(error: RpcError) -> Failed:
+    if error.code is None:
+        error.code = CODE_BY_REASON.get(reason_in(error.data) or "")
+    return outcome_of_error(error, FIX_BY_CODE, OTHER_DIALECT)
