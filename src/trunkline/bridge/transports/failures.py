@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import ssl
 
 import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
@@ -13,6 +14,7 @@ from trunkline.protocols.base import AgentAnswer
 
 # What an exchange can end with beside an answer and a cancellation.
 EXCHANGE_ERRORS = (aiohttp.ClientError, HttpProcessingError, OSError)
+_CERTIFICATE_ALERT = re.compile(r"ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA|ACCESS_DENIED|HANDSHAKE_FAILURE)")
 _QUOTED_BYTES = re.compile(r"\bb['\"]")
 
 
@@ -52,6 +54,8 @@ def not_answered(exc: Exception, seconds: float, partial: AgentAnswer | None, si
             return TransportError(
                 "agent_answer_malformed", f"The agent's answer is not HTTP: {_symptom(exc)}."
             )
+        case _ if partial is None and (alert := _refused_certificate(exc)):
+            return TransportError("agent_tls_failed", f"TLS failed: the agent does not accept us: {alert}.")
         case _ if partial is not None:
             return TransportError(
                 "agent_connection_lost",
@@ -60,6 +64,13 @@ def not_answered(exc: Exception, seconds: float, partial: AgentAnswer | None, si
             )
         case _:
             return TransportError("agent_connection_lost", "The agent closed the connection unanswered.")
+
+
+def _refused_certificate(exc: Exception) -> str | None:
+    # From TLS 1.3 on the agent looks at our certificate after the handshake has ended for us. It reads nothing before.
+    cause = exc.__cause__
+    alert = _CERTIFICATE_ALERT.search(cause.reason or "") if isinstance(cause, ssl.SSLError) else None
+    return None if alert is None else alert[1].replace("_", " ").lower()
 
 
 def _why(error: OSError) -> str:
