@@ -16,7 +16,11 @@ from trunkline.cli.times import clock_time, duration_text, parse_time
 
 if TYPE_CHECKING:
     from trunkline.cli.answers import Event, Run
-    from trunkline.jsontypes import JsonObject
+    from trunkline.jsontypes import Json, JsonObject
+
+# What a picture of a step has room for, and what is remembered for it.
+_SHOWN_CHARACTERS = 160
+_KEPT_CHARACTERS = 4_000
 
 
 @dataclass
@@ -30,6 +34,8 @@ class StepProgress:
     protocol: str = ""
     # Why it is where it is: what it waits for, or why it failed.
     reason: str = ""
+    # What its agent has said last: the whole of a short text, the end of a long one.
+    said: str = ""
     started_at: datetime | None = None
     attempt_started_at: datetime | None = None
     finished_at: datetime | None = None
@@ -90,7 +96,7 @@ RunTelling = Callable[[RunProgress, "JsonObject", "datetime | None"], str]
 
 
 def _started(step: StepProgress, data: JsonObject, at: datetime | None) -> str:
-    step.status, step.reason = "RUNNING", ""
+    step.status, step.reason, step.said = "RUNNING", "", ""
     step.attempts = _number(data.get("attempt"), step.attempts + 1)
     step.agent = _text(data.get("agent")) or step.agent
     step.started_at = step.started_at or at
@@ -102,6 +108,57 @@ def _working(step: StepProgress, data: JsonObject, _at: datetime | None) -> str:
     _note_protocol(step, data)
     step.status, step.reason = "RUNNING", "the agent works on it and is asked again"
     return _with("working", _attempt(step), step.protocol)
+
+
+def _said(step: StepProgress, data: JsonObject, _at: datetime | None) -> str:
+    news = _joined(_object(item) for item in _list(data.get("news")))
+    for item in news:
+        text = _text(item.get("text"))
+        step.said = (step.said + text if _goes_on(item) else text)[-_KEPT_CHARACTERS:]
+    step.reason = _one_line(step.said)[-_SHOWN_CHARACTERS:]
+    return "; ".join(map(_words, news)) or "says nothing new"
+
+
+def _joined(news: Iterable[JsonObject]) -> list[JsonObject]:
+    """Pieces of one text that came together are one text again."""
+    joined: list[JsonObject] = []
+    for item in news:
+        before = joined[-1] if joined else {}
+        if _goes_on(item) and before.get("artifact_id") == item.get("artifact_id"):
+            text = _text(before.get("text")) + _text(item.get("text"))
+            joined[-1] = {**before, "text": text, "parts": [*_parts(before), *_parts(item)]}
+        else:
+            joined.append(item)
+    return joined
+
+
+def _words(item: JsonObject) -> str:
+    text = _one_line(_text(item.get("text")))
+    match item.get("kind"):
+        case "called_again":
+            return f"is called again: {text}"
+        case "artifact":
+            name = _one_line(_text(item.get("name")))
+            others = len(_parts(item))
+            files = f"{others} part{'s' * (others > 1)} other than text" if others else ""
+            line = _with("writes", name, files)
+            return f"{line}: {text}" if text else line
+        case _:
+            return f"says: {text}"
+
+
+def _parts(item: JsonObject) -> list[Json]:
+    parts = item.get("parts")
+    return parts if isinstance(parts, list) else []
+
+
+def _goes_on(item: JsonObject) -> bool:
+    return item.get("kind") == "artifact" and item.get("append") is True
+
+
+def _one_line(text: str) -> str:
+    """What agents write goes to a terminal: no line ends, and nothing that would steer it."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
 def _completed(step: StepProgress, data: JsonObject, at: datetime | None) -> str:
@@ -210,6 +267,7 @@ def _run_ended(status: str) -> RunTelling:
 _STEP_EVENTS: dict[str, StepTelling] = {
     "StepStarted": _started,
     "StepWorking": _working,
+    "StepProgress": _said,
     "StepCompleted": _completed,
     "StepKept": _kept,
     "StepRetryScheduled": _retry_scheduled,

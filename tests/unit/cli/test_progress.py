@@ -77,6 +77,40 @@ def test_a_run_that_waits_for_a_person_shows_the_question() -> None:
     assert not run.waits_for_a_person
 
 
+def test_what_an_agent_says_meanwhile_is_told_piece_by_piece() -> None:
+    run = a_run()
+    run.apply(event(0, "StepStarted", step="write", attempt=1))
+    news: list[object] = [{"kind": "status", "text": "Looking\nit up"}]
+    assert (
+        run.apply(event(1, "StepProgress", step="write", news=news)) == "12:00:01 write says: Looking it up"
+    )
+    first = {"kind": "artifact", "text": "Once upon", "artifact_id": "a", "name": "story"}
+    more = {"kind": "artifact", "text": " a time", "artifact_id": "a", "append": True}
+    line = run.apply(event(2, "StepProgress", step="write", news=[first, more]))
+    assert line == "12:00:02 write writes (story): Once upon a time"
+    last = {**more, "text": " there was a dialect", "parts": [{"kind": "data"}]}
+    line = run.apply(event(3, "StepProgress", step="write", news=[last]))
+    assert line == "12:00:03 write writes (1 part other than text): there was a dialect"
+    assert run.steps["write"].reason == "Once upon a time there was a dialect"
+    run.apply(event(4, "StepCompleted", step="write", attempt=1))
+    assert run.steps["write"].reason == ""
+
+
+def test_a_second_call_says_why() -> None:
+    news = [{"kind": "called_again", "text": "The agent does not know the task"}]
+    line = a_run().apply(event(1, "StepProgress", step="write", news=news))
+    assert line == "12:00:01 write is called again: The agent does not know the task"
+
+
+def test_an_agent_cannot_steer_the_terminal() -> None:
+    run = a_run()
+    news = [{"kind": "status", "text": "\x1b[2Jgone\r\u202eback\x07"}]
+    line = run.apply(event(1, "StepProgress", step="write", news=news))
+    assert line == "12:00:01 write says: [2Jgone back"
+    assert line.isprintable()
+    assert run.steps["write"].reason.isprintable()
+
+
 def test_a_failure_says_why_and_whether_the_run_goes_on() -> None:
     run = a_run()
     run.apply(event(0, "StepStarted", step="write", attempt=1))
@@ -98,7 +132,7 @@ def test_an_event_of_an_unknown_kind_is_shown_by_its_name() -> None:
 @pytest.mark.parametrize(
     "kind",
     [
-        "StepStarted", "StepWorking", "StepCompleted", "StepKept", "StepRetryScheduled", "StepRequeued",
+        "StepStarted", "StepWorking", "StepProgress", "StepCompleted", "StepKept", "StepRetryScheduled", "StepRequeued",
         "StepFailed", "StepSkipped", "StepWaiting", "StepReplied", "StepOutcomeUnknown",
         "StepOutcomeResolved", "StepCancelled",
     ],
