@@ -33,8 +33,8 @@ UNAVAILABLE = "agent_token_unavailable"
 
 _SECONDS = 10.0
 # Where the endpoint does not say how long a token lives.
-_USUAL_LIFE = timedelta(minutes=5)
-_LONGEST_LIFE = timedelta(days=1)
+_USUAL_SECONDS = 300.0
+_MOST_SECONDS = 86_400.0
 # A token that runs out on its way is refused: it is renewed so much sooner, or after nine tenths of a short life.
 _MARGIN = timedelta(seconds=30)
 _MOST_KEPT = 10_000
@@ -190,7 +190,9 @@ def _can_travel(token: str) -> bool:
 def _use_for(expires_in: float | str | None) -> timedelta:
     """How long a token is good for us; the margin is taken off."""
     try:
-        life = min(timedelta(seconds=max(float(expires_in), 0)), _LONGEST_LIFE) if expires_in else _USUAL_LIFE
-    except (ValueError, OverflowError):
-        life = _USUAL_LIFE
+        seconds = _USUAL_SECONDS if expires_in is None else float(expires_in)
+    except ValueError:
+        seconds = _USUAL_SECONDS
+    # Not a number compares as false: it lives no time at all.
+    life = timedelta(seconds=min(seconds, _MOST_SECONDS) if seconds > 0 else 0)
     return life - min(_MARGIN, life / 10)
