@@ -68,9 +68,9 @@ async def test_a_card_tells_dialect_and_address(system: RunningSystem) -> None:
         run = await system.run("one")
         shown = await dialect(system)
     assert run["status"] == "COMPLETED"
-    assert step_of(run, "only")["protocol"] == "jsonrpc-2.0"
+    assert step_of(run, "only")["protocol"] == "a2a-0.3"
     assert agent.calls[0].path == "/a2a/v1"
-    assert shown["protocol"] == "jsonrpc-2.0"
+    assert shown["protocol"] == "a2a-0.3"
     assert shown["url"] == agent.url.replace("/agent", "/a2a/v1")
     assert "/.well-known/agent-card.json offers A2A 0.3.0 over JSON-RPC" in str(shown["evidence"])
     assert shown["decided_at"]
@@ -119,7 +119,8 @@ async def test_an_agent_that_moves_to_jsonrpc_between_two_runs_is_followed(
         shown = await dialect(system)
     protocols = [step_of(run, "only")["protocol"] for run in (before, moving, after)]
     assert [run["status"] for run in (before, moving, after)] == ["COMPLETED"] * 3
-    assert protocols == ["simple-a2a", "jsonrpc-2.0", "jsonrpc-2.0"]
+    spoken = "a2a-0.3" if with_card else "jsonrpc-2.0"
+    assert protocols == ["simple-a2a", spoken, spoken]
     assert step_of(moving, "only")["attempts"] == 1
     # Once refused, and never tried again.
     assert ["jsonrpc" in call.body for call in agent.calls] == [False, False, True, True]
@@ -214,7 +215,8 @@ async def test_a_card_cannot_send_the_credentials_to_another_origin(system: Runn
     assert error_of(run)["code"] == "agent_protocol_unclear"
     assert thief.url in str(error_of(run)["message"])
     assert "not of the same origin" in str(error_of(run)["message"])
-    assert "pin its protocol" in str(error_of(run)["fix"])
+    assert f"allow_card_origin to {thief.url.removesuffix('/agent')}" in str(error_of(run)["fix"])
+    assert "endpoint_override" in str(error_of(run)["fix"])
     assert not thief.calls
     assert not agent.calls
 

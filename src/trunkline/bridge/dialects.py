@@ -46,6 +46,8 @@ log = structlog.stdlib.get_logger()
 CARD_FRESH_FOR = timedelta(minutes=5)
 # Of the evidence; more of it helps nobody.
 _MOST_PROBES = 20
+# To speak to one agent in one call; a card may name any number.
+_MOST_WAYS = 6
 
 
 class DialectUnclear(Exception):
@@ -148,7 +150,12 @@ class Dialects:
         for way in (*(() if known is None else (known,)), fresh, *others):
             distinct.setdefault((way.protocol, way.url), way)
         distinct.pop((refused.protocol, refused.url), None)
-        return list(distinct.values())
+        return list(distinct.values())[:_MOST_WAYS]
+
+    def refused_too(self, way: Dialect, refused: Dialect, because: str) -> Dialect:
+        """What is tried next, with the evidence that the one before it was refused as well."""
+        probe = refusal(refused, because, self._clock.now())
+        return msgspec.structs.replace(way, tried=(*way.tried, probe)[-_MOST_PROBES:])
 
     async def adopt(self, agent: Agent, dialect: Dialect) -> None:
         """Keeps what has proved right."""

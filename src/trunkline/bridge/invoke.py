@@ -13,7 +13,7 @@ Every end of a call is a `Finished`; nothing is raised but a cancellation.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import Protocol, TypedDict, TypeVar, assert_never
 
@@ -126,14 +126,16 @@ class AgentInvoker:
         if agent is None:
             message = f"No agent is registered under the name {claim.task.agent}."
             return self.failed(claim, _error("agent_unknown", message))
-        partner = await self._partners.of(agent)
+        looked = self._talk(claim)
+        partner = await self._partners.of(agent, looked.note_card)
         if isinstance(partner, StepError):
-            return self.failed(claim, partner, retry=agent.retry)
+            return self.failed(claim, partner, retry=agent.retry, exchanges=looked.exchanges)
         try:
             claim = await self._with_files(claim)
         except AttachmentMissing as exc:
-            return self.failed(claim, exc.error, retry=agent.retry)
+            return self.failed(claim, exc.error, retry=agent.retry, exchanges=looked.exchanges)
         talk = self._talk(claim)
+        talk.exchanges += looked.exchanges
         if claim.remote_task_id is not None:
             outcome = await self._ask(talk, partner, claim, claim.remote_task_id)
             return await self._finish(claim, talk, partner, outcome, claim.deadline or self._clock.now())
@@ -212,17 +214,31 @@ class AgentInvoker:
         self, talk: Talk, partner: Partner, claim: ClaimedTask, hear: Callable[[Finished], None]
     ) -> tuple[Partner, Outcome]:
         outcome = await self._send_once(talk, partner, claim, hear)
-        if _is_refused(outcome):
-            other = await self._partners.another(partner)
-            if isinstance(other, Partner):
-                second = await self._send_once(talk, other, claim, hear)
-                if not _is_refused(second):
-                    await self._partners.adopt(other)
-                    return other, second
-                await self._partners.adopt(partner)
-        elif isinstance(outcome, Failed) and _is_puzzling(outcome.error):
+        if isinstance(outcome, Failed) and outcome.other_dialect:
+            return await self._send_differently(talk, partner, outcome, claim, hear)
+        if isinstance(outcome, Failed) and _is_puzzling(outcome.error):
             self._partners.doubt(partner)
         return partner, outcome
+
+    async def _send_differently(
+        self,
+        talk: Talk,
+        refused: Partner,
+        refusal: Failed,
+        claim: ClaimedTask,
+        hear: Callable[[Finished], None],
+    ) -> tuple[Partner, Outcome]:
+        """In each other way that the agent may understand, as long as it proves that it has not taken the work."""
+        partner, outcome = refused, refusal
+        while True:
+            other = await self._partners.another(partner, outcome.error.message, talk.note_card)
+            if not isinstance(other, Partner):
+                return refused, refusal
+            second = await self._send_once(talk, other, claim, hear)
+            if not (isinstance(second, Failed) and second.other_dialect):
+                await self._partners.adopt(other)
+                return other, second
+            partner, outcome = other, second
 
     async def _send_once(
         self, talk: Talk, partner: Partner, claim: ClaimedTask, hear: Callable[[Finished], None]
@@ -358,11 +374,17 @@ class AgentInvoker:
     def stopped(self, claim: ClaimedTask) -> Finished:
         return _finished(claim, [], self._stop_result(claim))
 
-    def failed(self, claim: ClaimedTask, error: StepError, retry: RetryPolicy | None = None) -> Finished:
+    def failed(
+        self,
+        claim: ClaimedTask,
+        error: StepError,
+        retry: RetryPolicy | None = None,
+        exchanges: Sequence[ExchangeRecord] = (),
+    ) -> Finished:
         self._metrics.attempts.labels(error.code).inc()
         task_log(claim.task).error(names.CALL_FAILED, code=error.code, error=error.message)
         result = AgentResult(**_ids(claim), status="error", at=self._clock.now(), error=error, retry=retry)
-        return _finished(claim, [], result)
+        return _finished(claim, list(exchanges), result)
 
     def _stop_result(self, claim: ClaimedTask) -> AgentResult:
         return AgentResult(**_ids(claim), status="cancelled", at=self._clock.now())
@@ -402,10 +424,6 @@ def _with_doubt(error: StepError, claim: ClaimedTask) -> StepError:
     if code.answered or not (code.sent or _doubt(claim) is not None):
         return error
     return msgspec.structs.replace(error, doubtful=True)
-
-
-def _is_refused(outcome: Outcome) -> bool:
-    return isinstance(outcome, Failed) and outcome.other_dialect
 
 
 def _is_puzzling(error: StepError) -> bool:

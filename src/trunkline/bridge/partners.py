@@ -87,17 +87,17 @@ class Partners:
 
         `because` is its proof. The next one can be refused, too: None when there is nothing left to try.
         """
-        ways = refused.others
-        if ways is None:
+        agent, dialect = refused.agent, refused.dialect
+        if refused.others is not None:
+            ways = [self._dialects.refused_too(way, dialect, because) for way in refused.others]
+        else:
             try:
-                ways = await self._dialects.another(
-                    refused.agent, refused.dialect, because, refused.credentials, note
-                )
+                ways = await self._dialects.another(agent, dialect, because, refused.credentials, note)
             except DialectUnclear as exc:
                 return exc.error
         if not ways:
             return None
-        other = self._partner(refused.agent, ways[0], refused.credentials)
+        other = self._partner(agent, ways[0], refused.credentials)
         if isinstance(other, StepError):
             return other
         return msgspec.structs.replace(other, others=tuple(ways[1:]))

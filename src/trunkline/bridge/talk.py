@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import TypeVar
 
 from trunkline.bridge.call_spans import begin_call, note_answer
+from trunkline.bridge.card_reader import CardExchange
 from trunkline.bridge.echoes import failure_without_echoes, without_echoes
 from trunkline.bridge.exchanges import ExchangeKind, Sent, encode_exchange, record
 from trunkline.bridge.frames import Frames
@@ -348,6 +349,24 @@ class Talk:
             data=_Cut(partner, body),
         )
         return failure_without_echoes(failure_of(exc), partner.redaction)
+
+    def note_card(self, card: CardExchange) -> None:
+        """A request that had to be made to find out what the agent speaks."""
+        task = self._task
+        exchange = record(
+            card.redaction,
+            card.sent,
+            card.answer,
+            step=task.step,
+            attempt=task.attempt,
+            started_at=card.started_at,
+            duration_ms=card.duration_ms,
+            error=card.error,
+            kind="card",
+        )
+        self.exchanges.append(
+            ExchangeRecord(RunId(task.run_id), task.step, task.attempt, encode_exchange(exchange))
+        )
 
     def _record(
         self,
