@@ -14,15 +14,17 @@ from tests.described import at, fitting_messages, validator
 from trunkline.api.asyncapi import build_asyncapi
 from trunkline.clock import Instant
 from trunkline.jsontypes import Json, JsonObject, decode, encode
-from trunkline.machine.events import Payload, RunCompleted, RunStarted, encode_event
+from trunkline.machine.events import Payload, RunCompleted, RunStarted, StepProgress, encode_event
 from trunkline.messages import (
     AgentResult,
     AgentTask,
     CancelTask,
     Outgoing,
+    Progress,
     Question,
     StepError,
     TopicNames,
+    TraceContext,
 )
 from trunkline.messages.cloudevents import event_message
 from trunkline.messages.codec import LONGEST_VALUE, encode_result, encode_task
@@ -44,7 +46,19 @@ def fitting(channel: str, message: Outgoing) -> list[str]:
 
 
 TASK = AgentTask(
-    task_id="r/s/0", input_data={"text": "ü"}, run_id="r", step="s", agent="A", timeout_ms=1, pool="p"
+    task_id="r/s/0",
+    input_data={"text": "ü"},
+    run_id="r",
+    step="s",
+    agent="A",
+    timeout_ms=1,
+    pool="p",
+    trace=TraceContext("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "congo=1"),
+)
+SAID = (
+    Progress(kind="status", text="looking it up"),
+    Progress(kind="artifact", text="Once", artifact_id="a", name="story", append=True, parts=[{"n": 1}]),
+    Progress(kind="called_again", text="no answer came"),
 )
 RESULT = AgentResult(
     task_id="r/s/0",
@@ -57,6 +71,17 @@ RESULT = AgentResult(
     question=Question(kind="input", text="which?"),
     retry=RetryPolicy(max_attempts=2),
     warnings=["odd"],
+)
+
+NEWS = AgentResult(
+    task_id="r/s/0",
+    run_id="r",
+    step="s",
+    attempt=1,
+    status="progress",
+    at=Instant(1_767_225_600_000_000),
+    progress=list(SAID),
+    number="1",
 )
 
 
@@ -81,6 +106,8 @@ MESSAGES = [
         encode_task(AgentTask(task_id="t", run_id="r", input_data="x" * LONGEST_VALUE), NAMES.tasks),
     ),
     ("results", "AgentResult", encode_result(RESULT, NAMES.results)),
+    ("results", "AgentResult", encode_result(NEWS, NAMES.results)),
+    ("events", "RunEvent", run_event("StepProgress", encode_event(StepProgress("s", 1, SAID)))),
     ("events", "RunEvent", run_event("RunStarted", encode_event(RunStarted("c-1")))),
     ("events", "RunEvent", run_event("RunCompleted", encode_event(RunCompleted(Payload(b"null"))))),
     ("commands", "StartRun", start_run({"workflow": "w"})),

@@ -25,6 +25,7 @@ from trunkline.messages.codec import (
     TaskReference,
 )
 from trunkline.messages.commands import StartRun
+from trunkline.messages.trace import TRACEPARENT, TRACESTATE
 
 DESCRIPTION = """\
 What Trunkline sends and takes by Kafka.
@@ -36,6 +37,8 @@ longer than 512 KiB travels by reference: its value only names it, and the datab
 _JSON = "application/json"
 _STRUCTS = (AgentTask, CancelTask, TaskReference, AgentResult, ResultReference, RunEvent, StartRun)
 _RUN_ID: JsonObject = {"type": "string", "description": "The run's id."}
+# W3C Trace Context, where whoever asked for the run has sent it or traces are on.
+_TRACE_HEADERS: JsonObject = {name: {"type": "string"} for name in (TRACEPARENT, TRACESTATE)}
 _COMMAND_KEY: JsonObject = {
     "type": "string",
     "description": "Makes the command idempotent: one run for each key. Left out: one run for each record.",
@@ -139,7 +142,10 @@ def _messages() -> JsonObject:
             "Starts a run of a saved workflow.",
             key=_COMMAND_KEY,
             # Of the sender's own choice; only a version that is not ours is refused.
-            headers={"type": "object", "properties": {VERSION_HEADER: {"const": str(VERSION)}}},
+            headers={
+                "type": "object",
+                "properties": {VERSION_HEADER: {"const": str(VERSION)}, **_TRACE_HEADERS},
+            },
         ),
     }
 
@@ -148,13 +154,19 @@ def _ours(name: str, message_type: MessageType, summary: str, *, by_reference: b
     expected = {TYPE_HEADER: message_type, VERSION_HEADER: str(VERSION)}
     if by_reference:
         expected[REFERENCE_HEADER] = "1"
-    return _message(name, summary, key=_RUN_ID, headers=_headers(expected))
+    headers = _headers(expected)
+    if message_type == "agent-task":
+        headers["properties"] = {**_properties(expected), **_TRACE_HEADERS}
+    return _message(name, summary, key=_RUN_ID, headers=headers)
 
 
 def _headers(expected: dict[str, str]) -> JsonObject:
-    properties: JsonObject = {name: {"type": "string", "const": value} for name, value in expected.items()}
     required: list[Json] = list(expected)
-    return {"type": "object", "properties": properties, "required": required}
+    return {"type": "object", "properties": _properties(expected), "required": required}
+
+
+def _properties(expected: dict[str, str]) -> JsonObject:
+    return {name: {"type": "string", "const": value} for name, value in expected.items()}
 
 
 def _message(
