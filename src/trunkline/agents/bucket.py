@@ -10,6 +10,9 @@ from trunkline.agents.model import RateLimit
 from trunkline.clock import Instant
 
 _MICROSECONDS = 1_000_000
+# Bridges read the store's clock a little apart: so much behind is no reason to count any time twice. More is a clock
+# that was set back.
+_APART = 10 * _MICROSECONDS
 # What adding up fractions of a token may have lost.
 _DUST = 1e-9
 
@@ -23,8 +26,10 @@ def refilled(bucket: Bucket | None, limit: RateLimit, now: Instant) -> Bucket:
     """As it is now; one that nobody has used yet is full."""
     if bucket is None:
         return Bucket(float(limit.burst), now)
-    # A clock that was set back brings nothing, and takes nothing away.
-    elapsed = max(0, now - bucket.refilled_at)
+    elapsed = now - bucket.refilled_at
+    if elapsed < 0:
+        refilled_at = bucket.refilled_at if elapsed >= -_APART else now
+        return Bucket(min(bucket.tokens, float(limit.burst)), refilled_at)
     tokens = bucket.tokens + limit.per_second * elapsed / _MICROSECONDS
     return Bucket(min(tokens, float(limit.burst)), now)
 

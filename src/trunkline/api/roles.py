@@ -2,7 +2,7 @@
 What each key may do: one table of every operation and the least role that may call it.
 
     viewer    sees everything
-    operator  starts and steers runs, sends dead letters on or throws them away
+    operator  starts and steers runs, resets agents, sends dead letters on or throws them away
     admin     everything
 
 A test holds the table to the OpenAPI document. What is not in it needs the most: forgetting a line opens nothing.
@@ -50,6 +50,7 @@ ROLES: dict[str, KeyRole | None] = {
     "PATCH /api/v1/agents/{agent}": "admin",
     "DELETE /api/v1/agents/{agent}": "admin",
     "GET /api/v1/agents/{agent}/health": "viewer",
+    "POST /api/v1/agents/{agent}/reset": "operator",
     "POST /api/v1/agents/{agent}/refresh": "operator",
     # inbox
     "GET /api/v1/inbox": "viewer",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from trunkline.agents import Agent, Dialect, RateLimit
+from trunkline.api.limit_views import limits_view
 from trunkline.clock import Instant, rfc3339
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject, encode
@@ -20,7 +21,7 @@ from trunkline.machine.state import WaitingFor
 from trunkline.messages import StepError
 from trunkline.services.option_forms import breaker_to_json
 from trunkline.services.retry_forms import retry_to_json
-from trunkline.stores.base import EventRecord, RunRecord, WorkflowVersion
+from trunkline.stores.base import AgentLoad, EventRecord, RunRecord, WorkflowVersion
 
 if TYPE_CHECKING:
     from trunkline.api.services import HealthReport
@@ -333,8 +334,9 @@ def _agent(agent: Agent) -> _Agent:
     )
 
 
-def agent_json(agent: Agent) -> bytes:
-    return encode(_agent(agent))
+def agent_json(agent: Agent, load: AgentLoad) -> bytes:
+    """With what it has to do, and how its limits stand."""
+    return encode({**msgspec.structs.asdict(_agent(agent)), "limits": limits_view(agent.options, load)})
 
 
 def agents_json(agents: Sequence[Agent], next_cursor: str | None) -> bytes:

@@ -6,7 +6,7 @@ They describe dictionaries and cost nothing at run time. What the server says be
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 if TYPE_CHECKING:
     from trunkline.jsontypes import Json, JsonObject
@@ -142,6 +142,27 @@ class Dialect(TypedDict):
     tried: list[Probe]
 
 
+class BreakerState(TypedDict):
+    state: str
+    failures: int
+    opened_at: str | None
+    retry_at: str | None
+    reason: str | None
+
+
+class RateState(TypedDict):
+    per_second: float
+    burst: int
+    tokens: int
+
+
+class AgentLimits(TypedDict):
+    in_flight: int
+    queued: int
+    breaker: BreakerState | None
+    rate: RateState | None
+
+
 class Agent(TypedDict):
     id: str
     name: str
@@ -153,6 +174,8 @@ class Agent(TypedDict):
     timeout_ms: int
     max_concurrency: int
     dialect: Dialect | None
+    # Where one agent is read.
+    limits: NotRequired[AgentLimits]
 
 
 class SavedWorkflow(TypedDict):

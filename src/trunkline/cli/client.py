@@ -96,8 +96,14 @@ class Client:
     def remove_agent(self, name: str) -> None:
         self._send("DELETE", f"/agents/{_segment(name)}")
 
+    def refresh_agent(self, name: str) -> Agent:
+        return cast("Agent", self._send("POST", f"/agents/{_segment(name)}/refresh").value)
+
     def agent_health(self, name: str) -> JsonObject:
         return cast("JsonObject", self.get(f"{API}/agents/{_segment(name)}/health"))
+
+    def reset_agent(self, name: str) -> Agent:
+        return cast("Agent", self._send("POST", f"/agents/{_segment(name)}/reset").value)
 
     # Workflows
 

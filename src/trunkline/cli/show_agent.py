@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, cast
 
 from trunkline.cli.options import Server
 from trunkline.cli.output import print_fields, print_json, print_table, print_text
+from trunkline.cli.show_limits import print_limits
 
 if TYPE_CHECKING:
     from trunkline.cli.answers import Agent, Dialect
     from trunkline.jsontypes import Json, JsonObject
+
+# Shown below the fields.
+_APART = frozenset({"dialect", "limits"})
 
 
 def print_agent(agent: Agent, server: Server) -> None:
@@ -18,7 +22,9 @@ def print_agent(agent: Agent, server: Server) -> None:
         print_json(agent)
         return
     fields = cast("JsonObject", agent).items()
-    print_fields([(name.replace("_", " "), _shown(value)) for name, value in fields if name != "dialect"])
+    print_fields([(name.replace("_", " "), _shown(value)) for name, value in fields if name not in _APART])
+    if (limits := agent.get("limits")) is not None:
+        print_limits(limits)
     if agent["dialect"] is not None:
         _print_dialect(agent["dialect"])
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import msgspec
+import structlog
 from msgspec import UNSET
 
 from trunkline.agents import Agent, AgentOptions, Dialect
@@ -21,9 +22,12 @@ from trunkline.jsontypes import JsonObject
 from trunkline.services.agent_specs import AgentSpec, check_spec, document_of, parse_spec, refuse
 from trunkline.services.directory import AgentDirectory
 from trunkline.services.vault import Vault
-from trunkline.stores.base import Store
+from trunkline.stores.base import AgentLoad, Store
+from trunkline.telemetry import names
 
 __all__ = ["AgentSpec", "Registry", "document_of", "parse_spec"]
+
+log = structlog.stdlib.get_logger()
 
 # Each time someone else was faster; more in a row is no accident.
 _MOST_TRIES = 10
@@ -81,6 +85,19 @@ class Registry:
             if not await tx.delete_agent(agent.id):
                 raise NotFound(f"There is no agent {name_or_id!r} any more.")
         self._directory.forget(agent.name)
+
+    async def load_of(self, agent: Agent) -> AgentLoad:
+        """What it has to do, and what bridges know of it together."""
+        return await self._store.agent_load(agent.name)
+
+    async def reset(self, name_or_id: str) -> Agent:
+        """Closes its breaker and fills its bucket: tasks that wait for it may go at once."""
+        agent = await self.get(name_or_id)
+        before = (await self._store.agent_load(agent.name)).state.breaker.status
+        async with self._store.transaction() as tx:
+            await tx.reset_agent(agent.name)
+        log.info(names.AGENT_RESET, agent=agent.name, breaker=before)
+        return agent
 
     async def record_dialect(self, agent: Agent, dialect: Dialect | None) -> bool:
         """

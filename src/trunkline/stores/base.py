@@ -266,6 +266,7 @@ class BreakerChange(msgspec.Struct, frozen=True):
 class AgentLoad(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent has to do, and what bridges know of it together."""
 
+    at: Instant
     # Claimed by a bridge, or taken by the agent.
     in_flight: int
     queued: int
@@ -506,7 +507,9 @@ class Transaction(Protocol):
         ...
 
     async def ask_soon(self, key: TaskKey) -> bool:
-        """A remote task is due to be asked at once. False: there is none that waits to be asked."""
+        """
+        A remote task is due to be asked at once; a claimed one as soon as it is remote, if it ever is. False: neither.
+        """
         ...
 
     async def put_exchanges(self, exchanges: Sequence[ExchangeRecord]) -> None: ...

@@ -55,5 +55,11 @@ def test_a_clock_that_was_set_back_brings_nothing_and_takes_nothing_away() -> No
     assert bucket == Bucket(1.5, later(-60_000))
 
 
+def test_a_bridge_whose_clock_is_a_little_behind_brings_no_token_early() -> None:
+    bucket = refilled(Bucket(0.0, NOW), LIMIT, later(-5))
+    assert bucket == Bucket(0.0, NOW)
+    assert whole_tokens(refilled(bucket, LIMIT, later(99))) == 0
+
+
 def test_a_burst_that_was_lowered_holds_at_once() -> None:
     assert whole_tokens(refilled(Bucket(3.0, NOW), RateLimit(per_second=10, burst=1), NOW)) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated
 from urllib.parse import quote
 
@@ -14,6 +15,7 @@ from trunkline.agents import Agent
 from trunkline.api.bodies import decode_object, read_body
 from trunkline.api.operations import ETAG, JSON, LOCATION, add_operation, answer, body, problems, ref
 from trunkline.api.paging import DEFAULT_LIMIT, Limit, TextCursor, decode_cursor, page
+from trunkline.api.problems import AgentUnclear
 from trunkline.api.services import Services
 from trunkline.api.views import agent_json, agents_json, health_json
 from trunkline.errors import StaleVersion
@@ -42,7 +44,7 @@ class AgentRoutes:
     async def create(self, request: Request) -> Response:
         """Registers an agent."""
         agent = await self._registry.create(parse_spec(await self._document(request)))
-        return _agent_response(agent, 201, {"Location": f"{AGENTS}/{quote(agent.name, safe='')}"})
+        return await self._shown(agent, 201, {"Location": f"{AGENTS}/{quote(agent.name, safe='')}"})
 
     async def list(
         self,
@@ -59,19 +61,19 @@ class AgentRoutes:
 
     async def get(self, agent: AgentPath) -> Response:
         """One agent; its secret is never shown."""
-        return _agent_response(await self._registry.get(agent))
+        return await self._shown(await self._registry.get(agent))
 
     async def replace(self, request: Request, agent: AgentPath, if_match: IfMatch = None) -> Response:
         """Describes an agent anew; a secret that is not given stays."""
         spec = parse_spec(await self._document(request))
         expected = await self._expected_version(agent, if_match)
-        return _agent_response(await self._registry.replace(agent, spec, if_match=expected))
+        return await self._shown(await self._registry.replace(agent, spec, if_match=expected))
 
     async def patch(self, request: Request, agent: AgentPath, if_match: IfMatch = None) -> Response:
         """Changes what the JSON merge patch names."""
         document = await self._document(request)
         expected = await self._expected_version(agent, if_match)
-        return _agent_response(await self._registry.patch(agent, document, if_match=expected))
+        return await self._shown(await self._registry.patch(agent, document, if_match=expected))
 
     async def delete(self, agent: AgentPath, if_match: IfMatch = None) -> Response:
         """Removes an agent."""
@@ -82,6 +84,24 @@ class AgentRoutes:
         """Asks the agent whether it is there, without giving it work."""
         report = await self._services.check_health(await self._registry.get(agent))
         return Response(health_json(report), media_type=JSON)
+
+    async def refresh(self, agent: AgentPath) -> Response:
+        """Looks now what the agent speaks, instead of when it is called next."""
+        unclear = await self._services.refresh_dialect(await self._registry.get(agent))
+        if unclear is not None:
+            raise AgentUnclear(unclear.message, fix=unclear.fix)
+        return await self._shown(await self._registry.get(agent))
+
+    async def reset(self, agent: AgentPath) -> Response:
+        """Closes the agent's breaker and fills its bucket: tasks that wait for it may go at once."""
+        return await self._shown(await self._registry.reset(agent))
+
+    async def _shown(
+        self, agent: Agent, status: int = 200, headers: Mapping[str, str] | None = None
+    ) -> Response:
+        """With what it has to do."""
+        document = agent_json(agent, await self._registry.load_of(agent))
+        return Response(document, status, {"ETag": _etag(agent), **(headers or {})}, media_type=JSON)
 
     async def _document(self, request: Request) -> JsonObject:
         return decode_object(await read_body(request, self._services.limits.max_body_bytes))
@@ -98,10 +118,6 @@ class AgentRoutes:
 
 def _etag(agent: Agent) -> str:
     return f'"{agent.version}"'
-
-
-def _agent_response(agent: Agent, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return Response(agent_json(agent), status, {"ETag": _etag(agent), **(headers or {})}, media_type=JSON)
 
 
 def add_agent_routes(app: FastAPI, services: Services) -> None:
@@ -138,4 +154,12 @@ def add_agent_routes(app: FastAPI, services: Services) -> None:
     add_operation(
         app, f"GET {AGENTS}/{{agent}}/health", routes.health, name="check_agent_health", tag="agents",
         responses={200: answer("AgentHealth", "What the check has found."), **problems(404)},
+    )  # fmt: skip
+    add_operation(
+        app, f"POST {AGENTS}/{{agent}}/refresh", routes.refresh, name="refresh_agent", tag="agents",
+        responses={200: shown, **problems(404)},
+    )  # fmt: skip
+    add_operation(
+        app, f"POST {AGENTS}/{{agent}}/reset", routes.reset, name="reset_agent", tag="agents",
+        responses={200: shown, **problems(404)},
     )  # fmt: skip

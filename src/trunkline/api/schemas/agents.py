@@ -195,6 +195,31 @@ class Dialect(Shape):
     tried: list[Probe]
 
 
+class BreakerState(Shape):
+    """How an agent's breaker stands."""
+
+    state: Literal["closed", "open", "half_open"]
+    failures: int = Field(description="In a row.")
+    opened_at: Time | None
+    retry_at: Time | None = Field(description="When calls are let through again, to see whether it works.")
+    reason: str | None = Field(description="Why it is open.")
+
+
+class RateState(Shape):
+    per_second: float
+    burst: int
+    tokens: int = Field(description="Calls that may begin at once.")
+
+
+class AgentLimits(Shape):
+    """What an agent has to do, over all bridges, and how its limits stand."""
+
+    in_flight: int
+    queued: int = Field(description="Tasks that wait for a slot, for a token or for the breaker.")
+    breaker: BreakerState | None = Field(description="null: the agent has none.")
+    rate: RateState | None = Field(description="null: the agent has none.")
+
+
 class AgentMetadata(Shape):
     """An agent as it is shown."""
 
@@ -217,6 +242,7 @@ class AgentMetadata(Shape):
     dialect: Dialect | None = Field(description="What is spoken in fact; null: not known yet.")
     created_at: Time
     updated_at: Time
+    limits: Annotated[AgentLimits | None, Field(description="Not in lists.")] = None
 
 
 class AgentPage(Shape):

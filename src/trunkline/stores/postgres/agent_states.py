@@ -77,11 +77,11 @@ async def reset_agent(db: Session, name: str) -> None:
     await db.execute("DELETE FROM agent_states WHERE agent = $1", name)
 
 
-async def agent_load(db: Session, name: str) -> AgentLoad:
+async def agent_load(db: Session, name: str, now: Instant) -> AgentLoad:
     row = await db.first(_LOAD, name)
     in_flight, queued = row if row is not None else (0, 0)
     states = _by_name(await db.rows(_READ, [name]))
-    return AgentLoad(in_flight=in_flight, queued=queued, state=states.get(name, FRESH))
+    return AgentLoad(at=now, in_flight=in_flight, queued=queued, state=states.get(name, FRESH))
 
 
 def _by_name(rows: Sequence[Row]) -> dict[str, AgentState]:

@@ -18,6 +18,7 @@ from trunkline.errors import ConfigurationError, Unavailable
 from trunkline.ids import RunId
 from trunkline.machine.state import RunStatus, StepState
 from trunkline.stores.base import (
+    AgentLoad,
     ApiKey,
     Backlog,
     DeadLetter,
@@ -32,6 +33,7 @@ from trunkline.stores.base import (
 )
 from trunkline.stores.migrations import REVISIONS
 from trunkline.stores.postgres import (
+    agent_states,
     agents,
     backlog,
     dead_letters,
@@ -85,6 +87,10 @@ class PostgresStore:
     ) -> list[Agent]:
         async with self._pool.reader() as db:
             return await agents.agents(db, limit=limit, after=after, protocol=protocol)
+
+    async def agent_load(self, name: str) -> AgentLoad:
+        async with self._pool.reader() as db:
+            return await agent_states.agent_load(db, name, await self._clock.now(db))
 
     async def workflow(self, name_or_id: str, version: int | None = None) -> WorkflowVersion | None:
         async with self._pool.reader() as db:

@@ -70,10 +70,10 @@ def reset_agent(db: apsw.Connection, name: str) -> None:
     execute(db, "DELETE FROM agent_states WHERE agent = ?", (name,))
 
 
-def agent_load(db: apsw.Connection, name: str) -> AgentLoad:
+def agent_load(db: apsw.Connection, name: str, now: Instant) -> AgentLoad:
     row = first(db, _LOAD, (name,))
     in_flight, queued = row if row is not None else (0, 0)
-    return AgentLoad(in_flight=in_flight, queued=queued, state=_state(db, name))
+    return AgentLoad(at=now, in_flight=in_flight, queued=queued, state=_state(db, name))
 
 
 def _state(db: apsw.Connection, agent: str) -> AgentState:

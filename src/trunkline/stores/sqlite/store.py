@@ -20,6 +20,7 @@ from trunkline.clock import Clock, Instant, SystemClock
 from trunkline.ids import RunId
 from trunkline.machine.state import RunStatus, StepState
 from trunkline.stores.base import (
+    AgentLoad,
     ApiKey,
     Backlog,
     DeadLetter,
@@ -33,6 +34,7 @@ from trunkline.stores.base import (
     WorkflowVersion,
 )
 from trunkline.stores.sqlite import (
+    agent_states,
     agents,
     backlog,
     dead_letters,
@@ -107,6 +109,9 @@ class SqliteStore:
         self, *, limit: int, after: str | None = None, protocol: str | None = None
     ) -> list[Agent]:
         return agents.agents(self._reader, limit=limit, after=after, protocol=protocol)
+
+    async def agent_load(self, name: str) -> AgentLoad:
+        return agent_states.agent_load(self._reader, name, self._clock.now())
 
     async def workflow(self, name_or_id: str, version: int | None = None) -> WorkflowVersion | None:
         known = self._recent.workflows.get((name_or_id, version))
