@@ -7,6 +7,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+import structlog
+
 from trunkline.bridge.dialects import Dialects
 from trunkline.bridge.partners import Partners
 from trunkline.bridge.tokens import Tokens
@@ -24,6 +26,7 @@ from trunkline.services.workflows import Workflows
 from trunkline.settings import Settings
 from trunkline.stores.base import Store
 from trunkline.stores.blobs import BlobStore
+from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 from trunkline.telemetry.traces import Traces
 from trunkline.wiring.blobs import open_blobs
@@ -31,6 +34,8 @@ from trunkline.wiring.moved import shut_if_moved
 from trunkline.wiring.seams import Seams
 from trunkline.wiring.store import open_store
 from trunkline.wiring.traces import open_traces
+
+log = structlog.stdlib.get_logger()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +65,7 @@ async def open_core(
     settings: Settings, clock: Clock | None, seams: Seams, *, alone: bool
 ) -> AsyncGenerator[Core]:
     """`alone`: this process is the whole system, so agents on its own machine are meant."""
-    policy = AddressPolicy(settings.allowed_networks, allow_loopback=alone)
+    policy = _address_policy(settings, alone=alone)
     async with (
         open_store(settings, clock=clock, upgrade=alone) as opened,
         HttpTransport(policy, max_answer_bytes=settings.max_answer_bytes) as https,
@@ -75,18 +80,29 @@ async def open_core(
         metrics = Metrics()
         registry = Registry(store, Vault(key), directory)
         tokens = Tokens(transport, clock)
-        yield Core(
-            settings=settings,
-            clock=clock,
-            seams=seams,
-            store=store,
-            metrics=metrics,
-            traces=traces,
-            transport=transport,
-            directory=directory,
-            registry=registry,
-            workflows=Workflows(store, directory),
-            blobs=open_blobs(settings),
-            partners=Partners(Dialects(transport, registry, clock, tokens), registry, tokens),
-            hooks=Hooks(HookKey(key), store, metrics, public_url=settings.public_url),
-        )
+        async with Dialects(transport, registry, clock, tokens) as dialects:
+            yield Core(
+                settings=settings,
+                clock=clock,
+                seams=seams,
+                store=store,
+                metrics=metrics,
+                traces=traces,
+                transport=transport,
+                directory=directory,
+                registry=registry,
+                workflows=Workflows(store, directory),
+                blobs=open_blobs(settings),
+                partners=Partners(dialects, registry, tokens),
+                hooks=Hooks(HookKey(key), store, metrics, public_url=settings.public_url),
+            )
+
+
+def _address_policy(settings: Settings, *, alone: bool) -> AddressPolicy:
+    """What may be called beside public addresses; the log says so, for nobody should find it out by surprise."""
+    listed = settings.allowed_networks
+    policy = AddressPolicy(listed, allow_loopback=alone, allow_private=alone and not listed)
+    beside = (*(("loopback",) if alone else ()), *(listed or (("private networks",) if alone else ())))
+    if beside:
+        log.info(names.ADDRESSES_ALLOWED, beside_public_ones=", ".join(beside), set_by="TRUNKLINE_ALLOWED_NETWORKS")
+    return policy
