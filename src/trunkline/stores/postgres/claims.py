@@ -40,7 +40,7 @@ _CLAIM_DUE = f"""
             AND {_LIVES}
         ORDER BY poll_at LIMIT $4 FOR UPDATE SKIP LOCKED
     )
-    UPDATE tasks SET {_CLAIM}, stopping = CASE WHEN {_UNWANTED} THEN 1 ELSE stopping END
+    UPDATE tasks SET {_CLAIM}, poll_at = NULL, stopping = CASE WHEN {_UNWANTED} THEN 1 ELSE stopping END
     FROM due WHERE tasks.id = due.id RETURNING {CLAIM_COLUMNS}
 """  # noqa: S608 - as above
 _FIRST_POLL = f"""

@@ -61,7 +61,11 @@ _ANSWER = """
             WHEN new.status = 'remote' AND stopping = 1 THEN 'claimed'
             ELSE new.status
         END,
-        poll_at = new.poll_at, polls = new.polls, deadline = new.deadline,
+        poll_at = CASE
+            WHEN new.status = 'claimed' THEN tasks.poll_at
+            WHEN new.poll_at IS NOT NULL THEN least(new.poll_at, tasks.poll_at)
+        END,
+        polls = new.polls, deadline = new.deadline,
         result = coalesce(new.result, tasks.result),
         remote_task_id = coalesce(new.remote_task_id, tasks.remote_task_id),
         context_id = coalesce(new.context_id, tasks.context_id)
@@ -177,7 +181,8 @@ async def write_answers(db: Session, owner: str, answers: Sequence[TaskAnswer]) 
 
 async def ask_soon(db: Session, key: TaskKey, now: Instant) -> bool:
     statement = """
-        UPDATE tasks SET poll_at = least(poll_at, $3) WHERE task_id = $1 AND attempt = $2 AND status = 'remote'
+        UPDATE tasks SET poll_at = least(poll_at, $3)
+        WHERE task_id = $1 AND attempt = $2 AND status IN ('claimed', 'remote')
     """
     return await db.execute(statement, key.task_id, key.attempt, now) == 1
 

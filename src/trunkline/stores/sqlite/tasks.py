@@ -59,7 +59,8 @@ _CLAIM_QUEUED = f"""
 # Its run has ended, and whoever was to hear of that may not have.
 _UNWANTED = f"EXISTS (SELECT 1 FROM runs WHERE runs.id = tasks.run_id AND runs.status NOT IN ({UNFINISHED}))"  # noqa: S608 - as above
 _CLAIM_DUE = f"""
-    UPDATE tasks SET status = 'claimed', owner = ?1, epoch = epoch + 1, stopping = iif({_UNWANTED}, 1, stopping)
+    UPDATE tasks SET status = 'claimed', owner = ?1, epoch = epoch + 1, poll_at = NULL,
+        stopping = iif({_UNWANTED}, 1, stopping)
     WHERE id IN
         (SELECT id FROM tasks WHERE status = 'remote' AND poll_at <= ?2 AND {_IN_POOLS} AND {CAN_BE_CALLED}
             ORDER BY poll_at LIMIT ?3)
@@ -252,12 +253,16 @@ def write_answers(db: apsw.Connection, owner: str, answers: Sequence[TaskAnswer]
         # What is to end stays with who has it, to tell the agent: nobody asks for it any more.
         "UPDATE tasks SET status = CASE ? WHEN 'done' THEN 'done' WHEN 'claimed' THEN status"
         " ELSE iif(stopping = 1, 'claimed', 'remote') END,"
-        " poll_at = ?, polls = ?, deadline = ?, result = coalesce(?, result),"
+        # An agent that has rung meanwhile is asked at once: see `ask_soon`.
+        " poll_at = CASE ? WHEN 'claimed' THEN poll_at ELSE min(?, coalesce(poll_at, ?)) END,"
+        " polls = ?, deadline = ?, result = coalesce(?, result),"
         " remote_task_id = coalesce(?, remote_task_id), context_id = coalesce(?, context_id)"
         " WHERE task_id = ? AND attempt = ? AND epoch = ? AND owner = ? AND status IN ('claimed', 'in_doubt')",
         [
             (
                 answer.new_status,
+                answer.new_status,
+                answer.poll_at,
                 answer.poll_at,
                 answer.polls,
                 answer.deadline,
@@ -284,8 +289,10 @@ def reclaim_tasks(db: apsw.Connection, owner: str, now: Instant) -> ReclaimedTas
 
 
 def ask_soon(db: apsw.Connection, key: TaskKey, now: Instant) -> bool:
+    # A claimed task has no time to be asked at, unless somebody has rung for it.
     statement = (
-        "UPDATE tasks SET poll_at = min(poll_at, ?) WHERE task_id = ? AND attempt = ? AND status = 'remote'"
+        "UPDATE tasks SET poll_at = min(coalesce(poll_at, ?1), ?1)"
+        " WHERE task_id = ?2 AND attempt = ?3 AND status IN ('claimed', 'remote')"
     )
     return execute(db, statement, (now, key.task_id, key.attempt)) == 1
 

@@ -218,9 +218,9 @@ class SqliteTransaction:
 
     async def write_answers(self, owner: str, answers: Sequence[TaskAnswer]) -> set[TaskKey]:
         self._fresh_tasks.write()
-        for answer in answers:
-            if answer.poll_at is not None:
-                self.changes.expect_poll(answer.poll_at)
+        if any(answer.poll_at is not None for answer in answers):
+            # Perhaps at once: an agent may have rung while its task was claimed.
+            self.changes.no_poll_before = NOT_KNOWN
         return tasks.write_answers(self._db, owner, answers)
 
     async def reclaim_tasks(self, owner: str, grace: timedelta = timedelta(0)) -> ReclaimedTasks:

@@ -1,0 +1,85 @@
+"""What every store promises about an agent that rings: its task is asked for at once, whoever has it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from tests.contract.bridges import LATER, answer, claim, done, hold, register, stop, taken
+from tests.contract.samples import insert, new_run, queue, task
+
+from trunkline.clock import after
+from trunkline.messages import TaskKey
+from trunkline.stores.base import ClaimedTask, Store, TaskAnswer
+
+pytestmark = pytest.mark.anyio
+
+
+async def claimed_one(store: Store) -> ClaimedTask:
+    await register(store, "A")
+    await insert(store, new_run(1))
+    await hold(store, "me")
+    await queue(store, task(1))
+    (claimed,) = await claim(store)
+    return claimed
+
+
+async def ring(store: Store, key: TaskKey) -> bool:
+    async with store.transaction() as tx:
+        return await tx.ask_soon(key)
+
+
+async def test_a_remote_task_is_asked_for_at_once(store: Store) -> None:
+    claimed = await claimed_one(store)
+    await answer(store, taken(claimed, LATER))
+    assert await claim(store) == []
+    assert await ring(store, claimed.key)
+    assert [again.key for again in await claim(store)] == [claimed.key]
+
+
+async def test_a_ring_before_the_agents_own_task_is_known_is_not_lost(store: Store) -> None:
+    claimed = await claimed_one(store)
+    assert await ring(store, claimed.key)
+    await answer(store, taken(claimed, LATER))
+    assert [again.key for again in await claim(store)] == [claimed.key]
+
+
+async def test_a_ring_outlives_what_is_written_while_the_call_goes_on(store: Store) -> None:
+    claimed = await claimed_one(store)
+    assert await ring(store, claimed.key)
+    held = TaskAnswer(key=claimed.key, epoch=claimed.epoch, holds=True, remote_task_id="remote")
+    await answer(store, held)
+    await answer(store, taken(claimed, LATER))
+    assert [again.key for again in await claim(store)] == [claimed.key]
+
+
+async def test_a_ring_while_the_agent_is_asked_lets_it_be_asked_once_more(store: Store) -> None:
+    claimed = await claimed_one(store)
+    await answer(store, taken(claimed, LATER))
+    await ring(store, claimed.key)
+    (asking,) = await claim(store)
+    await ring(store, claimed.key)
+    await answer(store, taken(asking, LATER, 2))
+    (again,) = await claim(store)
+    await answer(store, taken(again, LATER, 3))
+    assert await claim(store) == [], "one ring, one question"
+
+
+async def test_the_bridge_knows_when_to_look_after_a_ring(store: Store) -> None:
+    claimed = await claimed_one(store)
+    await ring(store, claimed.key)
+    await answer(store, taken(claimed, LATER))
+    async with store.transaction() as tx:
+        poll = await tx.next_poll()
+        assert poll is not None
+        assert poll <= tx.now
+        assert poll < after(LATER, -timedelta(seconds=1))
+
+
+async def test_a_ring_for_a_task_that_is_over_or_unknown_changes_nothing(store: Store) -> None:
+    claimed = await claimed_one(store)
+    await answer(store, done(claimed))
+    assert not await ring(store, claimed.key)
+    assert not await ring(store, TaskKey("none", 1))
+    assert await claim(store) == []
+    assert [stopped.was for stopped in await stop(store, claimed.key)] == ["done"]
