@@ -10,6 +10,7 @@ from trunkline.agents import AgentOptions, BreakerPolicy, RateLimit
 from trunkline.errors import Invalid
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.policies import RetryPolicy
+from trunkline.protocols import ProtocolAdapterFactory
 from trunkline.services.agent_specs import AgentSpec, check_spec, parse_spec
 
 
@@ -94,7 +95,7 @@ def test_a_url_that_cannot_be_called_is_refused(url: str) -> None:
     assert [path for path, _ in findings(url=url)] == ["url"]
 
 
-@pytest.mark.parametrize("protocol", ["auto", "simple-a2a", "jsonrpc-2.0"])
+@pytest.mark.parametrize("protocol", ["auto", *ProtocolAdapterFactory.supported_protocols()])
 def test_a_supported_protocol_is_taken(protocol: str) -> None:
     assert checked(protocol=protocol).protocol == protocol
 
@@ -103,7 +104,8 @@ def test_an_unsupported_protocol_is_refused_with_the_supported_ones() -> None:
     with pytest.raises(Invalid) as caught:
         checked(protocol="soap")
     assert caught.value.message == (
-        "Unsupported protocol: soap. Supported protocols: auto, simple-a2a, jsonrpc-2.0"
+        "Unsupported protocol: soap. Supported protocols: auto, simple-a2a, jsonrpc-2.0, jsonrpc-call, "
+        "a2a-0.1, a2a-0.2, a2a-0.3, a2a-1.0, a2a-1.0-http"
     )
     assert [finding.path for finding in caught.value.findings] == ["protocol"]
 

@@ -83,10 +83,23 @@ class AgentProtocol(StrEnum):
     AUTO = "auto"
     SIMPLE_A2A = "simple-a2a"
     JSONRPC_2_0 = "jsonrpc-2.0"
+    JSONRPC_CALL = "jsonrpc-call"
+    A2A_0_1 = "a2a-0.1"
+    A2A_0_2 = "a2a-0.2"
+    A2A_0_3 = "a2a-0.3"
+    A2A_1_0 = "a2a-1.0"
+    A2A_1_0_HTTP = "a2a-1.0-http"
+
+
+class Batch(Shape):
+    """Tasks that wait for the same agent travel in one request."""
+
+    max: int = Field(ge=2, le=100)
+    wait_ms: int = Field(default=10, ge=0, le=1000)
 
 
 class JsonRpcProtocolConfig(Shape):
-    """`protocol_config` of an agent that speaks JSON-RPC 2.0."""
+    """`protocol_config` of an agent that speaks JSON-RPC 2.0; of these keys each dialect has some."""
 
     method: str = Field(default="message/send", min_length=1, description="JSON-RPC method name")
     version: Literal["2.0"] = Field(default="2.0", description="JSON-RPC version")
@@ -99,6 +112,8 @@ class JsonRpcProtocolConfig(Shape):
     output_mode: Literal["full", "data"] = Field(
         default="full", description="The whole output, or only the object that the agent gave."
     )
+    batch: Batch | None = Field(default=None, description="Requests in one, for dialects in JSON-RPC.")
+    tenant: Annotated[str, optional("Part of every request of A2A 1.0; the card's own unless given.")] = ""
 
 
 class RateLimit(Shape):

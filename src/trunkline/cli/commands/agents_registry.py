@@ -145,6 +145,16 @@ def health(agent: AgentArgument, /, *, server: Server = HERE) -> int:
     return Exit.OK if answer.get("status") == "healthy" else Exit.UNREACHABLE
 
 
+def refresh(agent: AgentArgument, /, *, server: Server = HERE) -> int:
+    """
+    Look again what an agent speaks, now.
+
+    Exits with 6 when that cannot be found out; what was known before stays then.
+    """
+    print_agent(server.client().refresh_agent(agent), server)
+    return Exit.OK
+
+
 def remove(agent: AgentArgument, /, *, server: Server = HERE) -> int:
     """
     Remove an agent.
