@@ -51,6 +51,7 @@ TRACES_NOT_SENT = "traces_not_sent"
 
 # the process
 READY = "ready"
+ADDRESSES_ALLOWED = "addresses_allowed"
 STOPPING = "stopping"
 CALLS_ABANDONED = "calls_abandoned"
 TASKS_RECLAIMED = "tasks_reclaimed"

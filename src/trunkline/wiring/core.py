@@ -104,5 +104,7 @@ def _address_policy(settings: Settings, *, alone: bool) -> AddressPolicy:
     policy = AddressPolicy(listed, allow_loopback=alone, allow_private=alone and not listed)
     beside = (*(("loopback",) if alone else ()), *(listed or (("private networks",) if alone else ())))
     if beside:
-        log.info(names.ADDRESSES_ALLOWED, beside_public_ones=", ".join(beside), set_by="TRUNKLINE_ALLOWED_NETWORKS")
+        log.info(
+            names.ADDRESSES_ALLOWED, beside_public_ones=", ".join(beside), set_by="TRUNKLINE_ALLOWED_NETWORKS"
+        )
     return policy

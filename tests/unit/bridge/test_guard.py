@@ -53,6 +53,18 @@ def test_loopback_is_allowed_where_it_is_meant() -> None:
         assert policy.check("localhost", address) is not None
 
 
+def test_private_networks_are_allowed_where_they_are_meant_and_nothing_that_merely_looks_alike() -> None:
+    policy = AddressPolicy(allow_private=True)
+    for address in ("10.0.0.1", "172.16.0.1", "172.31.9.9", "192.168.1.1", "fd00::1", "::ffff:10.0.0.1"):
+        assert policy.check("agent.internal", address) is None
+    for address in (
+        *("127.0.0.1", "169.254.169.254", "169.254.1.1", "168.63.129.16", "100.100.100.200", "100.64.0.1"),
+        *("fd00:ec2::254", "fd20:ce::254", "fe80::1", "fec0::1", "64:ff9b:1::a00:1", "64:ff9b::a00:1"),
+        *("2002:a00:1::", "2600::5efe:a00:1", "0.0.0.0", "192.0.0.192", "::10.0.0.1"),
+    ):
+        assert policy.check("agent.internal", address) is not None, address
+
+
 def test_listed_networks_are_allowed_and_no_others() -> None:
     policy = AddressPolicy(["10.1.0.0/16", " fd00:1::/32", "192.168.1.7"])
     for address in ("10.1.2.3", "::ffff:10.1.2.3", "fd00:1::5", "192.168.1.7"):

@@ -20,6 +20,7 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 _LOOPBACK = "a loopback address"
+_PRIVATE = "a private address"
 _FORBIDDEN_V4 = tuple(
     (IPv4Network(network), reason)
     for network, reason in (
@@ -27,15 +28,15 @@ _FORBIDDEN_V4 = tuple(
         ("168.63.129.16/32", "a cloud metadata address"),
         ("100.100.100.200/32", "a cloud metadata address"),
         ("0.0.0.0/8", "an unspecified address"),
-        ("10.0.0.0/8", "a private address"),
+        ("10.0.0.0/8", _PRIVATE),
         ("100.64.0.0/10", "a carrier-grade NAT address"),
         ("127.0.0.0/8", _LOOPBACK),
         ("169.254.0.0/16", "a link-local address"),
-        ("172.16.0.0/12", "a private address"),
+        ("172.16.0.0/12", _PRIVATE),
         ("192.0.0.0/24", "a reserved address"),
         ("192.0.2.0/24", "a documentation address"),
         ("192.88.99.0/24", "a reserved address"),
-        ("192.168.0.0/16", "a private address"),
+        ("192.168.0.0/16", _PRIVATE),
         ("198.18.0.0/15", "a benchmarking address"),
         ("198.51.100.0/24", "a documentation address"),
         ("203.0.113.0/24", "a documentation address"),
@@ -51,7 +52,7 @@ _FORBIDDEN_V6 = tuple(
         ("fd00:ec2::254/128", "a cloud metadata address"),
         ("fd20:ce::254/128", "a cloud metadata address"),
         ("64:ff9b:1::/48", "a private address behind NAT64"),
-        ("fc00::/7", "a private address"),
+        ("fc00::/7", _PRIVATE),
         ("fe80::/10", "a link-local address"),
         ("fec0::/10", "a site-local address"),
         ("ff00::/8", "a multicast address"),
@@ -70,8 +71,16 @@ _ISATAP = (0x00005EFE, 0x02005EFE)
 class AddressPolicy:
     """What the operator allows beside public addresses: networks, host names, this machine."""
 
-    def __init__(self, allowed_networks: Sequence[str] = (), *, allow_loopback: bool = False) -> None:
-        self._allow_loopback = allow_loopback
+    def __init__(
+        self,
+        allowed_networks: Sequence[str] = (),
+        *,
+        allow_loopback: bool = False,
+        # What an organisation numbers its own machines with; never a link-local or a metadata address.
+        allow_private: bool = False,
+    ) -> None:
+        kinds = {_LOOPBACK: allow_loopback, _PRIVATE: allow_private}
+        self._kinds = {kind for kind, is_allowed in kinds.items() if is_allowed}
         self._networks: list[Network] = []
         self._hosts: set[str] = set()
         for entry in allowed_networks:
@@ -86,7 +95,7 @@ class AddressPolicy:
         if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
             found = found.ipv4_mapped
         reason = _forbidden(found)
-        if reason is None or (reason == _LOOPBACK and self._allow_loopback):
+        if reason is None or reason in self._kinds:
             return None
         if any(found in network for network in self._networks):
             return None
