@@ -20,11 +20,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.embedded_only]
     ("listed", "said", "is_private_allowed"),
     [
         ("", "loopback, private networks", True),
-        (
-            {"allowed_networks": "fd00:7::/64,agents.internal"},
-            "loopback, fd00:7::/64, agents.internal",
-            False,
-        ),
+        ("fd00:7::/64,agents.internal", "loopback, fd00:7::/64, agents.internal", False),
     ],
 )
 async def test_the_start_says_which_addresses_are_allowed_beside_public_ones(
