@@ -41,7 +41,10 @@ class RequestCase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         "encode", "encode_stream", "encode_poll", "encode_cancel", "encode_resubscribe", "encode_find"
     ] = "encode"
     wishes: Wishes = Wishes()
-    request: JsonObject
+    # None: a GET.
+    request: JsonObject | None
+    path: str = ""
+    headers: dict[str, str] = {}
 
 
 class WireAnswer(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -98,9 +101,10 @@ def test_a_task_becomes_the_request_in_the_file(name: str) -> None:
     case = msgspec.json.decode(text_of(name), type=RequestCase)
     request = built_request(case)
     assert request is not None
-    assert decode(request.body) == case.request
+    assert (request.path, dict(request.headers)) == (case.path, case.headers)
+    assert (decode(request.body) if request.body else None) == case.request
     # The file's order of fields is the order on the wire, so the bytes can be compared too.
-    assert request.body == encode(case.request)
+    assert request.body == (b"" if case.request is None else encode(case.request))
 
 
 @pytest.mark.parametrize("name", cases("requests"))
@@ -160,7 +164,7 @@ def result_in(case: AnswerCase) -> tuple[JsonObject, JsonObject] | None:
 
 
 def results() -> list[str]:
-    names = cases("answers/jsonrpc-2.0")
+    names = [*cases("answers/jsonrpc-2.0"), *cases("answers/a2a-1.0")]
     return [name for name in names if result_in(msgspec.json.decode(text_of(name), type=AnswerCase))]
 
 

@@ -22,6 +22,7 @@ from trunkline.protocols.a2a_v1.dialect import (
     A2A10Dialect,
     addressed,
 )
+from trunkline.protocols.a2a_v1.model import bare
 from trunkline.protocols.a2a_v1.reading import Reading
 from trunkline.protocols.a2a_v1.request import context_id
 from trunkline.protocols.base import NO_WISHES, AgentRequest, Failed, Wishes
@@ -49,7 +50,7 @@ class A2A10Adapter(A2A10Dialect):
         return jsonrpc_side.open_list(body, task.task_id, PROTOCOL)
 
     def whole_result(self, body: bytes) -> bytes:
-        return bytes(whole_result(body))
+        return bare(bytes(whole_result(body)))
 
     def to_agent_request(self, task: AgentTask) -> JsonObject:
         return self._send("SendMessage", task)

@@ -17,6 +17,7 @@ from trunkline.jsontypes import Json, JsonObject
 from trunkline.messages import AgentTask
 from trunkline.protocols.a2a_v1 import http_side
 from trunkline.protocols.a2a_v1.dialect import HEADERS, LIST_PAGE, A2A10Dialect, addressed
+from trunkline.protocols.a2a_v1.model import bare
 from trunkline.protocols.a2a_v1.reading import Reading
 from trunkline.protocols.a2a_v1.request import context_id
 from trunkline.protocols.base import NO_WISHES, AgentRequest, Failed, Wishes
@@ -42,7 +43,7 @@ class A2A10HttpAdapter(A2A10Dialect):
         return http_side.open_list(body)
 
     def whole_result(self, body: bytes) -> bytes:
-        return body.removeprefix(b"\xef\xbb\xbf")
+        return bare(body.removeprefix(b"\xef\xbb\xbf"))
 
     def to_agent_request(self, task: AgentTask) -> JsonObject:
         return self.params(task)

@@ -103,6 +103,24 @@ class Result(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only
     metadata: Kept = UNSET
 
 
+class _Wrapped(msgspec.Struct, rename="camel"):
+    task: Kept = UNSET
+    message: Kept = UNSET
+    status_update: Kept = UNSET
+    artifact_update: Kept = UNSET
+
+
+def bare(result: bytes) -> bytes:
+    """All of a result as JSON, without its wrapper: the same whether it answers a send or a get."""
+    if not result.lstrip().startswith(b"{"):
+        return result
+    wrapped = msgspec.json.decode(result, type=_Wrapped)
+    for inner in (wrapped.task, wrapped.message, wrapped.status_update, wrapped.artifact_update):
+        if inner is not UNSET and bytes(memoryview(inner)[:1]) == b"{":
+            return bytes(inner)
+    return result
+
+
 class _Marks(msgspec.Struct):
     adk_thought: bool = False
     adk_type: str | None = None
