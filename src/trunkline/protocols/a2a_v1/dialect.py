@@ -84,7 +84,9 @@ class A2A10Dialect(ProtocolAdapter):
         return to_internal(self.decode_body(encode(response), AgentTask(task_id=task_id)), task_id)
 
     def decode_body(self, body: bytes, task: AgentTask) -> Outcome:
-        opened = self.open_result(body, task)
+        return self.meaning(self.open_result(body, task), body)
+
+    def meaning(self, opened: Reading | Failed, body: bytes) -> Outcome:
         if isinstance(opened, Failed):
             return opened
         return outcome_of(opened, lambda: self.whole_result(body), self.output_mode)

@@ -20,7 +20,14 @@ from trunkline.protocols.a2a_v1.dialect import HEADERS, LIST_PAGE, A2A10Dialect,
 from trunkline.protocols.a2a_v1.model import bare
 from trunkline.protocols.a2a_v1.reading import Reading
 from trunkline.protocols.a2a_v1.request import context_id
-from trunkline.protocols.base import NO_WISHES, AgentRequest, Failed, Wishes
+from trunkline.protocols.base import (
+    NO_WISHES,
+    AgentRequest,
+    Failed,
+    Outcome,
+    ProtocolTranslationError,
+    Wishes,
+)
 
 PROTOCOL = "a2a-1.0-http"
 
@@ -36,7 +43,7 @@ class A2A10HttpAdapter(A2A10Dialect):
 
     def open_result(self, body: bytes, task: AgentTask) -> Reading | Failed:
         del task  # nothing in the answer names it
-        return http_side.open_result(body, PROTOCOL)
+        return http_side.open_result(body)
 
     def open_list(self, body: bytes, task: AgentTask) -> Json | Failed:
         del task  # nothing in the answer names it
@@ -44,6 +51,18 @@ class A2A10HttpAdapter(A2A10Dialect):
 
     def whole_result(self, body: bytes) -> bytes:
         return bare(body.removeprefix(b"\xef\xbb\xbf"))
+
+    def decode_body(self, body: bytes, task: AgentTask) -> Outcome:
+        opened = self.open_result(body, task)
+        if isinstance(opened, Reading) and opened.form == "other":
+            # Without an envelope only this tells an agent of A2A from any other server.
+            raise ProtocolTranslationError(
+                "Response has none of 'task', 'message', 'statusUpdate', 'artifactUpdate' and 'status'",
+                PROTOCOL,
+                "response",
+                body,
+            )
+        return self.meaning(opened, body)
 
     def to_agent_request(self, task: AgentTask) -> JsonObject:
         return self.params(task)

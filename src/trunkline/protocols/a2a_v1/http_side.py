@@ -21,20 +21,20 @@ from trunkline.protocols.a2a_v1.reading import Reading, read_exact
 from trunkline.protocols.a2a_v1.tolerant import read_tolerantly
 from trunkline.protocols.answer_json import JsonReader, NotJson, json_kind, parse
 from trunkline.protocols.http_answer import fix_for_status
-from trunkline.protocols.outcomes import Failed, ProtocolTranslationError, step_error
+from trunkline.protocols.outcomes import Failed, step_error
 
 _results = JsonReader(Result)
 # What a server answers that has no such address, when it does not say what it misses.
 _NO_SUCH_ADDRESS = frozenset({404, 405, 501})
 
 
-def open_result(body: bytes, protocol: str) -> Reading | Failed:
-    """What the answer says; raises `NotJson` or `ProtocolTranslationError`."""
+def open_result(body: bytes) -> Reading | Failed:
+    """What the answer says; raises `NotJson`."""
     try:
         exact = _results.read(body)
     except msgspec.ValidationError:
-        return _open_tolerantly(body, protocol)
-    return read_exact(exact) or _open_tolerantly(body, protocol)
+        return _open_tolerantly(body)
+    return read_exact(exact) or _open_tolerantly(body)
 
 
 def open_list(body: bytes) -> JsonObject | Failed:
@@ -45,19 +45,9 @@ def open_list(body: bytes) -> JsonObject | Failed:
     return _failure_in(answer) or answer
 
 
-def _open_tolerantly(body: bytes, protocol: str) -> Reading | Failed:
+def _open_tolerantly(body: bytes) -> Reading | Failed:
     answer = open_list(body)
-    if isinstance(answer, Failed):
-        return answer
-    reading = read_tolerantly(answer)
-    if reading.form == "other":
-        raise ProtocolTranslationError(
-            "Response has none of 'task', 'message', 'statusUpdate', 'artifactUpdate' and 'status'",
-            protocol,
-            "response",
-            answer,
-        )
-    return reading
+    return answer if isinstance(answer, Failed) else read_tolerantly(answer)
 
 
 def _failure_in(answer: JsonObject) -> Failed | None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
 from msgspec import UNSET, Raw
 
 from trunkline.jsontypes import Json, JsonObject, encode
@@ -63,7 +64,9 @@ class TaskStream:
     def take(self, data: bytes) -> StreamNews:
         opened = self._open_event(data)
         if isinstance(opened, Failed):
-            self._failed = opened
+            self._failed = msgspec.structs.replace(
+                opened, remote_task_id=self._task.remote_task_id, context_id=self._task.context_id
+            )
             return StreamNews(is_over=True)
         if opened.form == "other":
             return StreamNews()
@@ -140,11 +143,15 @@ class TaskStream:
         if self._artifacts.has_gap:
             return True
         said_something = (
-            any(parts_of(artifact) for artifact in self._task.artifacts)
-            or bool(parts_of(self._task.status_message))
+            any(_speaks(artifact) for artifact in self._task.artifacts)
+            or _speaks(self._task.status_message)
             or self._task.message is not None
         )
         return not said_something and not self._is_shown_whole
+
+
+def _speaks(holder: Artifact | Message | None) -> bool:
+    return any(not is_thought(part) for part in parts_of(holder))
 
 
 def _progress_in(event: Reading) -> Progress | None:
