@@ -6,7 +6,7 @@ PIP := $(BIN)/pip --disable-pip-version-check
 # One test process for each core; the crash tests start processes of their own beside them.
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: help setup demo up up-distributed services test check unit chaos sabotage bench bench-peers docs format lock clean
+.PHONY: help setup demo up up-distributed services interop test check unit chaos sabotage bench bench-peers docs format lock clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -42,7 +42,10 @@ services:  ## get Kafka's jars; PostgreSQL, Java and Maven too, where apt-get ca
 	@deploy/local/install.sh
 	@$(PYTHON) -m deploy.local.jars
 
-test: check services  ## everything: the checks, then all tests
+interop: $(VENV)/.ready-dev  ## install the agents of other frameworks that the tests talk to
+	@$(BIN)/python -m tests.interop.environments
+
+test: check services interop  ## everything: the checks, then all tests
 	$(BIN)/pytest -n $(JOBS) --dist worksteal
 
 check: $(VENV)/.ready-dev  ## lint, format, types and the import rules
@@ -88,8 +91,11 @@ format: $(VENV)/.ready-dev  ## format the code
 
 lock:  ## resolve the dependencies anew into the lock files
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet pip-tools
-	$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links --no-header --extra kafka --extra otel --extra postgres -o requirements.lock pyproject.toml
+	$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links --no-header --extra kafka --extra otel --extra postgres --extra s3 -o requirements.lock pyproject.toml
 	$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links --no-header -o requirements-dev.lock requirements-dev.in
+	cd tests/interop/servers && for set in v0.3 v1; do \
+	  ../../../$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links --no-header -o requirements-$$set.lock requirements-$$set.in; done
+	npm --prefix tests/interop/servers update --package-lock-only --omit-lockfile-registry-resolved
 	rm -rf $(VENV)-lock
 
 clean:  ## remove what make has made

@@ -1,5 +1,5 @@
 """
-Kafka's jars, resolved by Maven from `pom.xml` into the checkout once.
+The jars of Kafka, and of an object store for tests, resolved by Maven into the checkout once.
 
     python -m deploy.local.jars
 """
@@ -19,7 +19,8 @@ from pathlib import Path
 
 from deploy.local.errors import ServiceFailed, ServiceMissing
 
-_POM = Path(__file__).with_name("pom.xml")
+_KAFKA = Path(__file__).with_name("pom.xml")
+_OBJECT_STORE = Path(__file__).with_name("object_store.pom.xml")
 _SERVICES = Path(__file__).parents[2] / ".services"
 # Everything may have to be downloaded, over a slow line.
 _RESOLVE_SECONDS = 900.0
@@ -27,13 +28,21 @@ _LOG_LINES = 20
 
 
 def kafka_jars() -> Path:
-    """The folder that has them; resolves them if this is the first time for this `pom.xml`."""
-    folder = _SERVICES / f"kafka-{hashlib.sha256(_POM.read_bytes()).hexdigest()[:12]}"
+    return _jars("kafka", "Kafka", _KAFKA)
+
+
+def object_store_jars() -> Path:
+    return _jars("object-store", "The object store", _OBJECT_STORE)
+
+
+def _jars(name: str, title: str, pom: Path) -> Path:
+    """The folder that has them; resolves them if this is the first time for this pom."""
+    folder = _SERVICES / f"{name}-{hashlib.sha256(pom.read_bytes()).hexdigest()[:12]}"
     # The folder gets its name when it is complete.
     if not folder.exists():
-        with _lock(_SERVICES / "kafka.lock"):
+        with _lock(_SERVICES / f"{name}.lock"):
             if not folder.exists():
-                _resolve(folder)
+                _resolve(folder, title, pom)
     return folder
 
 
@@ -43,32 +52,32 @@ def java() -> str:
     found = found or shutil.which("java")
     if found is None:
         raise ServiceMissing(
-            "Kafka needs Java 17 or later: install a JRE (apt-get install default-jre-headless)."
+            "Kafka and the object store need Java 17 or later: install a JRE (apt-get install default-jre-headless)."
         )
     return found
 
 
-def _resolve(folder: Path) -> None:
+def _resolve(folder: Path, title: str, pom: Path) -> None:
     maven = shutil.which("mvn")
     if maven is None:
-        raise ServiceMissing("Kafka's jars are resolved by Maven: install it (apt-get install maven).")
+        raise ServiceMissing(f"{title} comes as jars by Maven: install it (apt-get install maven).")
     java()
-    sys.stderr.write("Getting Kafka's jars by Maven (once, 43 MB) ...\n")
+    sys.stderr.write(f"{title}: getting its jars by Maven (once, 43 MB) ...\n")
     with tempfile.TemporaryDirectory(dir=_SERVICES, prefix="resolving-") as unfinished:
         jars = Path(unfinished) / "jars"
         goal = ["dependency:copy-dependencies", f"-DoutputDirectory={jars}", "-Dmdep.copyPom=false"]
-        command = [maven, "--quiet", "--batch-mode", "--file", str(_POM), *goal]
+        command = [maven, "--quiet", "--batch-mode", "--file", str(pom), *goal]
         try:
             resolving = subprocess.run(  # noqa: S603 - Maven, with our own pom
                 command, capture_output=True, text=True, timeout=_RESOLVE_SECONDS, check=False
             )
         except subprocess.TimeoutExpired as exc:
             raise ServiceFailed(
-                f"Maven has not resolved Kafka's jars within {_RESOLVE_SECONDS:.0f} s."
+                f"Maven has not resolved the jars within {_RESOLVE_SECONDS:.0f} s: {title}."
             ) from exc
         if resolving.returncode != 0:
             told = "\n".join((resolving.stdout + resolving.stderr).splitlines()[-_LOG_LINES:])
-            raise ServiceFailed(f"Maven cannot resolve Kafka's jars:\n{told}")
+            raise ServiceFailed(f"Maven cannot resolve the jars. {title}:\n{told}")
         jars.rename(folder)
 
 
@@ -83,8 +92,9 @@ def _lock(file: Path) -> Generator[None]:
 def main() -> int:
     try:
         kafka_jars()
+        object_store_jars()
     except ServiceMissing as missing:
-        # Tests that need Kafka are then skipped; where CI is set they must not be.
+        # Tests that need them are then skipped; where CI is set they must not be.
         sys.stderr.write(f"{missing}\n")
         return 1 if os.environ.get("CI") else 0
     except ServiceFailed as failure:

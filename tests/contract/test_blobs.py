@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from deploy.local.object_store import ObjectStore
+from tests.services import needed
 
+from trunkline.errors import Unavailable
 from trunkline.ids import RunId, new_run_id
 from trunkline.stores.blobs import BlobStore, digest_of
+from trunkline.stores.blobs.bucket import BlobBucket
 from trunkline.stores.blobs.folder import BlobFolder
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def blobs(tmp_path: Path) -> BlobStore:
-    return BlobFolder(tmp_path / "blobs")
+@pytest.fixture(scope="module")
+def object_store(tmp_path_factory: pytest.TempPathFactory) -> Generator[ObjectStore]:
+    with needed(), ObjectStore(tmp_path_factory.mktemp("objects")) as store:
+        yield store
+
+
+@pytest.fixture(params=["folder", "bucket", "bucket with a prefix"])
+def blobs(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BlobStore:
+    if request.param == "folder":
+        return BlobFolder(tmp_path / "blobs")
+    store: ObjectStore = request.getfixturevalue("object_store")
+    for name, value in store.env.items():
+        monkeypatch.setenv(name, value)
+    bucket = f"test-{secrets.token_hex(8)}"
+    store.make_bucket(bucket)
+    return BlobBucket(bucket, "a/prefix" if "prefix" in request.param else "")
 
 
 async def test_a_file_comes_back_as_it_was(blobs: BlobStore) -> None:
@@ -65,3 +84,20 @@ async def test_runs_with_files_come_in_order_page_by_page(blobs: BlobStore) -> N
     rest = await blobs.runs(limit=10, after=page[-1])
     assert [*page, *rest] == runs
     assert await blobs.runs(limit=10, after=runs[-1]) == []
+
+
+async def test_a_place_that_cannot_be_reached_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(Unavailable, match="cannot be used") as caught:
+        await BlobFolder(tmp_path / "file").put(new_run_id(), b"content")
+    assert caught.value.fix
+
+
+async def test_a_bucket_that_does_not_exist_says_so(
+    object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in object_store.env.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(Unavailable, match="no-such-bucket") as caught:
+        await BlobBucket("no-such-bucket").put(new_run_id(), b"content")
+    assert caught.value.fix

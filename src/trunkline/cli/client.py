@@ -159,6 +159,12 @@ class Client:
     def wire(self, run_id: str, *, step: str | None = None) -> Page[Exchange]:
         return cast("Page[Exchange]", self._list(f"/runs/{_segment(run_id)}/wire", {"step": step}))
 
+    def file(self, run_id: str, blob: str) -> bytes:
+        request = Request(
+            "GET", f"{API}/runs/{_segment(run_id)}/blobs/{_segment(blob)}", headers={"Accept": "*/*"}
+        )
+        return self._door.read(request)
+
     def events(self, run_id: str) -> Page[Event]:
         return cast("Page[Event]", self._list(f"/runs/{_segment(run_id)}/events"))
 

@@ -62,6 +62,14 @@ class HttpDoor:
                 raise ServerAway(self.url, _reason(error)) from error
             return Answer(response.status, response.getheader("ETag"), _decode(body, response))
 
+    def read(self, request: Request, *, timeout: float = TIMEOUT_SECONDS) -> bytes:
+        """The body as it is."""
+        with self.open(request, timeout=timeout) as response:
+            try:
+                return response.read()
+            except (OSError, http.client.HTTPException) as error:
+                raise ServerAway(self.url, _reason(error)) from error
+
     @contextmanager
     def open(
         self, request: Request, *, timeout: float = TIMEOUT_SECONDS

@@ -1,4 +1,4 @@
-"""`trunkline runs`: the group; its commands live in `runs_read`, `runs_wire` and `runs_steer`."""
+"""`trunkline runs`: the group; its commands live in `runs_read`, `runs_wire`, `runs_file` and `runs_steer`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ app.command(f"{_READ}:show", name="show")
 app.command(f"{_READ}:watch", name="watch")
 app.command(f"{_READ}:events", name="events")
 app.command("trunkline.cli.commands.runs_wire:wire", name="wire")
+app.command("trunkline.cli.commands.runs_file:file", name="file")
 app.command(f"{_READ}:export", name="export")
 app.command(f"{_STEER}:cancel", name="cancel")
 app.command(f"{_STEER}:pause", name="pause")
