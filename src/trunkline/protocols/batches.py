@@ -20,7 +20,11 @@ from msgspec import Raw
 from trunkline.jsontypes import Json, encode
 from trunkline.protocols.answer_json import JsonReader, NotJson
 from trunkline.protocols.config import BATCH
+from trunkline.protocols.jsonrpc import VERSION
 from trunkline.protocols.outcomes import AgentAnswer
+
+# An agent can send any number of answers that nobody asked for.
+_MOST_NOTES = 10
 
 
 class BatchWish(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +43,7 @@ class Split(msgspec.Struct, frozen=True, kw_only=True):
 
 class _Named(msgspec.Struct):
     id: Json = None
+    jsonrpc: Json = None
 
 
 _arrays = JsonReader(list[Raw])
@@ -57,6 +62,15 @@ def batch_wish(config: Mapping[str, Json] | None) -> BatchWish | None:
 def request_id(body: bytes) -> str:
     """The id of one request, as JSON text."""
     return encode(_objects.read(body).id).decode()
+
+
+def is_call(body: bytes) -> bool:
+    """Whether this is a JSON-RPC request, which can travel in a batch."""
+    try:
+        call = _objects.read(body)
+    except (NotJson, msgspec.ValidationError):
+        return False
+    return call.jsonrpc == VERSION and call.id is not None
 
 
 def join(bodies: Sequence[bytes]) -> bytes:
@@ -93,7 +107,7 @@ def split(answer: AgentAnswer, ids: Sequence[str]) -> Split:
     notes.extend("The batch has an answer without an id" for _ in nameless)
     return Split(
         answers=[_single(answer, found[name]) if name in found else None for name in ids],
-        notes=tuple(notes),
+        notes=tuple(notes[:_MOST_NOTES]),
     )
 
 

@@ -21,6 +21,16 @@ from trunkline.protocols import (
     UnsupportedProtocol,
     validate_protocol_config,
 )
+from trunkline.protocols.factory import ConfigValidator
+
+# Before the tests put their own ones in.
+BUILT_IN = {
+    name: ProtocolAdapterFactory.adapter_class(name) for name in ProtocolAdapterFactory.supported_protocols()
+}
+ALL_KEYS = ("output_mode", "method", "poll_method", "batch", "version", "input_mode", "params", "tenant")
+JSON_RPC = {
+    name for name in BUILT_IN if name.startswith("jsonrpc") or (name.startswith("a2a") and "http" not in name)
+}
 
 
 class ShoutingAdapter(ProtocolAdapter):
@@ -62,13 +72,16 @@ def decoded(adapter: ProtocolAdapter, body: Json, status: int = 200) -> object:
     return adapter.decode(AgentAnswer(status=status, headers={}, body=encode(body)), AgentTask(task_id="t"))
 
 
-@pytest.mark.parametrize(
-    ("protocol", "kind"), [("simple-a2a", SimpleA2AAdapter), ("jsonrpc-2.0", JsonRpc2Adapter)]
-)
-def test_every_protocol_has_its_adapter(protocol: str, kind: type[ProtocolAdapter]) -> None:
-    adapter = ProtocolAdapterFactory.create_adapter(protocol)
-    assert isinstance(adapter, kind)
-    assert adapter.get_protocol_name() == protocol
+@pytest.mark.parametrize("protocol", BUILT_IN)
+def test_every_protocol_has_an_adapter_that_bears_its_name(protocol: str) -> None:
+    assert BUILT_IN[protocol].from_config({}).get_protocol_name() == protocol
+
+
+@pytest.mark.parametrize("protocol", sorted(JSON_RPC))
+def test_every_dialect_in_json_rpc_takes_batches(protocol: str) -> None:
+    validator = BUILT_IN[protocol]
+    assert isinstance(validator, ConfigValidator)
+    assert validator.validate_config({"batch": {"max": 2, "wait_ms": 0}}) == []
 
 
 def test_the_configuration_reaches_the_adapter() -> None:
@@ -142,6 +155,8 @@ def test_an_answer_that_a_third_party_cannot_read_is_malformed(body: Json) -> No
         ),
         ("simple-a2a", {"output_mode": "full"}),
         ("auto", {"method": "x", "output_mode": "data"}),
+        ("auto", {"poll_method": "x", "input_mode": "json", "batch": {"max": 100, "wait_ms": 1000}}),
+        ("jsonrpc-2.0", {"batch": {"max": 2}}),
         ("shouting", {"anything": [1]}),
     ],
 )
@@ -182,6 +197,43 @@ def test_a_good_configuration_has_no_findings(protocol: str, config: Json) -> No
             {"input_mod": "json"},
             "protocol_config.input_mod",
             "'input_mod' is not known; did you mean 'input_mode'?",
+        ),
+        ("auto", {"zzz": 1}, "protocol_config.zzz", f"'zzz' is not known; known here: {', '.join(ALL_KEYS)}"),
+        (
+            "jsonrpc-2.0",
+            {"batch": 5},
+            "protocol_config.batch",
+            "'batch' must be an object with max and wait_ms, not 5",
+        ),
+        (
+            "jsonrpc-2.0",
+            {"batch": {"wait_ms": 5}},
+            "protocol_config.batch",
+            "'batch' must have max, from 2 to 100",
+        ),
+        (
+            "auto",
+            {"batch": {"max": 1}},
+            "protocol_config.batch",
+            "'batch' must have as max a whole number from 2 to 100, not 1",
+        ),
+        (
+            "auto",
+            {"batch": {"max": True}},
+            "protocol_config.batch",
+            "'batch' must have as max a whole number from 2 to 100, not true",
+        ),
+        (
+            "auto",
+            {"batch": {"max": 2, "wait_ms": 1001}},
+            "protocol_config.batch",
+            "'batch' must have as wait_ms a whole number from 0 to 1000, not 1001",
+        ),
+        (
+            "auto",
+            {"batch": {"max": 2, "delay": 1}},
+            "protocol_config.batch",
+            "'batch' has delay, which is not known; known here: max, wait_ms",
         ),
         ("simple-a2a", {"zzz": 1}, "protocol_config.zzz", "'zzz' is not known; known here: output_mode"),
         (

@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.messages import ERROR_CODES, AgentTask
 from trunkline.protocols import (
+    A2AV01Adapter,
+    A2AV03Adapter,
     AgentAnswer,
     Failed,
     Interrupted,
     JsonRpc2Adapter,
+    JsonRpcCallAdapter,
     Outcome,
     ProtocolAdapter,
     ProtocolTranslationError,
@@ -31,7 +34,12 @@ ADAPTERS: list[ProtocolAdapter] = [
     JsonRpc2Adapter(),
     JsonRpc2Adapter(output_mode="data"),
     JsonRpc2Adapter(params="input"),
+    A2AV03Adapter(),
+    A2AV01Adapter(),
+    JsonRpcCallAdapter(),
+    JsonRpcCallAdapter(output_mode="data"),
 ]
+STREAMING: list[ProtocolAdapter] = [A2AV03Adapter(), A2AV03Adapter(output_mode="data")]
 
 # Words that the dialects look for, so that chance finds their branches.
 WORDS = st.sampled_from(
@@ -72,6 +80,16 @@ WORDS = st.sampled_from(
         "2.0",
         "t",
         "adk_thought",
+        "adk_type",
+        "function_call",
+        "usage",
+        "adk_usage_metadata",
+        "final",
+        "lastChunk",
+        "status-update",
+        "artifact-update",
+        "accepted",
+        "sessionId",
     ]
 )
 SCALARS = (
@@ -89,6 +107,21 @@ VALUES = st.recursive(
     ),
     max_leaves=24,
 )
+# Events that are nearly right.
+STREAM_EVENTS = st.fixed_dictionaries(
+    {"kind": st.sampled_from(["status-update", "artifact-update", "task", "message"]), "taskId": SCALARS},
+    optional={
+        "id": SCALARS,
+        "status": st.fixed_dictionaries({"state": WORDS}, optional={"message": VALUES}) | VALUES,
+        "artifact": st.fixed_dictionaries({"parts": VALUES}, optional={"artifactId": WORDS}) | VALUES,
+        "append": st.booleans(),
+        "lastChunk": st.booleans(),
+        "final": st.booleans(),
+        "parts": VALUES,
+        "metadata": VALUES,
+        "artifacts": VALUES,
+    },
+)
 # The same examples every time, and no clock: a busy machine is no fault of the dialects.
 unhurried = settings(deadline=None, derandomize=True)
 HEADERS = st.dictionaries(
@@ -105,7 +138,11 @@ def outcome_of(adapter: ProtocolAdapter, body: bytes, status: int, headers: Mapp
 
 
 def tell(adapter: ProtocolAdapter, body: bytes, status: int, headers: Mapping[str, str]) -> Outcome:
-    outcome = outcome_of(adapter, body, status, headers)
+    return checked(outcome_of(adapter, body, status, headers))
+
+
+def checked(outcome: Outcome) -> Outcome:
+    """The outcome, which is one that a run can end with or go on from."""
     if isinstance(outcome, Succeeded):
         decode(outcome.output)
     elif isinstance(outcome, Failed):
@@ -146,6 +183,66 @@ def test_any_result(adapter: ProtocolAdapter, value: Json) -> None:
 @given(value=VALUES, at=st.integers(0, 400))
 def test_any_answer_cut_anywhere(adapter: ProtocolAdapter, value: Json, at: int) -> None:
     tell(adapter, encode({"jsonrpc": "2.0", "id": "t", "result": value})[:at], 200, {})
+
+
+def heard(adapter: ProtocolAdapter, events: list[bytes]) -> Outcome:
+    reading = adapter.read_stream(TASK)
+    is_over = False
+    try:
+        for event in events:
+            news = reading.take(event)
+            encode(news)
+            assert news.is_over or not is_over
+            is_over = news.is_over
+        return reading.outcome()
+    except ProtocolTranslationError as exc:
+        return failure_of(exc)
+
+
+@pytest.mark.parametrize("adapter", STREAMING)
+@unhurried
+@given(events=st.lists(st.binary(), max_size=3))
+def test_any_bytes_in_a_stream(adapter: ProtocolAdapter, events: list[bytes]) -> None:
+    checked(heard(adapter, events))
+
+
+@pytest.mark.parametrize("adapter", STREAMING)
+@unhurried
+@given(values=st.lists(VALUES | STREAM_EVENTS, max_size=6))
+def test_any_results_in_a_stream(adapter: ProtocolAdapter, values: list[Json]) -> None:
+    outcome = checked(
+        heard(adapter, [encode({"jsonrpc": "2.0", "id": "t", "result": value}) for value in values])
+    )
+    if not values:
+        assert isinstance(outcome, Failed)
+
+
+@pytest.mark.parametrize("adapter", STREAMING)
+@unhurried
+@given(texts=st.lists(st.text(max_size=5), min_size=1, max_size=8))
+def test_a_text_in_pieces_is_the_text_at_once(adapter: ProtocolAdapter, texts: list[str]) -> None:
+    pieces = [artifact_update(text, append=number > 0) for number, text in enumerate(texts)]
+    done: JsonObject = {
+        "kind": "status-update",
+        "taskId": "r",
+        "status": {"state": "completed"},
+        "final": True,
+    }
+    envelopes = [encode({"jsonrpc": "2.0", "id": "t", "result": event}) for event in [*pieces, done]]
+    artifact: Json = {"artifactId": "a", "parts": [{"kind": "text", "text": "".join(texts)}]}
+    at_once: JsonObject = {
+        "kind": "task",
+        "id": "r",
+        "status": {"state": "completed"},
+        "artifacts": [artifact],
+    }
+    answer = encode({"jsonrpc": "2.0", "id": "t", "result": at_once})
+    assert heard(adapter, envelopes) == outcome_of(adapter, answer, 200, {})
+
+
+def artifact_update(text: str, *, append: bool) -> JsonObject:
+    artifact: JsonObject = {"artifactId": "a", "parts": [{"kind": "text", "text": text}]}
+    return {"kind": "artifact-update", "taskId": "r", "artifact": artifact, "append": append}
 
 
 @unhurried

@@ -1,0 +1,167 @@
+"""
+Tasks that wait for the same agent, sent in one request where its `protocol_config.batch` asks for it.
+
+Requests to the same address with the same credentials wait for one another, up to `wait_ms` or until there are
+`max` of them. Each gets its own answer, its own failure and its own timeout; one that is given up leaves the
+others where they are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+import structlog
+
+from trunkline.agents.tls import Tls
+from trunkline.bridge.transports.base import Transport, TransportError
+from trunkline.bridge.transports.failures import timed_out
+from trunkline.protocols import AgentAnswer
+from trunkline.protocols.batches import BatchWish, is_call, join, request_id, split
+from trunkline.telemetry import names
+
+# Some servers refuse more than 100 kB, and would refuse a batch whose requests they would all take.
+_MOST_BYTES = 90_000
+_CORRELATION = "X-Correlation-ID"
+# What a request says of its own task; the first one of a batch speaks for all.
+_OF_ONE_TASK = frozenset({_CORRELATION.lower(), "traceparent", "tracestate"})
+
+log = structlog.get_logger()
+
+_Key = tuple[str, frozenset[tuple[str, str]], Tls | None]
+
+
+class _Waiting:
+    """One request on its way."""
+
+    def __init__(self, body: bytes, headers: Mapping[str, str], seconds: float) -> None:
+        self.id = request_id(body)
+        self.body = body
+        self.headers = headers
+        self.seconds = seconds
+        self.answer: asyncio.Future[AgentAnswer] = asyncio.get_running_loop().create_future()
+
+
+class _Batch:
+    def __init__(self, url: str, tls: Tls | None) -> None:
+        self.url = url
+        self.tls = tls
+        self.waiting: list[_Waiting] = []
+        self.size = 0
+        self.timer: asyncio.TimerHandle | None = None
+        self.sending: asyncio.Task[None] | None = None
+
+    def has_room_for(self, one: _Waiting, most: int) -> bool:
+        # The same id twice could not be told apart in the answer.
+        is_new = all(other.id != one.id for other in self.waiting)
+        return is_new and len(self.waiting) < most and self.size + len(one.body) <= _MOST_BYTES
+
+    def add(self, one: _Waiting) -> None:
+        self.waiting.append(one)
+        self.size += len(one.body)
+
+    def left(self) -> list[_Waiting]:
+        return [one for one in self.waiting if not one.answer.done()]
+
+
+class Batches:
+    """Sends requests together. Used as a context, which ends when the last one has its answer."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._open: dict[_Key, _Batch] = {}
+        self._group = asyncio.TaskGroup()
+
+    async def __aenter__(self) -> Self:
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._group.__aexit__(kind, exc, trace)
+
+    async def post(
+        self,
+        wish: BatchWish | None,
+        url: str,
+        body: bytes,
+        headers: Mapping[str, str],
+        timeout: float,  # noqa: ASYNC109 - as in a transport, whose place this takes
+        tls: Tls | None = None,
+    ) -> AgentAnswer:
+        """As `Transport.post`; with a wish the request may travel with others."""
+        if wish is None or not is_call(body):
+            return await self._transport.post(url, body, headers, timeout, tls)
+        one = _Waiting(body, headers, timeout)
+        batch = self._join(wish, url, one, tls)
+        try:
+            async with asyncio.timeout(timeout):
+                return await one.answer
+        except TimeoutError as exc:
+            raise timed_out(timeout, None) from exc
+        finally:
+            if batch.sending is not None and not batch.left():
+                batch.sending.cancel()
+
+    def _join(self, wish: BatchWish, url: str, one: _Waiting, tls: Tls | None) -> _Batch:
+        shared = ((name, value) for name, value in one.headers.items() if name.lower() not in _OF_ONE_TASK)
+        key: _Key = (url, frozenset(shared), tls)
+        batch = self._open.get(key)
+        if batch is not None and not batch.has_room_for(one, wish.max):
+            self._send(key)
+            batch = None
+        if batch is None:
+            batch = self._open[key] = _Batch(url, tls)
+            wait = wish.wait_ms / 1000
+            batch.timer = asyncio.get_running_loop().call_later(wait, self._send, key)
+        batch.add(one)
+        if len(batch.waiting) == wish.max:
+            self._send(key)
+        return batch
+
+    def _send(self, key: _Key) -> None:
+        batch = self._open.pop(key)
+        if batch.timer is not None:
+            batch.timer.cancel()
+        if batch.left():
+            batch.sending = self._group.create_task(self._carry(batch, batch.left()))
+
+    async def _carry(self, batch: _Batch, sent: list[_Waiting]) -> None:
+        try:
+            answer = await self._transport.post(
+                batch.url,
+                join([one.body for one in sent]),
+                _headers(sent),
+                max(one.seconds for one in sent),
+                batch.tls,
+            )
+        except TransportError as exc:
+            for one in batch.left():
+                one.answer.set_exception(TransportError(exc.code, exc.message, partial=exc.partial))
+            return
+        _hand_out(answer, sent)
+
+
+def _headers(sent: list[_Waiting]) -> dict[str, str]:
+    correlations = dict.fromkeys(one.headers[_CORRELATION] for one in sent if one.headers.get(_CORRELATION))
+    headers = dict(sent[0].headers)
+    if correlations:
+        headers[_CORRELATION] = ", ".join(correlations)
+    return headers
+
+
+def _hand_out(answer: AgentAnswer, sent: list[_Waiting]) -> None:
+    brought = split(answer, [one.id for one in sent])
+    for note in brought.notes:
+        log.warning(names.AGENT_WARNING, warning=note)
+    for one, own in zip(sent, brought.answers, strict=True):
+        if one.answer.done():
+            continue
+        if own is not None:
+            one.answer.set_result(own)
+        else:
+            message = f"The agent answered a batch of {len(sent)} requests, but not this one."
+            one.answer.set_exception(TransportError("agent_batch_answer_missing", message))
