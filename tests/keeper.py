@@ -1,7 +1,7 @@
 """
 Runs one service for all the workers of a test session, until the last of them is gone.
 
-    python -m tests.keeper kafka|postgres FOLDER
+    python -m tests.keeper kafka|postgres|AGENT FOLDER
 
 Prints where the service is, as one line of JSON, when it is ready. It is a process of its own because the worker
 that asks first may be the first to end. Each worker holds a shared lock on FOLDER/users, and the kernel releases it
@@ -19,7 +19,9 @@ from pathlib import Path
 
 from deploy.local.errors import ServiceFailed, ServiceMissing
 from deploy.local.kafka import KafkaProcess, start_kafka
+from deploy.local.ports import free_port
 from deploy.local.postgres import PostgresCluster, start_postgres
+from tests.interop.agents import KINDS, AgentProcess
 
 USERS = "users"
 STATE = "state.json"
@@ -36,7 +38,15 @@ _LONG_SESSION = {
 }
 
 
-def start(kind: str, folder: Path) -> tuple[KafkaProcess | PostgresCluster, dict[str, str | int]]:
+Service = KafkaProcess | PostgresCluster | AgentProcess
+
+
+def start(kind: str, folder: Path) -> tuple[Service, dict[str, str | int]]:
+    """The service and what its users have to know; they have `with` for it still to do."""
+    if kind in KINDS:
+        agent = AgentProcess(kind, folder / kind, free_port())
+        agent.start()
+        return agent, {"url": agent.url, "folder": str(folder / kind)}
     if kind == "kafka":
         kafka = start_kafka(folder / "kafka", heap="384m", properties=_LONG_SESSION)
         return kafka, {"servers": kafka.servers}

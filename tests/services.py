@@ -1,8 +1,8 @@
 """
-A real Kafka and a real PostgreSQL for the tests, started when the first test asks for them.
+A real Kafka, a real PostgreSQL and other people's agents for the tests, started when the first test asks for them.
 
 All workers of a session share one of each (tests/keeper.py). A test that kills a service takes a private one. Where
-Java, Maven or PostgreSQL is missing, a test that needs them is skipped, but fails if CI is set.
+Java, Maven, PostgreSQL or an agent's packages are missing, a test that needs them is skipped, but fails if CI is set.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def private_kafka(
     *, properties: Mapping[str, str] | None = None, secure_protocol: str | None = None
 ) -> Generator[KafkaProcess]:
     """A broker that the test may kill."""
-    with service_folder("kafka") as folder, _needed():
+    with service_folder("kafka") as folder, needed():
         settings = {**SHORT_SESSION, **(properties or {})}
         with start_kafka(folder / "kafka", properties=settings, secure_protocol=secure_protocol) as kafka:
             yield kafka
@@ -62,7 +62,7 @@ def private_postgres(
     """A cluster that the test may crash; `url("migrated")` is a database with the tables."""
     with (
         service_folder("postgres") as folder,
-        _needed(),
+        needed(),
         start_postgres(folder / "postgres", fsync=fsync, settings=settings) as cluster,
     ):
         _create_template(cluster)
@@ -71,12 +71,12 @@ def private_postgres(
 
 @pytest.fixture(scope="session")
 def kafka_servers(request: pytest.FixtureRequest) -> str:
-    return str(_shared("kafka", request.config)["servers"])
+    return str(shared("kafka", request.config)["servers"])
 
 
 @pytest.fixture(scope="session")
 def postgres(request: pytest.FixtureRequest) -> PostgresServer:
-    return PostgresServer(port=int(_shared("postgres", request.config)["port"]), password=None)
+    return PostgresServer(port=int(shared("postgres", request.config)["port"]), password=None)
 
 
 @contextmanager
@@ -188,7 +188,8 @@ def _leave(folder: Path) -> None:
 
 
 @contextmanager
-def _needed() -> Generator[None]:
+def needed() -> Generator[None]:
+    """Skips the test when a service is missing that it needs; lets it fail where CI is set."""
     try:
         yield
     except ServiceMissing as missing:
@@ -197,11 +198,11 @@ def _needed() -> Generator[None]:
         pytest.skip(str(missing))
 
 
-def _shared(kind: str, config: pytest.Config) -> dict[str, str | int]:
-    """Where the service is; starts it if nobody has."""
+def shared(kind: str, config: pytest.Config) -> dict[str, str | int]:
+    """What its keeper tells of the service; starts it if nobody has."""
     folder = config.stash[_FOLDER] / kind
     folder.mkdir(mode=0o755, exist_ok=True)
-    with _needed(), (folder / "starting").open("w") as starting:
+    with needed(), (folder / "starting").open("w") as starting:
         fcntl.flock(starting, fcntl.LOCK_EX)
         users = (folder / USERS).open("w")
         _held.append(users)
@@ -210,7 +211,7 @@ def _shared(kind: str, config: pytest.Config) -> dict[str, str | int]:
         state, failure = folder / STATE, folder / FAILURE
         if not state.exists() and not failure.exists():
             told = _start_keeper(kind, folder)
-            (state if told.keys() & {"servers", "port"} else failure).write_text(json.dumps(told))
+            (failure if told.keys() & {"missing", "failed"} else state).write_text(json.dumps(told))
         if failure.exists():
             _raise_failure(json.loads(failure.read_text()))
         return json.loads(state.read_text())

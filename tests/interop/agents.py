@@ -1,0 +1,149 @@
+"""
+Agents that other people's frameworks serve: what runs each of them, and a process of one.
+
+An agent does what servers/script.py says, and writes every request down; so a test knows what reached it, and holds
+a task back for as long as it wants.
+"""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Literal, NamedTuple, Self, TypeVar
+
+import msgspec
+from deploy.local.processes import ServiceProcess
+from tests.interop.environments import NODE, SERVERS, environment
+
+# Its framework may be imported for the first time, on a machine that has other work.
+_START_SECONDS = 90.0
+_PATIENCE_SECONDS = 60.0
+
+T = TypeVar("T")
+
+Operation = Literal["send", "stream", "get", "cancel", "resubscribe"]
+
+_OPERATIONS: dict[str, Operation] = {
+    "message/send": "send",
+    "message/stream": "stream",
+    "tasks/get": "get",
+    "tasks/cancel": "cancel",
+    "tasks/resubscribe": "resubscribe",
+    "SendMessage": "send",
+    "SendStreamingMessage": "stream",
+    "GetTask": "get",
+    "CancelTask": "cancel",
+    "SubscribeToTask": "resubscribe",
+    ":send": "send",
+    ":stream": "stream",
+    ":cancel": "cancel",
+    ":subscribe": "resubscribe",
+}
+
+
+class Kind(NamedTuple):
+    environment: str
+    program: str
+    # What its card makes of `protocol: auto`.
+    dialect: str
+    flavour: str = ""
+
+
+KINDS = {
+    "a2a-sdk-0.3": Kind("python-0.3", "a2a_v03.py", "a2a-0.3"),
+    "a2a-sdk-1": Kind("python-1", "a2a_v1.py", "a2a-1.0"),
+    "a2a-sdk-1-with-0.3": Kind("python-1", "a2a_v1.py", "a2a-1.0", "compat"),
+    "a2a-sdk-1-http": Kind("python-1", "a2a_v1.py", "a2a-1.0-http", "http"),
+    "google-adk": Kind("python-1", "adk.py", "a2a-1.0"),
+    "fasta2a": Kind("python-1", "fasta2a_v2.py", "a2a-1.0"),
+    "a2a-js-0.3": Kind("node", "a2a_js_v03.mjs", "a2a-0.3"),
+    "a2a-js-1": Kind("node", "a2a_js_v1.mjs", "a2a-1.0"),
+}
+
+
+class Call(msgspec.Struct, frozen=True, rename="camel"):
+    """A request as the agent has received it."""
+
+    path: str
+    method: str | None
+    message_id: str | None = None
+    task_id: str | None = None
+    context_id: str | None = None
+
+    @property
+    def operation(self) -> Operation:
+        if self.method is not None:
+            return _OPERATIONS[self.method]
+        _, _, verb = self.path.rpartition(":")
+        return _OPERATIONS.get(f":{verb}", "get")
+
+    @property
+    def carries_a_message(self) -> bool:
+        return self.operation in ("send", "stream")
+
+
+class Execution(msgspec.Struct, frozen=True, rename="camel"):
+    """A message that the framework has handed to the agent itself."""
+
+    context_id: str
+    text: str
+
+
+class Agent:
+    """One that runs somewhere: its address, and its folder with what it has written down."""
+
+    def __init__(self, name: str, url: str, folder: Path) -> None:
+        self.name = name
+        self.kind = KINDS[name]
+        self.url = url
+        self._folder = folder
+
+    def release(self, task: str) -> None:
+        """Lets the task of that name, and every later one, come to its end."""
+        (self._folder / task).touch()
+
+    def calls(self) -> list[Call]:
+        return self._lines("calls", Call)
+
+    def executions(self, text: str) -> list[Execution]:
+        return [done for done in self._lines("executions", Execution) if done.text == text]
+
+    def _lines(self, kind: str, line: type[T]) -> list[T]:
+        file = self._folder / f"{kind}.jsonl"
+        if not file.exists():
+            return []
+        return [msgspec.json.decode(text, type=line) for text in file.read_text().splitlines()]
+
+
+class AgentProcess(Agent):
+    """One that a test may kill and start again at the same address; not started yet, killed with the `with` block."""
+
+    def __init__(self, name: str, folder: Path, port: int) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        super().__init__(name, f"http://127.0.0.1:{port}", folder)
+        self._port = port
+        self._process: ServiceProcess | None = None
+
+    def start(self) -> None:
+        home, (_, program, _, flavour) = environment(self.kind.environment), self.kind
+        arguments = [str(SERVERS / program), str(self._port), str(self._folder)]
+        if program.endswith(".mjs"):
+            command = [str(NODE), *arguments, str(home)]
+        else:
+            command = [str(home / "bin" / "python"), "-W", "ignore", *arguments, flavour]
+        printed = self._folder / "printed"
+        printed.unlink(missing_ok=True)
+        self._process = ServiceProcess(command, self._folder / "agent.log", stdout=printed)
+        self._process.wait_until(lambda: self.url in printed.read_text(), _START_SECONDS, self.name)
+
+    def kill(self) -> None:
+        """With SIGKILL."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.end(signal.SIGKILL, _PATIENCE_SECONDS)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()

@@ -1,0 +1,90 @@
+"""An agent built with the A2A project's Python SDK 0.3: PORT FOLDER."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.server.apps import A2AStarletteApplication
+from a2a.server.events import EventQueue
+from a2a.server.request_handlers import DefaultRequestHandler
+from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
+from a2a.types import AgentCapabilities, AgentCard, AgentSkill, Message, Part, TaskState, TextPart
+from a2a.utils import new_agent_text_message, new_task
+from script import listen, play, serve
+
+
+class SdkStage:
+    def __init__(self, queue: EventQueue, context: RequestContext) -> None:
+        self._queue = queue
+        self._context = context
+        self._updater = TaskUpdater(queue, context.task_id, context.context_id)
+
+    async def say(self, text: str) -> None:
+        await self._queue.enqueue_event(new_agent_text_message(text))
+
+    async def work(self, text: str | None = None) -> None:
+        if text is None and self._context.current_task is None:
+            await self._queue.enqueue_event(new_task(self._context.message))
+        await self._updater.start_work(self._message(text))
+
+    async def give(self, text: str | None, others: Sequence[Any] = ()) -> None:
+        await self._updater.add_artifact([*_text(text), *others], name="echo")
+
+    async def give_chunk(self, text: str, *, append: bool, last: bool) -> None:
+        await self._updater.add_artifact(_text(text), artifact_id="story", append=append, last_chunk=last)
+
+    async def complete(self) -> None:
+        await self._updater.complete()
+
+    async def fail(self, text: str) -> None:
+        await self._updater.failed(self._message(text))
+
+    async def ask(self, text: str) -> None:
+        await self._updater.requires_input(self._message(text), final=True)
+
+    def _message(self, text: str | None) -> Message | None:
+        return self._updater.new_agent_message(_text(text)) if text is not None else None
+
+
+def _text(text: str | None) -> list[Part]:
+    return [] if text is None else [Part(root=TextPart(text=text))]
+
+
+class Scripted(AgentExecutor):
+    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        others = [part for part in context.message.parts if part.root.kind != "text"]
+        task = context.current_task
+        answers = task is not None and task.status.state == TaskState.input_required
+        await play(
+            SdkStage(event_queue, context),
+            context.get_user_input(),
+            others,
+            context.context_id,
+            context.message.message_id,
+            answers=answers,
+        )
+
+    async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
+        await TaskUpdater(event_queue, context.task_id, context.context_id).cancel()
+
+
+def main() -> None:
+    listener, url = listen()
+    card = AgentCard(
+        name="Scripted",
+        description="Does what its message says.",
+        url=f"{url}/",
+        version="1.0.0",
+        default_input_modes=["text", "data", "file"],
+        default_output_modes=["text", "data", "file"],
+        capabilities=AgentCapabilities(streaming=True),
+        skills=[AgentSkill(id="script", name="Script", description="Plays.", tags=["script"])],
+    )
+    handler = DefaultRequestHandler(agent_executor=Scripted(), task_store=InMemoryTaskStore())
+    serve(A2AStarletteApplication(agent_card=card, http_handler=handler).build(), listener, url)
+
+
+if __name__ == "__main__":
+    main()
