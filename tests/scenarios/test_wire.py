@@ -7,13 +7,16 @@ import os
 import shutil
 
 import pytest
+from tests.har import check_har
 
 from trunkline.bridge.exchanges import to_curl
 from trunkline.jsontypes import Json, JsonObject, decode
-from trunkline.testing import Call, RunningSystem, ScriptedAgent, jsonrpc_task, simple_success
-from trunkline.testing.agents import Hangup, Reply
+from trunkline.testing import Call, RunningSystem, ScriptedAgent, jsonrpc_task, objects_in, simple_success
+from trunkline.testing.agents import Hangup, Reply, Stream
 
 pytestmark = pytest.mark.anyio
+
+CANARY = "canary-7f3a19e2"
 
 needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 
@@ -35,7 +38,8 @@ async def test_every_exchange_of_every_attempt_is_kept_in_order(system: RunningS
         run = await system.run("one", {"text": "hi"})
         items = await system.items(f"/runs/{run['id']}/wire?limit=3")
     keys = {"step", "attempt", "started_at", "duration_ms", "request", "response", "error", "notes"}
-    assert [item.keys() for item in items] == [keys] * 4
+    assert [item.keys() - {"kind", "frames"} for item in items] == [keys] * 4
+    assert [item["kind"] for item in items] == ["send", "send", "send", "poll"]
     assert [(item["step"], item["attempt"]) for item in items] == [("only", n) for n in (1, 2, 3, 3)]
     assert [str(item["started_at"]) for item in items] == sorted(str(item["started_at"]) for item in items)
     assert items[1]["response"] is None
@@ -142,3 +146,79 @@ async def test_a_run_that_does_not_exist_has_no_wire(system: RunningSystem) -> N
     answer = await system.call("GET", "/runs/nothing/wire")
     assert answer.status == 404
     assert answer.headers["Content-Type"] == "application/problem+json"
+
+
+def streamed(call: Call) -> Stream:
+    """A stream of 0.3, as a card announces it."""
+
+    def said(result: JsonObject) -> Json:
+        ids: JsonObject = {"taskId": "t-1", "contextId": "c-1"}
+        return {"jsonrpc": "2.0", "id": call.id, "result": {**result, **ids}}
+
+    artifact: JsonObject = {"artifactId": "a", "parts": [{"kind": "text", "text": f"sunny {CANARY}"}]}
+    return Stream(
+        said({"kind": "status-update", "status": {"state": "working"}, "final": False}),
+        said({"kind": "artifact-update", "artifact": artifact}),
+        said({"kind": "status-update", "status": {"state": "completed"}, "final": True}),
+    )
+
+
+async def run_of_a_streaming_agent(system: RunningSystem, agent: ScriptedAgent) -> str:
+    card: JsonObject = {
+        "name": "Streamer",
+        "url": agent.url,
+        "protocolVersion": "0.3.0",
+        "preferredTransport": "JSONRPC",
+        "capabilities": {"streaming": True},
+        "skills": [],
+    }
+    agent.publish(card)
+    auth: JsonObject = {"token": CANARY}
+    await system.register("Streamer", agent.url, auth_type="bearer", auth_config=auth)
+    await system.save({"name": "one", "steps": {"only": {"agent": "Streamer"}}})
+    return str((await system.run("one", {"query": "weather"}))["id"])
+
+
+async def test_a_stream_is_shown_event_by_event_after_the_card_that_announced_it(
+    system: RunningSystem,
+) -> None:
+    async with ScriptedAgent(streamed) as agent:
+        run_id = await run_of_a_streaming_agent(system, agent)
+        items = await system.items(f"/runs/{run_id}/wire")
+    kinds = [item["kind"] for item in items]
+    assert kinds[-1] == "stream"
+    assert set(kinds[:-1]) == {"card"}
+    stream = items[-1]
+    frames = objects_in(stream["frames"])
+    assert [len(frame.keys() & {"at_ms", "data"}) for frame in frames] == [2, 2, 2]
+    events = objects_in([decode(str(frame["data"])) for frame in frames])
+    assert [part(event, "result")["kind"] for event in events] == [
+        "status-update",
+        "artifact-update",
+        "status-update",
+    ]
+    times = [float(str(frame["at_ms"])) for frame in frames]
+    assert times == sorted(times)
+    assert str(part(stream, "response")["body"]).count("data: ") == 3
+    assert CANARY not in str(items)
+
+
+async def test_the_wire_is_an_archive_that_other_tools_read(system: RunningSystem) -> None:
+    async with ScriptedAgent(streamed) as agent:
+        run_id = await run_of_a_streaming_agent(system, agent)
+        answer = await system.call("GET", f"/runs/{run_id}/wire?format=har")
+        first = (await system.call("GET", f"/runs/{run_id}/wire?format=har&limit=1")).json
+        items = await system.items(f"/runs/{run_id}/wire")
+    assert answer.headers["Content-Type"] == "application/har+json"
+    check_har(answer.json)
+    entries = objects_in(part(answer.json, "log")["entries"])
+    assert [entry["_kind"] for entry in entries] == [item["kind"] for item in items]
+    assert len(objects_in(entries[-1]["_frames"])) == 3
+    assert CANARY.encode() not in answer.body
+    assert len(objects_in(part(first, "log")["entries"])) == 1
+    assert "_next_cursor" in part(first, "log")
+
+
+async def test_another_format_is_refused(system: RunningSystem) -> None:
+    answer = await system.call("GET", "/runs/nothing/wire?format=pcap")
+    assert answer.status == 422

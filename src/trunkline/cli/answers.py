@@ -112,7 +112,12 @@ class WireResponse(TypedDict):
     body: str | None
 
 
-class Exchange(TypedDict):
+class Frame(TypedDict):
+    at_ms: float
+    data: str
+
+
+class _Exchange(TypedDict):
     step: str
     attempt: int
     started_at: str
@@ -121,6 +126,12 @@ class Exchange(TypedDict):
     response: WireResponse | None
     error: Json
     notes: list[str]
+
+
+class Exchange(_Exchange, total=False):
+    # An older server says neither.
+    kind: str
+    frames: list[Frame] | None
 
 
 class Probe(TypedDict):

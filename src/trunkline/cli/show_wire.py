@@ -1,29 +1,69 @@
-"""One HTTP exchange with an agent, as `runs wire` and the demo print it."""
+"""
+HTTP exchanges with agents, as `runs wire` and the demo print them.
+
+Request lines begin with `>`, response lines with `<`, as curl shows them; where the agent has called Trunkline (a push)
+it is the other way round. `!` is what went wrong, `#` what is worth knowing.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from trunkline.cli.output import on_terminal, print_text
 from trunkline.cli.times import clock_time, parse_time
 
 if TYPE_CHECKING:
-    from trunkline.cli.answers import Exchange
+    from trunkline.cli.answers import Exchange, Frame
     from trunkline.jsontypes import Json
+
+_STYLES = {">": "cyan", "<": "green", "!": "red", "#": "yellow"}
+
+
+def print_exchanges(exchanges: Iterable[Exchange]) -> None:
+    """With an empty line between two; in colours on a terminal."""
+    blocks = [exchange_lines(exchange) for exchange in exchanges]
+    if not on_terminal():
+        print_text("\n\n".join("\n".join(lines) for lines in blocks))
+        return
+    from rich.console import Console  # noqa: PLC0415  (rich is for terminals)
+    from rich.text import Text  # noqa: PLC0415  (as above)
+
+    console = Console(highlight=False)
+    for number, lines in enumerate(blocks):
+        if number:
+            console.print()
+        for line in lines:
+            console.print(Text(line, style=_STYLES.get(line[:1], "bold")), soft_wrap=True)
 
 
 def exchange_lines(exchange: Exchange) -> list[str]:
-    """Request lines begin with `>`, response lines with `<`, as curl shows them."""
     request, response = exchange["request"], exchange["response"]
-    at = clock_time(parse_time(exchange["started_at"]))
-    lines = [f"{at} {exchange['step']} attempt {exchange['attempt']} ({exchange['duration_ms']:.0f} ms)"]
-    lines += [f"> {request['method']} {request['url']}", *_message(">", request["headers"], request["body"])]
+    asks, answers = "<>" if exchange.get("kind") == "push" else "><"
+    lines = [
+        _headline(exchange),
+        f"{asks} {request['method']} {request['url']}",
+        *_message(asks, request["headers"], request["body"]),
+    ]
     if response is not None:
-        lines += [f"< {response['status']}", *_message("<", response["headers"], response["body"])]
+        frames = exchange.get("frames")
+        body = None if frames else response["body"]
+        lines += [f"{answers} {response['status']}", *_message(answers, response["headers"], body)]
+        lines += _frames(answers, frames or ())
     if exchange["error"]:
         lines.append(f"! {_error(exchange['error'])}")
-    return lines + [f"# {note}" for note in exchange["notes"] or ()]
+    lines += [f"# {note}" for note in exchange["notes"] or ()]
+    return [_harmless(line) for line in lines]
+
+
+def _headline(exchange: Exchange) -> str:
+    at = clock_time(parse_time(exchange["started_at"]))
+    frames = exchange.get("frames")
+    took = f"{exchange['duration_ms']:,.0f} ms"
+    if frames:
+        took += f", {len(frames)} event{'s' * (len(frames) != 1)}"
+    return f"{at} {exchange['step']} attempt {exchange['attempt']}: {exchange.get('kind', 'send')} ({took})"
 
 
 def _error(error: Json) -> str:
@@ -39,9 +79,24 @@ def _message(mark: str, headers: Mapping[str, str], body: str | None) -> list[st
     return [f"{mark} {line}".rstrip() for line in text]
 
 
+def _frames(mark: str, frames: Iterable[Frame]) -> list[str]:
+    """One event a line, with the time at which it came: a stream is read from top to bottom."""
+    lines = [f"{mark} +{frame['at_ms']:,.0f} ms  {' '.join(frame['data'].splitlines())}" for frame in frames]
+    return [mark, *lines] if lines else []
+
+
 def _readable(body: str) -> str:
     # What is not JSON, or was cut, is shown as it is.
     try:
         return json.dumps(json.loads(body), indent=2, ensure_ascii=False)
     except ValueError:
         return body
+
+
+def _harmless(line: str) -> str:
+    """What an agent writes must not steer the terminal."""
+    if line.isprintable():
+        return line
+    return "".join(
+        letter if letter.isprintable() or letter == "\t" else repr(letter)[1:-1] for letter in line
+    )

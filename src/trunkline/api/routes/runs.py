@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from fastapi import FastAPI, Header, Path, Query
@@ -20,10 +20,12 @@ from trunkline.api.services import Services
 from trunkline.api.views import events_json, run_json, runs_json, steps_json, wire_json
 from trunkline.errors import Invalid
 from trunkline.ids import RunId
-from trunkline.jsontypes import Json, JsonObject
+from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.machine.inputs import ResolvedOutcome
 from trunkline.machine.state import FINAL_RUN_STATUSES, RunStatus
 from trunkline.messages import ReplyMessage
+from trunkline.services.har import MEDIA_TYPE as HAR
+from trunkline.services.har import read_record, to_har
 from trunkline.telemetry.traces import Segment
 
 RUNS = "/api/v1/runs"
@@ -162,10 +164,17 @@ class RunRoutes:
         limit: Limit = DEFAULT_LIMIT,
         cursor: NumberCursor = None,
         step: Annotated[str | None, Query(description="Only exchanges of this step.")] = None,
+        form: Annotated[
+            Literal["json", "har"],
+            Query(alias="format", description="`har`: an HTTP Archive 1.2; `log._next_cursor` leads on."),
+        ] = "json",
     ) -> Response:
         """What went over the wire, oldest first: every HTTP exchange with an agent, redacted and cut."""
         found = await self._runs.exchanges(RunId(run), after=int(cursor or 0), limit=limit + 1, step=step)
         exchanges, next_cursor = page(found, limit, lambda exchange: exchange[0])
+        if form == "har":
+            archive = to_har((read_record(record) for _, record in exchanges), next_cursor=next_cursor)
+            return Response(encode(archive), media_type=HAR)
         return Response(wire_json(exchanges, next_cursor), media_type=JSON)
 
     async def cancel(self, run: RunPath) -> Response:
@@ -306,7 +315,14 @@ def _add_reading(app: FastAPI, routes: RunRoutes) -> None:
     )  # fmt: skip
     add_operation(
         app, f"GET {RUNS}/{{run}}/wire", routes.wire, name="list_run_exchanges", tag="runs",
-        responses={200: answer("WirePage", "A page of exchanges."), **problems(404, 422)},
+        responses={
+            200: answer(
+                "WirePage",
+                "A page of exchanges.",
+                content={HAR: {"schema": {"type": "object", "description": "An HTTP Archive 1.2."}}},
+            ),
+            **problems(404, 422),
+        },
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""`trunkline runs wire`: every HTTP exchange of a run, or the curl commands that repeat them."""
+"""`trunkline runs wire`: every HTTP exchange of a run, as text, as an archive, or as commands that repeat them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.options import HERE, Flag, RunArgument, Server
 from trunkline.cli.output import note, print_json, print_text
-from trunkline.cli.show_wire import exchange_lines
+from trunkline.cli.show_wire import print_exchanges
 
 if TYPE_CHECKING:
-    from trunkline.cli.answers import Run
+    from collections.abc import Sequence
+
+    from trunkline.cli.answers import Exchange, Run
     from trunkline.jsontypes import JsonObject
 
 
@@ -23,18 +25,28 @@ def wire(
     /,
     *,
     curl: Flag = False,
+    har: Flag = False,
     server: Server = HERE,
 ) -> int:
     """
     Show what went over the wire.
 
-    Secrets are never shown; bodies are cut where they are long.
+    Calls, streams with their events, questions after long tasks, cards, tokens and pushes. Secrets are never
+    shown; bodies are cut where they are long.
 
     Parameters
     ----------
     curl
         Print the curl commands that repeat the requests; secrets are environment variables, named.
+    har
+        Print an HTTP Archive (HAR 1.2), for a browser's developer tools: trunkline runs wire RUN --har > run.har
     """
+    if curl + har + server.json > 1:
+        raise CliError(
+            "Only one of --curl, --har and --json can be printed.",
+            fix="Leave all but one of them out.",
+            exit_code=Exit.USAGE,
+        )
     client = server.client()
     page = client.wire(run, step=step)
     exchanges = page.items
@@ -42,16 +54,30 @@ def wire(
         _check_step(client.run(run), step)
     if server.json:
         print_json(page.answer())
+    elif har:
+        _print_har(exchanges)
     elif curl:
-        from trunkline.bridge.exchanges import to_curl  # noqa: PLC0415  (only --curl needs the bridge)
-
-        for exchange in exchanges:
-            print_text(to_curl(cast("JsonObject", exchange)))
+        _print_curl(exchanges)
     elif exchanges:
-        print_text("\n\n".join("\n".join(exchange_lines(exchange)) for exchange in exchanges))
+        print_exchanges(exchanges)
     if not exchanges:
         note("Nothing has gone over the wire yet")
     return Exit.OK
+
+
+def _print_har(exchanges: Sequence[Exchange]) -> None:
+    from trunkline.services.har import read_exchange, to_har  # noqa: PLC0415  (only --har needs it)
+
+    print_json(to_har(read_exchange(exchange) for exchange in exchanges))
+
+
+def _print_curl(exchanges: Sequence[Exchange]) -> None:
+    from trunkline.bridge.exchanges import to_curl  # noqa: PLC0415  (only --curl needs the bridge)
+
+    for exchange in exchanges:
+        # A push was the agent's request: nobody else should repeat it.
+        if exchange.get("kind") != "push":
+            print_text(to_curl(cast("JsonObject", exchange)))
 
 
 def _check_step(run: Run, step: str) -> None:
