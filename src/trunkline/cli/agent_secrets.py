@@ -5,10 +5,14 @@ An agent's `auth_config` from places that are not the command line: an environme
     api_key   the key; it travels in the header X-API-Key unless the agent's file says otherwise
     basic     user:password
     headers   one `Name: value` per line
+    oauth2    a JSON object: token_url, client_id, client_secret, and what else the agent's file may say
+    mtls      PEM: our certificate and its key
 """
 
 from __future__ import annotations
 
+import json
+import re
 from typing import TYPE_CHECKING, Literal, cast
 
 from trunkline.cli.exit_codes import Exit
@@ -18,8 +22,9 @@ from trunkline.cli.inputs import secret_from_env, secret_from_file
 if TYPE_CHECKING:
     from trunkline.jsontypes import Json, JsonObject
 
-AuthType = Literal["none", "bearer", "api_key", "basic", "headers"]
+AuthType = Literal["none", "bearer", "api_key", "basic", "headers", "oauth2", "mtls"]
 API_KEY_HEADER = "X-API-Key"
+_PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z ]+)-----.*?-----END \1-----", re.DOTALL)
 
 
 def auth_config(auth_type: AuthType, *, env: str | None, file: str | None) -> JsonObject | None:
@@ -45,6 +50,10 @@ def auth_config(auth_type: AuthType, *, env: str | None, file: str | None) -> Js
             return _basic(secret)
         case "headers":
             return _headers(secret)
+        case "oauth2":
+            return _client(secret)
+        case "mtls":
+            return _certificate_and_key(secret)
 
 
 def resolve_references(config: Json) -> Json:
@@ -60,6 +69,9 @@ def _resolve(value: Json) -> Json:
             return secret_from_env(variable)
         case {"file": str(path)} if len(value) == 1:
             return secret_from_file(path)
+        case dict():
+            # What is about TLS has secrets inside.
+            return resolve_references(value)
         case _:
             return value
 
@@ -79,6 +91,26 @@ def _headers(secret: str) -> JsonObject:
             raise _usage("The secret headers are not of the form Name: value, one per line", "Correct them")
         headers[name.strip()] = value.strip()
     return cast("JsonObject", headers)
+
+
+def _client(secret: str) -> JsonObject:
+    try:
+        client = json.loads(secret)
+    except ValueError as exc:
+        raise _usage("The secret for oauth2 is not a JSON object", "Correct it") from exc
+    if not isinstance(client, dict):
+        raise _usage("The secret for oauth2 is not a JSON object", "Correct it")
+    return cast("JsonObject", client)
+
+
+def _certificate_and_key(secret: str) -> JsonObject:
+    blocks = [match[0] for match in _PEM_BLOCK.finditer(secret)]
+    keys = [block for block in blocks if "PRIVATE KEY" in block]
+    if len(keys) != 1 or len(blocks) < 2:
+        raise _usage(
+            "The secret for mtls is not one certificate (or a chain) and one key as PEM", "Put both into it"
+        )
+    return {"certificate": "\n".join(block for block in blocks if block not in keys), "key": keys[0]}
 
 
 def _usage(what: str, fix: str) -> CliError:

@@ -14,6 +14,7 @@ import structlog
 from msgspec import UNSET
 
 from trunkline.agents import Agent, AgentOptions, Dialect
+from trunkline.agents.auth import sends_elsewhere
 from trunkline.agents.urls import origin_of
 from trunkline.clock import Instant
 from trunkline.errors import ConfigurationError, Conflict, Finding, NotFound, StaleVersion
@@ -31,6 +32,7 @@ log = structlog.stdlib.get_logger()
 
 # Each time someone else was faster; more in a row is no accident.
 _MOST_TRIES = 10
+_GIVEN_AGAIN = "must be given again: a stored secret is not sent to another host than the one it was for"
 
 
 class Registry:
@@ -171,8 +173,11 @@ class Registry:
         spec = parse_spec(merged)
         if "auth_config" not in patch or not _may_keep_secret(agent, spec):
             return spec
-        stored: JsonObject = {"auth_config": self._readable_secret(agent)}
-        return parse_spec({**merged, "auth_config": _merged(stored, patch).get("auth_config")})
+        stored = self._readable_secret(agent)
+        changed = _merged({"auth_config": stored}, patch).get("auth_config")
+        if isinstance(changed, dict) and sends_elsewhere(stored, changed):
+            refuse([Finding(path="auth_config.client_secret", message=_GIVEN_AGAIN)])
+        return parse_spec({**merged, "auth_config": changed})
 
 
 def _described(
@@ -241,8 +246,7 @@ def _may_keep_secret(agent: Agent, spec: AgentSpec) -> bool:
 def _check_origin(agent: Agent, spec: AgentSpec) -> None:
     # Whoever may change an address could otherwise have the secret sent to a place of their own and read it there.
     if not _may_keep_secret(agent, spec):
-        message = "must be given again: a stored secret is not sent to another host than the one it was for"
-        refuse([Finding(path="auth_config", message=message)])
+        refuse([Finding(path="auth_config", message=_GIVEN_AGAIN)])
 
 
 def _origins(url: str, options: AgentOptions) -> set[str | None]:

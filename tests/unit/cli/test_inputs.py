@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.certificates import made
 
 from trunkline.cli.agent_secrets import auth_config, resolve_references
 from trunkline.cli.exit_codes import Exit
@@ -96,6 +97,30 @@ def test_headers_are_one_per_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert auth_config("headers", env="AGENT_HEADERS", file=None) == {"X-One": "1", "X-Two": "a:b"}
 
 
+def test_a_client_of_oauth2_is_one_json_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLIENT", '{"client_id": "me", "client_secret": "s"}')
+    assert auth_config("oauth2", env="CLIENT", file=None) == {"client_id": "me", "client_secret": "s"}
+    for text in ("s3cr3t", "[]", '"s3cr3t"'):
+        monkeypatch.setenv("CLIENT", text)
+        with pytest.raises(CliError, match="not a JSON object") as caught:
+            auth_config("oauth2", env="CLIENT", file=None)
+        assert "s3cr3t" not in str(caught.value)
+
+
+def test_a_certificate_and_its_key_stand_in_one_file(tmp_path: Path) -> None:
+    certificate, key = made("ours")
+    chain = made("another")[0]
+    (tmp_path / "both.pem").write_text(f"Bag attributes\n{key}{certificate}{chain}")
+    assert auth_config("mtls", env=None, file=str(tmp_path / "both.pem")) == {
+        "certificate": f"{certificate.strip()}\n{chain.strip()}",
+        "key": key.strip(),
+    }
+    for text in (certificate, key, certificate + key + key, "nothing"):
+        (tmp_path / "both.pem").write_text(text)
+        with pytest.raises(CliError, match="mtls"):
+            auth_config("mtls", env=None, file=str(tmp_path / "both.pem"))
+
+
 def test_a_secret_that_is_not_there_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_SUCH_VARIABLE", raising=False)
     for arguments in ({"env": "NO_SUCH_VARIABLE", "file": None}, {"env": None, "file": None}):
@@ -108,3 +133,6 @@ def test_a_file_can_name_a_secret_instead_of_holding_it(monkeypatch: pytest.Monk
     monkeypatch.setenv("AGENT_TOKEN", "t0ken")
     assert resolve_references({"token": {"env": "AGENT_TOKEN"}}) == {"token": "t0ken"}
     assert resolve_references({"token": "as it is"}) == {"token": "as it is"}
+    assert resolve_references({"tls": {"authority": {"env": "AGENT_TOKEN"}}}) == {
+        "tls": {"authority": "t0ken"}
+    }

@@ -257,6 +257,18 @@ async def test_options_are_patched_shown_and_sent_back_like_every_field(registry
     assert (await registry.patch("A", {"breaker": None, "rate": None, "resend": None})).options == NO_OPTIONS
 
 
+async def test_a_client_secret_is_never_sent_to_another_token_endpoint(registry: Registry) -> None:
+    client: JsonObject = {"token_url": "https://a.example/t", "client_id": "me", "client_secret": CANARY}
+    await registry.create(spec(auth_type="oauth2", auth_config=client))
+    elsewhere = "https://b.example/t"
+    with pytest.raises(Invalid, match=r"auth_config\.client_secret: must be given again"):
+        await registry.patch("A", {"auth_config": {"token_url": elsewhere}})
+    same_host = await registry.patch("A", {"auth_config": {"token_url": "https://a.example/v2/t"}})
+    assert registry.secret_of(same_host) == {**client, "token_url": "https://a.example/v2/t"}
+    moved = await registry.patch("A", {"auth_config": {"token_url": elsewhere, "client_secret": "new"}})
+    assert registry.secret_of(moved) == {**client, "token_url": elsewhere, "client_secret": "new"}
+
+
 async def test_a_patch_of_the_auth_config_is_merged_with_the_one_that_cannot_be_read(
     registry: Registry,
 ) -> None:

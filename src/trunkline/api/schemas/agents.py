@@ -38,15 +38,28 @@ ProtocolConfig = Annotated[
     Field(description="Settings of the dialect; a dialect that was added has its own."),
     WithJsonSchema({"$ref": "#/components/schemas/JsonRpcProtocolConfig"}),
 ]
+_TLS: JsonObject = {
+    "type": "object",
+    "properties": {name: {"type": "string"} for name in ("authority", "certificate", "key")},
+    "additionalProperties": False,
+}
 AuthConfig = Annotated[
     JsonObject,
     Field(
         description=(
             "The secret; written, never shown: `{token}` for bearer, `{name, value, in}` for api_key, "
-            "`{username, password}` for basic, `{name: value, …}` for headers."
+            "`{username, password}` for basic, `{name: value, …}` for headers, `{token_url, client_id, "
+            "client_secret, scope, audience, client_auth, token_tls}` for oauth2, `{certificate, key, "
+            "authority}` (PEM) for mtls; beside each of them but the last, `tls: {authority, certificate, key}`."
         )
     ),
-    WithJsonSchema({"type": "object", "additionalProperties": {"type": "string"}}),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "properties": dict.fromkeys(("tls", "token_tls"), _TLS),
+            "additionalProperties": {"type": "string"},
+        }
+    ),
 ]
 CardOrigins = Annotated[
     str | list[str],

@@ -47,7 +47,8 @@ def add(
     Register an agent.
 
     A secret never stands on the command line: it is read from an environment variable or a file. For basic it
-    is user:password, for headers one Name: value per line.
+    is user:password, for headers one Name: value per line, for oauth2 a JSON object with token_url, client_id and
+    client_secret, for mtls a certificate and its key as PEM.
 
     Parameters
     ----------
