@@ -230,3 +230,20 @@ async def test_an_agent_that_refuses_the_stream_fails_with_its_own_words(system:
     error = step_of(run, "only")["error"]
     assert isinstance(error, dict)
     assert error["message"] == "JSON-RPC Error -32602: No such skill"
+
+
+async def test_what_an_agent_says_when_it_is_asked_is_news_once(system: RunningSystem) -> None:
+    states = iter(["Reading", "Reading", "Reading", "Writing"])
+
+    def get(call: Call) -> Json:
+        text = next(states, None)
+        return jsonrpc_task("done")(call) if text is None else jsonrpc_task(text, state="working")(call)
+
+    answer = by_method(send=jsonrpc_task("", state="working"), get=get)
+    async with ScriptedAgent(answer) as agent:
+        await system.register("Asked", agent.url, protocol="jsonrpc-2.0")
+        await system.save({"name": "one", "steps": {"only": {"agent": "Asked"}}})
+        run_id = await system.start("one", {"query": "weather"})
+        run = await system.wait_for(run_id)
+    assert run["status"] == "COMPLETED"
+    assert [said["text"] for said in await news_of(system, run_id)] == ["Reading", "Writing"]

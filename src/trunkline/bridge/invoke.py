@@ -66,8 +66,6 @@ _POLL_SECONDS = 10.0
 _CANCEL_SECONDS = 5.0
 # A store that is away is asked again at this pace.
 _STORE_PAUSE = 0.5
-# What an agent says that does not know the question: it cannot be asked, so it is sent the same message.
-_CANNOT_BE_ASKED = frozenset({-32601, -32004, -32009})
 
 
 class PushTargets(Protocol):
@@ -126,18 +124,18 @@ class AgentInvoker:
         if agent is None:
             message = f"No agent is registered under the name {claim.task.agent}."
             return self.failed(claim, _error("agent_unknown", message))
-        looked = self._talk(claim)
-        partner = await self._partners.of(agent, looked.note_card)
-        if isinstance(partner, StepError):
-            return self.failed(claim, partner, retry=agent.retry, exchanges=looked.exchanges)
         try:
             claim = await self._with_files(claim)
         except AttachmentMissing as exc:
-            return self.failed(claim, exc.error, retry=agent.retry, exchanges=looked.exchanges)
+            return self.failed(claim, exc.error, retry=agent.retry)
         talk = self._talk(claim)
-        talk.exchanges += looked.exchanges
+        partner = await self._partners.of(agent, talk.note_card)
+        if isinstance(partner, StepError):
+            return self.failed(claim, partner, retry=agent.retry, exchanges=talk.exchanges)
         if claim.remote_task_id is not None:
             outcome = await self._ask(talk, partner, claim, claim.remote_task_id)
+            if isinstance(outcome, Working) and outcome.text:
+                News(claim, self._clock, partner.protocol, hear).say_once(outcome.text)
             return await self._finish(claim, talk, partner, outcome, claim.deadline or self._clock.now())
         milliseconds = claim.task.timeout_ms or agent.timeout_ms
         deadline = after(self._clock.now(), timedelta(milliseconds=milliseconds))
@@ -202,10 +200,9 @@ class AgentInvoker:
         if request is None:
             return None, "it cannot be asked whether it has the task"
         found = await talk.find(partner, request, min(self._left(claim), _POLL_SECONDS))
-        if isinstance(found, Failed) and (
-            found.other_dialect or found.error.jsonrpc_code in _CANNOT_BE_ASKED
-        ):
-            return None, "it cannot be asked whether it has the task"
+        if isinstance(found, Failed) and ERROR_CODES[found.error.code].answered:
+            # Not the agent's answer to the message: that one is still open, and must not count as failed.
+            return None, f"asked whether it has the task, it says {found.error.message!r}"
         return found, "it says that it does not have the task"
 
     # --- the first message

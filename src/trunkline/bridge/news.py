@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Literal, TypeAlias
 
 from msgspec.structs import replace
@@ -65,17 +66,25 @@ class News:
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_EVERY_SECONDS, self.flush)
 
+    def say_once(self, text: str) -> None:
+        """What the agent says whenever it is asked: only the first time is news, whoever asks."""
+        said = _cut(Progress(kind="status", text=text))
+        self._tell("progress", [said], f"said.{sha256(text.encode()).hexdigest()[:16]}")
+
     def flush(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         if self._waiting:
             self._number += 1
-            self._tell("progress", [_cut(said) for said in self._waiting])
+            # Whoever takes the task over counts from one again, in an epoch of its own.
+            self._tell(
+                "progress", [_cut(said) for said in self._waiting], f"{self._claim.epoch}.{self._number}"
+            )
         self._waiting = []
         self._characters = 0
 
-    def _tell(self, status: Status, progress: list[Progress]) -> None:
+    def _tell(self, status: Status, progress: list[Progress], number: str = "") -> None:
         claim = self._claim
         task = claim.task
         self._hear(
@@ -101,8 +110,7 @@ class News:
                     context_id=self.context_id,
                     remote_task_id=self.remote_task_id,
                     progress=progress,
-                    # Whoever takes the task over counts from one again, in an epoch of its own.
-                    number=f"{claim.epoch}.{self._number}" if progress else "",
+                    number=number,
                 ),
                 exchanges=[],
             )
