@@ -249,10 +249,11 @@ def _offers(agent_url: str, card: AgentCard, fetch: CardFetch, options: AgentOpt
 
 
 def _guesses(usable: Sequence[Offer], agent_url: str, options: AgentOptions) -> Iterable[Offer]:
-    """Where else, and how else: a card may be wrong about its path, or about its version."""
+    """Where else, and how else: a card may be wrong about its path, its last slash, or its version."""
     if options.endpoint_override is None:
         for offer in usable:
             yield msgspec.structs.replace(offer, url=agent_url)
+        yield msgspec.structs.replace(usable[0], url=_with_other_slash(usable[0].url))
     endpoint = next((offer for offer in usable if offer.protocol in _GUESSES_OVER_JSONRPC), None)
     if endpoint is not None:
         spoken = {offer.protocol for offer in usable}
@@ -312,6 +313,11 @@ def _endpoints(agent_url: str, item: Interface, options: AgentOptions) -> list[s
     except ValueError:
         return [item.url]
     return list(dict.fromkeys((agent_url, endpoint))) if same else [endpoint]
+
+
+def _with_other_slash(url: str) -> str:
+    endpoint, mark, query = url.partition("?")
+    return (endpoint.removesuffix("/") if endpoint.endswith("/") else f"{endpoint}/") + mark + query
 
 
 def _without_slash(url: str) -> tuple[str, str, int, str]:

@@ -328,6 +328,7 @@ def test_a_card_that_is_wrong_about_its_version_is_found_out_by_trying() -> None
     found = decided(modern(interface("/rpc")))
     assert [(offer.protocol, offer.url) for offer in found.others] == [
         ("a2a-1.0", AGENT),
+        ("a2a-1.0", "http://agent:8001/rpc/"),
         ("a2a-0.3", "http://agent:8001/rpc"),
         ("a2a-0.1", "http://agent:8001/rpc"),
     ]
