@@ -6,13 +6,16 @@ import os
 import signal
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import aiohttp
 import pytest
 from tests.crash.agents import Agents
 from tests.crash.client import Client
 from tests.crash.lives import LifeStarter, starting_lives
-from tests.crash.workflows import AGENT_QUERIES, AGENTS, GATED, KINDS, MORE_KINDS
+from tests.crash.workflows import AGENT_QUERIES, AGENTS, GATED, KINDS, MORE_KINDS, RESTRAINED
+
+from trunkline.jsontypes import JsonObject
 
 
 @pytest.fixture(scope="session")
@@ -57,16 +60,22 @@ async def template(
     life = await starter.start(data)
     url = await life.ready
     assert url is not None
-    await furnish(Client(session, url), agents)
+    await furnish(Client(session, url), agents, fields=RESTRAINED)
     os.kill(life.pid, signal.SIGTERM)
     assert await life.ended == 0
     return data
 
 
-async def furnish(client: Client, agents: Agents, queries: Mapping[str, str] = AGENT_QUERIES) -> None:
+async def furnish(
+    client: Client,
+    agents: Agents,
+    queries: Mapping[str, str] = AGENT_QUERIES,
+    fields: Mapping[str, JsonObject] = MappingProxyType({}),
+) -> None:
     """Registers every agent and saves every workflow; a query tells an agent how to behave."""
     for name, protocol in AGENTS.items():
         url = agents.url(name, queries.get(name, ""))
-        await client.call("POST", "/agents", {"name": name, "url": url, "protocol": protocol})
+        agent: JsonObject = {"name": name, "url": url, "protocol": protocol, **fields.get(name, {})}
+        await client.call("POST", "/agents", agent)
     for kind in (*KINDS, *MORE_KINDS, GATED):
         await client.call("POST", "/workflows", kind.definition)

@@ -57,6 +57,8 @@ COMMIT_POINTS = tuple(
 BROKER_POINTS = ("produce.before", "produce.some", "produce.after", "arrive", "settle.before", "settle.after")
 TIMER_POINTS = ("take_due_timers",)
 STOP_POINTS = ("stop_tasks",)
+# Only where an agent has a breaker.
+BREAKER_POINTS = ("note_calls",)
 # At the start, in a transaction of its own, and after its commit.
 RECOVERY_POINTS = ("reclaim_tasks", "reclaimed")
 # Where something leaves the process, or comes in.
@@ -64,7 +66,9 @@ EDGE_POINTS = ("commit.before", "commit.after", "post.before", "post.after")
 # These two belong to the agents, which end the life from outside.
 AGENT_POINTS = ("agent.received", "agent.answered")
 
-_WATCHED = frozenset({*IN_TRANSACTION, *TRAVEL_POINTS, *TIMER_POINTS, *STOP_POINTS, "reclaim_tasks"})
+_WATCHED = frozenset(
+    {*IN_TRANSACTION, *TRAVEL_POINTS, *TIMER_POINTS, *STOP_POINTS, *BREAKER_POINTS, "reclaim_tasks"}
+)
 # Whether or not they carry anything.
 _ALWAYS = frozenset({"reclaim_tasks", "hold_lease"})
 _WRITING = _WATCHED - {"claim_woken_runs", "reclaim_tasks"}

@@ -14,6 +14,7 @@ from tests.crash.client import Client
 from tests.crash.lives import LifeStarter
 from tests.crash.points import (
     AGENT_POINTS,
+    BREAKER_POINTS,
     EDGE_POINTS,
     IN_TRANSACTION,
     RECOVERY_POINTS,
@@ -30,6 +31,7 @@ TellStory = Callable[[Sequence[Kind], str], Story]
 # What ends inside a transaction is as if it had not been; a few kinds prove that for every point.
 IN_DETAIL = {"sequence", "once", "asking", "cancel_remote"}
 TIMED = {"retry", "cutting"}
+FAILING = {"retry"}
 STOPPED = {"cancel_call", "cancel_remote"}
 # An agent that never answers leaves no answer behind.
 NEVER_REACHED = {("cancel_call", point) for point in ("post.after", "agent.answered", "put_exchanges")}
@@ -53,6 +55,7 @@ def _kinds_and_points() -> Iterator[tuple[Kind, str]]:
         yield from ((kind, point) for point in (*EDGE_POINTS, *AGENT_POINTS, *inside))
         yield from ((kind, point) for point in TIMER_POINTS if kind.name in TIMED)
         yield from ((kind, point) for point in STOP_POINTS if kind.name in STOPPED)
+        yield from ((kind, point) for point in BREAKER_POINTS if kind.name in FAILING)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from tests.crash.conftest import furnish
 from tests.crash.lives import LifeStarter
 from tests.crash.points import (
     AGENT_POINTS,
+    BREAKER_POINTS,
     BROKER_POINTS,
     COMMIT_POINTS,
     IN_TRANSACTION,
@@ -35,7 +36,7 @@ from tests.crash.points import (
     TRAVEL_POINTS,
 )
 from tests.crash.story import Story
-from tests.crash.workflows import KINDS, Kind
+from tests.crash.workflows import KINDS, RESTRAINED, Kind
 from tests.services import fresh_database, fresh_topics
 
 pytestmark = pytest.mark.anyio
@@ -51,6 +52,7 @@ POINTS = (
     *TRAVEL_POINTS,
     *TIMER_POINTS,
     *STOP_POINTS,
+    *BREAKER_POINTS,
     "reclaim_tasks",
     "post.before",
     "post.after",
@@ -60,6 +62,7 @@ POINTS = (
 SELDOM = {
     "take_due_timers",
     "stop_tasks",
+    "note_calls",
     "insert_runs",
     "take_due_dispatches",
     "hold_lease",
@@ -92,7 +95,7 @@ async def furnished_database(
     life = await starter.start(tmp_path_factory.mktemp("furnished"), settings=settings)
     url = await life.ready
     assert url is not None
-    await furnish(Client(session, url), agents)
+    await furnish(Client(session, url), agents, fields=RESTRAINED)
     os.kill(life.pid, signal.SIGTERM)
     assert await life.ended == 0
     return furnished

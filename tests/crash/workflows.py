@@ -26,6 +26,10 @@ AGENTS = {
 }
 # Asked once, it is done: a poll takes a fifth of a second, and there are many cases.
 AGENT_QUERIES = {"polled": "polls=1"}
+# For a few runs: its failures open its breaker, and what it is asked next is a probe.
+RESTRAINED: dict[str, JsonObject] = {
+    "flaky": {"breaker": {"failures": 1, "open_ms": 50}, "rate": {"per_second": 1_000, "burst": 100}}
+}
 
 RESOLVED = "a person says so"
 
