@@ -60,23 +60,29 @@ class TaskStream:
         # True: the agent has shown the whole task in the state that it now has.
         self._is_shown_whole = False
         self._failed: Failed | None = None
+        self._is_over = False
 
     def take(self, data: bytes) -> StreamNews:
+        if self._is_over:
+            return StreamNews(is_over=True)
         opened = self._open_event(data)
         if isinstance(opened, Failed):
             self._failed = msgspec.structs.replace(
                 opened, remote_task_id=self._task.remote_task_id, context_id=self._task.context_id
             )
+            self._is_over = True
             return StreamNews(is_over=True)
         if opened.form == "other":
             return StreamNews()
         self._last_event = data
         self._merge(opened)
+        self._is_over = self._has_ended()
         return StreamNews(
             remote_task_id=opened.remote_task_id,
             context_id=opened.context_id,
-            progress=_progress_in(opened),
-            is_over=self._is_over(),
+            # An end is shown as the step's own.
+            progress=None if self._is_over else _progress_in(opened),
+            is_over=self._is_over,
         )
 
     def outcome(self) -> Outcome:
@@ -94,9 +100,9 @@ class TaskStream:
             )
         task = self._as_it_stands()
         if task.remote_task_id is not None and task.form == "task":
-            if task.state is None:
+            if task.state is None and task.reported_error is None:
                 task.state = "working"
-            if canonical(task.state) == COMPLETED and self._must_be_asked_for():
+            if task.state is not None and canonical(task.state) == COMPLETED and self._must_be_asked_for():
                 return Working(
                     remote_task_id=task.remote_task_id, state=COMPLETED, context_id=task.context_id
                 )
@@ -119,6 +125,8 @@ class TaskStream:
             self._is_shown_whole = event.form == "task"
         if event.form == "task":
             task.history, task.history_whole = event.history, event.history_whole
+            if event.artifacts:
+                self._artifacts = Artifacts()
         for artifact, whole in zip(event.artifacts, event.artifacts_whole, strict=True):
             self._artifacts.add(artifact, whole, append=event.append)
         self._merge_metadata(event.metadata)
@@ -134,7 +142,7 @@ class TaskStream:
         task.metadata = Raw(encode(self._metadata)) if self._metadata else None
         return task
 
-    def _is_over(self) -> bool:
+    def _has_ended(self) -> bool:
         if self._task.form == "message":
             return True
         return self._task.state is not None and canonical(self._task.state) in TERMINAL | INTERRUPTED
@@ -155,12 +163,10 @@ def _speaks(holder: Artifact | Message | None) -> bool:
 
 
 def _progress_in(event: Reading) -> Progress | None:
-    """What an event says that is worth showing; an end is shown as the step's own."""
+    """What an event says that is worth showing."""
     if event.form == "artifact-update":
         return _of_artifact(event.artifacts[0], event) if event.artifacts else None
-    message = event.message if event.form == "message" and event.remote_task_id else event.status_message
-    if event.state is not None and canonical(event.state) in TERMINAL | INTERRUPTED:
-        return None
+    message = event.message if event.form == "message" else event.status_message
     text, parts = text_of(message), _shown(message)
     return Progress(kind="status", text=text, parts=parts) if text or parts else None
 
