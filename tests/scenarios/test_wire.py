@@ -219,6 +219,22 @@ async def test_the_wire_is_an_archive_that_other_tools_read(system: RunningSyste
     assert "_next_cursor" in part(first, "log")
 
 
+async def test_what_is_wrong_with_an_answer_stands_beside_it(system: RunningSystem) -> None:
+    odd: JsonObject = {"jsonrpc": "2.0", "id": "another", "result": {"kind": "task", "id": "t"}}
+    async with ScriptedAgent(jsonrpc_task("done", state="succeeded"), odd) as agent:
+        await system.register("Agent", agent.url, protocol="jsonrpc-2.0")
+        steps: JsonObject = {
+            "state": {"agent": "Agent", "retry": {"max_attempts": 1}, "on_error": "continue"},
+            "id": {"agent": "Agent", "retry": {"max_attempts": 1}, "needs": ["state"]},
+        }
+        await system.save({"name": "two", "steps": steps})
+        run = await system.run("two")
+        items = await system.items(f"/runs/{run['id']}/wire")
+    assert [item["step"] for item in items] == ["state", "id"]
+    assert "Status state not recognized" in str(items[0]["notes"])
+    assert "Response ID mismatch" in str(items[1]["notes"])
+
+
 async def test_another_format_is_refused(system: RunningSystem) -> None:
     answer = await system.call("GET", "/runs/nothing/wire?format=pcap")
     assert answer.status == 422

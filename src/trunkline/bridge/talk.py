@@ -185,7 +185,7 @@ class Talk:
             heard = listener.broken(exc.code, exc.message)
         if heard.misread is not None:
             self._not_translated(partner, heard.misread, answer.body if answer is not None else b"")
-        notes = heard.outcome.warnings if isinstance(heard.outcome, Succeeded | Failed) else ()
+        notes = _notes(heard.outcome) if heard.trouble is None else ()
         self._record(
             partner,
             sent,
@@ -297,7 +297,7 @@ class Talk:
             error = StepError(code=exc.code, message=message, fix=fix_for(exc.code), http_status=status)
             return exc.partial, Failed(error=error)
         outcome = read(partner, answer)
-        notes = outcome.warnings if isinstance(outcome, Succeeded | Failed) else ()
+        notes = _notes(outcome)
         self._record(partner, sent, answer, started_at, started, notes=notes, kind=kind)
         if self._gets_another_token(partner, answer, headers):
             left = seconds - (perf_counter() - started)
@@ -398,6 +398,17 @@ class Talk:
         self.exchanges.append(
             ExchangeRecord(RunId(task.run_id), task.step, task.attempt, encode_exchange(exchange))
         )
+
+
+def _notes(read: object) -> tuple[str, ...]:
+    """What an operator should know of an answer: what is odd about it, and what it was taken for."""
+    match read:
+        case Succeeded():
+            return read.warnings
+        case Failed():
+            return (*read.warnings, read.error.message)
+        case _:
+            return ()
 
 
 def _is_event_stream(answer: StreamedAnswer) -> bool:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import NamedTuple, cast
 
 import pytest
+from tests.har import check_har
 
 from trunkline.cli import client as client_module
 from trunkline.cli.app import run_command_line
@@ -250,6 +251,34 @@ def test_the_wire_of_a_step_that_has_not_begun_is_empty(
     assert run(capsys, server, "runs", "wire", "r1", "write") == (
         0, "", "Nothing has gone over the wire yet\n",
     )  # fmt: skip
+
+
+def test_the_wire_is_printed_in_one_form_at_a_time(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, server, "runs", "wire", "r1", "--har", "--curl")
+    assert (code, out) == (2, "")
+    assert "Only one of --curl, --har and --json" in err
+
+
+def test_the_wire_can_be_printed_as_an_archive(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exchange: dict[str, object] = {
+        "step": "write",
+        "attempt": 1,
+        "started_at": "2026-03-01T12:00:00.123456Z",
+        "duration_ms": 3,
+        "request": {"method": "POST", "url": "http://host/agent", "headers": {}, "body": "{}"},
+        "response": None,
+        "error": "The agent did not answer.",
+        "notes": [],
+    }
+    server.on("GET /api/v1/runs/r1/wire?limit=1000", page(exchange))
+    code, out, _ = run(capsys, server, "runs", "wire", "r1", "--har")
+    assert code == 0
+    check_har(json.loads(out))
+    assert "The agent did not answer." in out
 
 
 def test_json_has_the_form_of_the_api(server: ScriptedServer, capsys: pytest.CaptureFixture[str]) -> None:
