@@ -180,6 +180,7 @@ class TaskStream(StreamReading):
         earlier = self._artifacts.get(key) if appends else None
         if earlier is not None:
             earlier.parts.append(parts)
+            earlier.artifact = earlier.artifact | _merged_metadata(earlier.artifact, artifact)
             return True
         self._has_gap |= appends
         head = {name: value for name, value in artifact.items() if name != "append"}
@@ -187,10 +188,8 @@ class TaskStream(StreamReading):
         return False
 
     def _keep_metadata(self, body: JsonObject) -> None:
-        metadata = body.get("metadata")
-        if isinstance(metadata, dict) and self._direct is None:
-            kept = self._folded.get("metadata")
-            self._folded["metadata"] = {**kept, **metadata} if isinstance(kept, dict) else metadata
+        if self._direct is None:
+            self._folded |= _merged_metadata(self._folded, body)
 
     def _folded_task(self) -> JsonObject:
         task: JsonObject = {"kind": "task"}
@@ -206,6 +205,14 @@ class TaskStream(StreamReading):
         if artifacts:
             task["artifacts"] = artifacts
         return task
+
+
+def _merged_metadata(earlier: JsonObject, later: JsonObject) -> JsonObject:
+    """The metadata of both as a field; nothing where the later one has none."""
+    added, kept = later.get("metadata"), earlier.get("metadata")
+    if not isinstance(added, dict):
+        return {}
+    return {"metadata": {**kept, **added} if isinstance(kept, dict) else added}
 
 
 def _whole(pieces: _Pieces) -> JsonObject:
