@@ -228,7 +228,9 @@ class Runs:
             _check_input(compiled, run_input)
         kept = _kept(compiled, steps, from_step)
         text = record.input if isinstance(run_input, msgspec.UnsetType) else encode(run_input)
-        return await self._start(saved, text, RunRequested(kept), correlation_id, retry_of=run_id, trace=trace)
+        return await self._start(
+            saved, text, RunRequested(kept), correlation_id, retry_of=run_id, trace=trace
+        )
 
     async def reply(self, run_id: RunId, step: str, reply: ReplyMessage, item: str | None = None) -> None:
         """`item`: the question that is meant, as the inbox names it; left out: the present one."""
