@@ -116,7 +116,7 @@ class Settings(BaseSettings):
     )
     blobs: str | None = Field(
         None,
-        description="Where long files are kept: a folder, or s3://bucket/prefix; in the data folder if not set.",
+        description="Where long files are kept: a folder, or s3://bucket/prefix; with SQLite the data folder.",
     )
     max_inline_bytes: int = Field(
         256 * 1024, gt=0, description="Longest file of an agent that stays in the step's output."

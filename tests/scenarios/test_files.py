@@ -68,7 +68,7 @@ async def test_a_long_file_is_kept_beside_the_output_and_reaches_the_next_agent_
     async with (
         giver(CONTENT) as source,
         ScriptedAgent(echo) as sink,
-        running_system(tmp_path / "data", max_inline_bytes=1_024) as system,
+        running_system(tmp_path / "data", max_inline_bytes=1_024, blobs=str(tmp_path / "blobs")) as system,
     ):
         await system.register("Giver", source.url, protocol="jsonrpc-2.0")
         await system.register("Taker", sink.url, protocol="jsonrpc-2.0")

@@ -74,7 +74,8 @@ class Services(Probes):
     workflows: Workflows
     runs: Runs
     dead_letters: DeadLetters
-    blobs: BlobStore
+    # None: no file is kept apart from its output.
+    blobs: BlobStore | None
     inbox: Inbox
     hooks: Hooks
     check_health: Callable[[Agent], Awaitable[HealthReport]]

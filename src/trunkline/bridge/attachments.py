@@ -42,15 +42,15 @@ class AttachmentMissing(Exception):
 
 
 class Attachments:
-    """`most_inline`: the longest file, in bytes, that stays in an output."""
+    """`most_inline`: the longest file, in bytes, that stays in an output; without a place for others all do."""
 
-    def __init__(self, blobs: BlobStore, most_inline: int) -> None:
+    def __init__(self, blobs: BlobStore | None, most_inline: int) -> None:
         self._blobs = blobs
         self._most_inline = most_inline
 
     async def put_away(self, run_id: str, outcome: Succeeded) -> Succeeded:
         """Raises `Unavailable` when they cannot be kept."""
-        if len(outcome.output) <= self._most_inline:
+        if len(outcome.output) <= self._most_inline or self._blobs is None:
             return outcome
         # So much JSON would hold up everybody else.
         output = await asyncio.to_thread(decode, outcome.output)
@@ -84,7 +84,8 @@ class Attachments:
         for holder in found:
             reference = holder.pop(_REFERENCE)
             assert isinstance(reference, dict)  # noqa: S101 - that is what was looked for
-            content = await self._blobs.get(RunId(str(reference.get("run"))), str(reference.get("id")))
+            run_id, digest = RunId(str(reference.get("run"))), str(reference.get("id"))
+            content = None if self._blobs is None else await self._blobs.get(run_id, digest)
             if content is None:
                 raise AttachmentMissing(reference)
             key = "raw" if "mediaType" in holder or "filename" in holder else "bytes"

@@ -75,7 +75,8 @@ class SettingFlags:
     line_timeout
         How long a line to an agent that works is held before it is asked from time to time, like 60s.
     blobs
-        Where files of agents are kept that are long: a folder, or s3://bucket/prefix. Default: in the data folder.
+        Where files of agents are kept that are long: a folder, or s3://bucket/prefix. Default: with SQLite
+        the data folder, else they stay in the outputs.
     max_inline_bytes
         The longest file of an agent that stays in the step's output.
     max_body_bytes

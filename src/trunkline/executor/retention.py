@@ -23,7 +23,9 @@ _ROUND = timedelta(seconds=60)
 
 
 class Retention:
-    def __init__(self, store: Store, keep: timedelta, blobs: BlobStore, pause: timedelta = _ROUND) -> None:
+    def __init__(
+        self, store: Store, keep: timedelta, blobs: BlobStore | None, pause: timedelta = _ROUND
+    ) -> None:
         self._store = store
         self._keep = keep
         self._blobs = blobs
@@ -54,17 +56,18 @@ class Retention:
                 break
         if total:
             log.info(names.RUNS_DELETED, runs=total)
-            await self._delete_files(stopping)
+            if self._blobs is not None:
+                await self._delete_files(self._blobs, stopping)
 
-    async def _delete_files(self, stopping: asyncio.Event) -> None:
+    async def _delete_files(self, blobs: BlobStore, stopping: asyncio.Event) -> None:
         """Of the runs that are gone: those whose files a process could not delete before it died are found too."""
         last: RunId | None = None
         while not stopping.is_set():
-            runs = await self._blobs.runs(limit=_RUNS_A_LOOK, after=last)
+            runs = await blobs.runs(limit=_RUNS_A_LOOK, after=last)
             if not runs:
                 return
             async with self._store.transaction() as tx:
                 gone = await tx.unknown_runs(runs)
             for run_id in gone:
-                await self._blobs.delete(run_id)
+                await blobs.delete(run_id)
             last = runs[-1]

@@ -12,10 +12,11 @@ from trunkline.stores.blobs.folder import BlobFolder
 _S3 = "s3://"
 
 
-def open_blobs(settings: Settings) -> BlobStore:
+def open_blobs(settings: Settings) -> BlobStore | None:
+    """None: everything stays in the outputs. The folders of several processes would not be one place."""
     place = settings.blobs
     if place is None:
-        return BlobFolder(settings.data / "blobs")
+        return None if settings.uses_postgres else BlobFolder(settings.data / "blobs")
     if not place.startswith(_S3):
         return BlobFolder(Path(place))
     bucket, _, prefix = place.removeprefix(_S3).partition("/")

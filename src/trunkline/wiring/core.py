@@ -51,7 +51,7 @@ class Core:
     registry: Registry
     workflows: Workflows
     partners: Partners
-    blobs: BlobStore
+    blobs: BlobStore | None
     hooks: Hooks
     watchers: Watchers = field(default_factory=Watchers)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)

@@ -12,7 +12,8 @@ from trunkline.jsontypes import Json
 from trunkline.testing import ScriptedAgent
 from trunkline.testing.agents import Call
 
-pytestmark = pytest.mark.anyio
+# With PostgreSQL files stay in the outputs unless a place is named for them.
+pytestmark = [pytest.mark.anyio, pytest.mark.embedded_only]
 
 __all__ = ["trunkline"]
 

@@ -29,7 +29,7 @@ class BlobRoutes:
 
     async def get(self, run: RunPath, blob: BlobPath) -> Response:
         """A file that an agent has answered with, or that was sent to one."""
-        content = await self._blobs.get(RunId(run), blob)
+        content = None if self._blobs is None else await self._blobs.get(RunId(run), blob)
         if content is None:
             raise NotFound(
                 f"Run {run} has no file {blob}.",
