@@ -56,8 +56,6 @@ def _yes(value: bool) -> str:
 
 def _shown(value: Json) -> object:
     match value:
-        case [] | {}:
-            return ""
         case [*items] if all(isinstance(item, str) for item in items):
             return ", ".join(map(str, items))
         case dict() | list():

@@ -1,0 +1,73 @@
+"""What `agents show` prints of an agent's dialect and its evidence."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from trunkline.cli.answers import Agent
+from trunkline.cli.options import Server
+from trunkline.cli.show_agent import print_agent
+
+AGENT: Agent = {
+    "id": "1",
+    "name": "Agent",
+    "url": "http://a.example/x",
+    "protocol": "auto",
+    "protocol_config": None,
+    "description": None,
+    "auth_type": "none",
+    "timeout_ms": 30_000,
+    "max_concurrency": 100,
+    "dialect": {
+        "protocol": "a2a-1.0",
+        "url": "http://a.example/rpc",
+        "evidence": "The card offers A2A 1.0 over JSON-RPC",
+        "decided_at": "2026-03-01T12:00:00.000000Z",
+        "card_url": "http://a.example/.well-known/agent-card.json",
+        "card_etag": 'W/"7"',
+        "streams": True,
+        "pushes": False,
+        "tenant": None,
+        "tried": [
+            {"at": "2026-03-01T12:00:00.000000Z", "tried": "GET /x/card", "answered": "HTTP 404"},
+            {"at": "2026-03-01T12:00:01.000000Z", "tried": "GET /card", "answered": "HTTP 200, a card"},
+        ],
+    },
+}
+
+
+def lines_of(agent: Agent, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    print_agent(agent, Server())
+    return capsys.readouterr().out.splitlines()
+
+
+def test_the_evidence_is_a_table_of_what_was_tried(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = lines_of(AGENT, capsys)
+    assert "because    The card offers A2A 1.0 over JSON-RPC" in lines
+    assert 'card etag  W/"7"' in lines
+    assert "streams    yes" in lines
+    assert "pushes     no" in lines
+    table = lines[lines.index(next(line for line in lines if line.startswith("WHEN"))) :]
+    assert [line.split(maxsplit=1) for line in table] == [
+        ["WHEN", "TRIED        ANSWERED"],
+        ["2026-03-01T12:00:00.000000Z", "GET /x/card  HTTP 404"],
+        ["2026-03-01T12:00:01.000000Z", "GET /card    HTTP 200, a card"],
+    ]
+
+
+def test_fields_that_hold_more_than_a_word_are_shown_too(capsys: pytest.CaptureFixture[str]) -> None:
+    told: Agent = {**AGENT, "protocol_config": {"input_mode": "json"}}
+    lines = lines_of(
+        cast("Agent", {**told, "allow_card_origin": ["http://b", "http://c"], "none": []}), capsys
+    )
+    assert 'protocol config    {"input_mode": "json"}' in lines
+    assert "allow card origin  http://b, http://c" in lines
+    assert not any(line.startswith("none") for line in lines)
+
+
+def test_an_agent_that_nobody_has_called_yet_speaks_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = lines_of({**AGENT, "dialect": None}, capsys)
+    assert "url              http://a.example/x" in lines
+    assert not any(line.startswith(("speaks", "WHEN")) for line in lines)
