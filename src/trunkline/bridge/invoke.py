@@ -22,6 +22,7 @@ import structlog
 
 from trunkline.agents import Agent
 from trunkline.bridge.attachments import AttachmentMissing, Attachments
+from trunkline.bridge.batches import Batches
 from trunkline.bridge.calls import Finished
 from trunkline.bridge.news import News
 from trunkline.bridge.partners import Partner, Partners
@@ -92,6 +93,7 @@ class AgentInvoker:
     def __init__(
         self,
         transport: Transport,
+        batches: Batches,
         partners: Partners,
         directory: AgentDirectory,
         clock: Clock,
@@ -103,6 +105,7 @@ class AgentInvoker:
         traces: Traces,
     ) -> None:
         self._transport = transport
+        self._batches = batches
         self._partners = partners
         self._directory = directory
         self._clock = clock
@@ -154,7 +157,9 @@ class AgentInvoker:
 
     def _talk(self, claim: ClaimedTask) -> Talk:
         most_bytes = self._manners.most_answer_bytes
-        return Talk(self._transport, self._clock, self._metrics, self._traces, claim, most_bytes)
+        return Talk(
+            self._transport, self._batches, self._clock, self._metrics, self._traces, claim, most_bytes
+        )
 
     async def _agent(self, name: str) -> Agent | None:
         return await self._patiently(lambda: self._directory.get(name))
@@ -240,7 +245,7 @@ class AgentInvoker:
     async def _send_once(
         self, talk: Talk, partner: Partner, claim: ClaimedTask, hear: Callable[[Finished], None]
     ) -> Outcome:
-        streams = partner.dialect.streams
+        streams = partner.dialect.streams and partner.batch is None
         request = talk.encode(
             partner, Wishes() if streams else self._wishes(partner, claim), streamed=streams
         )

@@ -19,6 +19,7 @@ from trunkline.bridge.tokens import Tokens
 from trunkline.errors import ConfigurationError, Invalid
 from trunkline.messages import StepError, fix_for
 from trunkline.protocols import AgentRequest, ProtocolAdapter, ProtocolAdapterFactory, UnsupportedProtocol
+from trunkline.protocols.batches import BatchWish, batch_wish
 from trunkline.services.registry import Registry
 
 _MOST_KEPT = 10_000
@@ -36,6 +37,8 @@ class Partner(msgspec.Struct, frozen=True, kw_only=True):
     headers: dict[str, str]
     redaction: Redaction
     tokens: Tokens
+    # How its tasks travel together, if they do.
+    batch: BatchWish | None = None
     # What is left to try if the agent refuses this one, too; None: nobody has asked yet.
     others: tuple[Dialect, ...] | None = None
 
@@ -52,9 +55,10 @@ class Partner(msgspec.Struct, frozen=True, kw_only=True):
         if not request.path:
             return self.address
         endpoint, _, query = self.dialect.url.partition("?")
-        return self.credentials.add_to(
-            f"{endpoint.removesuffix('/')}{request.path}" + (f"?{query}" if query else "")
-        )
+        target = f"{endpoint.removesuffix('/')}{request.path}"
+        if query:
+            target += f"{'&' if '?' in request.path else '?'}{query}"
+        return self.credentials.add_to(target)
 
 
 class Partners:
@@ -150,6 +154,7 @@ class Partners:
             headers={**_HEADERS, **opened.headers},
             redaction=self._tokens.redaction(opened),
             tokens=self._tokens,
+            batch=batch_wish(agent.protocol_config),
         )
 
     def _keep(self, partner: Partner | StepError) -> Partner | StepError:

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from time import perf_counter
 from typing import TypeVar
 
+from trunkline.bridge.batches import Batches
 from trunkline.bridge.call_spans import begin_call, note_answer
 from trunkline.bridge.card_reader import CardExchange
 from trunkline.bridge.echoes import failure_without_echoes, without_echoes
@@ -53,6 +54,7 @@ class Talk:
     def __init__(
         self,
         transport: Transport,
+        batches: Batches,
         clock: Clock,
         metrics: Metrics,
         traces: Traces,
@@ -60,6 +62,7 @@ class Talk:
         most_bytes: int,
     ) -> None:
         self._transport = transport
+        self._batches = batches
         self._clock = clock
         self._metrics = metrics
         self._traces = traces
@@ -287,7 +290,9 @@ class Talk:
         try:
             headers |= await partner.token(seconds)
             if request.body:
-                answer = await self._transport.post(sent.url, request.body, headers, seconds, tls)
+                answer = await self._batches.post(
+                    partner.batch, sent.url, request.body, headers, seconds, tls
+                )
             else:
                 answer = await self._transport.get(sent.url, headers, seconds, tls)
         except TransportError as exc:

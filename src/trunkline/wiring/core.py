@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from trunkline.bridge.batches import Batches
 from trunkline.bridge.dialects import Dialects
 from trunkline.bridge.partners import Partners
 from trunkline.bridge.tokens import Tokens
@@ -47,6 +48,7 @@ class Core:
     metrics: Metrics
     traces: Traces
     transport: Transport
+    batches: Batches
     directory: AgentDirectory
     registry: Registry
     workflows: Workflows
@@ -80,7 +82,7 @@ async def open_core(
         metrics = Metrics()
         registry = Registry(store, Vault(key), directory)
         tokens = Tokens(transport, clock)
-        async with Dialects(transport, registry, clock, tokens) as dialects:
+        async with Batches(transport) as batches, Dialects(transport, registry, clock, tokens) as dialects:
             yield Core(
                 settings=settings,
                 clock=clock,
@@ -89,6 +91,7 @@ async def open_core(
                 metrics=metrics,
                 traces=traces,
                 transport=transport,
+                batches=batches,
                 directory=directory,
                 registry=registry,
                 workflows=Workflows(store, directory),

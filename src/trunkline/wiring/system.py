@@ -82,6 +82,7 @@ class _Bridge:
         self.heartbeat = Heartbeat(core.store, self._owner, core.seams.pace.lease) if shared else None
         invoker = AgentInvoker(
             core.transport,
+            core.batches,
             core.partners,
             core.directory,
             core.clock,
