@@ -181,21 +181,21 @@ def test_any_json_has_an_outcome(adapter: ProtocolAdapter, value: Json, status: 
     check(decoded(adapter, wrapped(adapter, value), status))
 
 
-@every_adapter
+@both_bindings
 @unhurried
 @given(value=RESULTS, at=st.integers(0, 300))
 def test_any_answer_cut_anywhere_has_an_outcome(adapter: ProtocolAdapter, value: Json, at: int) -> None:
     check(decoded(adapter, wrapped(adapter, value)[:at]))
 
 
-@every_adapter
+@both_bindings
 @unhurried
 @given(values=st.lists(RESULTS | VALUES, max_size=6))
 def test_any_events_have_an_outcome(adapter: ProtocolAdapter, values: list[Json]) -> None:
     check(heard(adapter, [wrapped(adapter, value) for value in values]))
 
 
-@every_adapter
+@both_bindings
 @unhurried
 @given(events=st.lists(st.binary(), max_size=3))
 def test_any_bytes_in_a_stream_have_an_outcome(adapter: ProtocolAdapter, events: list[bytes]) -> None:

@@ -19,7 +19,7 @@ from trunkline.messages import AgentTask
 from trunkline.protocols.a2a_v1.find import CannotTell, find_task
 from trunkline.protocols.a2a_v1.outcome import outcome_of
 from trunkline.protocols.a2a_v1.reading import Reading
-from trunkline.protocols.a2a_v1.request import InputMode, message_params
+from trunkline.protocols.a2a_v1.request import InputMode, context_id, message_params
 from trunkline.protocols.a2a_v1.stream import TaskStream
 from trunkline.protocols.answer_json import NotJson
 from trunkline.protocols.base import (
@@ -84,19 +84,23 @@ class A2A10Dialect(ProtocolAdapter):
         return to_internal(self.decode_body(encode(response), AgentTask(task_id=task_id)), task_id)
 
     def decode_body(self, body: bytes, task: AgentTask) -> Outcome:
-        return self.meaning(self.open_result(body, task), body)
+        return self.meaning(self.open_result(body, task), body, task)
 
-    def meaning(self, opened: Reading | Failed, body: bytes) -> Outcome:
+    def meaning(self, opened: Reading | Failed, body: bytes, task: AgentTask) -> Outcome:
         if isinstance(opened, Failed):
             return opened
+        keep_context(opened, task)
         return outcome_of(opened, lambda: self.whole_result(body), self.output_mode)
 
     def read_stream(self, task: AgentTask) -> StreamReading:
         def open_event(data: bytes) -> Reading | Failed:
             try:
-                return self.open_result(data, task)
+                opened = self.open_result(data, task)
             except (NotJson, ProtocolTranslationError) as exc:
                 raise self._malformed(exc, data) from exc
+            if isinstance(opened, Reading):
+                keep_context(opened, task)
+            return opened
 
         return TaskStream(open_event, self.whole_result, self.output_mode, self.get_protocol_name())
 
@@ -126,6 +130,12 @@ class A2A10Dialect(ProtocolAdapter):
             code=failed.error.code,
             fix=failed.error.fix,
         )
+
+
+def keep_context(reading: Reading, task: AgentTask) -> None:
+    """A message that names no context is in the one that it answers: an agent with another must name it."""
+    if reading.form == "message" and reading.context_id is None:
+        reading.context_id = context_id(task)
 
 
 def addressed(request: AgentRequest, path: str = "") -> AgentRequest:

@@ -62,7 +62,7 @@ class A2A10HttpAdapter(A2A10Dialect):
                 "response",
                 body,
             )
-        return self.meaning(opened, body)
+        return self.meaning(opened, body, task)
 
     def to_agent_request(self, task: AgentTask) -> JsonObject:
         return self.params(task)
