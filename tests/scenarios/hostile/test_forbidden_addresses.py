@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
 import uvloop
 
-from trunkline.bridge.transports.base import TransportError
+from trunkline.agents.credentials import NO_CREDENTIALS, Credentials, OAuthClient
+from trunkline.bridge.card_reader import CardReader
+from trunkline.bridge.redaction import Redaction
+from trunkline.bridge.tokens import Tokens
+from trunkline.bridge.transports.base import StreamLimits, TransportError
 from trunkline.bridge.transports.guard import AddressPolicy
 from trunkline.bridge.transports.https import HttpTransport
+from trunkline.testing import FakeClock
 
 # Nothing here has a store or a broker.
 pytestmark = pytest.mark.embedded_only
 
 AMPLE = 60.0
+LIMITS = StreamLimits(first_seconds=AMPLE, idle_seconds=AMPLE, total_seconds=AMPLE, total_bytes=1_000)
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
 WRITTEN_OUT = [
     "127.0.0.1",
@@ -113,7 +119,7 @@ class Listener:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reached.append(str(writer.get_extra_info("sockname")[0]))
-        await reader.readuntil(b"{}")
+        await reader.readuntil(b"\r\n\r\n")
         writer.write(OK)
         await writer.drain()
         writer.close()
@@ -143,23 +149,64 @@ class Names:
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
-async def refusal(transport: HttpTransport, url: str) -> TransportError:
+async def call(transport: HttpTransport, url: str) -> None:
+    await transport.post(url, b"{}", {}, AMPLE)
+
+
+async def look(transport: HttpTransport, url: str) -> None:
+    await transport.get(url, {}, AMPLE)
+
+
+async def listen(transport: HttpTransport, url: str) -> None:
+    async with transport.stream(url, b"{}", {}, LIMITS) as answer:
+        async for _ in answer.chunks():
+            pass
+
+
+async def listen_again(transport: HttpTransport, url: str) -> None:
+    async with transport.stream(url, None, {}, LIMITS) as answer:
+        async for _ in answer.chunks():
+            pass
+
+
+async def read_card(transport: HttpTransport, url: str) -> None:
+    clock = FakeClock()
+    fetched = await CardReader(transport, clock, Tokens(transport, clock)).fetch(url, NO_CREDENTIALS)
+    if fetched.failure is not None:
+        raise TransportError("agent_protocol_unclear", fetched.failure)
+
+
+async def fetch_token(transport: HttpTransport, url: str) -> None:
+    client = OAuthClient(token_url=url, client_id="me", client_secret="s3cr3t")
+    try:
+        await Tokens(transport, FakeClock()).headers(Credentials(oauth=client), Redaction())
+    except TransportError as exc:
+        # The listener gives no tokens, but it was reached.
+        if exc.code != "agent_token_refused":
+            raise
+
+
+# Every way out of the program.
+Door = Callable[[HttpTransport, str], Awaitable[None]]
+DOORS: list[Door] = [call, look, listen, listen_again, read_card, fetch_token]
+every_door = pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
+
+
+async def refusal(transport: HttpTransport, url: str, door: Door = call) -> TransportError:
     with pytest.raises(TransportError) as caught:
-        await transport.post(url, b"{}", {}, AMPLE)
+        await door(transport, url)
     assert not caught.value.sent
-    with pytest.raises(TransportError) as again:
-        await transport.get(url, {}, AMPLE)
-    assert again.value.code == caught.value.code
+    assert "may not be called" in caught.value.message or "cannot be called" in caught.value.message
     return caught.value
 
 
-def test_no_way_to_write_a_forbidden_address_leads_to_a_connection() -> None:
+@every_door
+def test_no_way_to_write_a_forbidden_address_leads_to_a_connection(door: Door) -> None:
     async def main() -> None:
         names = Names(["127.0.0.1"])
         async with listening() as listener, HttpTransport(AddressPolicy(), lookup=names) as transport:
             for host in WRITTEN_OUT:
-                error = await refusal(transport, f"http://{host}:{listener.port}/")
-                assert error.code in {"agent_address_forbidden", "agent_url_invalid"}, host
+                await refusal(transport, f"http://{host}:{listener.port}/", door)
         assert listener.reached == []
         assert names.asked == []
 
@@ -167,17 +214,28 @@ def test_no_way_to_write_a_forbidden_address_leads_to_a_connection() -> None:
     uvloop.run(main())
 
 
+@every_door
 @pytest.mark.parametrize("address", RESOLVED)
-def test_a_name_that_leads_to_a_forbidden_address_is_refused(address: str) -> None:
+def test_a_name_that_leads_to_a_forbidden_address_is_refused(address: str, door: Door) -> None:
     async def main() -> None:
         async with (
             listening() as listener,
             HttpTransport(AddressPolicy(), lookup=Names([address])) as transport,
         ):
             for name in ("agent.example", "agent.example.", "AGENT.example"):
-                error = await refusal(transport, f"http://{name}:{listener.port}/")
-                assert error.code == "agent_address_forbidden"
+                await refusal(transport, f"http://{name}:{listener.port}/", door)
         assert listener.reached == []
+
+    uvloop.run(main())
+
+
+def test_what_is_forbidden_has_a_code_of_its_own() -> None:
+    async def main() -> None:
+        async with HttpTransport(AddressPolicy(), lookup=Names(["127.0.0.1"])) as transport:
+            for host in ("127.0.0.1", "agent.example", "[::1]", "169.254.169.254"):
+                assert (await refusal(transport, f"http://{host}/")).code == "agent_address_forbidden"
+            for host in ("127.1", "2130706433", "user@127.0.0.1", " 127.0.0.1"):
+                assert (await refusal(transport, f"http://{host}/")).code == "agent_url_invalid"
 
     uvloop.run(main())
 
@@ -185,39 +243,81 @@ def test_a_name_that_leads_to_a_forbidden_address_is_refused(address: str) -> No
 @pytest.mark.parametrize(
     "scheme", ["ftp", "file", "unix", "http+unix", "gopher", "ws", "javascript", "npipe"]
 )
-def test_other_schemes_are_refused(scheme: str) -> None:
+@every_door
+def test_other_schemes_are_refused(scheme: str, door: Door) -> None:
     async def main() -> None:
         async with HttpTransport(AddressPolicy(allow_loopback=True)) as transport:
-            assert (await refusal(transport, f"{scheme}://127.0.0.1/x")).code == "agent_url_invalid"
+            await refusal(transport, f"{scheme}://127.0.0.1/x", door)
 
     uvloop.run(main())
 
 
-def test_only_the_allowed_ones_of_several_addresses_are_reached() -> None:
+@every_door
+def test_only_the_allowed_ones_of_several_addresses_are_reached(door: Door) -> None:
     async def main() -> None:
         names = Names(["127.0.0.2", "127.0.0.1", "10.0.0.1"])
         policy = AddressPolicy(["127.0.0.1/32"])
         async with listening() as listener, HttpTransport(policy, lookup=names) as transport:
             for _ in range(3):
-                await transport.post(f"http://agent.example:{listener.port}/", b"{}", {}, AMPLE)
-        assert set(listener.reached) == {"127.0.0.1"}
+                await door(transport, f"http://agent.example:{listener.port}/")
+        assert listener.reached == ["127.0.0.1"] * 3
 
     uvloop.run(main())
 
 
-def test_a_name_that_is_bound_to_another_address_later_gains_nothing() -> None:
+@every_door
+@pytest.mark.parametrize(
+    "later", ["127.0.0.2", *(address for address in RESOLVED if "127.0.0.1" not in address)]
+)
+def test_a_name_that_is_bound_to_another_address_later_gains_nothing(later: str, door: Door) -> None:
     async def main() -> None:
-        names = Names(["127.0.0.1"], ["127.0.0.2"])
+        names = Names(["127.0.0.1"], [later])
         async with (
             listening() as first,
             listening() as second,
             HttpTransport(AddressPolicy(["127.0.0.1/32"]), lookup=names) as transport,
         ):
-            await transport.post(f"http://agent.example:{first.port}/", b"{}", {}, AMPLE)
+            await door(transport, f"http://agent.example:{first.port}/")
             # Looked up once, and what was checked is what was reached.
             assert (names.asked, first.reached) == (["agent.example"], ["127.0.0.1"])
-            error = await refusal(transport, f"http://agent.example:{second.port}/")
-        assert error.code == "agent_address_forbidden"
+            await refusal(transport, f"http://agent.example:{second.port}/", door)
         assert second.reached == []
+
+    uvloop.run(main())
+
+
+@every_door
+def test_a_name_that_changes_with_every_question_reaches_what_is_allowed_and_nothing_else(door: Door) -> None:
+    turns = 10
+
+    async def main() -> None:
+        names = Names(*[["127.0.0.1"], ["127.0.0.2"]] * turns)
+        async with (
+            listening() as listener,
+            HttpTransport(AddressPolicy(["127.0.0.1/32"]), lookup=names) as transport,
+        ):
+            # Another name each time, so that every one is looked up.
+            urls = [f"http://a{number}.example:{listener.port}/" for number in range(2 * turns)]
+            results = [await asyncio.gather(door(transport, url), return_exceptions=True) for url in urls]
+        assert len(names.asked) == 2 * turns
+        assert sum(isinstance(result, TransportError) for (result,) in results) == turns
+        assert listener.reached == ["127.0.0.1"] * turns
+
+    uvloop.run(main())
+
+
+@every_door
+def test_a_proxy_of_the_environment_is_not_asked(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        async with (
+            listening() as proxy,
+            listening() as agent,
+            HttpTransport(AddressPolicy(allow_loopback=True)) as transport,
+        ):
+            for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+                for variable in (name, name.lower()):
+                    monkeypatch.setenv(variable, f"http://127.0.0.1:{proxy.port}")
+            await door(transport, f"http://127.0.0.1:{agent.port}/")
+        assert (proxy.reached, agent.reached) == ([], ["127.0.0.1"])
 
     uvloop.run(main())
