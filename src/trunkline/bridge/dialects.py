@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
@@ -42,6 +42,8 @@ from trunkline.telemetry import names
 
 log = structlog.stdlib.get_logger()
 
+# Protocol, url and tenant: whoever differs in nothing of it speaks the same to the same.
+_Way: TypeAlias = "tuple[str, str, str | None]"
 # How long a card is taken to be what it was; one question each, whatever the load.
 CARD_FRESH_FOR = timedelta(minutes=5)
 # Of the evidence; more of it helps nobody.
@@ -146,10 +148,10 @@ class Dialects:
             for offer in found.others
             if self._tokens.redaction(credentials).text(offer.url) == offer.url
         )
-        distinct: dict[tuple[str, str], Dialect] = {}
+        distinct: dict[_Way, Dialect] = {}
         for way in (*(() if known is None else (known,)), fresh, *others):
-            distinct.setdefault((way.protocol, way.url), way)
-        distinct.pop((refused.protocol, refused.url), None)
+            distinct.setdefault(_way(way), way)
+        distinct.pop(_way(refused), None)
         return list(distinct.values())[:_MOST_WAYS]
 
     def refused_too(self, way: Dialect, refused: Dialect, because: str) -> Dialect:
@@ -161,7 +163,7 @@ class Dialects:
         """Keeps what has proved right."""
         self._doubted.discard(agent.id)
         known = await self._known(agent)
-        if known is None or (known.protocol, known.url) != (dialect.protocol, dialect.url):
+        if known is None or _way(known) != _way(dialect):
             await self._keep(agent, dialect)
 
     def _lock(self, agent: Agent) -> asyncio.Lock:
@@ -266,6 +268,10 @@ def _decided(agent: Agent, fetches: Sequence[CardFetch], redaction: Redaction) -
         fix = redaction.text(found.fix) or fix_for(code)
         raise DialectUnclear(StepError(code=code, message=reason, fix=fix))
     return msgspec.structs.replace(found, evidence=redaction.text(found.evidence))
+
+
+def _way(dialect: Dialect) -> _Way:
+    return dialect.protocol, dialect.url, dialect.tenant
 
 
 def _pinned(agent: Agent, at: Instant, beside: str = "") -> Dialect:

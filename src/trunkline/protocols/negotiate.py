@@ -268,9 +268,9 @@ def _supported(offers: Iterable[Offer]) -> tuple[Offer, ...]:
 
 
 def _distinct(offers: Iterable[Offer]) -> list[Offer]:
-    distinct: dict[tuple[str, str], Offer] = {}
+    distinct: dict[tuple[str, str, str | None], Offer] = {}
     for offer in offers:
-        distinct.setdefault((offer.protocol, offer.url), offer)
+        distinct.setdefault((offer.protocol, offer.url, offer.tenant), offer)
     return list(distinct.values())
 
 
