@@ -13,10 +13,9 @@ from collections.abc import Iterable
 from http import HTTPStatus
 from urllib.parse import parse_qsl, quote, urlsplit
 
-import msgspec
-
 from trunkline import __version__
 from trunkline.jsontypes import Json, JsonObject
+from trunkline.services.recorded import Recorded, RecordedRequest, RecordedResponse
 from trunkline.telemetry.redaction import REDACTED
 
 MEDIA_TYPE = "application/har+json"
@@ -26,60 +25,10 @@ _HTTP_VERSION = "HTTP/1.1"
 _UNKNOWN = -1
 
 
-class _Request(msgspec.Struct):
-    method: str
-    url: str
-    headers: dict[str, str]
-    body: str
-
-
-class _Response(msgspec.Struct):
-    status: int
-    headers: dict[str, str]
-    body: str
-
-
-class _Frame(msgspec.Struct):
-    at_ms: float
-    data: str
-
-
-class Recorded(msgspec.Struct):
-    """One exchange, as far as an archive shows it."""
-
-    step: str
-    attempt: int
-    started_at: str
-    duration_ms: float
-    request: _Request
-    response: _Response | None = None
-    error: str | None = None
-    notes: list[str] = []
-    kind: str = "send"
-    frames: list[_Frame] | None = None
-
-    @property
-    def page(self) -> str:
-        return f"{self.step}/{self.attempt}"
-
-
-_records: msgspec.json.Decoder[Recorded] = msgspec.json.Decoder(Recorded)
-
-
-def read_record(record: bytes) -> Recorded:
-    """An exchange as the store has it."""
-    return _records.decode(record)
-
-
-def read_exchange(exchange: object) -> Recorded:
-    """An exchange as the REST interface gives it."""
-    return msgspec.convert(exchange, Recorded)
-
-
 def to_har(exchanges: Iterable[Recorded], *, next_cursor: str | None = None) -> JsonObject:
     """`next_cursor`: where the next page of the same archive begins; it is left out where there is none."""
     ordered = sorted(exchanges, key=lambda exchange: exchange.started_at)
-    first = {exchange.page: exchange for exchange in reversed(ordered)}
+    first = {_page_of(exchange): exchange for exchange in reversed(ordered)}
     log: JsonObject = {
         "version": "1.2",
         "creator": {"name": "Trunkline", "version": __version__},
@@ -91,10 +40,14 @@ def to_har(exchanges: Iterable[Recorded], *, next_cursor: str | None = None) -> 
     return {"log": log}
 
 
+def _page_of(exchange: Recorded) -> str:
+    return f"{exchange.step}/{exchange.attempt}"
+
+
 def _page(exchange: Recorded) -> JsonObject:
     return {
         "startedDateTime": exchange.started_at,
-        "id": exchange.page,
+        "id": _page_of(exchange),
         "title": f"{exchange.step}, attempt {exchange.attempt}",
         "pageTimings": {},
     }
@@ -102,7 +55,7 @@ def _page(exchange: Recorded) -> JsonObject:
 
 def _entry(exchange: Recorded) -> JsonObject:
     entry: JsonObject = {
-        "pageref": exchange.page,
+        "pageref": _page_of(exchange),
         "startedDateTime": exchange.started_at,
         "time": exchange.duration_ms,
         "request": _request(exchange.request),
@@ -122,7 +75,7 @@ def _entry(exchange: Recorded) -> JsonObject:
     return entry
 
 
-def _request(request: _Request) -> JsonObject:
+def _request(request: RecordedRequest) -> JsonObject:
     given: JsonObject = {
         "method": request.method,
         # A URL has no brackets there.
@@ -142,9 +95,9 @@ def _request(request: _Request) -> JsonObject:
     return given
 
 
-def _response(response: _Response | None) -> JsonObject:
+def _response(response: RecordedResponse | None) -> JsonObject:
     # None came: 0 is what browsers write then.
-    answered = response or _Response(0, {}, "")
+    answered = response or RecordedResponse(0, {}, "")
     return {
         "status": answered.status,
         "statusText": _phrase(answered.status),

@@ -21,11 +21,16 @@ from typing import Literal
 
 import structlog
 
+from trunkline.clock import Instant, rfc3339
+from trunkline.ids import RunId
+from trunkline.jsontypes import encode
 from trunkline.messages import TaskKey
 from trunkline.protocols import PushTarget
-from trunkline.stores.base import Store, TasksRung
+from trunkline.services.recorded import Recorded, RecordedRequest, RecordedResponse
+from trunkline.stores.base import ExchangeRecord, Store, TasksRung
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
+from trunkline.telemetry.redaction import REDACTED
 
 log = structlog.stdlib.get_logger()
 
@@ -35,6 +40,7 @@ HOOKS = "/hooks/a2a"
 MOST_TOKEN_CHARACTERS = 512
 
 _DERIVED = b"trunkline push notifications, version 1"
+_DOORBELL = "The agent has rung. What it says is neither believed nor kept: it is asked."
 _FOR_THE_PATH = b"path\x00"
 _FOR_THE_HEADER = b"header\x00"
 
@@ -92,6 +98,22 @@ def _bytes(text: str) -> bytes:
         return b""
 
 
+def _record_of(key: TaskKey, public_url: str, at: Instant) -> ExchangeRecord:
+    """For the wire. Nothing of what the agent has sent: it may repeat its secret, and it is not believed anyway."""
+    run_id, step, _ = key.task_id.split("/", 2)
+    exchange = Recorded(
+        step=step,
+        attempt=key.attempt,
+        started_at=rfc3339(at),
+        duration_ms=0,
+        request=RecordedRequest("POST", f"{public_url}{HOOKS}/{REDACTED}", {}, ""),
+        response=RecordedResponse(204, {}, ""),
+        notes=[_DOORBELL],
+        kind="push",
+    )
+    return ExchangeRecord(RunId(run_id), step, key.attempt, encode(exchange))
+
+
 class Hooks:
     def __init__(
         self,
@@ -128,6 +150,7 @@ class Hooks:
         async with self._store.transaction() as tx:
             asked = await tx.ask_soon(key)
             if asked:
+                await tx.put_exchanges([_record_of(key, self._public_url or "", tx.now)])
                 await tx.announce(TasksRung())
         if asked:
             for wake in self._wakes:

@@ -50,6 +50,9 @@ async def test_an_agent_that_rings_is_asked_at_once_and_only_its_answer_counts(t
         agent.script(jsonrpc_task("Sunny"))
         answer = await system.call("POST", path_of(target), LIE, {HEADER: target.token})
         run = await system.wait_for(run_id)
+        wire = await system.items(f"/runs/{run_id}/wire")
+    assert sorted(str(item["kind"]) for item in wire) == ["poll", "push", "send"]
+    assert target.token not in str(wire)
     assert (answer.status, answer.body) == (204, b"")
     assert run["status"] == "COMPLETED"
     assert [call.method for call in agent.calls] == ["message/send", "tasks/get"]

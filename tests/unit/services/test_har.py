@@ -11,7 +11,8 @@ from trunkline.bridge.redaction import Redaction
 from trunkline.clock import Instant
 from trunkline.jsontypes import JsonObject, decode, encode
 from trunkline.protocols.base import AgentAnswer
-from trunkline.services.har import Recorded, read_exchange, read_record, to_har
+from trunkline.services.har import to_har
+from trunkline.services.recorded import Recorded, read_exchange, read_record
 from trunkline.testing import objects_in
 
 JSON = {"content-type": "application/json"}

@@ -25,7 +25,8 @@ from trunkline.machine.inputs import ResolvedOutcome
 from trunkline.machine.state import FINAL_RUN_STATUSES, RunStatus
 from trunkline.messages import ReplyMessage
 from trunkline.services.har import MEDIA_TYPE as HAR
-from trunkline.services.har import read_record, to_har
+from trunkline.services.har import to_har
+from trunkline.services.recorded import read_record
 from trunkline.telemetry.traces import Segment
 
 RUNS = "/api/v1/runs"

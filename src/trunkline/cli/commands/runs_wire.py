@@ -66,7 +66,8 @@ def wire(
 
 
 def _print_har(exchanges: Sequence[Exchange]) -> None:
-    from trunkline.services.har import read_exchange, to_har  # noqa: PLC0415  (only --har needs it)
+    from trunkline.services.har import to_har  # noqa: PLC0415  (only --har needs it)
+    from trunkline.services.recorded import read_exchange  # noqa: PLC0415  (as above)
 
     print_json(to_har(read_exchange(exchange) for exchange in exchanges))
 
