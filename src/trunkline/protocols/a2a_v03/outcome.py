@@ -25,6 +25,7 @@ from trunkline.protocols.a2a_v03.states import (
     RECOGNIZED,
     UNKNOWN,
     canonical,
+    is_user,
     shown,
 )
 from trunkline.protocols.jsonrpc import RpcError, outcome_of_error, whole_result
@@ -79,11 +80,17 @@ def _outcome_of_reading(reading: Reading, body: bytes, mode: OutputMode, *, any_
             remote_task_id=reading.remote_task_id,
             state=state,
             context_id=reading.context_id,
-            text=text_of(reading.status_message),
+            text=said_meanwhile(reading),
         )
     if state in INTERRUPTED:
         return _interrupted(reading, state)
     return _failed(reading, body, state)
+
+
+def said_meanwhile(reading: Reading) -> str:
+    """The words of the status; Google's ADK repeats the user's own message there when it takes a task."""
+    said = reading.status_message
+    return "" if said is None or is_user(said.role) else text_of(said)
 
 
 def _succeeded(reading: Reading, body: bytes, mode: OutputMode) -> Succeeded:

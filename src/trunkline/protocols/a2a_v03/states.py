@@ -31,3 +31,7 @@ def shown(state: str) -> str:
 
 def is_agent(role: object) -> bool:
     return role == "agent" or (isinstance(role, str) and role.strip().upper() in ("ROLE_AGENT", "AGENT"))
+
+
+def is_user(role: object) -> bool:
+    return isinstance(role, str) and role.strip().upper() in ("ROLE_USER", "USER")

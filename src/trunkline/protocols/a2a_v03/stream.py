@@ -17,10 +17,10 @@ import msgspec
 
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import AgentTask, Progress
-from trunkline.protocols.a2a_v03.model import Message, is_thought, parts_of, text_of, texts_in
-from trunkline.protocols.a2a_v03.outcome import outcome_of_answer
+from trunkline.protocols.a2a_v03.model import Message, is_thought, parts_of, texts_in
+from trunkline.protocols.a2a_v03.outcome import outcome_of_answer, said_meanwhile
 from trunkline.protocols.a2a_v03.reading import Reading
-from trunkline.protocols.a2a_v03.states import COMPLETED, PENDING, RECOGNIZED, canonical
+from trunkline.protocols.a2a_v03.states import COMPLETED, PENDING, RECOGNIZED, canonical, is_user
 from trunkline.protocols.a2a_v03.tolerant import list_in, parts_in, read_tolerantly, string_in, unwrapped
 from trunkline.protocols.answer_json import NotJson
 from trunkline.protocols.jsonrpc import RpcError, RpcResult, open_envelope
@@ -142,8 +142,8 @@ class TaskStream(StreamReading):
             self._is_over = True
             self._has_content |= _is_whole(body) or _speaks(reading.status_message)
             return None
+        text = said_meanwhile(reading)
         others = _others(_status_parts(body))
-        text = text_of(reading.status_message)
         return Progress(kind="status", text=text, parts=others) if text or others else None
 
     def _take_artifact(self, body: JsonObject) -> Progress | None:
@@ -259,9 +259,12 @@ def _is_whole(body: JsonObject) -> bool:
 
 
 def _status_parts(body: JsonObject) -> list[Json]:
+    """The parts of what the agent says in a status."""
     status = body.get("status")
     message = status.get("message") if isinstance(status, dict) else None
-    return list_in(message.get("parts")) if isinstance(message, dict) else []
+    if not isinstance(message, dict) or is_user(message.get("role")):
+        return []
+    return list_in(message.get("parts"))
 
 
 def _others(parts: list[Json]) -> list[Json]:
