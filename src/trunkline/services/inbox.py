@@ -7,20 +7,14 @@ find out (`outcome`). It is answered where the step is: a reply for the first tw
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from trunkline.clock import Instant
-from trunkline.errors import Invalid, NotFound
+from trunkline.errors import NotFound
 from trunkline.ids import RunId
 from trunkline.machine.state import StepState, WaitingFor
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import RunRecord, Store, WaitKind, WaitPlace
-
-# 18 digits fit the 64 bits of every store.
-_SINCE = re.compile("[0-9]{1,18}")
-_RUN_ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,19 +112,3 @@ class Inbox:
 
     async def _agent(self, workflow_id: str, version: int, step: str) -> str:
         return (await self._workflows.compiled(workflow_id, version)).steps[step].agent
-
-
-def place_text(place: WaitPlace) -> str:
-    """A place as text, for a cursor."""
-    return f"{place.since}.{place.run_id}.{place.step}"
-
-
-def read_place(text: str | None) -> WaitPlace | None:
-    """Raises `Invalid` for a text that is no place."""
-    if text is None:
-        return None
-    since, _, rest = text.partition(".")
-    run_id, _, step = rest.partition(".")
-    if not (_SINCE.fullmatch(since) and _RUN_ID.fullmatch(run_id) and step):
-        raise Invalid("The cursor is none of this list.", fix="Use next_cursor of the page before.")
-    return WaitPlace(Instant(int(since)), RunId(run_id), step)

@@ -9,12 +9,21 @@ from starlette.responses import Response
 
 from trunkline.api.inbox_views import inbox_item_json, inbox_json
 from trunkline.api.operations import JSON, add_operation, answer, problems
-from trunkline.api.paging import DEFAULT_LIMIT, Limit, TextCursor, decode_cursor, page
+from trunkline.api.paging import DEFAULT_LIMIT, Limit
 from trunkline.api.services import Services
-from trunkline.services.inbox import place_text, read_place
-from trunkline.stores.base import WaitKind
+from trunkline.clock import Instant
+from trunkline.ids import RunId
+from trunkline.stores.base import WaitKind, WaitPlace
 
 INBOX = "/api/v1/inbox"
+# The place of the last item given: since when it waits, its run and its step.
+PlaceCursor = Annotated[
+    str | None,
+    Query(
+        description="`next_cursor` of the page before; leave it out for the first page.",
+        pattern=r"^[0-9]{1,18}\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.[A-Za-z_][A-Za-z0-9_]{0,63}$",
+    ),
+]
 ItemPath = Annotated[
     str,
     Path(description="The item's id; or the run's id, a dot and the step's name: what that asks at present."),
@@ -28,7 +37,7 @@ class InboxRoutes:
     async def list(
         self,
         limit: Limit = DEFAULT_LIMIT,
-        cursor: TextCursor = None,
+        cursor: PlaceCursor = None,
         kind: Annotated[
             WaitKind | None,
             Query(description="Only questions, wishes to log in, or outcomes that nobody knows."),
@@ -38,10 +47,10 @@ class InboxRoutes:
         ] = None,
     ) -> Response:
         """What waits for a person, the oldest first."""
-        after = read_place(decode_cursor(cursor))
-        found = await self._inbox.list(limit=limit + 1, after=after, kind=kind, workflow=workflow)
-        entries, next_cursor = page(found, limit, lambda entry: place_text(entry.place))
-        return Response(inbox_json(entries, next_cursor), media_type=JSON)
+        found = await self._inbox.list(limit=limit + 1, after=_place(cursor), kind=kind, workflow=workflow)
+        shown = found[:limit]
+        next_cursor = _cursor(shown[-1].place) if len(found) > limit else None
+        return Response(inbox_json(shown, next_cursor), media_type=JSON)
 
     async def get(
         self,
@@ -49,6 +58,17 @@ class InboxRoutes:
     ) -> Response:
         """One item. It is answered at its `reply_url`."""
         return Response(inbox_item_json(await self._inbox.get(item)), media_type=JSON)
+
+
+def _cursor(place: WaitPlace) -> str:
+    return f"{place.since}.{place.run_id}.{place.step}"
+
+
+def _place(cursor: str | None) -> WaitPlace | None:
+    if cursor is None:
+        return None
+    since, run_id, step = cursor.split(".")
+    return WaitPlace(Instant(int(since)), RunId(run_id), step)
 
 
 def add_inbox_routes(app: FastAPI, services: Services) -> None:
