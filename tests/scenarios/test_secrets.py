@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import ssl
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Protocol, cast
+from urllib.parse import quote_plus
 
 import asyncpg
 import pytest
 from structlog.testing import capture_logs
+from tests.certificates import made
+from tests.scenarios.hostile.agents import Agent, running
+from tests.token_endpoint import token_endpoint
 
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.testing import (
@@ -23,8 +29,8 @@ from trunkline.testing import (
     simple_error,
     simple_success,
 )
-from trunkline.testing.agents import Hangup, Reply, Script
-from trunkline.testing.system import step_of
+from trunkline.testing.agents import Hangup, Reply, Script, Stream
+from trunkline.testing.system import error_of, step_of
 
 pytestmark = pytest.mark.anyio
 
@@ -215,6 +221,7 @@ async def test_a_card_that_repeats_the_secret_does_not_make_it_readable(watched:
         ),
         ("api_key", {"name": "key", "value": "canary in query", "in": "query"}, ["canary in query"]),
         ("api_key", {"name": "X-Key", "value": "canary-key", "in": "header"}, ["canary-key"]),
+        ("api_key", {"name": "session", "value": "canary-in-cookie", "in": "cookie"}, ["canary-in-cookie"]),
         (
             "headers",
             {"X-One": "canary-one", "Authorization": "Digest canary-two"},
@@ -241,6 +248,170 @@ async def test_no_kind_of_credentials_is_readable_when_the_agent_repeats_the_req
     for where, text in texts.items():
         assert_hidden(text, where, *secrets)
     assert_hidden("\n".join(repr(line) for line in logs), "logs", *secrets)
+
+
+@pytest.mark.parametrize("client_auth", ["basic", "post"])
+async def test_neither_a_clients_secret_nor_its_tokens_are_readable(
+    watched: RunningSystem, folder: Path, shared_settings: Mapping[str, str], client_auth: str
+) -> None:
+    secret = f"canary of the client {client_auth}"
+    encoded = b64encode(f"me:{quote_plus(secret)}".encode()).decode()
+
+    def refused(call: Call) -> Reply:
+        return Reply(
+            401, f"no: {call.headers['Authorization']}".encode(), {"X-Said": call.headers["Authorization"]}
+        )
+
+    def mirror(call: Call) -> Json:
+        # The first token was refused, and is repeated all the same.
+        return simple_success({"first": endpoint.tokens[0], **call.headers})(call)
+
+    name = f"client-{client_auth}"
+    with capture_logs() as logs:
+        async with token_endpoint("canary-token") as endpoint, ScriptedAgent(refused, mirror) as agent:
+            client: JsonObject = {
+                "token_url": endpoint.url,
+                "client_id": "me",
+                "client_secret": secret,
+                "client_auth": client_auth,
+            }
+            await watched.register(
+                name, agent.url, protocol="simple-a2a", auth_type="oauth2", auth_config=client
+            )
+            await watched.save(
+                {"name": name, "steps": {"only": {"agent": name, "retry": {"max_attempts": 1}}}}
+            )
+            run = await watched.run(name)
+            texts = await everything_readable(watched, str(run["id"]), name)
+            # A refusal that repeats the secret fails the next run.
+            endpoint.scripted = [(400, encode({"error": "invalid_client", "error_description": secret}))] * 2
+            agent.script(refused)
+            failed = await watched.run(name)
+            texts |= {
+                f"failed {where}": text
+                for where, text in (await everything_readable(watched, str(failed["id"]), name)).items()
+            }
+    sent = [call.headers["Authorization"] for call in agent.calls]
+    assert sent[:2] == ["Bearer canary-token-1", "Bearer canary-token-2"]
+    assert run["status"] == "COMPLETED"
+    assert error_of(failed)["code"] == "agent_token_refused"
+    assert f"Bearer $TRUNKLINE_SECRET_{name.upper().replace('-', '_')}" in texts[f"/runs/{run['id']}/wire"]
+    secrets = (secret, encoded, quote_plus(secret), "canary-token")
+    for where, text in texts.items():
+        assert_hidden(text, where, *secrets)
+    assert {"token_fetched", "http_call"} <= {line["event"] for line in logs}
+    assert_hidden("\n".join(repr(line) for line in logs), "logs", *secrets)
+    for where, text in (await everything_kept(folder, shared_settings)).items():
+        assert_hidden(text, where, *secrets)
+
+
+async def test_a_token_that_comes_back_in_a_stream_is_not_readable(watched: RunningSystem) -> None:
+    def stream(call: Call) -> Stream:
+        task: JsonObject = {"kind": "task", "id": "t", "contextId": "c", "status": {"state": "working"}}
+        said: JsonObject = {
+            "role": "agent",
+            "messageId": "m",
+            "parts": [{"kind": "text", "text": call.headers["Authorization"]}],
+        }
+        events: list[JsonObject] = [
+            task,
+            {
+                "kind": "status-update",
+                "taskId": "t",
+                "contextId": "c",
+                "status": {"state": "working", "message": said},
+            },
+            {
+                "kind": "artifact-update",
+                "taskId": "t",
+                "contextId": "c",
+                "artifact": {"artifactId": "a", "parts": said["parts"]},
+            },
+            {
+                "kind": "status-update",
+                "taskId": "t",
+                "contextId": "c",
+                "status": {"state": "completed"},
+                "final": True,
+            },
+        ]
+        answers: list[Json] = [{"jsonrpc": "2.0", "id": call.id, "result": event} for event in events]
+        return Stream(*answers)
+
+    with capture_logs() as logs:
+        async with token_endpoint("canary-streamed") as endpoint, ScriptedAgent(stream) as agent:
+            agent.publish(
+                {
+                    "name": "S",
+                    "protocolVersion": "0.3.0",
+                    "url": agent.url,
+                    "capabilities": {"streaming": True},
+                }
+            )
+            client: JsonObject = {
+                "token_url": endpoint.url,
+                "client_id": "me",
+                "client_secret": "canary-secret",
+            }
+            await watched.register("Streams", agent.url, auth_type="oauth2", auth_config=client)
+            await watched.save({"name": "streams", "steps": {"only": {"agent": "Streams"}}})
+            run = await watched.run("streams")
+            texts = await everything_readable(watched, str(run["id"]), "Streams")
+    assert run["status"] == "COMPLETED", run
+    assert agent.calls[0].method == "message/stream"
+    assert agent.card_requests[0]["Authorization"] == "Bearer canary-streamed-1"
+    for where, text in texts.items():
+        assert_hidden(text, where, "canary-streamed", "canary-secret")
+    assert_hidden("\n".join(repr(line) for line in logs), "logs", "canary-streamed", "canary-secret")
+
+
+async def test_a_private_key_is_readable_nowhere(
+    watched: RunningSystem, folder: Path, shared_settings: Mapping[str, str], tmp_path: Path
+) -> None:
+    root = made("root")
+    ours = made("ours", signed_by=root)
+    (tmp_path / "server.pem").write_text("".join(made("server", signed_by=root)))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "server.pem")
+    context.load_verify_locations(cadata=root[0])
+    context.verify_mode = ssl.CERT_REQUIRED
+
+    async def talk(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await agent.request(reader)
+        body = b'{"status":"success","output":{"you":"%s"}}' % str(writer.get_extra_info("peercert")).encode()
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+
+    config: JsonObject = {"certificate": ours[0], "key": ours[1], "authority": root[0]}
+    with capture_logs() as logs:
+        async with running(talk, context) as agent:
+            for name, changed in {"Known": config, "Stranger": {**config, "authority": ours[0]}}.items():
+                await watched.register(
+                    name, agent.url, protocol="simple-a2a", auth_type="mtls", auth_config=changed
+                )
+                step: JsonObject = {"agent": name, "retry": {"max_attempts": 1}}
+                await watched.save({"name": name.lower(), "steps": {"only": step}})
+            known, stranger = await watched.run("known"), await watched.run("stranger")
+            refused = await watched.call(
+                "POST",
+                "/agents",
+                {
+                    "name": "X",
+                    "url": agent.url,
+                    "auth_type": "mtls",
+                    "auth_config": {**config, "key": root[1]},
+                },
+            )
+            texts = {"refused": refused.body.decode()}
+            for name, run in (("Known", known), ("Stranger", stranger)):
+                texts |= await everything_readable(watched, str(run["id"]), name)
+    assert (known["status"], refused.status) == ("COMPLETED", 422)
+    assert error_of(stranger)["code"] == "agent_tls_failed"
+    lines = [line for key in (ours[1], root[1]) for line in key.splitlines()[1:-1]]
+    for where, text in texts.items():
+        assert_hidden(text, where, *lines)
+    assert_hidden("\n".join(repr(line) for line in logs), "logs", *lines)
+    for where, text in (await everything_kept(folder, shared_settings)).items():
+        assert_hidden(text, where, *lines)
 
 
 async def test_a_secret_of_digits_leaves_numbers_as_they_are(watched: RunningSystem) -> None:
