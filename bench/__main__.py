@@ -18,12 +18,14 @@ from bench.load import Order
 from bench.long_runs import long_runs, slow_disk
 from bench.ours import LOG, trunkline_up
 from bench.speed import speed
+from bench.spoken import spoken
 from bench.stand import Stand, stand, sync_ms
 from bench.table import Row, show
 
 FIGURES: Mapping[str, Callable[[Stand], Awaitable[list[Row]]]] = {
     "speed": speed,
     "dialects": dialects,
+    "spoken": spoken,
     "execute": execute,
     "long": long_runs,
     "disk": slow_disk,

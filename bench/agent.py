@@ -1,8 +1,8 @@
 """
 A very fast agent, in a process of its own: what is measured is the caller.
 
-Speaks JSON-RPC (A2A 0.3, a completed task with one artifact) and Simple A2A, over just enough of HTTP/1.1:
-Content-Length, keep-alive, no pipelining. Prints its port.
+Speaks every dialect (a completed task with one artifact), over just enough of HTTP/1.1: Content-Length, keep-alive, no
+pipelining. Under `/carded` it has a card of A2A 0.3, under `/streaming` one that offers streams. Prints its port.
 """
 
 from __future__ import annotations
@@ -15,29 +15,72 @@ import uvloop
 
 from bench.job import TEXT
 
-_ANSWER_TEXT = TEXT.encode()
-_NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+_TEXT = TEXT.encode()
+_JSON = b"application/json"
+_EVENTS = b"text/event-stream"
+_CARD = b"/.well-known/agent-card.json"
+_ARTIFACT_03 = b'[{"artifactId":"answer","parts":[{"kind":"text","text":"%s"}]}]' % _TEXT
+_TASK_03 = (
+    b'{"kind":"task","id":"task-1","contextId":"context-1","status":{"state":"completed"},"artifacts":%s}'
+    % _ARTIFACT_03
+)
+_TASK_10 = (
+    b'{"id":"task-1","contextId":"context-1","status":{"state":"TASK_STATE_COMPLETED"},'
+    b'"artifacts":[{"artifactId":"answer","parts":[{"text":"%s"}]}]}'
+) % _TEXT
+# By method: the result.
+_RESULTS = {
+    "message/send": _TASK_03,
+    "message/stream": _TASK_03,
+    "tasks/send": b'{"id":"task-1","status":{"state":"completed"},"artifacts":[{"parts":[{"type":"text","text":"%s"}]}]}'
+    % _TEXT,
+    "SendMessage": b'{"task":%s}' % _TASK_10,
+    "SendStreamingMessage": b'{"task":%s}' % _TASK_10,
+    "execute_task": b'{"status":"success","text":"%s"}' % _TEXT,
+}
+_STREAMED = frozenset({"message/stream", "SendStreamingMessage"})
 
 
 class _Request(msgspec.Struct):
     id: str | None = None
     task_id: str | None = None
+    method: str = "message/send"
 
 
 _requests = msgspec.json.Decoder(_Request)
 
 
-def _answer(body: bytes) -> bytes:
+def _answer(path: bytes, body: bytes) -> bytes:
+    if path.endswith(b"/message:send"):
+        return _response(_JSON, b'{"task":%s}' % _TASK_10)
     request = _requests.decode(body)
     if request.task_id is not None:
-        return b'{"task_id":"%s","status":"success","output":{"text":"%s"},"error":null}' % (
-            request.task_id.encode(),
-            _ANSWER_TEXT,
-        )
-    return (
-        b'{"jsonrpc":"2.0","id":"%s","result":{"kind":"task","id":"task-1","contextId":"context-1",'
-        b'"status":{"state":"completed"},"artifacts":[{"artifactId":"answer","parts":[{"kind":"text","text":"%s"}]}]}}'
-    ) % ((request.id or "").encode(), _ANSWER_TEXT)
+        text = b'{"task_id":"%s","status":"success","output":{"text":"%s"},"error":null}'
+        return _response(_JSON, text % (request.task_id.encode(), _TEXT))
+    answer = b'{"jsonrpc":"2.0","id":"%s","result":%s}' % (
+        (request.id or "").encode(),
+        _RESULTS[request.method],
+    )
+    if request.method in _STREAMED:
+        return _response(_EVENTS, b"data: %s\n\n" % answer)
+    return _response(_JSON, answer)
+
+
+def _card(path: bytes, host: bytes) -> bytes:
+    if path not in (b"/carded" + _CARD, b"/streaming" + _CARD):
+        return b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+    place = path.removesuffix(_CARD)
+    streams = b"true" if place == b"/streaming" else b"false"
+    return _response(
+        _JSON,
+        b'{"name":"bench","url":"http://%s%s","protocolVersion":"0.3.0","preferredTransport":"JSONRPC",'
+        b'"capabilities":{"streaming":%s},"skills":[]}' % (host, place, streams),
+    )
+
+
+def _response(content_type: bytes, body: bytes) -> bytes:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n"
+    return head % (content_type, len(body)) + body
 
 
 class _Connection(asyncio.Protocol):
@@ -55,28 +98,25 @@ class _Connection(asyncio.Protocol):
         if head < 0:
             self._received = received
             return
-        length = _content_length(received[:head])
+        length = int(_header(received[:head], b"content-length") or 0)
         if len(received) < head + 4 + length:
             self._received = received
             return
         self._received = b""
         assert self._transport is not None
-        self._transport.write(_respond(received, head + 4))
+        self._transport.write(_respond(received, head))
 
 
-def _content_length(head: bytes) -> int:
-    start = head.lower().find(b"\r\ncontent-length:")
-    return 0 if start < 0 else int(head[start + 17 :].split(b"\r\n", 1)[0])
+def _header(head: bytes, name: bytes) -> bytes:
+    start = head.lower().find(b"\r\n%s:" % name)
+    return b"" if start < 0 else head[start + len(name) + 3 :].split(b"\r\n", 1)[0].strip()
 
 
-def _respond(request: bytes, body_at: int) -> bytes:
-    if not request.startswith(b"POST"):
-        return _NOT_FOUND
-    body = _answer(request[body_at:])
-    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (
-        len(body),
-        body,
-    )
+def _respond(request: bytes, head: int) -> bytes:
+    method, path, _ = request.split(b" ", 2)
+    if method != b"POST":
+        return _card(path, _header(request[:head], b"host"))
+    return _answer(path, request[head + 4 :])
 
 
 async def _serve() -> None:
