@@ -28,12 +28,14 @@ _TASK_10 = (
     b'{"id":"task-1","contextId":"context-1","status":{"state":"TASK_STATE_COMPLETED"},'
     b'"artifacts":[{"artifactId":"answer","parts":[{"text":"%s"}]}]}'
 ) % _TEXT
+_TASK_01 = (
+    b'{"id":"task-1","status":{"state":"completed"},"artifacts":[{"parts":[{"type":"text","text":"%s"}]}]}'
+) % _TEXT
 # By method: the result.
 _RESULTS = {
     "message/send": _TASK_03,
     "message/stream": _TASK_03,
-    "tasks/send": b'{"id":"task-1","status":{"state":"completed"},"artifacts":[{"parts":[{"type":"text","text":"%s"}]}]}'
-    % _TEXT,
+    "tasks/send": _TASK_01,
     "SendMessage": b'{"task":%s}' % _TASK_10,
     "SendStreamingMessage": b'{"task":%s}' % _TASK_10,
     "execute_task": b'{"status":"success","text":"%s"}' % _TEXT,
