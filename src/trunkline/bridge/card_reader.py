@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from time import perf_counter
-from typing import TypeAlias
-
-import msgspec
 
 from trunkline.agents.auth import Credentials
+from trunkline.bridge.asides import Aside, Note
 from trunkline.bridge.exchanges import Sent
 from trunkline.bridge.redaction import Redaction
 from trunkline.bridge.tokens import Tokens
 from trunkline.bridge.transports.base import Transport, TransportError
-from trunkline.clock import Clock, Instant
+from trunkline.clock import Clock
 from trunkline.protocols import AgentAnswer, CardFetch
 
 _CARD_SECONDS = 5.0
 # A longer one is no tag but an attempt to fill the database.
 _MAX_ETAG_CHARACTERS = 256
-
-
-class CardExchange(msgspec.Struct, frozen=True, kw_only=True):
-    """One request for a card and what came of it, for the record."""
-
-    redaction: Redaction
-    sent: Sent
-    answer: AgentAnswer | None
-    started_at: Instant
-    duration_ms: float
-    error: str | None = None
-
-
-# Hears of every request that was made.
-Note: TypeAlias = Callable[[CardExchange], None]
 
 
 class CardReader:
@@ -52,10 +34,11 @@ class CardReader:
         redaction = Redaction(credentials)
         sent = Sent("GET", credentials.add_to(url), headers)
         started_at, started = self._clock.now(), perf_counter()
-        answer, failure = await self._get(sent.url, headers, credentials, redaction)
+        answer, failure = await self._get(sent.url, headers, credentials, redaction, note)
         if note is not None:
             note(
-                CardExchange(
+                Aside(
+                    kind="card",
                     redaction=redaction,
                     sent=sent,
                     answer=answer,
@@ -75,10 +58,15 @@ class CardReader:
         )
 
     async def _get(
-        self, url: str, headers: dict[str, str], credentials: Credentials, redaction: Redaction
+        self,
+        url: str,
+        headers: dict[str, str],
+        credentials: Credentials,
+        redaction: Redaction,
+        note: Note | None,
     ) -> tuple[AgentAnswer | None, str | None]:
         try:
-            headers |= await self._tokens.headers(credentials, redaction, _CARD_SECONDS)
+            headers |= await self._tokens.headers(credentials, redaction, _CARD_SECONDS, note)
             answer = await self._transport.get(url, headers, _CARD_SECONDS, credentials.tls)
         except TransportError as exc:
             return exc.partial, exc.message

@@ -19,7 +19,8 @@ import structlog
 
 from trunkline.agents import AUTO, Agent, Dialect, Probe
 from trunkline.agents.auth import Credentials
-from trunkline.bridge.card_reader import CardReader, Note
+from trunkline.bridge.asides import Note
+from trunkline.bridge.card_reader import CardReader
 from trunkline.bridge.redaction import Redaction
 from trunkline.bridge.tokens import Tokens
 from trunkline.bridge.transports.base import Transport

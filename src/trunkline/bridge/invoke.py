@@ -132,7 +132,7 @@ class AgentInvoker:
         except AttachmentMissing as exc:
             return self.failed(claim, exc.error, retry=agent.retry)
         talk = self._talk(claim)
-        partner = await self._partners.of(agent, talk.note_card)
+        partner = await self._partners.of(agent, talk.note)
         if isinstance(partner, StepError):
             return self.failed(claim, partner, retry=agent.retry, exchanges=talk.exchanges)
         if claim.remote_task_id is not None:
@@ -233,7 +233,7 @@ class AgentInvoker:
         """In each other way that the agent may understand, as long as it proves that it has not taken the work."""
         partner, outcome = refused, refusal
         while True:
-            other = await self._partners.another(partner, outcome.error.message, talk.note_card)
+            other = await self._partners.another(partner, outcome.error.message, talk.note)
             if not isinstance(other, Partner):
                 return refused, refusal
             second = await self._send_once(talk, other, claim, hear)
@@ -442,6 +442,9 @@ def _unfinished(state: str) -> Failed:
 def _after_failed_poll(outcome: Failed, remote_task_id: str) -> Outcome:
     """A question that got no answer, or a 5xx, is asked again; an agent that cannot be asked is not."""
     error = outcome.error
+    if outcome.task_unknown:
+        # It took the message and has lost it: as if it had never answered.
+        return Failed(error=_error("agent_task_lost", f"The agent has lost its task: {error.message}"))
     overloaded = error.code == "agent_http_error" and (error.http_status or 0) >= 500
     if overloaded or not ERROR_CODES[error.code].answered:
         return Working(remote_task_id=remote_task_id, state="working")

@@ -12,7 +12,7 @@ import msgspec
 
 from trunkline.agents import AUTO, Agent, Dialect
 from trunkline.agents.auth import Credentials, credentials
-from trunkline.bridge.card_reader import Note
+from trunkline.bridge.asides import Note
 from trunkline.bridge.dialects import Dialects, DialectUnclear
 from trunkline.bridge.redaction import Redaction
 from trunkline.bridge.tokens import Tokens
@@ -46,9 +46,9 @@ class Partner(msgspec.Struct, frozen=True, kw_only=True):
     def protocol(self) -> str:
         return self.dialect.protocol
 
-    async def token(self, seconds: float) -> Mapping[str, str]:
+    async def token(self, seconds: float, note: Note | None = None) -> Mapping[str, str]:
         """The header with the agent's token, where it wants one; raises `TransportError`."""
-        return await self.tokens.headers(self.credentials, self.redaction, seconds)
+        return await self.tokens.headers(self.credentials, self.redaction, seconds, note)
 
     def url(self, request: AgentRequest) -> str:
         """Where this request goes; with the credentials, as `address`."""

@@ -11,9 +11,9 @@ from contextlib import asynccontextmanager
 from time import perf_counter
 from typing import TypeVar
 
+from trunkline.bridge.asides import Aside
 from trunkline.bridge.batches import Batches
 from trunkline.bridge.call_spans import begin_call, note_answer
-from trunkline.bridge.card_reader import CardExchange
 from trunkline.bridge.echoes import failure_without_echoes, without_echoes
 from trunkline.bridge.exchanges import ExchangeKind, Sent, encode_exchange, record
 from trunkline.bridge.frames import Frames
@@ -209,7 +209,7 @@ class Talk:
     ) -> AsyncGenerator[StreamedAnswer]:
         while True:
             started_at, started = self._clock.now(), perf_counter()
-            headers |= await partner.token(limits.first_seconds)
+            headers |= await partner.token(limits.first_seconds, self.note)
             stream = self._transport.stream(
                 sent.url, sent.body or None, headers, limits, partner.credentials.tls
             )
@@ -288,7 +288,7 @@ class Talk:
         started = perf_counter()
         tls = partner.credentials.tls
         try:
-            headers |= await partner.token(seconds)
+            headers |= await partner.token(seconds, self.note)
             if request.body:
                 answer = await self._batches.post(
                     partner.batch, sent.url, request.body, headers, seconds, tls
@@ -355,19 +355,20 @@ class Talk:
         )
         return failure_without_echoes(failure_of(exc), partner.redaction)
 
-    def note_card(self, card: CardExchange) -> None:
-        """A request that had to be made to find out what the agent speaks."""
+    def note(self, aside: Aside) -> None:
+        """A request that had to be made before the agent could be called."""
         task = self._task
         exchange = record(
-            card.redaction,
-            card.sent,
-            card.answer,
+            aside.redaction,
+            aside.sent,
+            aside.answer,
             step=task.step,
             attempt=task.attempt,
-            started_at=card.started_at,
-            duration_ms=card.duration_ms,
-            error=card.error,
-            kind="card",
+            started_at=aside.started_at,
+            duration_ms=aside.duration_ms,
+            error=aside.error,
+            notes=aside.notes,
+            kind=aside.kind,
         )
         self.exchanges.append(
             ExchangeRecord(RunId(task.run_id), task.step, task.attempt, encode_exchange(exchange))

@@ -14,12 +14,15 @@ import asyncio
 from base64 import b64encode
 from collections.abc import Mapping
 from datetime import timedelta
+from time import perf_counter
 from urllib.parse import quote_plus, urlencode
 
 import msgspec
 import structlog
 
 from trunkline.agents.credentials import Credentials, OAuthClient
+from trunkline.bridge.asides import Aside, Note
+from trunkline.bridge.exchanges import Sent
 from trunkline.bridge.redaction import Redaction
 from trunkline.bridge.transports.base import Transport, TransportError
 from trunkline.clock import Clock, Instant, after
@@ -28,6 +31,7 @@ from trunkline.telemetry import names
 
 log = structlog.stdlib.get_logger()
 
+_FORM = "application/x-www-form-urlencoded"
 REFUSED = "agent_token_refused"
 UNAVAILABLE = "agent_token_unavailable"
 
@@ -73,15 +77,23 @@ class Tokens:
         self._fetching: dict[OAuthClient, asyncio.Task[_Token | TransportError]] = {}
 
     async def headers(
-        self, credentials: Credentials, redaction: Redaction, seconds: float = _SECONDS
+        self,
+        credentials: Credentials,
+        redaction: Redaction,
+        seconds: float = _SECONDS,
+        note: Note | None = None,
     ) -> Mapping[str, str]:
-        """The header with the agent's token, or none; raises `TransportError` when no token can be had."""
+        """
+        The header with the agent's token, or none; raises `TransportError` when no token can be had.
+
+        `note` hears of the request for it, if this call is the one that makes it.
+        """
         client = credentials.oauth
         if client is None:
             return {}
         token = self._kept.get(client)
         if token is None or token.until <= self._clock.now():
-            token = await self._wait_for(client, seconds)
+            token = await self._wait_for(client, seconds, note)
         redaction.learn(self._remembered.get(client, (token.text,)))
         return {"Authorization": f"Bearer {token.text}"}
 
@@ -103,10 +115,10 @@ class Tokens:
             del self._kept[client]
         return True
 
-    async def _wait_for(self, client: OAuthClient, seconds: float) -> _Token:
+    async def _wait_for(self, client: OAuthClient, seconds: float, note: Note | None) -> _Token:
         fetching = self._fetching.get(client)
         if fetching is None:
-            fetching = asyncio.get_running_loop().create_task(self._fetch(client))
+            fetching = asyncio.get_running_loop().create_task(self._fetch(client, note))
             self._fetching[client] = fetching
             fetching.add_done_callback(lambda _: self._fetching.pop(client, None))
         try:
@@ -120,13 +132,19 @@ class Tokens:
             raise TransportError(found.code, found.message) from found
         return found
 
-    async def _fetch(self, client: OAuthClient) -> _Token | TransportError:
+    async def _fetch(self, client: OAuthClient, note: Note | None) -> _Token | TransportError:
         body, headers = _request(client)
+        started_at, started = self._clock.now(), perf_counter()
+        answer, failure = None, None
         try:
             answer = await self._transport.post(client.token_url, body, headers, _SECONDS, client.tls)
         except TransportError as exc:
             message = f"No token for the agent can be had: {exc.message}"
-            return TransportError(UNAVAILABLE, Redaction.of(client.client_secret).text(message))
+            failure = TransportError(UNAVAILABLE, Redaction.of(client.client_secret).text(message))
+        if note is not None:
+            note(_aside(client, answer, failure, started_at, round((perf_counter() - started) * 1000, 3)))
+        if answer is None:
+            return failure or TransportError(UNAVAILABLE, "The token endpoint has not answered.")
         token = self._read(client, answer)
         if isinstance(token, _Token):
             self._keep(client, token)
@@ -161,13 +179,34 @@ def _request(client: OAuthClient) -> tuple[bytes, dict[str, str]]:
         form["scope"] = client.scope
     if client.audience is not None:
         form["audience"] = client.audience
-    headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
+    headers = {"Content-Type": _FORM, "Accept": "application/json"}
     if client.client_auth == "post":
         form |= {"client_id": client.client_id, "client_secret": client.client_secret}
     else:
         pair = f"{quote_plus(client.client_id)}:{quote_plus(client.client_secret)}"
         headers["Authorization"] = f"Basic {b64encode(pair.encode()).decode()}"
     return urlencode(form).encode(), headers
+
+
+def _aside(
+    client: OAuthClient,
+    answer: AgentAnswer | None,
+    failure: TransportError | None,
+    started_at: Instant,
+    duration_ms: float,
+) -> Aside:
+    """For the record: neither body, nor what says who we are."""
+    sent = Sent("POST", client.token_url.partition("?")[0], {"Content-Type": _FORM})
+    return Aside(
+        kind="token",
+        redaction=Redaction.of(client.client_secret),
+        sent=sent,
+        answer=None if answer is None else AgentAnswer(answer.status, {}, b""),
+        started_at=started_at,
+        duration_ms=duration_ms,
+        error=None if failure is None else failure.message,
+        notes=("Nothing of what a request for a token says, or its answer, is kept.",),
+    )
 
 
 def _refusal(client: OAuthClient, answer: AgentAnswer) -> TransportError:
