@@ -8,6 +8,7 @@ import shutil
 
 import pytest
 from tests.har import check_har
+from tests.token_endpoint import token_endpoint
 
 from trunkline.bridge.exchanges import to_curl
 from trunkline.jsontypes import Json, JsonObject, decode
@@ -217,6 +218,23 @@ async def test_the_wire_is_an_archive_that_other_tools_read(system: RunningSyste
     assert CANARY.encode() not in answer.body
     assert len(objects_in(part(first, "log")["entries"])) == 1
     assert "_next_cursor" in part(first, "log")
+
+
+async def test_a_request_for_a_token_is_shown_without_what_it_says(system: RunningSystem) -> None:
+    async with token_endpoint() as endpoint, ScriptedAgent(jsonrpc_task("done")) as agent:
+        auth: JsonObject = {"token_url": endpoint.url, "client_id": "me", "client_secret": CANARY}
+        await system.register(
+            "Agent", agent.url, protocol="jsonrpc-2.0", auth_type="oauth2", auth_config=auth
+        )
+        await system.save({"name": "one", "steps": {"only": {"agent": "Agent"}}})
+        run = await system.run("one")
+        items = await system.items(f"/runs/{run['id']}/wire")
+        (call,) = agent.calls
+    assert [item["kind"] for item in items] == ["token", "send"]
+    assert part(items[0], "request")["url"] == endpoint.url
+    assert part(items[0], "response")["status"] == 200
+    assert CANARY not in str(items)
+    assert call.headers["Authorization"].removeprefix("Bearer ") not in str(items)
 
 
 async def test_what_is_wrong_with_an_answer_stands_beside_it(system: RunningSystem) -> None:

@@ -289,6 +289,8 @@ class Talk:
         tls = partner.credentials.tls
         try:
             headers |= await partner.token(seconds, self.note)
+            # A token may have had to be fetched first: that is an exchange of its own.
+            started_at, started = self._clock.now(), perf_counter()
             if request.body:
                 answer = await self._batches.post(
                     partner.batch, sent.url, request.body, headers, seconds, tls
