@@ -297,7 +297,7 @@ async def test_pinned_dialects_and_one_that_a_card_tells_mix_in_one_run(system: 
         run = await system.run("mix")
     assert run["output"] == 24
     protocols = [step_of(run, name)["protocol"] for name in ("one", "two", "three")]
-    assert protocols == ["simple-a2a", "jsonrpc-2.0", "jsonrpc-2.0"]
+    assert protocols == ["simple-a2a", "jsonrpc-2.0", "a2a-0.3"]
     assert pinned.calls[0].message["parts"] == [{"kind": "text", "text": '{"score":7}'}]
 
 
