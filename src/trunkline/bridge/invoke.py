@@ -195,7 +195,7 @@ class AgentInvoker:
                 return await self._ask(talk, partner, claim, found)
         news = News(claim, self._clock, partner.protocol, hear)
         news.say(Progress(kind="called_again", text=f"{doubt} Called again with the same message: {why}."))
-        news.flush()
+        news.end()
         return None
 
     async def _find(
@@ -296,7 +296,7 @@ class AgentInvoker:
             # Only the task itself has everything: a stream that was taken up again has not.
             return await self._ask(talk, partner, claim, outcome.remote_task_id)
         finally:
-            news.flush()
+            news.end()
             self._listening.discard(patience)
 
     # --- how a task stands

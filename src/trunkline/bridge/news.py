@@ -42,6 +42,7 @@ class News:
         self._characters = 0
         self._number = 0
         self._timer: asyncio.TimerHandle | None = None
+        self._announcement: asyncio.Handle | None = None
         self.remote_task_id = claim.remote_task_id
         self.context_id = claim.context_id
 
@@ -50,9 +51,19 @@ class News:
             self.context_id = news.context_id
         if news.remote_task_id is not None and self.remote_task_id is None:
             self.remote_task_id = news.remote_task_id
-            self._tell("working", [])
+            # Unless its end comes with the same breath.
+            self._announcement = asyncio.get_running_loop().call_soon(self._announce)
         if news.progress is not None:
             self.say(news.progress)
+
+    def _announce(self) -> None:
+        self._tell("working", [])
+
+    def end(self) -> None:
+        """The call has ended: what waits is told, and nothing that its end tells anyway."""
+        if self._announcement is not None:
+            self._announcement.cancel()
+        self.flush()
 
     def say(self, said: Progress) -> None:
         last = self._waiting[-1] if self._waiting else None

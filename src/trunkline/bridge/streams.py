@@ -151,7 +151,9 @@ class Listener:
         if news.remote_task_id is not None:
             self._remote_task_id = news.remote_task_id
             self._patience.agent_has_task()
-        self._hear(news)
+        if not news.is_over:
+            # The end itself is told by the outcome.
+            self._hear(news)
         return news.is_over
 
     def _outcome(self) -> Outcome:

@@ -77,7 +77,7 @@ class Streaming:
         self._deadline = deadline
         self._kept = bytearray()
         self._size = 0
-        self.is_over = False
+        self._is_over = False
         self.headers: Mapping[str, str] = headers_of(message)
         self._check_head()
 
@@ -85,10 +85,15 @@ class Streaming:
     def status(self) -> int:
         return self._message.code
 
+    @property
+    def is_over(self) -> bool:
+        """Nothing more comes, whether or not anybody has waited for that."""
+        return self._is_over or (self._payload.at_eof() and self._payload.exception() is None)
+
     async def chunks(self) -> AsyncIterator[bytes]:
         while chunk := await self._next():
             yield chunk
-        self.is_over = True
+        self._is_over = True
 
     async def _next(self) -> bytes:
         idle = self._limits.idle_seconds
