@@ -49,11 +49,12 @@ def _comma_separated(value: object) -> object:
 def _public_url(value: object) -> object:
     if not isinstance(value, str):
         return value
-    wrong = check_url(value)
+    # Not repeated: there may be a password in it.
+    wrong = "it contains a user name or password" if "@" in value else check_url(value)
     if wrong is None and "?" in value:
         wrong = "it has a query ('?…')"
     if wrong is not None:
-        raise ValueError(f"'{value}' is no public URL: {wrong}; write one such as https://trunkline.example")
+        raise ValueError(f"{wrong}; write one such as https://trunkline.example")
     return value.rstrip("/")
 
 

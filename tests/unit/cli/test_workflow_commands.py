@@ -76,3 +76,39 @@ def test_a_setting_that_makes_no_sense_is_named_in_plain_words(
     monkeypatch.setenv("TRUNKLINE_RETENTION", "forever")
     assert run_command_line(["config", "view"]) == 7
     assert capsys.readouterr().err.startswith("error: retention: 'forever' is not a duration; write a number")
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("trunkline.example", "it must have the form http://host:port/path"),
+        ("ftp://trunkline.example", "ftp"),
+        ("https://ann:secret@trunkline.example", "it contains a user name or password"),
+        ("https://trunkline.example/?a=b", "it has a query"),
+        ("https://trunkline.example/#here", "it has a fragment"),
+    ],
+)
+def test_a_public_url_that_no_agent_could_reach_is_refused(
+    url: str,
+    why: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TRUNKLINE_PUBLIC_URL", url)
+    assert run_command_line(["config", "view"]) == 7
+    said = capsys.readouterr().err
+    assert said.startswith("error: public_url: ")
+    assert why in said
+    assert "secret" not in said
+
+
+def test_a_public_url_needs_no_slash_at_its_end(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "trunkline.toml").write_text('public_url = "https://trunkline.example/base/"\n')
+    assert run_command_line(["config", "view", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["public_url"] == {"value": "https://trunkline.example/base", "source": "trunkline.toml"}

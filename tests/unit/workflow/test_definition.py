@@ -51,6 +51,7 @@ EXAMPLE = dedent("""\
           jitter: false
           on: ["429", 5xx, -32000, no_answer]
         timeout: 60s
+        reply_timeout: 48h
         on_error: {goto: write}
       write:
         agent: Writer
@@ -96,6 +97,7 @@ def test_a_definition_has_everything_that_was_written() -> None:
                 input={"text": "${ steps.research.output.text }"},
                 retry=retry,
                 timeout=timedelta(minutes=1),
+                reply_timeout=timedelta(days=2),
                 on_error=Goto("write"),
             ),
             "write": StepDefinition(
@@ -169,6 +171,7 @@ def test_the_canonical_form_is_the_language_itself() -> None:
     canonical = json.loads(load_workflow(EXAMPLE).canonical)
     assert canonical["deadline"] == "1h"
     assert canonical["steps"]["check"]["timeout"] == "1m"
+    assert canonical["steps"]["check"]["reply_timeout"] == "2d"
     assert canonical["steps"]["check"]["on_error"] == {"goto": "write"}
     assert canonical["steps"]["check"]["retry"]["first_delay"] == "90s"
     assert canonical["steps"]["write"]["input"] is None
@@ -208,6 +211,7 @@ step_options = {
     "input": plain_json,
     "retry": retries,
     "timeout": durations,
+    "reply_timeout": durations,
     "on_error": st.sampled_from(["fail", "continue"]),
     "delivery": st.sampled_from(["at_least_once", "at_most_once"]),
     "context": st.sampled_from(["run", "step", "none"]),

@@ -80,6 +80,7 @@ def unmarked(text: str) -> tuple[str, int | None, int | None]:
         (STEP + "needs: [▸c]}", "steps.b.needs[0]", "there is no step 'c'"),
         (STEP + "needs: [a, ▸b]}", "steps.b.needs[1]", "a step cannot need itself"),
         (STEP + "timeout: ▸5x}", "steps.b.timeout", "'5x' is not a duration"),
+        (STEP + "reply_timeout: ▸0s}", "steps.b.reply_timeout", "longer than"),
         (STEP + "context: ▸runs}", "steps.b.context", "did you mean 'run'?"),
         (STEP + "delivery: ▸once}", "steps.b.delivery", "at_least_once or at_most_once"),
         (STEP + "on_error: ▸stop}", "steps.b.on_error", "fail or continue, and it is 'stop'"),
