@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 from tests.har import check_har
@@ -12,7 +13,15 @@ from tests.token_endpoint import token_endpoint
 
 from trunkline.bridge.exchanges import to_curl
 from trunkline.jsontypes import Json, JsonObject, decode
-from trunkline.testing import Call, RunningSystem, ScriptedAgent, jsonrpc_task, objects_in, simple_success
+from trunkline.testing import (
+    Call,
+    RunningSystem,
+    ScriptedAgent,
+    jsonrpc_task,
+    objects_in,
+    running_system,
+    simple_success,
+)
 from trunkline.testing.agents import Hangup, Reply, Stream
 
 pytestmark = pytest.mark.anyio
@@ -235,6 +244,31 @@ async def test_a_request_for_a_token_is_shown_without_what_it_says(system: Runni
     assert part(items[0], "response")["status"] == 200
     assert CANARY not in str(items)
     assert call.headers["Authorization"].removeprefix("Bearer ") not in str(items)
+
+
+async def test_where_an_agent_may_ring_is_for_the_agent_alone_to_know(tmp_path: Path) -> None:
+    card: JsonObject = {
+        "name": "Ringer",
+        "protocolVersion": "0.3.0",
+        "preferredTransport": "JSONRPC",
+        "capabilities": {"pushNotifications": True},
+        "skills": [],
+    }
+    async with (
+        running_system(tmp_path / "data", public_url="http://trunkline.example") as system,
+        ScriptedAgent(jsonrpc_task("done")) as agent,
+    ):
+        agent.publish({**card, "url": agent.url})
+        await system.register("Agent", agent.url)
+        await system.save({"name": "one", "steps": {"only": {"agent": "Agent"}}})
+        run = await system.run("one")
+        items = await system.items(f"/runs/{run['id']}/wire")
+        configuration = part(part(agent.calls[-1].body, "params"), "configuration")
+    bell = part(configuration, "pushNotificationConfig")
+    assert str(bell["url"]).startswith("http://trunkline.example/hooks/a2a/")
+    assert str(bell["token"]) not in str(items)
+    assert str(bell["url"]).rpartition("/")[2] not in str(items)
+    assert "http://trunkline.example/hooks/a2a/[redacted]" in str(items[-1]["request"])
 
 
 async def test_what_is_wrong_with_an_answer_stands_beside_it(system: RunningSystem) -> None:

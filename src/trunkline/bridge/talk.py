@@ -11,8 +11,11 @@ from contextlib import asynccontextmanager
 from time import perf_counter
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from trunkline.bridge.asides import Aside
 from trunkline.bridge.batches import Batches
+from trunkline.bridge.bells import without_bell
 from trunkline.bridge.call_spans import begin_call, note_answer
 from trunkline.bridge.echoes import failure_without_echoes, without_echoes
 from trunkline.bridge.exchanges import ExchangeKind, Sent, encode_exchange, record
@@ -31,6 +34,7 @@ from trunkline.protocols import (
     Interrupted,
     Outcome,
     ProtocolTranslationError,
+    PushTarget,
     StreamNews,
     Succeeded,
     Wishes,
@@ -71,6 +75,8 @@ class Talk:
         self._trace = claim.task.trace
         self._most_bytes = most_bytes
         self._has_renewed = False
+        # Where the agent may ring: for it alone to know.
+        self._bell: PushTarget | None = None
         self.exchanges: list[ExchangeRecord] = []
         self._log = task_log(claim.task)
 
@@ -89,8 +95,9 @@ class Talk:
             names.PROTOCOL_REQUEST_TRANSLATION,
             protocol=partner.protocol,
             input_size=len(request.body),
-            request=_Cut(partner, request.body),
+            request=_Cut(partner, without_bell(request.body, wishes.push)),
         )
+        self._bell = wishes.push
         return request
 
     async def exchange(
@@ -390,6 +397,9 @@ class Talk:
         frames: Frames | None = None,
     ) -> None:
         task = self._task
+        if self._bell is not None:
+            sent = replace(sent, body=without_bell(sent.body, self._bell))
+            answer = answer and replace(answer, body=without_bell(answer.body, self._bell))
         exchange = record(
             partner.redaction,
             sent,
