@@ -212,12 +212,12 @@ async def test_a_card_cannot_send_the_credentials_to_another_origin(system: Runn
         agent.publish(card(agent, thief.url))
         await register(system, agent, auth_type="bearer", auth_config={"token": "canary-4711"})
         run = await system.run("one")
+    assert not thief.calls
     assert error_of(run)["code"] == "agent_protocol_unclear"
     assert thief.url in str(error_of(run)["message"])
     assert "not of the same origin" in str(error_of(run)["message"])
     assert f"allow_card_origin to {thief.url.removesuffix('/agent')}" in str(error_of(run)["fix"])
     assert "endpoint_override" in str(error_of(run)["fix"])
-    assert not thief.calls
     assert not agent.calls
 
 
