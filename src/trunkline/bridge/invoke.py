@@ -245,7 +245,7 @@ class AgentInvoker:
     async def _send_once(
         self, talk: Talk, partner: Partner, claim: ClaimedTask, hear: Callable[[Finished], None]
     ) -> Outcome:
-        streams = partner.dialect.streams and partner.batch is None
+        streams = partner.streams and partner.batch is None
         request = talk.encode(
             partner, Wishes() if streams else self._wishes(partner, claim), streamed=streams
         )

@@ -50,6 +50,11 @@ class Partner(msgspec.Struct, frozen=True, kw_only=True):
         """The header with the agent's token, where it wants one; raises `TransportError`."""
         return await self.tokens.headers(self.credentials, self.redaction, seconds, note)
 
+    @property
+    def streams(self) -> bool:
+        """Whether the agent offers streams, and in a dialect that has any."""
+        return self.dialect.streams and type(self.adapter).encode_stream is not ProtocolAdapter.encode_stream
+
     def url(self, request: AgentRequest) -> str:
         """Where this request goes; with the credentials, as `address`."""
         if not request.path:
