@@ -7,7 +7,9 @@ from types import MappingProxyType
 
 from tests.sabotage.rule import Rule
 from tests.sabotage.rules_of_calls import CALLS
+from tests.sabotage.rules_of_dialects import DIALECTS
 from tests.sabotage.rules_of_doors import DOORS
+from tests.sabotage.rules_of_limits import LIMITS
 from tests.sabotage.rules_of_runs import RUNS
 from tests.sabotage.rules_of_tasks import TASKS
 from tests.sabotage.rules_of_travel import TRAVEL
@@ -16,8 +18,10 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
     {
         "One transition, one transaction": RUNS,
         "Who may call, and whose answer counts": TASKS,
+        "How fast an agent may be called, and when it is left alone": LIMITS,
         "What travels can be lost, doubled and late": TRAVEL,
         "Calls": CALLS,
+        "Choosing a dialect": DIALECTS,
         "Doors and secrets": DOORS,
     }
 )

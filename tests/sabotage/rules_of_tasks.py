@@ -221,8 +221,8 @@ TASKS: Sequence[Rule] = (
         name="slots-sqlite",
         breaks="An agent gets more calls at a time than it allows.",
         file="stores/sqlite/tasks.py",
-        old="limit if most is None else most - busy for",
-        new="limit if most is None else most for",
+        old="limit if most is None else most - busy,",
+        new="limit if most is None else most,",
         caught_by=(f"{_TASKS}::test_an_agent_is_called_by_no_more_tasks_at_a_time_than_it_allows[sqlite]",),
     ),
     Rule(

@@ -67,7 +67,8 @@ class Allowances:
 
     def changed(self) -> dict[str, AgentState]:
         """What is to be written."""
-        return {agent: self._after(agent) for agent, calls in self._begun.items() if calls}
+        states = {agent: self._after(agent) for agent, calls in self._begun.items() if calls}
+        return {agent: state for agent, state in states.items() if state != self._before[agent]}
 
     def next_begin(self, agents: Iterable[str]) -> Instant | None:
         """When the first of these agents, whose tasks still wait, may be called again."""
