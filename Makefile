@@ -6,7 +6,7 @@ PIP := $(BIN)/pip --disable-pip-version-check
 # One test process for each core; the crash tests start processes of their own beside them.
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: help setup demo up up-distributed services interop test check unit chaos sabotage bench bench-peers docs format lock clean
+.PHONY: help setup demo up up-distributed services interop test check unit chaos sabotage fuzz bench bench-peers docs format lock clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -68,6 +68,19 @@ chaos: $(VENV)/.ready-dev services  ## kill everything a thousand times over ten
 
 sabotage: $(VENV)/.ready-dev services  ## take each safety rule away in a copy of the tree; its tests must notice
 	$(BIN)/python -m tests.sabotage --jobs $(JOBS)
+
+FUZZ := .services/fuzz
+$(FUZZ)/.ready: requirements.lock tests/fuzz/requirements.txt
+	@echo "Installing the fuzzer into $(FUZZ) (once) ..." >&2
+	@$(PYTHON) -m venv $(FUZZ)
+	@$(FUZZ)/bin/pip --disable-pip-version-check install --quiet --require-hashes -r requirements.lock
+	@$(FUZZ)/bin/pip --disable-pip-version-check install --quiet --no-deps -e .
+	@$(FUZZ)/bin/pip --disable-pip-version-check install --quiet -r tests/fuzz/requirements.txt
+	@touch $@
+
+RUNS ?= 1000000
+fuzz: $(FUZZ)/.ready  ## throw a million mutated answers, streams and cards at what reads them; some minutes for each
+	for target in answers streams cards; do $(FUZZ)/bin/python -m tests.fuzz $$target $(RUNS) || exit 1; done
 
 bench: $(VENV)/.ready-dev services  ## measure against the hand-written floor, in one run
 	$(BIN)/python -m bench

@@ -1,0 +1,174 @@
+"""
+What a fuzzer throws bytes at: an agent's answers, its streams, and its card.
+
+A target takes any bytes and returns nothing; what it raises is a bug. The first byte chooses the dialect, the
+second what is done with the rest, so that one corpus reaches all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from trunkline.jsontypes import decode, encode
+from trunkline.messages import ERROR_CODES, AgentTask
+from trunkline.protocols import (
+    AgentAnswer,
+    CardFetch,
+    Failed,
+    Interrupted,
+    Negotiated,
+    Outcome,
+    ProtocolAdapterFactory,
+    ProtocolTranslationError,
+    Succeeded,
+    Working,
+    failure_of,
+    negotiate,
+    next_card_url,
+)
+from trunkline.protocols.sse import SseParser, StreamTooLong
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+AGENT_URL = "http://agent.example/a2a"
+TASK = AgentTask(task_id="task-123", input_data={"query": "q"}, context_id="ctx-1")
+STATUSES = (200, 400, 404, 500)
+# Short enough for a fuzzer to reach them.
+MAX_LINE_BYTES = 2_048
+MAX_EVENT_BYTES = 3_072
+
+PROTOCOLS = ProtocolAdapterFactory.supported_protocols()
+STREAMED = [name for name in PROTOCOLS if name in ("a2a-0.2", "a2a-0.3", "a2a-1.0", "a2a-1.0-http")]
+LISTED = [name for name in PROTOCOLS if name.startswith("a2a-1")]
+ADAPTERS = {name: ProtocolAdapterFactory.create_adapter(name) for name in PROTOCOLS}
+
+
+class _Wire(msgspec.Struct):
+    body: msgspec.Raw = msgspec.Raw(b"")
+    text: str | None = None
+
+
+class _Case(msgspec.Struct):
+    """What a golden file says of an answer."""
+
+    answer: _Wire
+
+
+class Target(NamedTuple):
+    run: Callable[[bytes], None]
+    seeds: Callable[[], Iterator[bytes]]
+
+
+def answers(data: bytes) -> None:
+    """An answer to a message, or to the question which tasks there are."""
+    first, second, body = _taken_apart(data)
+    answer = AgentAnswer(status=STATUSES[second % len(STATUSES)], headers={}, body=body)
+    try:
+        if second & 0x80:
+            name = LISTED[first % len(LISTED)]
+            found = ADAPTERS[name].decode_find(answer, TASK)
+            _must(found is None or found != "", "a task that is found has a name")
+        else:
+            check(ADAPTERS[PROTOCOLS[first % len(PROTOCOLS)]].decode(answer, TASK))
+    except ProtocolTranslationError as exc:
+        check(failure_of(exc))
+
+
+def streams(data: bytes) -> None:
+    """A stream, in one chunk or in two."""
+    first, second, body = _taken_apart(data)
+    reading = ADAPTERS[STREAMED[first % len(STREAMED)]].read_stream(TASK)
+    parser = SseParser(max_line_bytes=MAX_LINE_BYTES, max_event_bytes=MAX_EVENT_BYTES)
+    try:
+        events = [*parser.feed(body[:second]), *parser.feed(body[second:])]
+        news = [reading.take(event.data) for event in events]
+        encode(news)
+        _must(all(b.is_over for a, b in pairwise(news) if a.is_over), "what is over stays over")
+        check(reading.outcome())
+    except StreamTooLong as exc:
+        _must(exc.limit in (MAX_LINE_BYTES, MAX_EVENT_BYTES), "the limit is one of ours")
+    except ProtocolTranslationError as exc:
+        check(failure_of(exc))
+
+
+def cards(data: bytes) -> None:
+    """A card, at the first address or at the last."""
+    first, second, body = _taken_apart(data)
+    url = next_card_url(AGENT_URL, [])
+    _must(url is not None, "there is always an address to ask first")
+    fetch = CardFetch(url=url or "", status=STATUSES[second % len(STATUSES)], body=body)
+    fetches = [fetch] if first % 2 == 0 else [CardFetch(url=url or "", status=404), fetch]
+    chosen = negotiate(AGENT_URL, fetches)
+    encode(chosen)
+    if isinstance(chosen, Negotiated):
+        _must(chosen.protocol in PROTOCOLS, "the dialect is one that we speak")
+        _must(chosen.url.startswith("http://agent.example"), "no card leads to another origin")
+    else:
+        _must(chosen.reason != "", "whoever must decide learns why")
+
+
+def check(outcome: Outcome) -> None:
+    """One of the documented outcomes, whole enough to be told and kept."""
+    match outcome:
+        case Succeeded():
+            decode(outcome.output)
+        case Failed(error=error):
+            _must(error.code in ERROR_CODES, f"{error.code} is documented")
+            _must(bool(error.message and error.fix), "an error says what happened and what to do")
+            encode(error)
+        case Working():
+            _must(outcome.remote_task_id != "", "there is a task to ask for")
+        case Interrupted():
+            _must(outcome.question.text != "", "a question has words")
+            encode(outcome.question)
+
+
+def _must(holds: bool, rule: str) -> None:
+    if not holds:
+        raise AssertionError(rule)
+
+
+def _taken_apart(data: bytes) -> tuple[int, int, bytes]:
+    head = data[:2].ljust(2, b"\0")
+    return head[0], head[1], data[2:]
+
+
+def _answer_seeds() -> Iterator[bytes]:
+    for number, protocol in enumerate(PROTOCOLS):
+        for path in sorted((GOLDEN / "answers" / protocol).glob("*.json")):
+            wire = msgspec.json.decode(path.read_bytes(), type=_Case).answer
+            yield bytes([number, 0]) + (bytes(wire.body) if wire.text is None else wire.text.encode())
+    listed = {"tasks": [{"id": "r", "history": [{"messageId": "msg-task-123"}]}], "nextPageToken": ""}
+    yield b"\0\x80" + encode({"jsonrpc": "2.0", "id": "task-123", "result": listed})
+    yield b"\1\x80" + encode(listed)
+
+
+def _stream_seeds() -> Iterator[bytes]:
+    for number, protocol in enumerate(STREAMED):
+        for path in sorted((GOLDEN / "streams" / protocol).glob("*.sse")):
+            yield bytes([number, 100]) + path.read_bytes()
+
+
+def _card_seeds() -> Iterator[bytes]:
+    url = f"{AGENT_URL}/rpc"
+    interface = {"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0", "tenant": "north"}
+    capabilities = {"streaming": True, "pushNotifications": True}
+    yield b"\0\0" + encode({"name": "a", "supportedInterfaces": [interface], "capabilities": capabilities})
+    rest = interface | {"protocolBinding": "HTTP+JSON"}
+    yield b"\0\0" + encode({"name": "a", "supportedInterfaces": [rest], "capabilities": capabilities})
+    yield b"\0\0" + encode(
+        {"name": "a", "url": url, "protocolVersion": "0.3.0", "preferredTransport": "JSONRPC"}
+    )
+    more = [{"url": url, "transport": "JSONRPC"}]
+    yield b"\1\0" + encode({"name": "a", "url": "http://localhost:1", "additionalInterfaces": more})
+
+
+TARGETS = {
+    "answers": Target(answers, _answer_seeds),
+    "streams": Target(streams, _stream_seeds),
+    "cards": Target(cards, _card_seeds),
+}
