@@ -30,7 +30,7 @@ from trunkline.stores.migrations import HEAD, REVISIONS
 pytestmark = pytest.mark.anyio
 
 # The last commit of the schema's revision before.
-PREVIOUS = "97769a2ec9bdb7d3ebcdca9c81965dd223c3e7d2"
+PREVIOUS = "f78082402dd1a3405126c60f16d47dbc4004c64c"
 PREVIOUS_REVISION = REVISIONS[-2]
 
 _ROOT = Path(__file__).parents[2]
