@@ -6,7 +6,8 @@ Agent cards: what an agent says of itself, as far as Trunkline needs it.
     1.0       {"name", "supportedInterfaces": [{"url", "protocolBinding", "protocolVersion", "tenant"}], …}
     all       "capabilities": {"streaming": true, "pushNotifications": true}
 
-A card of both forms is read as both. Field names in snake_case are understood too. What has the wrong type, or
+A card of both forms is read as both. Field names in snake_case are understood too, and so are JSON-RPC and REST for the
+names of the transports. What has the wrong type, or
 is longer than anything that makes sense, counts as not said.
 """
 
@@ -22,6 +23,15 @@ from trunkline.jsontypes import Json, JsonObject, decode
 
 JSONRPC = "JSONRPC"
 HTTP_JSON = "HTTP+JSON"
+
+# As some write them.
+_TRANSPORTS = {
+    "JSON-RPC": JSONRPC,
+    "JSON_RPC": JSONRPC,
+    "REST": HTTP_JSON,
+    "HTTP": HTTP_JSON,
+    "HTTP_JSON": HTTP_JSON,
+}
 
 # Real cards have a few kilobytes; whoever publishes more wants to keep us busy.
 MAX_CARD_BYTES = 1024 * 1024
@@ -95,25 +105,30 @@ def _interfaces(card: JsonObject) -> Iterator[Interface]:
     version = _word(card, "protocolVersion", "protocol_version")
     url = _string(card, "url")
     if url is not None or version is not None:
-        transport = _word(card, "preferredTransport", "preferred_transport") or JSONRPC
-        yield Interface(url=url, transport=transport.upper(), protocol_version=version)
+        transport = _transport(card, "preferredTransport", "preferred_transport") or JSONRPC
+        yield Interface(url=url, transport=transport, protocol_version=version)
     for item in _objects(card, "additionalInterfaces", "additional_interfaces"):
-        transport = _word(item, "transport")
+        transport = _transport(item, "transport")
         if transport is not None:
-            yield Interface(url=_string(item, "url"), transport=transport.upper(), protocol_version=version)
+            yield Interface(url=_string(item, "url"), transport=transport, protocol_version=version)
 
 
 def _modern_interfaces(card: JsonObject) -> Iterator[Interface]:
     """The form of 1.0: every address with its own binding and version."""
     for item in _objects(card, "supportedInterfaces", "supported_interfaces"):
-        binding = _word(item, "protocolBinding", "protocol_binding")
+        binding = _transport(item, "protocolBinding", "protocol_binding")
         if binding is not None:
             yield Interface(
                 url=_string(item, "url"),
-                transport=binding.upper(),
+                transport=binding,
                 protocol_version=_word(item, "protocolVersion", "protocol_version") or "1.0",
                 tenant=_string(item, "tenant"),
             )
+
+
+def _transport(value: JsonObject, *names: str) -> str | None:
+    found = _word(value, *names)
+    return None if found is None else _TRANSPORTS.get(found.upper(), found.upper())
 
 
 def _word(value: JsonObject, *names: str) -> str | None:

@@ -89,10 +89,18 @@ class Unclear(msgspec.Struct, frozen=True, kw_only=True):
 
 def card_urls(agent_url: str) -> list[str]:
     """Every address at which the agent's card may be, in the order in which to try them."""
-    parts = urlsplit(agent_url)
+    parts = urlsplit(_home(agent_url))
     under = parts.path.rstrip("/")
     paths = [prefix + path for path in CARD_PATHS for prefix in dict.fromkeys((under, ""))]
     return [urlunsplit((parts.scheme, parts.netloc, path, "", "")) for path in paths]
+
+
+def _home(agent_url: str) -> str:
+    """The agent's url, also where somebody has given its card's instead."""
+    for path in CARD_PATHS:
+        if urlsplit(agent_url).path.endswith(path):
+            return agent_url.replace(path, "", 1)
+    return agent_url
 
 
 def next_card_url(agent_url: str, fetches: Sequence[CardFetch]) -> str | None:
@@ -107,6 +115,7 @@ def negotiate(
     agent_url: str, fetches: Sequence[CardFetch], options: AgentOptions = NO_OPTIONS
 ) -> Negotiated | Unclear:
     """What the fetches prove."""
+    agent_url = _home(agent_url)
     for fetch in fetches:
         card = _found(fetch)
         if card is not None:
@@ -276,7 +285,7 @@ def _distinct(offers: Iterable[Offer]) -> list[Offer]:
 
 def _dialect(item: Interface, card_url: str) -> str | None:
     """The name of what is spoken there; None: nothing that Trunkline knows."""
-    version = item.protocol_version
+    version = None if item.protocol_version is None else item.protocol_version.lower().removeprefix("v")
     if item.transport == HTTP_JSON:
         return "a2a-1.0-http" if version is not None and version.split(".")[0] == "1" else None
     if item.transport != JSONRPC:

@@ -76,6 +76,15 @@ def test_a_card_of_1_0_names_every_address_with_its_binding(names: tuple[str, st
     )
 
 
+@pytest.mark.parametrize(
+    ("written", "transport"),
+    [("JSON-RPC", "JSONRPC"), ("json_rpc", "JSONRPC"), ("rest", "HTTP+JSON"), ("http+json", "HTTP+JSON")],
+)
+def test_a_transport_has_several_spellings(written: str, transport: str) -> None:
+    (interface,) = read_card(encode(CARD | {"preferredTransport": written})).interfaces
+    assert interface.transport == transport
+
+
 def test_a_byte_order_mark_is_no_part_of_a_card() -> None:
     assert read_card(BOM + encode(CARD)) == read_card(encode(CARD))
 

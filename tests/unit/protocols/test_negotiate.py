@@ -77,6 +77,15 @@ def test_the_card_is_looked_for_under_the_url_then_at_the_root_then_by_its_old_n
     ]
 
 
+@pytest.mark.parametrize("path", ["/.well-known/agent-card.json", "/.well-known/agent.json"])
+def test_an_agent_that_is_registered_by_the_address_of_its_card_is_found(path: str) -> None:
+    assert card_urls(AGENT + path) == card_urls(AGENT)
+    assert decided({"name": "A", "protocolVersion": "0.3"}, AGENT + path).url == AGENT
+    without = negotiate(AGENT + path, fetched(AGENT + path, 404, 404, 404, 404))
+    assert isinstance(without, Negotiated)
+    assert without.url == AGENT
+
+
 def test_a_card_of_0_3_means_a2a_0_3_at_its_endpoint() -> None:
     found = decided(CARD)
     assert (found.protocol, found.url) == ("a2a-0.3", "http://agent:8001/rpc")
@@ -107,6 +116,7 @@ def test_what_the_card_says_the_agent_can_do_is_kept() -> None:
         ("1.0", "a2a-1.0"),
         ("1.0.0", "a2a-1.0"),
         ("1", "a2a-1.0"),
+        ("v1.0", "a2a-1.0"),
     ],
 )
 def test_the_version_of_a_card_is_its_dialect(version: str, protocol: str) -> None:
