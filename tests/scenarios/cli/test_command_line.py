@@ -13,8 +13,9 @@ from typing import NamedTuple, cast
 
 import pytest
 
+from trunkline.jsontypes import Json, JsonObject
 from trunkline.testing import ScriptedAgent, jsonrpc_task, simple_error, simple_success
-from trunkline.testing.agents import Call
+from trunkline.testing.agents import Call, Stream
 
 pytestmark = pytest.mark.anyio
 
@@ -58,6 +59,54 @@ def workflow(name: str, *steps: str) -> str:
     text = f"name: {name}\nsteps:\n" + "".join(f"  {step}\n" for step in steps)
     Path(f"{name}.yaml").write_text(text)
     return f"{name}.yaml"
+
+
+async def test_what_an_agent_says_is_shown_while_it_still_works(
+    trunkline: Trunkline, trunkline_url: str
+) -> None:
+    seen = asyncio.Event()
+
+    def stream(call: Call) -> Stream:
+        def said(**result: Json) -> Json:
+            known: JsonObject = {"taskId": "t-1", "contextId": "c-1", **result}
+            return {"jsonrpc": "2.0", "id": call.id, "result": known}
+
+        message: JsonObject = {
+            "kind": "message",
+            "role": "agent",
+            "messageId": "m",
+            "parts": [{"kind": "text", "text": "Looking it up"}],
+        }
+        artifact: JsonObject = {
+            "artifactId": "a",
+            "name": "story",
+            "parts": [{"kind": "text", "text": "Once"}],
+        }
+        return Stream(
+            said(kind="status-update", status={"state": "working", "message": message}, final=False),
+            said(kind="artifact-update", artifact=artifact),
+            seen,
+            said(kind="status-update", status={"state": "completed"}, final=True),
+        )
+
+    async with ScriptedAgent(stream) as agent:
+        card: JsonObject = {"name": "Storyteller", "url": agent.url, "protocolVersion": "0.3.0", "skills": []}
+        agent.publish({**card, "preferredTransport": "JSONRPC", "capabilities": {"streaming": True}})
+        await trunkline("agents", "add", "Storyteller", agent.url)
+        run = await trunkline("run", workflow("told", "tell: {agent: Storyteller}"), "--json")
+        watch = await start(trunkline_url, "runs", "watch", str(run.json["id"]))
+        assert watch.stdout is not None
+        lines: list[str] = []
+        while not any("Once" in line for line in lines):
+            line = await watch.stdout.readline()
+            assert line, lines
+            lines.append(line.decode())
+        seen.set()
+        rest, _ = await watch.communicate()
+    assert "tell says: Looking it up" in "".join(lines)
+    assert "writes (story): Once" in "".join(lines)
+    assert "tell completed" in rest.decode()
+    assert watch.returncode == 0
 
 
 async def test_an_export_is_all_there_is_about_a_run(trunkline: Trunkline) -> None:
