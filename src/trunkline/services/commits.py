@@ -59,6 +59,8 @@ class CommitLoop:
         self._last_turn = 0.0
         self._turn_seconds = metrics.turn_seconds
         self._clock = clock
+        # Of our clock before the store's, which decides when something is due.
+        self._ahead = 0
         self._parts: Sequence[Part] = ()
         self._bell = asyncio.Event()
         self._stopping = False
@@ -103,6 +105,7 @@ class CommitLoop:
         started = perf_counter()
         try:
             async with self._store.transaction() as tx:
+                self._ahead = self._clock.now() - tx.now
                 for part in self._parts:
                     await part.work(tx)
         except asyncio.CancelledError:
@@ -137,7 +140,7 @@ class CommitLoop:
             if self._gathers and not self._stopping:
                 await asyncio.sleep(min(self._last_turn, _LONGEST_GATHERING))
             return
-        now = self._clock.now()
+        now = Instant(self._clock.now() - self._ahead)
         wakes = (part.next_wake() for part in self._parts)
         until = min([wake for wake in wakes if wake is not None], default=after(now, LONGEST_NAP))
         seconds = min(max(until - now, 0) / 1_000_000, LONGEST_NAP.total_seconds())

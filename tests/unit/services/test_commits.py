@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 
-from trunkline.clock import Instant
+from trunkline.clock import Instant, after
 from trunkline.messages import Outgoing
 from trunkline.services.commits import CommitLoop
 from trunkline.stores.base import Store, Transaction
@@ -81,3 +82,29 @@ async def test_parts_hear_of_a_commit_when_it_is_durable_and_all_have_worked(
         await loop.run()
     assert order == [("a", "work"), ("b", "work"), ("a", "committed"), ("b", "committed")]
     assert loop.trouble is None
+
+
+async def test_what_is_due_by_the_stores_clock_is_not_looked_for_again_and_again_by_ours(
+    store: Store, clock: FakeClock
+) -> None:
+    ours = FakeClock(after(clock.now(), timedelta(hours=1)))
+    again = asyncio.Event()
+
+    class Waiting(Writer):
+        async def work(self, tx: Transaction) -> None:
+            del tx
+            if self.heard:
+                again.set()
+            self.heard.append("work")
+
+        def next_wake(self) -> Instant | None:
+            return after(clock.now(), timedelta(minutes=1))
+
+    loop = CommitLoop(store, ours, Metrics())
+    loop.carry([Waiting()])
+    running = asyncio.create_task(loop.run())
+    # Shorter than the longest nap.
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(again.wait(), 0.3)
+    loop.stop()
+    await running
