@@ -5,8 +5,11 @@ from __future__ import annotations
 from hashlib import sha256
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from trunkline.agents import NO_OPTIONS, AgentOptions
+from trunkline.agents.urls import origin_of
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.protocols import (
     CardFetch,
@@ -351,6 +354,52 @@ def test_what_an_agent_without_a_card_may_speak_instead() -> None:
         ("jsonrpc-2.0", AGENT),
         ("a2a-1.0", AGENT),
     ]
+
+
+URLS = st.sampled_from(
+    [
+        "http://agent:8001/rpc",
+        "/rpc",
+        "rpc",
+        "",
+        "?x=1",
+        "//evil/rpc",
+        "\\\\evil\\rpc",
+        "/\\evil",
+        "http://agent:8001@evil/",
+        "http://agent:8001:80/",
+        "http://agent%2eevil/",
+        "http://agent:8001\t.evil/",
+        "http:evil",
+        "http:///evil",
+        "HTTP://AGENT:8001/",
+        "https://agent:8001/",
+        "http://agent:8001.evil/",
+        "http://evil#@agent:8001/",
+        "http://evil?@agent:8001/",
+        "http://[::ffff:1.2.3.4]:8001/",
+        "http://0x7f000001:8001/",
+        "gopher://agent:8001/",
+        "javascript:alert(1)",
+    ]
+)
+INTERFACES = st.fixed_dictionaries(
+    {
+        "url": URLS,
+        "protocolBinding": st.sampled_from(["JSONRPC", "HTTP+JSON", "GRPC"]),
+        "protocolVersion": st.sampled_from(["0.1", "0.2", "0.3", "1.0", "2.0"]),
+    }
+)
+
+
+@given(URLS, st.lists(INTERFACES, max_size=4))
+def test_whatever_a_card_names_nothing_is_ever_sent_to_another_origin(
+    url: str, interfaces: list[Json]
+) -> None:
+    found = with_card(CARD | {"url": url, "supportedInterfaces": interfaces})
+    if isinstance(found, Negotiated):
+        ways = [found.url, *(offer.url for offer in found.others)]
+        assert {origin_of(way) for way in ways} == {"http://agent:8001"}
 
 
 # --- what is pinned
