@@ -115,8 +115,16 @@ def _said(step: StepProgress, data: JsonObject, _at: datetime | None) -> str:
     for item in news:
         text = _text(item.get("text"))
         step.said = (step.said + text if _goes_on(item) else text)[-_KEPT_CHARACTERS:]
-    step.reason = _one_line(step.said)[-_SHOWN_CHARACTERS:]
+    step.reason = _end_of(_one_line(step.said))
     return "; ".join(map(_words, news)) or "says nothing new"
+
+
+def _end_of(text: str) -> str:
+    if len(text) <= _SHOWN_CHARACTERS:
+        return text
+    # Not in the middle of a word, unless the text has only one.
+    end = text[-_SHOWN_CHARACTERS:]
+    return f"… {end.partition(' ')[2] or end}"
 
 
 def _joined(news: Iterable[JsonObject]) -> list[JsonObject]:

@@ -96,6 +96,16 @@ def test_what_an_agent_says_meanwhile_is_told_piece_by_piece() -> None:
     assert run.steps["write"].reason == ""
 
 
+@pytest.mark.parametrize(("text", "shown"), [("word " * 100, "… word word"), ("x" * 1000, "… xxxxx")])
+def test_of_a_long_text_the_picture_shows_the_end(text: str, shown: str) -> None:
+    run = a_run()
+    run.apply(event(1, "StepProgress", step="write", news=[{"kind": "artifact", "text": text}]))
+    reason = run.steps["write"].reason
+    assert reason.startswith(shown)
+    assert len(reason) <= 162
+    assert reason.endswith(text.strip()[-4:])
+
+
 def test_a_second_call_says_why() -> None:
     news = [{"kind": "called_again", "text": "The agent does not know the task"}]
     line = a_run().apply(event(1, "StepProgress", step="write", news=news))
