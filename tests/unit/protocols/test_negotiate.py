@@ -396,7 +396,8 @@ INTERFACES = st.fixed_dictionaries(
 def test_whatever_a_card_names_nothing_is_ever_sent_to_another_origin(
     url: str, interfaces: list[Json]
 ) -> None:
-    found = with_card(CARD | {"url": url, "supportedInterfaces": interfaces})
+    named: JsonObject = {"url": url, "supportedInterfaces": interfaces}
+    found = with_card(CARD | named)
     if isinstance(found, Negotiated):
         ways = [found.url, *(offer.url for offer in found.others)]
         assert {origin_of(way) for way in ways} == {"http://agent:8001"}
