@@ -45,6 +45,9 @@ class Allowances:
     def __contains__(self, agent: str) -> bool:
         return agent in self._options
 
+    def __bool__(self) -> bool:
+        return bool(self._options)
+
     def left(self, agent: str) -> int:
         """How many calls of it may still begin."""
         options = self._options.get(agent)

@@ -561,3 +561,12 @@ def test_a_piped_list_imports_nothing_heavy(server: ScriptedServer) -> None:
         "yaml",
         "sqlalchemy",
     }
+
+
+def test_an_agent_is_reset(server: ScriptedServer, capsys: pytest.CaptureFixture[str]) -> None:
+    server.on("POST /api/v1/agents/Writer/reset", {"name": "Writer"})
+    assert run(capsys, server, "agents", "reset", "Writer") == (0, "", "Writer is reset\n")
+    code, out, _ = run(capsys, server, "agents", "reset", "Writer", "--json")
+    assert (code, json.loads(out)) == (0, {"name": "Writer"})
+    code, _, err = run(capsys, server, "agents", "reset", "Nobody")
+    assert (code, err) == (3, "error: No /api/v1/agents/Nobody/reset\nfix: List them.\n")

@@ -41,7 +41,9 @@ class Restraint:
             self._allowances.add(agent, limits, _state(self._db, agent))
         return self._allowances.left(agent)
 
-    def take(self, claims: Sequence[ClaimedTask]) -> list[ClaimedTask]:
+    def take(self, claims: list[ClaimedTask]) -> list[ClaimedTask]:
+        if not self._allowances:
+            return claims
         for claim in claims:
             self._allowances.take(claim.task.agent, 1)
         return [self._allowances.marked(claim) for claim in claims]
