@@ -27,6 +27,7 @@ from trunkline.protocols import (
 )
 from trunkline.protocols.a2a_v1.model import Result
 from trunkline.protocols.a2a_v1.reading import read_exact
+from trunkline.protocols.answer_json import WHOLE_CHECK_BYTES
 from trunkline.protocols.parts import parts_in
 
 TASK = AgentTask(task_id="t", input_data={"query": "q"})
@@ -288,6 +289,25 @@ def test_a_task_is_sent_again_with_the_same_ids(adapter: ProtocolAdapter) -> Non
     ours, theirs = message_in(adapter.encode(TASK)), message_in(adapter.encode(other))
     assert ours["contextId"] != theirs["contextId"]
     assert (ours["messageId"], theirs["messageId"]) == ("msg-t", "msg-u")
+
+
+@both_bindings
+def test_a_message_that_names_no_context_is_in_the_one_that_it_answers(adapter: ProtocolAdapter) -> None:
+    body = wrapped(adapter, {"message": {"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": "hi"}]}})
+    ours = message_in(adapter.encode(TASK))["contextId"]
+    for outcome in (decoded(adapter, body), heard(adapter, [body])):
+        assert isinstance(outcome, Succeeded)
+        assert outcome.context_id == ours
+
+
+@both_bindings
+def test_a_number_out_of_range_deep_in_a_large_question_loses_only_itself(adapter: ProtocolAdapter) -> None:
+    asked = b'{"parts":[{"text":"' + b"x" * WHOLE_CHECK_BYTES + b'"},{"data":{"n":1e999}}]}'
+    task = b'{"task":{"id":"r","status":{"state":"TASK_STATE_INPUT_REQUIRED","message":' + asked + b"}}}"
+    body = wrapped(adapter, "RESULT").replace(b'"RESULT"', task)
+    for outcome in (decoded(adapter, body), heard(adapter, [body])):
+        assert isinstance(outcome, Interrupted)
+        assert outcome.question.data is None
 
 
 @both_bindings
