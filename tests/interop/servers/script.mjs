@@ -1,16 +1,13 @@
 // What script.py is for the agents in Python: the same words do the same, and the same files are written.
-// Run as: node PROGRAM PORT FOLDER PACKAGES, where PACKAGES is the folder with node_modules.
+// Run as: node PROGRAM PORT FOLDER.
 
 import { appendFileSync, existsSync } from "node:fs";
-import { createRequire } from "node:module";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 
-const [port, folder, packages] = process.argv.slice(2);
+const [port, folder] = process.argv.slice(2);
 // How often a file is looked for.
 const LOOK_MILLISECONDS = 20;
-
-export const load = createRequire(resolve(packages, "package.json"));
 
 const memory = new Map();
 const cancelled = new Set();
@@ -84,12 +81,15 @@ function seen(path, body) {
     const request = JSON.parse(body);
     const params = request.params ?? request;
     const message = params.message ?? {};
+    const texts = (message.parts ?? []).map((part) => part.text).filter((text) => text !== undefined);
     return {
+      at: Date.now() / 1000,
       path,
       method: request.method ?? null,
       messageId: message.messageId ?? null,
       taskId: message.taskId ?? params.id ?? null,
       contextId: message.contextId ?? null,
+      text: texts.join("\n"),
     };
   } catch {
     return { path, method: null };

@@ -21,6 +21,7 @@ import asyncio
 import json
 import socket
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -129,12 +130,15 @@ def seen(path: str, body: bytes) -> dict[str, Any]:
         return {"path": path, "method": None}
     params = request.get("params", request)
     message = params.get("message", {})
+    texts = [part["text"] for part in message.get("parts", []) if "text" in part]
     return {
+        "at": time.time(),
         "path": path,
         "method": request.get("method"),
         "messageId": message.get("messageId"),
         "taskId": message.get("taskId") or params.get("id"),
         "contextId": message.get("contextId"),
+        "text": "\n".join(texts),
     }
 
 
