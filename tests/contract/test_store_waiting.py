@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from tests.contract.samples import id_of, insert, new_run, run_id, transition, write
+from tests.contract.samples import NOW, id_of, insert, new_run, run_id, transition, write
 
 from trunkline.clock import Instant
 from trunkline.jsontypes import JsonObject
 from trunkline.machine.state import StepState, StepStatus, WaitingFor
-from trunkline.stores.base import Store, WaitingStep, WaitPlace
+from trunkline.stores.base import Store, WaitingStep, WaitPlace, WorkflowVersion
 
 pytestmark = pytest.mark.anyio
 
@@ -93,6 +93,17 @@ async def test_kinds_and_workflows_can_be_asked_for(store: Store) -> None:
     assert [step.place.step for step in await store.waiting_steps(limit=9, workflow="w", kind="outcome")] == [
         "c"
     ]
+
+
+async def test_a_workflow_is_known_by_its_id_too(store: Store) -> None:
+    saved = WorkflowVersion(
+        workflow_id=id_of("w"), name="w", version=1, canonical=b"{}", source=b"", created_at=NOW
+    )
+    async with store.transaction() as tx:
+        await tx.insert_workflow_version(saved)
+    await record(store, 1, asking())
+    assert len(await store.waiting_steps(limit=9, workflow=id_of("w"), kind="input")) == 1
+    assert await store.waiting_steps(limit=9, workflow=id_of("v")) == []
 
 
 async def test_a_step_that_waits_for_no_person_is_not_given(store: Store) -> None:

@@ -14,6 +14,7 @@ _WAITING_INDEXES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("ix_steps_waiting", ()),
     ("ix_steps_waiting_kind", ("waiting_kind",)),
     ("ix_steps_waiting_workflow", ("waiting_workflow",)),
+    ("ix_steps_waiting_workflow_kind", ("waiting_workflow", "waiting_kind")),
 )
 
 
