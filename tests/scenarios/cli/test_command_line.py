@@ -15,7 +15,7 @@ import pytest
 
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.testing import ScriptedAgent, jsonrpc_task, simple_error, simple_success
-from trunkline.testing.agents import Call, Stream
+from trunkline.testing.agents import Call, Reply, Stream
 
 pytestmark = pytest.mark.anyio
 
@@ -328,3 +328,54 @@ async def test_a_data_folder_in_use_is_exit_4_with_the_reason_also_as_json(trunk
     first.send_signal(signal.SIGTERM)
     rest, _ = await first.communicate()
     assert (first.returncode, rest) == (0, b"")
+
+
+async def test_an_agents_options_are_applied_shown_and_added(trunkline: Trunkline) -> None:
+    Path("careful.yaml").write_text(
+        """agents:
+  - name: Careful
+    url: http://careful:8001/a2a
+    resend: never
+    endpoint_override: http://careful:8001/rpc/
+    allow_card_origin: HTTPS://cards.example:443
+    rate: {per_second: 5}
+    breaker: true
+"""
+    )
+    applied = await trunkline("agents", "apply", "careful.yaml")
+    assert "created" in applied.out
+    again = await trunkline("agents", "apply", "careful.yaml")
+    assert "unchanged" in again.out
+    shown = (await trunkline("agents", "show", "Careful", "--json")).json
+    assert (shown["resend"], shown["endpoint_override"]) == ("never", "http://careful:8001/rpc/")
+    assert shown["allow_card_origin"] == ["https://cards.example"]
+    assert shown["rate"] == {"per_second": 5.0, "burst": 1}
+    assert "resend             never" in (await trunkline("agents", "show", "Careful")).out
+
+    added = await trunkline(
+        "agents", "add", "Added", "http://added:1", "--resend", "same_message", "--rate", "2", "--burst", "4",
+        "--allow-card-origin", "http://a:1", "--allow-card-origin", "http://b:2", "--breaker", "--json",
+    )  # fmt: skip
+    assert added.code == 0
+    assert added.json["allow_card_origin"] == ["http://a:1", "http://b:2"]
+    assert added.json["rate"] == {"per_second": 2.0, "burst": 4}
+    assert isinstance(added.json["breaker"], dict)
+    assert added.json["breaker"]["failures"] == 5
+    assert (await trunkline("agents", "add", "X", "http://x:1", "--burst", "4")).code == 2
+    wrong = await trunkline("agents", "add", "X", "http://x:1", "--allow-card-origin", "http://x:1/path")
+    assert wrong.code == 7
+    assert "did you mean http://x:1?" in wrong.err
+
+
+async def test_an_operator_looks_again_what_an_agent_speaks(trunkline: Trunkline) -> None:
+    async with ScriptedAgent({}) as agent:
+        await trunkline("agents", "add", "Looked", agent.url)
+        refreshed = await trunkline("agents", "refresh", "Looked")
+        assert refreshed.code == 0
+        assert "speaks   simple-a2a" in refreshed.out
+        assert "GET /.well-known/agent.json" in refreshed.out
+        agent.publish(Reply(503))
+        unclear = await trunkline("agents", "refresh", "Looked")
+        assert unclear.code == 6
+        assert "HTTP 503 at /.well-known/agent-card.json" in unclear.err
+        assert "speaks   simple-a2a" in (await trunkline("agents", "show", "Looked")).out
