@@ -10,7 +10,7 @@ from typing import TypeAlias
 import pytest
 
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.testing import RunningSystem, ScriptedAgent, jsonrpc_task, running_system
+from trunkline.testing import RunningSystem, ScriptedAgent, jsonrpc_error, jsonrpc_task, running_system
 from trunkline.testing.agents import Call, Hangup, Reply, Scripted, Stream
 from trunkline.testing.system import objects_in, step_of
 
@@ -247,3 +247,14 @@ async def test_what_an_agent_says_when_it_is_asked_is_news_once(system: RunningS
         run = await system.wait_for(run_id)
     assert run["status"] == "COMPLETED"
     assert [said["text"] for said in await news_of(system, run_id)] == ["Reading", "Writing"]
+
+
+async def test_an_agent_that_has_no_streams_after_all_gets_the_message_without_one(
+    system: RunningSystem,
+) -> None:
+    answer = by_method(stream=jsonrpc_error(-32004, "Streaming is not supported"), send=jsonrpc_task("Sunny"))
+    async with ScriptedAgent(answer) as agent:
+        run = await system.wait_for(await start_one(system, agent))
+    assert methods(agent) == ["message/stream", "message/send"]
+    assert run["status"] == "COMPLETED"
+    assert agent.calls[0].message["messageId"] == agent.calls[1].message["messageId"]

@@ -65,6 +65,7 @@ _LONGEST_POLL_OF_RINGING = timedelta(minutes=5)
 # One question must not use up the whole attempt.
 _POLL_SECONDS = 10.0
 _CANCEL_SECONDS = 5.0
+_UNSUPPORTED_OPERATION = -32004
 # A store that is away is asked again at this pace.
 _STORE_PAUSE = 0.5
 
@@ -245,15 +246,17 @@ class AgentInvoker:
     async def _send_once(
         self, talk: Talk, partner: Partner, claim: ClaimedTask, hear: Callable[[Finished], None]
     ) -> Outcome:
-        streams = partner.streams and partner.batch is None
-        request = talk.encode(
-            partner, Wishes() if streams else self._wishes(partner, claim), streamed=streams
-        )
+        if partner.streams and partner.batch is None:
+            request = talk.encode(partner, Wishes(), streamed=True)
+            if not isinstance(request, AgentRequest):
+                return request
+            outcome = await self._listen(talk, partner, claim, request, hear)
+            if not _has_no_streams(outcome):
+                return outcome
+        request = talk.encode(partner, self._wishes(partner, claim), streamed=False)
         if not isinstance(request, AgentRequest):
             return request
-        if not streams:
-            return await talk.exchange(partner, request, self._left(claim))
-        return await self._listen(talk, partner, claim, request, hear)
+        return await talk.exchange(partner, request, self._left(claim))
 
     def _wishes(self, partner: Partner, claim: ClaimedTask) -> Wishes:
         return Wishes(
@@ -352,7 +355,7 @@ class AgentInvoker:
 
     def _pause(self, partner: Partner, claim: ClaimedTask) -> timedelta:
         dialect = partner.dialect
-        if dialect.pushes and not dialect.streams and self._pushes.target(claim.key) is not None:
+        if dialect.pushes and not partner.streams and self._pushes.target(claim.key) is not None:
             return min(
                 _FIRST_POLL_OF_RINGING * _POLL_GROWTH_OF_RINGING ** min(claim.polls, 9),
                 _LONGEST_POLL_OF_RINGING,
@@ -432,6 +435,15 @@ def _is_puzzling(error: StepError) -> bool:
     """No proof that the agent speaks another dialect by now, but what one would look like."""
     return error.code == "agent_answer_malformed" or (
         error.code == "agent_http_error" and error.http_status == 500
+    )
+
+
+def _has_no_streams(outcome: Outcome) -> bool:
+    """Its card offers them, but it says that it took nothing because it has none."""
+    return (
+        isinstance(outcome, Failed)
+        and outcome.error.jsonrpc_code == _UNSUPPORTED_OPERATION
+        and outcome.remote_task_id is None
     )
 
 
