@@ -31,6 +31,7 @@ _FAILURES = frozenset(
         "agent_token_unavailable",
         "agent_timeout",
         "agent_connection_lost",
+        "agent_task_lost",
         # Nothing about the agent could be found out: it did not answer.
         "agent_protocol_unclear",
         "agent_answer_too_large",

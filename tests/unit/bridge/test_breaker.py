@@ -44,6 +44,7 @@ VERDICTS = {
     "agent_token_unavailable": True,
     "agent_timeout": True,
     "agent_connection_lost": True,
+    "agent_task_lost": True,
     "agent_redirected": False,
     "agent_http_error": False,
     "agent_answer_too_large": True,
