@@ -9,6 +9,7 @@ else).
 
 from __future__ import annotations
 
+import re
 from typing import Generic, TypeVar, cast
 
 import msgspec
@@ -21,12 +22,18 @@ T = TypeVar("T")
 # counts its own depth on top of that.
 HEADROOM_LEVELS = 100
 WHOLE_CHECK_BYTES = 64 * 1024
+# Two bytes of text can be an object of a hundred bytes: these keep an answer of the longest length at some tens of MB.
+MOST_CONTAINERS = 200_000
+MOST_ITEMS = 1_000_000
 
 _OPENING = b"[" * HEADROOM_LEVELS
 _CLOSING = b"]" * HEADROOM_LEVELS
+_TOO_MANY = f"The answer has more than {MOST_CONTAINERS:,} objects and arrays, or {MOST_ITEMS:,} items"
 _UTF8_BOM = b"\xef\xbb\xbf"
 # Enough to find the first character behind any sensible amount of white space.
 _HEAD_BYTES = 256
+# One that is never closed goes on to the end, so that no text takes longer than its length.
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)', re.DOTALL)
 
 
 class NotJson(ValueError):
@@ -64,11 +71,22 @@ class JsonReader(Generic[T]):
             text.decode()
         if len(text) <= WHOLE_CHECK_BYTES:
             check_whole(text)
+        elif _has_too_many(text) and (_has_too_many_strings(text) or _has_too_many(_STRING.sub(b"", text))):
+            raise NotJson(_TOO_MANY)
         # Wrapped, so that a depth which would only just fit here is refused at once.
         value = self._nested.decode(b"".join((_OPENING, text, _CLOSING)))
         for _ in range(HEADROOM_LEVELS):
             value = cast("list[object]", value)[0]
         return cast("T", value)
+
+
+def _has_too_many(text: bytes) -> bool:
+    return text.count(b"[") + text.count(b"{") > MOST_CONTAINERS or text.count(b",") > MOST_ITEMS
+
+
+def _has_too_many_strings(text: bytes) -> bool:
+    # An item has a key and a value at most.
+    return text.count(b'"') - text.count(b'\\"') > 4 * MOST_ITEMS
 
 
 def check_whole(text: bytes) -> None:
