@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 import sys
 
 import pytest
@@ -61,3 +62,33 @@ async def test_the_log_shows_no_password_of_the_collector(monkeypatch: pytest.Mo
         async with open_traces() as traces:
             assert traces.are_on
     assert [line["endpoint"] for line in lines] == ["http://127.0.0.1:1/otlp"]
+
+
+def test_a_process_that_somebody_has_instrumented_uses_what_is_there() -> None:
+    # In a process of its own: a provider can be set once.
+    code = """
+import asyncio
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from trunkline.wiring.traces import open_traces
+
+spans = InMemorySpanExporter()
+provider = TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(spans))
+trace.set_tracer_provider(provider)
+
+async def main():
+    async with open_traces() as traces:
+        with traces.begin("mine", "CLIENT", None, {"a": 1}):
+            pass
+
+asyncio.run(main())
+# Still open: it is not ours to shut down.
+with provider.get_tracer("theirs").start_as_current_span("theirs"):
+    pass
+print([span.name for span in spans.get_finished_spans()])
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines()[-1] == "['mine', 'theirs']"
