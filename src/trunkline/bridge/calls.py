@@ -56,7 +56,8 @@ class Calls:
         self._telling: dict[asyncio.Task[None], TaskKey] = {}
         # Tasks that agents have taken while they are called.
         self._remote_tasks: dict[TaskKey, str] = {}
-        self._breaking_off: set[TaskKey] = set()
+        # Whether the agent is told: then the task ends when it knows, and not with the call.
+        self._breaking_off: dict[TaskKey, bool] = {}
         self._idle = asyncio.Event()
         self._idle.set()
         self._bell: Callable[[], None] = _no_bell
@@ -86,9 +87,10 @@ class Calls:
         try:
             finished = await self._invoker.call(claim, self._end)
         except asyncio.CancelledError:
-            if claim.key not in self._breaking_off:
+            is_told = self._breaking_off.get(claim.key)
+            if is_told is None:
                 raise
-            finished = self._invoker.stopped(claim)
+            finished = None if is_told else self._invoker.stopped(claim)
         except Exception as exc:  # noqa: BLE001 - it is logged, and the call has to end
             task_log(claim.task).exception(names.CALL_CRASHED)
             message = f"Trunkline failed while calling the agent: {type(exc).__name__}"
@@ -97,23 +99,24 @@ class Calls:
         finally:
             del self._tasks[claim.key]
             self._remote_tasks.pop(claim.key, None)
-            self._breaking_off.discard(claim.key)
+            self._breaking_off.pop(claim.key, None)
             self._note_idle()
-        self._end(finished)
+        if finished is not None:
+            self._end(finished)
 
     def break_off(self, claim: ClaimedTask) -> None:
-        """Stops a call of ours; where the agent has a task by now, it is told."""
+        """Stops a call of ours; where the agent has a task by now, it is told before the task ends."""
         task = self._tasks.get(claim.key)
         if task is None:
             self._withdraw(claim)
             return
         if claim.key in self._breaking_off:
             return
-        self._breaking_off.add(claim.key)
-        task.cancel()
         remote_task_id = claim.remote_task_id or self._remote_tasks.get(claim.key)
+        self._breaking_off[claim.key] = remote_task_id is not None
+        task.cancel()
         if remote_task_id is not None:
-            self.tell(msgspec.structs.replace(claim, remote_task_id=remote_task_id), ended=False)
+            self.tell(msgspec.structs.replace(claim, remote_task_id=remote_task_id), ended=True)
 
     def see_to_its_end(self, claim: ClaimedTask) -> None:
         """The store says that this task is ours, and is to end."""

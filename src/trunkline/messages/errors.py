@@ -52,6 +52,10 @@ ERROR_CODES: dict[str, ErrorCode] = {
         **_NO_ANSWER,
         fix="Let the agent answer every request of a batch, or take batch out of protocol_config.",
     ),
+    "agent_task_lost": ErrorCode(
+        **_NO_ANSWER,
+        fix="Look at the agent's log: it has lost its tasks, perhaps in a restart. Let it keep them in a store.",
+    ),
     "agent_redirected": ErrorCode(**_ANSWERED, fix="Register the address that the agent redirects to."),
     "agent_http_error": ErrorCode(**_ANSWERED, fix="Look at the wire: trunkline runs wire RUN STEP."),
     "agent_answer_too_large": ErrorCode(

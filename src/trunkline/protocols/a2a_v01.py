@@ -95,7 +95,7 @@ class A2AV01Adapter(ProtocolAdapter):
     def decode_body(self, body: bytes, task: AgentTask) -> Outcome:
         answer = open_envelope(body, task.task_id, PROTOCOL)
         if isinstance(answer, RpcError):
-            return outcome_of_error(answer, _FIX_BY_CODE, _OTHER_DIALECT)
+            return outcome_of_error(answer, _FIX_BY_CODE, _OTHER_DIALECT, _NO_TASK)
         result = answer.value if isinstance(answer.value, dict) else {}
         return _outcome(result, whole_result(body), task, self.output_mode)
 

@@ -105,8 +105,15 @@ def open_envelope(body: bytes, task_id: str, protocol: str) -> RpcResult | RpcEr
     return RpcResult(value=result)
 
 
-def outcome_of_error(error: RpcError, fixes: Mapping[int, str], other_dialect: Set[int]) -> Failed:
-    """What the error means, with a dialect's words for its codes and those that prove another dialect."""
+def outcome_of_error(
+    error: RpcError, fixes: Mapping[int, str], other_dialect: Set[int], unknown_task: int | None = None
+) -> Failed:
+    """
+    What the error means, with a dialect's words for its codes and those that prove another dialect.
+
+    `unknown_task` is the code by which an agent of the dialect says that it does not know a task. The JavaScript SDK
+    loses that code where it is loaded as CommonJS, and keeps the words.
+    """
     code = _integer(error.code)
     words = "unknown" if error.code is None else encode(error.code).decode()
     return Failed(
@@ -119,6 +126,8 @@ def outcome_of_error(error: RpcError, fixes: Mapping[int, str], other_dialect: S
         ),
         warnings=tuple(error.notes),
         other_dialect=code in other_dialect,
+        task_unknown=unknown_task is not None
+        and (code == unknown_task or (code == -32603 and error.message.startswith("Task not found"))),
     )
 
 

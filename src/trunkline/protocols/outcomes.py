@@ -127,6 +127,8 @@ class Failed(msgspec.Struct, frozen=True, kw_only=True):
     # True: the answer proves that the agent did not take the work because it speaks another dialect
     # (-32601, 404, 405, 501, a 4xx about the request's shape).
     other_dialect: bool = False
+    # The agent says that it does not know the task that it was asked about.
+    task_unknown: bool = False
 
 
 class Working(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -53,6 +54,22 @@ class BrokenInvoker:
         )
 
 
+class PatientInvoker(BrokenInvoker):
+    """Its agent works for ever, and confirms a stop when it is let."""
+
+    def __init__(self) -> None:
+        self.confirms = asyncio.Event()
+
+    async def call(self, claim: ClaimedTask, hear: Callable[[Finished], None]) -> Finished:
+        await asyncio.Event().wait()
+        return await super().call(claim, hear)
+
+    async def tell_cancelled(self, claim: ClaimedTask, *, ended: bool) -> Finished:
+        assert ended
+        await self.confirms.wait()
+        return self.stopped(claim)
+
+
 def results(calls: Calls) -> list[tuple[str, str | None]]:
     found = [item.result for item in calls.finished]
     return [(item.status, item.error and item.error.code) for item in found if item is not None]
@@ -77,3 +94,17 @@ async def test_a_task_is_over_though_its_agent_could_not_be_told(
         assert await calls.drain(60) == 0
     assert results(calls) == expected
     assert [(line["event"], line["run_id"]) for line in logs] == [(names.CALL_CRASHED, "r")]
+
+
+async def test_a_call_that_is_broken_off_ends_when_its_agent_has_confirmed() -> None:
+    invoker = PatientInvoker()
+    calls = Calls(invoker)
+    calls.start(CLAIM)
+    await asyncio.sleep(0)
+    calls.break_off(CLAIM)
+    while calls.in_flight > 1:
+        await asyncio.sleep(0)
+    assert results(calls) == []
+    invoker.confirms.set()
+    assert await calls.drain(60) == 0
+    assert results(calls) == [("cancelled", None)]

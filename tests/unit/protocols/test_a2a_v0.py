@@ -10,6 +10,7 @@ from trunkline.protocols import (
     A2AV01Adapter,
     A2AV03Adapter,
     AgentAnswer,
+    Failed,
     JsonRpc2Adapter,
     JsonRpcCallAdapter,
     ProtocolAdapter,
@@ -113,3 +114,20 @@ def test_ten_thousand_pieces_are_one_text() -> None:
     output = decode(outcome.output)
     assert isinstance(output, dict)
     assert output["text"] == "word " * 10_000
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "unknown"),
+    [
+        (-32001, "Task not found", True),
+        # a2a-js 0.3 loaded as CommonJS.
+        (-32603, "Task not found: 85a12ef7", True),
+        (-32603, "Internal error", False),
+        (-32602, "Task not found", False),
+    ],
+)
+def test_an_agent_of_0_3_says_that_it_does_not_know_the_task(code: int, message: str, unknown: bool) -> None:
+    body: JsonObject = {"jsonrpc": "2.0", "id": "t", "error": {"code": code, "message": message}}
+    outcome = A2AV03Adapter().decode(answered(body), TASK)
+    assert isinstance(outcome, Failed)
+    assert outcome.task_unknown is unknown

@@ -54,6 +54,7 @@ _FIX_BY_CODE = {
 }
 # The agent says that it does not know the method, or not this version of A2A: it has not taken the work.
 _OTHER_DIALECT = frozenset({-32601, -32009})
+_UNKNOWN_TASK = -32001
 
 
 def outcome_of_answer(
@@ -61,7 +62,7 @@ def outcome_of_answer(
 ) -> Outcome:
     """What an answer means; with `any_result` a result that is not A2A's is an output as it is."""
     if isinstance(answer, RpcError):
-        return outcome_of_error(answer, _FIX_BY_CODE, _OTHER_DIALECT)
+        return outcome_of_error(answer, _FIX_BY_CODE, _OTHER_DIALECT, _UNKNOWN_TASK)
     return _outcome_of_reading(answer, body, mode, any_result=any_result)
 
 

@@ -16,7 +16,13 @@ import msgspec
 
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.protocols.a2a_v1.model import Result
-from trunkline.protocols.a2a_v1.outcome import CODE_BY_REASON, FIX_BY_CODE, OTHER_DIALECT, reason_in
+from trunkline.protocols.a2a_v1.outcome import (
+    CODE_BY_REASON,
+    FIX_BY_CODE,
+    OTHER_DIALECT,
+    UNKNOWN_TASK,
+    reason_in,
+)
 from trunkline.protocols.a2a_v1.reading import Reading, read_exact
 from trunkline.protocols.a2a_v1.tolerant import read_tolerantly
 from trunkline.protocols.answer_json import JsonReader, NotJson, json_kind, parse
@@ -94,6 +100,7 @@ def _failed(name: Json, message: Json, status: Json, number: int | None, detail:
             detail=detail,
         ),
         other_dialect=number in OTHER_DIALECT if number is not None else http_status in _NO_SUCH_ADDRESS,
+        task_unknown=number == UNKNOWN_TASK,
     )
 
 

@@ -11,7 +11,13 @@ from __future__ import annotations
 
 from trunkline.jsontypes import Json
 from trunkline.protocols.a2a_v1.model import Result
-from trunkline.protocols.a2a_v1.outcome import CODE_BY_REASON, FIX_BY_CODE, OTHER_DIALECT, reason_in
+from trunkline.protocols.a2a_v1.outcome import (
+    CODE_BY_REASON,
+    FIX_BY_CODE,
+    OTHER_DIALECT,
+    UNKNOWN_TASK,
+    reason_in,
+)
 from trunkline.protocols.a2a_v1.reading import Reading, read_exact
 from trunkline.protocols.a2a_v1.tolerant import read_tolerantly
 from trunkline.protocols.jsonrpc import AnswerReader, RpcError, open_envelope, outcome_of_error
@@ -39,4 +45,4 @@ def open_list(body: bytes, task_id: str, protocol: str) -> Json | Failed:
 def _failed(error: RpcError) -> Failed:
     if error.code is None:
         error.code = CODE_BY_REASON.get(reason_in(error.data) or "")
-    return outcome_of_error(error, FIX_BY_CODE, OTHER_DIALECT)
+    return outcome_of_error(error, FIX_BY_CODE, OTHER_DIALECT, UNKNOWN_TASK)

@@ -55,8 +55,9 @@ FIX_BY_CODE = {
 }
 # The agent says that it does not know the operation, or not this version of A2A: it has not taken the work.
 OTHER_DIALECT = frozenset({-32601, -32009})
+UNKNOWN_TASK = -32001
 CODE_BY_REASON = {
-    "TASK_NOT_FOUND": -32001,
+    "TASK_NOT_FOUND": UNKNOWN_TASK,
     "TASK_NOT_CANCELABLE": -32002,
     "PUSH_NOTIFICATION_NOT_SUPPORTED": -32003,
     "UNSUPPORTED_OPERATION": -32004,
