@@ -7,6 +7,7 @@ a task back for as long as it wants.
 
 from __future__ import annotations
 
+import shutil
 import signal
 from pathlib import Path
 from typing import Literal, NamedTuple, Self, TypeVar
@@ -21,7 +22,7 @@ _PATIENCE_SECONDS = 60.0
 
 T = TypeVar("T")
 
-Operation = Literal["send", "stream", "get", "cancel", "resubscribe"]
+Operation = Literal["send", "stream", "get", "cancel", "resubscribe", "list"]
 
 _OPERATIONS: dict[str, Operation] = {
     "message/send": "send",
@@ -34,6 +35,7 @@ _OPERATIONS: dict[str, Operation] = {
     "GetTask": "get",
     "CancelTask": "cancel",
     "SubscribeToTask": "resubscribe",
+    "ListTasks": "list",
     ":send": "send",
     ":stream": "stream",
     ":cancel": "cancel",
@@ -66,16 +68,19 @@ class Call(msgspec.Struct, frozen=True, rename="camel"):
 
     path: str
     method: str | None
+    # By the clock of the machine.
+    at: float = 0.0
     message_id: str | None = None
     task_id: str | None = None
     context_id: str | None = None
+    text: str = ""
 
     @property
     def operation(self) -> Operation:
         if self.method is not None:
             return _OPERATIONS[self.method]
         _, _, verb = self.path.rpartition(":")
-        return _OPERATIONS.get(f":{verb}", "get")
+        return _OPERATIONS.get(f":{verb}", "list" if verb.endswith("/tasks") else "get")
 
     @property
     def carries_a_message(self) -> bool:
@@ -105,6 +110,10 @@ class Agent:
     def calls(self) -> list[Call]:
         return self._lines("calls", Call)
 
+    def sent(self, text: str) -> list[Call]:
+        """The requests that brought this message."""
+        return [call for call in self.calls() if call.carries_a_message and call.text == text]
+
     def executions(self, text: str) -> list[Execution]:
         return [done for done in self._lines("executions", Execution) if done.text == text]
 
@@ -125,16 +134,20 @@ class AgentProcess(Agent):
         self._process: ServiceProcess | None = None
 
     def start(self) -> None:
-        home, (_, program, _, flavour) = environment(self.kind.environment), self.kind
-        arguments = [str(SERVERS / program), str(self._port), str(self._folder)]
-        if program.endswith(".mjs"):
-            command = [str(NODE), *arguments, str(home)]
-        else:
-            command = [str(home / "bin" / "python"), "-W", "ignore", *arguments, flavour]
         printed = self._folder / "printed"
         printed.unlink(missing_ok=True)
-        self._process = ServiceProcess(command, self._folder / "agent.log", stdout=printed)
+        self._process = ServiceProcess(self._command(), self._folder / "agent.log", stdout=printed)
         self._process.wait_until(lambda: self.url in printed.read_text(), _START_SECONDS, self.name)
+
+    def _command(self) -> list[str]:
+        home, (_, program, _, flavour) = environment(self.kind.environment), self.kind
+        arguments = [str(self._port), str(self._folder)]
+        if not program.endswith(".mjs"):
+            return [str(home / "bin" / "python"), "-W", "ignore", str(SERVERS / program), *arguments, flavour]
+        # Node looks for packages beside the program.
+        for file in (program, "script.mjs"):
+            shutil.copy(SERVERS / file, home)
+        return [str(NODE), str(home / program), *arguments]
 
     def kill(self) -> None:
         """With SIGKILL."""

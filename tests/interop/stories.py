@@ -19,13 +19,25 @@ def one(agent: str) -> JsonObject:
     return {"name": f"one-{_plain(agent)}", "steps": {"only": {"agent": agent, "retry": {"max_attempts": 1}}}}
 
 
+def impatient(agent: str) -> JsonObject:
+    """As `one`, for a task that never ends."""
+    step: JsonObject = {"agent": agent, "timeout": "2s", "retry": {"max_attempts": 1}}
+    return {"name": f"impatient-{_plain(agent)}", "steps": {"only": step}}
+
+
+def stubborn(agent: str) -> JsonObject:
+    """As `one`, and once more when there is no answer."""
+    step: JsonObject = {"agent": agent, "retry": {"max_attempts": 3, "first_delay": "100ms"}}
+    return {"name": f"stubborn-{_plain(agent)}", "steps": {"only": step}}
+
+
 def two_turns(agent: str) -> JsonObject:
     first: JsonObject = {"agent": agent, "input": {"text": "remember tea"}}
     second: JsonObject = {"agent": agent, "input": {"text": "recall"}, "needs": ["first"]}
     return {"name": f"two-turns-{_plain(agent)}", "steps": {"first": first, "second": second}}
 
 
-WORKFLOWS: tuple[Definition, ...] = (one, two_turns)
+WORKFLOWS: tuple[Definition, ...] = (one, impatient, stubborn, two_turns)
 
 
 def name_of(definition: Definition, agent: Agent) -> str:
@@ -41,14 +53,19 @@ async def tell(system: RunningSystem, agent: Agent, text: str, *parts: JsonObjec
     return await system.run(name_of(one, agent), message(text, *parts))
 
 
-async def begin(system: RunningSystem, agent: Agent, text: str) -> str:
-    """Sends one message and waits until the agent itself has it: the run's id."""
-    run_id = await system.start(name_of(one, agent), message(text))
-    while not agent.executions(text):
-        run = await system.get(run_id)
-        assert run["status"] in ("PENDING", "RUNNING"), run["error"]
+async def begin(system: RunningSystem, agent: Agent, text: str, definition: Definition = one) -> str:
+    """Sends one message and waits until the agent has told its task's id: the run's id."""
+    run_id = await system.start(name_of(definition, agent), message(text))
+    while not (agent.executions(text) and await _is_followed(system, run_id)):
         await asyncio.sleep(0.02)
     return run_id
+
+
+async def _is_followed(system: RunningSystem, run_id: str) -> bool:
+    run = await system.get(run_id)
+    assert run["status"] in ("PENDING", "RUNNING"), run["error"]
+    waiting_for = step_of(run, "only")["waiting_for"]
+    return isinstance(waiting_for, dict) and waiting_for["kind"] == "remote"
 
 
 def message(text: str, *parts: JsonObject) -> JsonObject:

@@ -1,11 +1,10 @@
-// An agent built with the A2A project's JavaScript SDK 0.3: PORT FOLDER PACKAGES.
+// An agent built with the A2A project's JavaScript SDK 0.3: PORT FOLDER.
 
 import { randomUUID } from "node:crypto";
-import { cancel, load, noteCalls, play, serve, url } from "./script.mjs";
-
-const express = load("express");
-const { DefaultRequestHandler, InMemoryTaskStore } = load("a2a-v0.3/server");
-const { agentCardHandler, jsonRpcHandler, UserBuilder } = load("a2a-v0.3/server/express");
+import { DefaultRequestHandler, InMemoryTaskStore } from "a2a-v0.3/server";
+import { agentCardHandler, jsonRpcHandler, UserBuilder } from "a2a-v0.3/server/express";
+import express from "express";
+import { cancel, noteCalls, play, serve, url } from "./script.mjs";
 
 const text = (words) => ({ kind: "text", text: words });
 

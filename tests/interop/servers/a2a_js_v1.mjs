@@ -1,12 +1,11 @@
-// An agent built with the A2A project's JavaScript SDK 1.x: PORT FOLDER PACKAGES.
+// An agent built with the A2A project's JavaScript SDK 1.x: PORT FOLDER.
 
 import { randomUUID } from "node:crypto";
-import { cancel, load, noteCalls, play, serve, url } from "./script.mjs";
-
-const express = load("express");
-const { AgentCard, Message, Task, TaskArtifactUpdateEvent, TaskState, TaskStatusUpdateEvent } = load("a2a-v1");
-const { AgentEvent, DefaultRequestHandler, InMemoryTaskStore } = load("a2a-v1/server");
-const { agentCardHandler, jsonRpcHandler, UserBuilder } = load("a2a-v1/server/express");
+import { AgentCard, Message, Task, TaskArtifactUpdateEvent, TaskState, TaskStatusUpdateEvent } from "a2a-v1";
+import { AgentEvent, DefaultRequestHandler, InMemoryTaskStore } from "a2a-v1/server";
+import { agentCardHandler, jsonRpcHandler, UserBuilder } from "a2a-v1/server/express";
+import express from "express";
+import { cancel, noteCalls, play, serve, url } from "./script.mjs";
 
 class SdkStage {
   constructor(context, bus) {
