@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import FastAPI, Path
 from starlette.responses import Response
 
-from trunkline.api.operations import Documentation, add_operation, problems
+from trunkline.api.operations import add_operation, answer, problems
 from trunkline.api.routes.runs import RUNS, RunPath
 from trunkline.api.services import Services
 from trunkline.errors import NotFound
@@ -17,10 +17,7 @@ BlobPath = Annotated[str, Path(description="The file's id, as the step's output 
 # Never what the agent says it is: a browser would show it as a page of ours.
 _BYTES = "application/octet-stream"
 _AS_A_FILE = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"}
-_ANSWER: Documentation = {
-    "description": "The file's bytes.",
-    "content": {_BYTES: {"schema": {"type": "string", "format": "binary"}}},
-}
+_CONTENT = {_BYTES: {"schema": {"type": "string", "format": "binary"}}}
 
 
 class BlobRoutes:
@@ -41,5 +38,5 @@ class BlobRoutes:
 def add_blob_routes(app: FastAPI, services: Services) -> None:
     add_operation(
         app, f"GET {RUNS}/{{run}}/blobs/{{blob}}", BlobRoutes(services).get, name="get_run_file", tag="runs",
-        responses={200: _ANSWER, **problems(404)},
+        responses={200: answer(None, "The file's bytes.", content=_CONTENT), **problems(404)},
     )  # fmt: skip
