@@ -8,6 +8,7 @@ from tests.sabotage.rule import Rule
 
 _SECRETS = "tests/scenarios/test_secrets_on_topics.py"
 _KEYS = "tests/scenarios/api/test_keys.py"
+_HOOKS = "tests/unit/services/test_hooks.py"
 
 DOORS: Sequence[Rule] = (
     Rule(
@@ -52,5 +53,41 @@ DOORS: Sequence[Rule] = (
         old="outcome = without_echoes(partner.adapter.decode(answer, self._task), partner.redaction)",
         new="outcome = partner.adapter.decode(answer, self._task)",
         caught_by=(f"{_SECRETS}::test_neither_credentials_nor_their_echo_are_in_a_message",),
+    ),
+    Rule(
+        name="hook-address-is-ours",
+        breaks="Whoever has one token can have any task asked for.",
+        file="services/hooks.py",
+        old="if not (is_ours & has_token) or",
+        new="if not has_token or",
+        caught_by=(f"{_HOOKS}::test_a_forged_address_opens_nothing[cut]",),
+    ),
+    Rule(
+        name="hook-token-came-along",
+        breaks="Who has read an address in some log can ring at it.",
+        file="services/hooks.py",
+        old="if not (is_ours & has_token) or",
+        new="if not is_ours or",
+        caught_by=(f"{_HOOKS}::test_a_wrong_token_opens_nothing[x]",),
+    ),
+    Rule(
+        name="hook-address-in-no-log",
+        breaks="Who reads the log can ring.",
+        file="api/shown.py",
+        old='f"{_SECRET}***" if path.startswith(_SECRET) else path',
+        new="path",
+        caught_by=(
+            "tests/scenarios/api/test_hooks.py::test_neither_the_address_nor_the_token_is_in_the_log[embedded]",
+        ),
+    ),
+    Rule(
+        name="answer-to-its-question",
+        breaks="Of two people who answer at once the second one answers a question that he has not read.",
+        file="services/runs.py",
+        old="if item is not None and item != item_id(",
+        new="if item == item_id(",
+        caught_by=(
+            "tests/scenarios/test_inbox.py::test_an_answer_to_a_question_that_was_answered_is_refused[embedded]",
+        ),
     ),
 )

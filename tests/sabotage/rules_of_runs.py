@@ -15,6 +15,8 @@ _DURABILITY = "tests/contract/test_postgres_durability.py"
 _DRIVER = "tests/unit/executor/test_driver.py"
 _STATES = "tests/unit/executor/test_states.py"
 _STEERING = "tests/unit/machine/test_steering.py"
+_DEADLINES = "tests/unit/machine/test_reply_deadlines.py"
+_WAITING = "tests/contract/test_store_waiting.py"
 
 RUNS: Sequence[Rule] = (
     Rule(
@@ -205,5 +207,37 @@ RUNS: Sequence[Rule] = (
         old="        if not state.is_final:\n",
         new="        if state.id:\n",
         caught_by=(f"{_STEERING}::test_final_states_are_final",),
+    ),
+    Rule(
+        name="deadline-of-its-question",
+        breaks="The deadline of a question that was answered fails the step at the next one.",
+        file="machine/decide.py",
+        old=" and (step.attempts, step.replies) == (attempt, replies):",
+        new=":",
+        caught_by=(f"{_DEADLINES}::test_the_deadline_of_an_answered_question_says_nothing_to_the_next",),
+    ),
+    Rule(
+        name="deadline-ends-with-its-question",
+        breaks="A question that was answered leaves its timer behind.",
+        file="machine/decide.py",
+        old="                agent.drop_wait(turn, step)\n                turn.record(StepReplied",
+        new="                turn.record(StepReplied",
+        caught_by=(f"{_DEADLINES}::test_a_question_waits_to_the_last_moment",),
+    ),
+    Rule(
+        name="answered-step-leaves-the-inbox-sqlite",
+        breaks="The inbox shows a step by the time of a question that it asked before.",
+        file="stores/sqlite/runs.py",
+        old="waiting_since = excluded.waiting_since, ",
+        new="",
+        caught_by=(f"{_WAITING}::test_a_step_that_was_answered_waits_no_more[sqlite]",),
+    ),
+    Rule(
+        name="answered-step-leaves-the-inbox-postgres",
+        breaks="The inbox shows a step by the time of a question that it asked before.",
+        file="stores/postgres/transitions.py",
+        old=", waiting_since = excluded.waiting_since",
+        new="",
+        caught_by=(f"{_WAITING}::test_a_step_that_was_answered_waits_no_more[postgres]",),
     ),
 )

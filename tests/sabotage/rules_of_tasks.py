@@ -8,6 +8,7 @@ from tests.sabotage.rule import Rule
 
 _TASKS = "tests/contract/test_store_tasks.py"
 _LEASES = "tests/contract/test_store_leases.py"
+_RINGS = "tests/contract/test_store_rings.py"
 _OUTBOX = "tests/contract/test_store_outbox.py"
 _POSTGRES = "tests/contract/test_postgres.py"
 _BROKER = "tests/contract/test_broker.py"
@@ -250,5 +251,29 @@ TASKS: Sequence[Rule] = (
         old=" ORDER BY name FOR NO KEY UPDATE SKIP LOCKED",
         new=" ORDER BY name",
         caught_by=(f"{_POSTGRES}::test_a_bridge_that_finds_an_agent_locked_looks_again_at_once",),
+    ),
+    Rule(
+        name="early-ring-kept-sqlite",
+        breaks="An agent that rings before its task is known to be its own is asked much later.",
+        file="stores/sqlite/tasks.py",
+        old="AND attempt = ?3 AND status IN ('claimed', 'remote')",
+        new="AND attempt = ?3 AND status = 'remote'",
+        caught_by=(f"{_RINGS}::test_a_ring_before_the_agents_own_task_is_known_is_not_lost[sqlite]",),
+    ),
+    Rule(
+        name="early-ring-kept-postgres",
+        breaks="An agent that rings before its task is known to be its own is asked much later.",
+        file="stores/postgres/tasks.py",
+        old="AND attempt = $2 AND status IN ('claimed', 'remote')",
+        new="AND attempt = $2 AND status = 'remote'",
+        caught_by=(f"{_RINGS}::test_a_ring_before_the_agents_own_task_is_known_is_not_lost[postgres]",),
+    ),
+    Rule(
+        name="ring-heard-while-asking",
+        breaks="A task that moves on while its agent is asked is asked for much later.",
+        file="stores/postgres/tasks.py",
+        old="THEN least(new.poll_at, tasks.poll_at)",
+        new="THEN new.poll_at",
+        caught_by=(f"{_RINGS}::test_a_ring_while_the_agent_is_asked_lets_it_be_asked_once_more[postgres]",),
     ),
 )
