@@ -93,7 +93,7 @@ def test_an_exchange_shows_both_sides_with_their_json_laid_out() -> None:
         "notes": ["cut"],
     }
     lines = exchange_lines(cast("Exchange", exchange))
-    assert lines[0].endswith("write attempt 2 (12 ms)")
+    assert lines[0].endswith("write attempt 2: send (12 ms)")
     assert lines[1:] == [
         "> POST http://a/",
         "> Accept: x",
