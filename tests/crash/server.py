@@ -44,6 +44,11 @@ class Server:
         await self.begin()
         await self.ready()
 
+    @property
+    def process_id(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     async def kill(self) -> None:
         process, self._process = self._process, None
         if process is not None:

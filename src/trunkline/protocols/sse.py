@@ -66,6 +66,9 @@ class SseParser:
             self._read(chunk, events)
         except StreamTooLong as exc:
             self._too_long = exc
+            # The error holds on to us for as long as anybody keeps it.
+            self._line.clear()
+            self._data.clear()
             if not events:
                 raise
         return events

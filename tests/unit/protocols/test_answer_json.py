@@ -1,0 +1,33 @@
+"""Answers that are JSON, and yet too much."""
+
+from __future__ import annotations
+
+import pytest
+
+from trunkline.protocols.answer_json import MOST_CONTAINERS, MOST_ITEMS, NotJson, parse
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[" + b"{}," * MOST_CONTAINERS + b"{}]",
+        b"[" + b"[[]]," * MOST_CONTAINERS + b"0]",
+        b"[" + b"0," * (MOST_ITEMS + 1) + b"0]",
+        b'"' * (5 * MOST_ITEMS) + b"{" * (MOST_CONTAINERS + 1),
+        b'"",' * (MOST_ITEMS + 1),
+    ],
+)
+def test_more_values_than_anybody_can_use_are_refused_unread(text: bytes) -> None:
+    with pytest.raises(NotJson, match="more than 200,000 objects and arrays, or 1,000,000 items"):
+        parse(text)
+
+
+@pytest.mark.parametrize("said", ["{[,", '\\"{', '"{', "\\{"])
+def test_what_a_text_says_is_not_counted(said: str) -> None:
+    text = said * (MOST_ITEMS + 1)
+    as_json = text.replace("\\", "\\\\").replace('"', '\\"')
+    assert parse(f'["{as_json}"]'.encode()) == [text]
+
+
+def test_a_long_list_is_an_answer() -> None:
+    assert parse(b"[" + b"0.25," * 900_000 + b"1]") == [*[0.25] * 900_000, 1]
