@@ -45,6 +45,12 @@ include-operation-id = [
   "create_agent", "replace_agent", "patch_agent", "save_workflow", "execute_workflow", "retry_run"
 ]
 checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 409, 412, 422]
+
+[[operations]]
+# 502: the agents that are made up here cannot be reached, and that is the answer.
+include-operation-id = ["refresh_agent"]
+checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 502]
+checks.not_a_server_error.expected-statuses = ["2xx", "4xx", 502]
 """
 
 
