@@ -42,6 +42,7 @@ from trunkline.stores.base import (
     Store,
     TaskAnswer,
     TaskKey,
+    TasksRung,
 )
 from trunkline.stores.migrations import HEAD
 from trunkline.stores.postgres import open_postgres
@@ -344,7 +345,8 @@ async def test_what_is_announced_is_heard_in_every_process_once_it_is_committed(
         before = len(heard)
         async with one.transaction() as tx:
             await tx.announce(InboxFilled())
-        await eventually(lambda: InboxFilled() in heard[before:])
+            await tx.announce(TasksRung())
+        await eventually(lambda: InboxFilled() in heard[before:] and TasksRung() in heard[before:])
 
 
 async def test_a_listener_that_lost_its_connection_listens_again(
