@@ -113,6 +113,15 @@ def checked(text: bytes) -> msgspec.Raw:
     return _anything.read(text)
 
 
+def value_of(text: bytes) -> Json:
+    """The value of a part of an answer that has been read; None when a number in it is out of range."""
+    try:
+        return decode(text)
+    except msgspec.ValidationError:
+        # Only deep in a large answer: the wire record has it.
+        return None
+
+
 def symptom(text: bytes, exc: Exception) -> str:
     head = text[:_HEAD_BYTES].lstrip()
     if not head and not text.strip():

@@ -11,6 +11,7 @@ from trunkline.messages import AgentTask
 from trunkline.protocols import (
     AgentAnswer,
     Failed,
+    Interrupted,
     JsonRpc2Adapter,
     ProtocolTranslationError,
     Succeeded,
@@ -162,6 +163,16 @@ def test_bytes_that_are_not_utf8_do_not_slip_through() -> None:
 def test_a_number_out_of_range_is_malformed(number: bytes) -> None:
     body = encode(completed([{"parts": [{"kind": "data", "data": {"x": 77777}}]}])).replace(b"77777", number)
     assert "out of range" in symptom_of(body)
+
+
+def test_a_number_out_of_range_deep_in_a_large_question_loses_only_itself() -> None:
+    asked: Json = {"role": "agent", "parts": [{"kind": "data", "data": {"x": 77777}}]}
+    status: Json = {"state": "input-required", "message": asked}
+    result: Json = {"kind": "task", "id": "r", "status": status, "metadata": {"x": "y" * WHOLE_CHECK_BYTES}}
+    body = encode({"jsonrpc": "2.0", "id": "task-123", "result": result}).replace(b"77777", b"1e999")
+    outcome = JsonRpc2Adapter().decode(AgentAnswer(200, {}, body), AgentTask(task_id="task-123"))
+    assert isinstance(outcome, Interrupted)
+    assert outcome.question.data is None
 
 
 def test_a_byte_order_mark_is_overlooked() -> None:

@@ -10,10 +10,9 @@ What an agent's answer means for the step.
 
 from __future__ import annotations
 
-import msgspec
 from msgspec import UNSET, Raw
 
-from trunkline.jsontypes import Json, decode, encode
+from trunkline.jsontypes import Json, encode
 from trunkline.messages import Question
 from trunkline.protocols.a2a_v03.model import Part, data_in, is_function_call, parts_of, text_of
 from trunkline.protocols.a2a_v03.output import history_notes, output_of
@@ -28,6 +27,7 @@ from trunkline.protocols.a2a_v03.states import (
     is_user,
     shown,
 )
+from trunkline.protocols.answer_json import value_of
 from trunkline.protocols.jsonrpc import RpcError, outcome_of_error, whole_result
 from trunkline.protocols.outcomes import Failed, Interrupted, Outcome, Succeeded, Working, step_error
 from trunkline.protocols.outputs import OutputMode, finish, output_of_value
@@ -121,7 +121,7 @@ def _interrupted(reading: Reading, state: str) -> Interrupted:
     asked = reading.status_message or reading.message
     response = output_of(reading).response
     values = _asked_data(parts_of(asked))
-    data = None if not values else decode(encode(values[0] if len(values) == 1 else values))
+    data = None if not values else value_of(encode(values[0] if len(values) == 1 else values))
     return Interrupted(
         question=Question(
             kind=kind,
@@ -177,8 +177,4 @@ def _state_complaint(reading: Reading) -> str:
 def _detail(reading: Reading, body: bytes) -> Json:
     """What could be extracted all the same, or the full result."""
     output = output_of(reading)
-    try:
-        return decode(whole_result(body) if output.is_empty() else encode(output))
-    except msgspec.DecodeError:
-        # A number out of range deep in a large answer: the wire record has it.
-        return None
+    return value_of(whole_result(body) if output.is_empty() else encode(output))

@@ -21,8 +21,6 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from trunkline.jsontypes import Json, decode
-
 Text = str | UnsetType
 Kept = Raw | UnsetType
 
@@ -171,12 +169,3 @@ def said(text: str | UnsetType | None) -> str | None:
 
 def kept(raw: Kept) -> Raw | None:
     return None if raw is UNSET or bytes(raw) == b"null" else raw
-
-
-def value_of(text: bytes) -> Json:
-    """The value of what an agent sent; None when it has a number that is out of every range."""
-    try:
-        return decode(text)
-    except msgspec.ValidationError:
-        # Only in a large answer, and deep in it (answer_json.py): the wire record has it.
-        return None

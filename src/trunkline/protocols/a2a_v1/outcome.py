@@ -15,7 +15,7 @@ from msgspec import UNSET, Raw
 
 from trunkline.jsontypes import Json, encode
 from trunkline.messages import Question
-from trunkline.protocols.a2a_v1.model import Part, data_in, is_function_call, parts_of, text_of, value_of
+from trunkline.protocols.a2a_v1.model import Message, Part, data_in, is_function_call, parts_of, text_of
 from trunkline.protocols.a2a_v1.output import history_notes, output_of
 from trunkline.protocols.a2a_v1.reading import Reading
 from trunkline.protocols.a2a_v1.states import (
@@ -25,8 +25,10 @@ from trunkline.protocols.a2a_v1.states import (
     RECOGNIZED,
     UNKNOWN,
     canonical,
+    is_user,
     shown,
 )
+from trunkline.protocols.answer_json import value_of
 from trunkline.protocols.outcomes import Failed, Interrupted, Outcome, Succeeded, Working, step_error
 from trunkline.protocols.outputs import OutputMode, finish
 
@@ -96,11 +98,16 @@ def outcome_of(reading: Reading, whole: Callable[[], bytes], mode: OutputMode) -
             remote_task_id=reading.remote_task_id,
             state=state,
             context_id=reading.context_id,
-            text=text_of(reading.status_message),
+            text=text_of(heard_meanwhile(reading.status_message)),
         )
     if state in INTERRUPTED:
         return _interrupted(reading, state)
     return _failed(reading, whole, state)
+
+
+def heard_meanwhile(message: Message | None) -> Message | None:
+    """What the agent says while it works; Google's ADK repeats the user's own message when it takes a task."""
+    return None if message is None or is_user(message.role) else message
 
 
 def _succeeded(reading: Reading, whole: Callable[[], bytes], mode: OutputMode) -> Succeeded:

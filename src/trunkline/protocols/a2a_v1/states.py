@@ -31,7 +31,8 @@ _BY_NUMBER = {
     8: "auth-required",
 }
 _AGENT_ROLES = frozenset({"ROLE_AGENT", "AGENT"})
-_AGENT_ROLE_NUMBER = 2
+_USER_ROLES = frozenset({"ROLE_USER", "USER"})
+_ROLE_NUMBERS = {1: "ROLE_USER", 2: "ROLE_AGENT"}
 
 
 def canonical(state: str) -> str:
@@ -56,10 +57,15 @@ def shown(state: str) -> str:
 
 
 def role_of(role: Json) -> str | None:
-    if role == _AGENT_ROLE_NUMBER and not isinstance(role, bool):
-        return "ROLE_AGENT"
+    """The role as a word, when it is one or the number of one."""
+    if isinstance(role, int) and not isinstance(role, bool):
+        return _ROLE_NUMBERS.get(role)
     return role if isinstance(role, str) else None
 
 
 def is_agent(role: object) -> bool:
     return role == "ROLE_AGENT" or (isinstance(role, str) and role.strip().upper() in _AGENT_ROLES)
+
+
+def is_user(role: object) -> bool:
+    return role == "ROLE_USER" or (isinstance(role, str) and role.strip().upper() in _USER_ROLES)

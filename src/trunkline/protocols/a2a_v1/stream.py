@@ -26,11 +26,11 @@ from trunkline.protocols.a2a_v1.model import (
     parts_of,
     said,
     text_of,
-    value_of,
 )
-from trunkline.protocols.a2a_v1.outcome import outcome_of
+from trunkline.protocols.a2a_v1.outcome import heard_meanwhile, outcome_of
 from trunkline.protocols.a2a_v1.reading import Reading
 from trunkline.protocols.a2a_v1.states import COMPLETED, INTERRUPTED, TERMINAL, canonical
+from trunkline.protocols.answer_json import value_of
 from trunkline.protocols.outcomes import Failed, Outcome, ProtocolTranslationError, StreamNews, Working
 from trunkline.protocols.outputs import OutputMode
 from trunkline.protocols.progress import shown_part
@@ -166,7 +166,7 @@ def _progress_in(event: Reading) -> Progress | None:
     """What an event says that is worth showing."""
     if event.form == "artifact-update":
         return _of_artifact(event.artifacts[0], event) if event.artifacts else None
-    message = event.message if event.form == "message" else event.status_message
+    message = heard_meanwhile(event.message if event.form == "message" else event.status_message)
     text, parts = text_of(message), _shown(message)
     return Progress(kind="status", text=text, parts=parts) if text or parts else None
 
