@@ -62,6 +62,13 @@ KINDS = {
     "a2a-js-1": Kind("node", "a2a_js_v1.mjs", "a2a-1.0"),
 }
 
+# Those that ring when a task has moved on, and have no streams.
+RINGING = {
+    "a2a-sdk-0.3-push": Kind("python-0.3", "a2a_v03.py", "a2a-0.3", "push"),
+    "a2a-sdk-1-push": Kind("python-1", "a2a_v1.py", "a2a-1.0", "push"),
+    "a2a-sdk-1-http-push": Kind("python-1", "a2a_v1.py", "a2a-1.0-http", "http-push"),
+}
+
 
 class Call(msgspec.Struct, frozen=True, rename="camel"):
     """A request as the agent has received it."""
@@ -99,7 +106,7 @@ class Agent:
 
     def __init__(self, name: str, url: str, folder: Path) -> None:
         self.name = name
-        self.kind = KINDS[name]
+        self.kind = (KINDS | RINGING)[name]
         self.url = url
         self._folder = folder
 

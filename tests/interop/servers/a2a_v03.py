@@ -1,15 +1,26 @@
-"""An agent built with the A2A project's Python SDK 0.3: PORT FOLDER."""
+"""
+An agent built with the A2A project's Python SDK 0.3: PORT FOLDER [push].
+
+`push` rings when a task has moved on, and has no streams.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
+import httpx
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.apps import A2AStarletteApplication
 from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
-from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
+from a2a.server.tasks import (
+    BasePushNotificationSender,
+    InMemoryPushNotificationConfigStore,
+    InMemoryTaskStore,
+    TaskUpdater,
+)
 from a2a.types import AgentCapabilities, AgentCard, AgentSkill, Message, Part, TaskState, TextPart
 from a2a.utils import new_agent_text_message, new_task
 from script import listen, play, serve
@@ -72,6 +83,7 @@ class Scripted(AgentExecutor):
 
 def main() -> None:
     listener, url = listen()
+    rings = "push" in sys.argv[3:]
     card = AgentCard(
         name="Scripted",
         description="Does what its message says.",
@@ -79,10 +91,16 @@ def main() -> None:
         version="1.0.0",
         default_input_modes=["text", "data", "file"],
         default_output_modes=["text", "data", "file"],
-        capabilities=AgentCapabilities(streaming=True),
+        capabilities=AgentCapabilities(streaming=not rings, push_notifications=rings),
         skills=[AgentSkill(id="script", name="Script", description="Plays.", tags=["script"])],
     )
-    handler = DefaultRequestHandler(agent_executor=Scripted(), task_store=InMemoryTaskStore())
+    bells = InMemoryPushNotificationConfigStore()
+    handler = DefaultRequestHandler(
+        agent_executor=Scripted(),
+        task_store=InMemoryTaskStore(),
+        push_config_store=bells if rings else None,
+        push_sender=BasePushNotificationSender(httpx.AsyncClient(), bells) if rings else None,
+    )
     serve(A2AStarletteApplication(agent_card=card, http_handler=handler).build(), listener, url)
 
 

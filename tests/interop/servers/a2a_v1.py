@@ -1,7 +1,8 @@
 """
-An agent built with the A2A project's Python SDK 1.x: PORT FOLDER [compat|http].
+An agent built with the A2A project's Python SDK 1.x: PORT FOLDER [compat|http|push|http-push].
 
-`compat` answers 0.3 at the same address too; `http` speaks HTTP+JSON and no JSON-RPC at all.
+`compat` answers 0.3 at the same address too; `http` speaks HTTP+JSON and no JSON-RPC at all; `push` rings when a task
+has moved on, and has no streams.
 """
 
 from __future__ import annotations
@@ -10,12 +11,18 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import httpx
 from a2a.helpers.proto_helpers import new_task_from_user_message, new_text_message
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
-from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
+from a2a.server.tasks import (
+    BasePushNotificationSender,
+    InMemoryPushNotificationConfigStore,
+    InMemoryTaskStore,
+    TaskUpdater,
+)
 from a2a.types import (
     AgentCapabilities,
     AgentCard,
@@ -88,10 +95,11 @@ class Scripted(AgentExecutor):
 def main() -> None:
     listener, url = listen()
     flavour = sys.argv[3] if len(sys.argv) > 3 else ""
+    is_http, rings = flavour.startswith("http"), flavour.endswith("push")
     interfaces = [
         AgentInterface(
-            url=url if flavour == "http" else f"{url}/",
-            protocol_binding="HTTP+JSON" if flavour == "http" else "JSONRPC",
+            url=url if is_http else f"{url}/",
+            protocol_binding="HTTP+JSON" if is_http else "JSONRPC",
             protocol_version="1.0",
         )
     ]
@@ -104,14 +112,19 @@ def main() -> None:
         supported_interfaces=interfaces,
         default_input_modes=["text/plain", "application/json", "application/octet-stream"],
         default_output_modes=["text/plain", "application/json", "application/octet-stream"],
-        capabilities=AgentCapabilities(streaming=True),
+        capabilities=AgentCapabilities(streaming=not rings, push_notifications=rings),
         skills=[AgentSkill(id="script", name="Script", description="Plays.", tags=["script"])],
     )
+    bells = InMemoryPushNotificationConfigStore()
     handler = DefaultRequestHandler(
-        agent_executor=Scripted(), task_store=InMemoryTaskStore(), agent_card=card
+        agent_executor=Scripted(),
+        task_store=InMemoryTaskStore(),
+        agent_card=card,
+        push_config_store=bells if rings else None,
+        push_sender=BasePushNotificationSender(httpx.AsyncClient(), bells) if rings else None,
     )
     routes = create_agent_card_routes(card)
-    if flavour == "http":
+    if is_http:
         routes += create_rest_routes(handler)
     else:
         routes += create_jsonrpc_routes(handler, "/", enable_v0_3_compat=flavour == "compat")
