@@ -6,7 +6,7 @@ PIP := $(BIN)/pip --disable-pip-version-check
 # One test process for each core; the crash tests start processes of their own beside them.
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: help setup demo up up-distributed services interop test check unit chaos sabotage fuzz bench bench-peers docs format lock clean
+.PHONY: help setup demo up up-distributed services interop test check unit chaos interop-long sabotage fuzz bench bench-peers docs format lock clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
