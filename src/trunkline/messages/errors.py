@@ -22,7 +22,8 @@ ERROR_CODES: dict[str, ErrorCode] = {
     "agent_dns_failed": ErrorCode(**_NOT_SENT, fix="Check the host name in the agent's url."),
     "agent_unreachable": ErrorCode(**_NOT_SENT, fix="Start the agent, or correct its url."),
     "agent_tls_failed": ErrorCode(
-        **_NOT_SENT, fix="Check the agent's certificate: its name, its dates and who signed it."
+        **_NOT_SENT,
+        fix="Check the agent's certificate (its name, its dates, who signed it), and ours if it wants one.",
     ),
     "agent_address_forbidden": ErrorCode(
         **_NOT_SENT, fix="Add the network or host name to TRUNKLINE_ALLOWED_NETWORKS if it is meant."

@@ -7,6 +7,14 @@ import pytest
 from trunkline.protocols.answer_json import MOST_CONTAINERS, MOST_ITEMS, NotJson, parse
 
 
+def refusal(text: bytes) -> str:
+    try:
+        parse(text)
+    except NotJson as exc:
+        return str(exc)
+    return "none"
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -18,8 +26,7 @@ from trunkline.protocols.answer_json import MOST_CONTAINERS, MOST_ITEMS, NotJson
     ],
 )
 def test_more_values_than_anybody_can_use_are_refused_unread(text: bytes) -> None:
-    with pytest.raises(NotJson, match="more than 200,000 objects and arrays, or 1,000,000 items"):
-        parse(text)
+    assert "more than 200,000 objects and arrays, or 1,000,000 items" in refusal(text)
 
 
 @pytest.mark.parametrize("said", ["{[,", '\\"{', '"{', "\\{"])

@@ -1,0 +1,29 @@
+"""Rules of answers: what is one, and what is too much to be one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.sabotage.rule import Rule
+
+_STREAMS = "tests/scenarios/hostile/test_streams.py"
+_JSON = "tests/unit/protocols/test_answer_json.py"
+
+ANSWERS: Sequence[Rule] = (
+    Rule(
+        name="reset-is-no-end",
+        breaks="A stream that was cut passes for one that has ended.",
+        file="bridge/transports/incoming.py",
+        old="            if not chunk:\n                self._check_end()\n",
+        new="",
+        caught_by=(f"{_STREAMS}::test_a_reset_in_the_middle_is_a_lost_connection",),
+    ),
+    Rule(
+        name="values-are-counted",
+        breaks="Fifteen megabytes of an answer take a gigabyte, and half a minute.",
+        file="protocols/answer_json.py",
+        old="elif _has_too_many(text) and",
+        new="elif not text and",
+        caught_by=(f"{_JSON}::test_more_values_than_anybody_can_use_are_refused_unread",),
+    ),
+)
