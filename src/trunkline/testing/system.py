@@ -159,11 +159,11 @@ def _expect(answer: Answer, statuses: Collection[int]) -> Answer:
 
 @asynccontextmanager
 async def running_system(
-    data: Path, *, clock: Clock | None = None, seams: Seams | None = None, **settings: object
+    data: Path, *, port: int = 0, clock: Clock | None = None, seams: Seams | None = None, **settings: object
 ) -> AsyncGenerator[RunningSystem]:
     """Starts it on `data`; `settings` are those of `trunkline up`."""
-    flags = {"host": "127.0.0.1", "port": 0, "data": data, "stop_timeout": "1s", **settings}
-    with listen("127.0.0.1", 0) as listener:
+    flags = {"host": "127.0.0.1", "port": port, "data": data, "stop_timeout": "1s", **settings}
+    with listen("127.0.0.1", port) as listener:
         async with (
             open_system(load_settings(flags), clock=clock, seams=seams) as embedded,
             serving(embedded.app, listener),

@@ -77,7 +77,8 @@ def message_params(task: AgentTask, input_mode: InputMode, wishes: Wishes, proto
 
 def _configuration(wishes: Wishes) -> JsonObject:
     wanted: JsonObject = {}
-    if wishes.returns_at_once:
+    # An agent that rings need not be waited for.
+    if wishes.returns_at_once or wishes.push is not None:
         wanted["returnImmediately"] = True
     if wishes.push is not None:
         wanted["taskPushNotificationConfig"] = {"url": wishes.push.url, "token": wishes.push.token}

@@ -1,0 +1,209 @@
+"""
+Agents that ring when a task has moved on, built with other people's frameworks.
+
+Where time stands still, nobody asks an agent unless it has rung: whatever moves there is the bell's doing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Generator
+from pathlib import Path
+
+import aiohttp
+import pytest
+from deploy.local.folders import service_folder
+from deploy.local.ports import free_port
+from prometheus_client.parser import text_string_to_metric_families
+from tests.crash.client import FINAL_EVENTS, Client
+from tests.crash.server import Server
+from tests.interop.agents import RINGING, AgentProcess
+from tests.interop.stories import begin, name_of, one, output_of
+from tests.services import needed
+
+from trunkline.messages import TaskKey
+from trunkline.protocols import PushTarget
+from trunkline.testing import FakeClock, RunningSystem, running_system
+from trunkline.testing.system import step_of
+
+pytestmark = pytest.mark.anyio
+
+HEADER = "X-A2A-Notification-Token"
+# In both dialects' shapes: a task that is over, and a word about it.
+LIES = (
+    b'{"kind": "task", "id": "t", "contextId": "c", "status": {"state": "completed"}}',
+    b'{"task": {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_FAILED"}}}',
+    b'{"statusUpdate": {"taskId": "t", "contextId": "c", "status": {"state": "TASK_STATE_CANCELED"}}}',
+)
+
+
+@pytest.fixture(params=RINGING)
+def ringing(request: pytest.FixtureRequest) -> Generator[AgentProcess]:
+    with (
+        service_folder("agent") as folder,
+        needed(),
+        AgentProcess(request.param, folder, free_port()) as agent,
+    ):
+        agent.start()
+        yield agent
+
+
+@pytest.fixture
+async def system(tmp_path: Path, ringing: AgentProcess) -> AsyncGenerator[RunningSystem]:
+    """One whose clock stands still; it knows the agent by its URL, and the agent can reach it."""
+    port = free_port()
+    async with running_system(
+        tmp_path / "data", port=port, clock=FakeClock(), public_url=f"http://127.0.0.1:{port}"
+    ) as running:
+        await running.register(ringing.name, ringing.url)
+        await running.save(one(ringing.name))
+        yield running
+
+
+def bell_of(system: RunningSystem, run_id: str) -> PushTarget:
+    target = system.embedded.api.hooks.target(TaskKey(f"{run_id}/only/0", 1))
+    assert target is not None
+    return target
+
+
+async def kinds_on_the_wire(system: RunningSystem, run_id: str) -> Counter[str]:
+    return Counter(str(item["kind"]) for item in await system.items(f"/runs/{run_id}/wire"))
+
+
+async def test_a_long_task_ends_when_its_agent_rings(system: RunningSystem, ringing: AgentProcess) -> None:
+    run_id = await begin(system, ringing, "work long")
+    assert (await system.get(run_id))["status"] == "RUNNING"
+    ringing.release("long")
+    run = await system.wait_for(run_id)
+    assert output_of(run)["text"] == "Done: long"
+    assert step_of(run, "only")["protocol"] == ringing.kind.dialect
+    wire = await kinds_on_the_wire(system, run_id)
+    assert wire["send"] == 1
+    # Every question follows a ring, and one answered question may do for several rings.
+    assert 1 <= wire["poll"] <= wire["push"]
+    assert await system.metric("agent_pushes_total", result="asked") == wire["push"]
+    assert await system.metric("agent_pushes_total", result="refused") is None
+    assert len(ringing.executions("work long")) == 1
+
+
+async def test_a_forged_ring_moves_nothing(system: RunningSystem, ringing: AgentProcess) -> None:
+    run_id = await begin(system, ringing, "work long")
+    bell = bell_of(system, run_id)
+    address, _, name = bell.url.rpartition("/")
+    forged: list[tuple[str, dict[str, str]]] = [
+        (bell.url, {}),
+        (bell.url, {HEADER: bell.token[::-1]}),
+        (f"{address}/{name[::-1]}", {HEADER: bell.token}),
+        (bell.url, {"Authorization": f"Bearer {bell.token}"}),
+    ]
+    async with aiohttp.ClientSession() as session:
+        for url, headers in forged:
+            for lie in LIES:
+                async with session.post(url, data=lie, headers=headers) as answer:
+                    assert answer.status == 404
+    assert await system.metric("agent_pushes_total", result="refused") == len(forged) * len(LIES)
+    assert (await system.get(run_id))["status"] == "RUNNING"
+    ringing.release("long")
+    assert output_of(await system.wait_for(run_id))["text"] == "Done: long"
+    # Only the agent's own rings were heard.
+    wire = await kinds_on_the_wire(system, run_id)
+    assert wire["push"] == await system.metric("agent_pushes_total", result="asked")
+    assert wire["poll"] <= wire["push"]
+
+
+async def test_a_ring_that_is_replayed_makes_no_lie_true(
+    system: RunningSystem, ringing: AgentProcess
+) -> None:
+    run_id = await begin(system, ringing, "work long")
+    bell = bell_of(system, run_id)
+    async with aiohttp.ClientSession(headers={HEADER: bell.token}) as session:
+        for lie in LIES:
+            asked = len(_questions(ringing))
+            async with session.post(bell.url, data=lie) as answer:
+                assert answer.status == 204
+            while len(_questions(ringing)) == asked:
+                await asyncio.sleep(0.02)
+        assert (await system.get(run_id))["status"] == "RUNNING"
+        ringing.release("long")
+        ended = await system.wait_for(run_id)
+        asked = len(_questions(ringing))
+        over = await system.metric("agent_pushes_total", result="over") or 0
+        for lie in LIES:
+            async with session.post(bell.url, data=lie) as answer:
+                assert answer.status == 204
+    assert output_of(ended)["text"] == "Done: long"
+    assert (await system.metric("agent_pushes_total", result="over") or 0) >= over + len(LIES)
+    assert await system.get(run_id) == ended
+    assert len(_questions(ringing)) == asked
+
+
+def _questions(agent: AgentProcess) -> list[object]:
+    return [call for call in agent.calls() if call.operation == "get"]
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncGenerator[Server]:
+    """A process that agents can reach, and that the test may kill."""
+    port = free_port()
+    server = Server(tmp_path / "data", port, "--public-url", f"http://127.0.0.1:{port}")
+    try:
+        await server.start()
+        yield server
+    finally:
+        await server.kill()
+
+
+@pytest.mark.parametrize("rings_while_it_is_away", [True, False], ids=["rings-in-vain", "rings-later"])
+async def test_a_task_whose_bridge_was_killed_ends_by_its_ring_or_without(
+    server: Server, ringing: AgentProcess, *, rings_while_it_is_away: bool
+) -> None:
+    async with aiohttp.ClientSession() as session:
+        client = Client(session, server.url)
+        await client.call("POST", "/agents", {"name": ringing.name, "url": ringing.url})
+        await client.call("POST", "/workflows", one(ringing.name))
+        started = await client.call(
+            "POST", f"/workflows/{name_of(one, ringing)}/execute", {"text": "work long"}
+        )
+        run_id = str(started["id"])
+        while not await _is_followed(client, run_id):
+            await asyncio.sleep(0.02)
+        await server.kill()
+        if rings_while_it_is_away:
+            ringing.release("long")
+        await server.start()
+        ringing.release("long")
+        async for event in client.follow(run_id):
+            if event.type in FINAL_EVENTS:
+                break
+        run = await client.run(run_id)
+        # The bell that was made before the kill is still known: heard in time, or when all was over.
+        while not rings_while_it_is_away and not await _rings(client):
+            await asyncio.sleep(0.02)
+        refused = (await _pushes(client)).get("refused", 0)
+    assert output_of(run)["text"] == "Done: long"
+    assert refused == 0
+    assert len(ringing.sent("work long")) == 1
+    assert len(ringing.executions("work long")) == 1
+
+
+async def _is_followed(client: Client, run_id: str) -> bool:
+    run = await client.run(run_id)
+    assert run["status"] in ("PENDING", "RUNNING"), run["error"]
+    waiting_for = step_of(run, "only")["waiting_for"]
+    return isinstance(waiting_for, dict) and waiting_for["kind"] == "remote"
+
+
+async def _rings(client: Client) -> float:
+    pushes = await _pushes(client)
+    return pushes.get("asked", 0) + pushes.get("over", 0)
+
+
+async def _pushes(client: Client) -> dict[str, float]:
+    text = (await client.raw("GET", "/metrics")).decode()
+    return {
+        sample.labels["result"]: sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name == "agent_pushes_total"
+    }
