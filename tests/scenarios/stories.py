@@ -221,7 +221,7 @@ STORIES = (
     ),
     Story(
         "timed-out",
-        _one("Deaf", timeout="150ms", retry={**RETRY, "max_attempts": 2}),
+        _one("Deaf", timeout="1s", retry={**RETRY, "max_attempts": 2}),
         {"Deaf": simple(never)},
         _watch,
     ),

@@ -114,7 +114,7 @@ async def test_a_bad_answer_gives_its_documented_error_and_nothing_else_stops(
     [
         ("http://nowhere.invalid/agent", "agent_dns_failed", "The agent's host cannot be looked up"),
         ("http://169.254.169.254/agent", "agent_address_forbidden", "169.254.169.254"),
-        ("http://10.1.2.3/agent", "agent_address_forbidden", "10.1.2.3"),
+        ("http://100.64.1.2/agent", "agent_address_forbidden", "100.64.1.2"),
     ],
 )
 async def test_an_address_that_cannot_be_called_gives_its_documented_error(

@@ -72,16 +72,16 @@ class Batches:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self._open: dict[_Key, _Batch] = {}
-        self._group = asyncio.TaskGroup()
+        self._under_way: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        await self._group.__aenter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._group.__aexit__(kind, exc, trace)
+        # No task group: whatever else has gone wrong is to be told as it is.
+        await asyncio.gather(*self._under_way, return_exceptions=True)
 
     async def post(
         self,
@@ -127,7 +127,9 @@ class Batches:
         if batch.timer is not None:
             batch.timer.cancel()
         if batch.left():
-            batch.sending = self._group.create_task(self._carry(batch, batch.left()))
+            batch.sending = asyncio.get_running_loop().create_task(self._carry(batch, batch.left()))
+            self._under_way.add(batch.sending)
+            batch.sending.add_done_callback(self._under_way.discard)
 
     async def _carry(self, batch: _Batch, sent: list[_Waiting]) -> None:
         try:

@@ -76,12 +76,6 @@ class PushTargets(Protocol):
         ...
 
 
-class NoPushes:
-    def target(self, key: TaskKey) -> PushTarget | None:
-        del key
-        return None
-
-
 class Manners(msgspec.Struct, frozen=True, kw_only=True):
     """How long a line is held, and how much is listened to."""
 
