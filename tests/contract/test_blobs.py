@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import secrets
 from collections.abc import Generator
 from pathlib import Path
@@ -58,12 +59,14 @@ async def test_a_file_belongs_to_its_run_alone(blobs: BlobStore) -> None:
 
 @pytest.mark.parametrize(
     ("run", "digest"),
-    [("..", "passwd"), ("../..", "0" * 64), ("", "0" * 64), ("0" * 36, "../secret"), ("/etc", "passwd")],
+    [("..", "passwd"), ("..", "0" * 64), ("", "0" * 64), ("0" * 36, "../secret"), ("/etc", "passwd")],
 )
 async def test_a_name_that_leads_elsewhere_is_no_file(
     blobs: BlobStore, tmp_path: Path, run: str, digest: str
 ) -> None:
-    (tmp_path / "passwd").write_text("secret")
+    (tmp_path / "blobs" / ("0" * 36)).mkdir(parents=True)
+    for elsewhere in ("passwd", "0" * 64, "blobs/secret"):
+        (tmp_path / elsewhere).write_text("secret")
     assert await blobs.get(RunId(run), digest) is None
 
 
@@ -91,6 +94,21 @@ async def test_a_place_that_cannot_be_reached_says_so(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="cannot be used") as caught:
         await BlobFolder(tmp_path / "file").put(new_run_id(), b"content")
     assert caught.value.fix
+
+
+async def test_a_file_that_could_not_be_written_to_its_end_is_not_there(tmp_path: Path) -> None:
+    run_id, content = new_run_id(), b"x" * 100_000
+    blobs = BlobFolder(tmp_path / "blobs")
+    present, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(content) // 2, most))
+    try:
+        with pytest.raises(Unavailable):
+            await blobs.put(run_id, content)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (present, most))
+    assert await blobs.get(run_id, digest_of(content)) is None
+    await blobs.put(run_id, content)
+    assert await blobs.get(run_id, digest_of(content)) == content
 
 
 async def test_a_bucket_that_does_not_exist_says_so(

@@ -292,6 +292,21 @@ async def test_what_the_agent_has_taken_goes_on_being_asked_for(
     assert (asked.remote_task_id, asked.polls) == ("remote-1", 1)
 
 
+@pytest.mark.parametrize("at_most_once", [False, True])
+async def test_a_task_whose_stream_is_open_when_its_process_dies_is_asked_for(
+    store: Store, at_most_once: bool
+) -> None:
+    await queue(store, task(1, at_most_once=at_most_once))
+    (claimed,) = await claim(store, DEAD)
+    heard = TaskAnswer(
+        key=claimed.key, epoch=claimed.epoch, holds=True, remote_task_id="remote-1", context_id="c-1"
+    )
+    await answer(store, heard, owner=DEAD)
+    assert await reclaim(store) == ReclaimedTasks(in_doubt=[], stopped=[])
+    (asked,) = await claim(store)
+    assert (asked.key, asked.remote_task_id, asked.context_id) == (claimed.key, "remote-1", "c-1")
+
+
 async def test_what_is_asked_for_later_waits_over_a_restart(store: Store, clock: FakeClock) -> None:
     await queue(store, task(1))
     (claimed,) = await claim(store, DEAD)

@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from tests.sabotage.rule import Rule
+from tests.sabotage.rules_of_answers import ANSWERS
 from tests.sabotage.rules_of_calls import CALLS
 from tests.sabotage.rules_of_dialects import DIALECTS
 from tests.sabotage.rules_of_doors import DOORS
 from tests.sabotage.rules_of_limits import LIMITS
+from tests.sabotage.rules_of_lines import LINES
 from tests.sabotage.rules_of_runs import RUNS
 from tests.sabotage.rules_of_tasks import TASKS
 from tests.sabotage.rules_of_travel import TRAVEL
+from tests.sabotage.rules_of_way_out import WAY_OUT
 
 GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
     {
@@ -21,8 +24,11 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "How fast an agent may be called, and when it is left alone": LIMITS,
         "What travels can be lost, doubled and late": TRAVEL,
         "Calls": CALLS,
+        "Long tasks, second calls and files": LINES,
         "Choosing a dialect": DIALECTS,
+        "Answers": ANSWERS,
         "Doors and secrets": DOORS,
+        "The way out": WAY_OUT,
     }
 )
 RULES: Sequence[Rule] = tuple(rule for rules in GROUPS.values() for rule in rules)

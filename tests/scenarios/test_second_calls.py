@@ -47,7 +47,8 @@ async def test_an_agent_that_cannot_be_asked_gets_the_same_message_and_the_histo
 async def test_an_agent_that_is_not_to_be_called_twice_is_not(system: RunningSystem) -> None:
     async with ScriptedAgent(LOST, simple_success({"text": "done"})) as agent:
         run_id = await start_one(system, agent, "simple-a2a", "never")
-        await system.wait_for_step(run_id, "only", {"OUTCOME_UNKNOWN"})
+        step = await system.wait_for_step(run_id, "only", {"OUTCOME_UNKNOWN", "COMPLETED"})
+        assert step["status"] == "OUTCOME_UNKNOWN"
         await system.call("POST", f"/runs/{run_id}/steps/only/resolve", {"outcome": "failed"})
         run = await system.wait_for(run_id)
     assert run["status"] == "FAILED"
@@ -105,6 +106,31 @@ async def test_an_agent_that_lists_its_tasks_is_asked_and_not_called_again(syste
     sent, listed, _ = agent.calls
     assert isinstance(params := listed.body["params"], dict)
     assert params["contextId"] == sent.message["contextId"]
+
+
+async def test_an_agent_that_cannot_say_whether_it_has_the_task_gets_the_same_message(
+    system: RunningSystem,
+) -> None:
+    calls: list[str] = []
+
+    def answer(call: Call) -> Scripted:
+        calls.append(str(call.method))
+        if call.method == "ListTasks":
+            return {"jsonrpc": "2.0", "id": call.id, "error": {"code": -32603, "message": "no list today"}}
+        if calls.count("SendMessage") == 1:
+            return LOST
+        parts: Json = [{"text": "done"}]
+        message: Json = {"messageId": "m", "role": "ROLE_AGENT", "parts": parts}
+        return {"jsonrpc": "2.0", "id": call.id, "result": {"message": message}}
+
+    async with ScriptedAgent(answer) as agent:
+        run_id = await start_one(system, agent, "a2a-1.0", "ask_first")
+        run = await system.wait_for(run_id)
+    assert (run["status"], calls) == ("COMPLETED", ["SendMessage", "ListTasks", "SendMessage"])
+    first, _, second = agent.calls
+    assert first.message["messageId"] == second.message["messageId"]
+    (reason,) = await reasons(system, run_id)
+    assert "no list today" in reason
 
 
 @pytest.mark.embedded_only

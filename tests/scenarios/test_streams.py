@@ -109,14 +109,15 @@ async def test_what_a_streaming_agent_says_is_in_the_history_before_it_is_done(s
     assert methods(agent) == ["message/stream"]
 
 
+@pytest.mark.parametrize("append", [True, False], ids=["goes on", "begins anew"])
 async def test_a_stream_that_is_cut_is_taken_up_again_and_then_the_task_is_read(
-    system: RunningSystem,
+    system: RunningSystem, *, append: bool
 ) -> None:
     def stream(call: Call) -> Scripted:
         return Stream(status(call, "working"), piece(call, "It is "), Hangup())
 
     def resubscribe(call: Call) -> Scripted:
-        return Stream(piece(call, "sunny.", append=True), status(call, "completed", final=True))
+        return Stream(piece(call, "sunny.", append=append), status(call, "completed", final=True))
 
     answer = by_method(stream=stream, resubscribe=resubscribe, get=jsonrpc_task("It is sunny."))
     async with ScriptedAgent(answer) as agent:

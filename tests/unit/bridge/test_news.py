@@ -1,0 +1,90 @@
+"""What an agent says while it works: what is written of it before the call has ended."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from trunkline.bridge.calls import Finished
+from trunkline.bridge.news import News
+from trunkline.messages import AgentTask, Progress
+from trunkline.protocols import StreamNews
+from trunkline.stores.base import ClaimedTask, TaskKey
+from trunkline.testing import FakeClock
+
+pytestmark = pytest.mark.anyio
+
+TASK = AgentTask(task_id="r/a/0", run_id="r", step="a", agent="A", correlation_id="c")
+TAKEN = StreamNews(remote_task_id="remote-1", context_id="c-1")
+
+
+def claim(epoch: int = 1) -> ClaimedTask:
+    return ClaimedTask(key=TaskKey("r/a/0", 1), task=TASK, epoch=epoch)
+
+
+@pytest.fixture
+def heard() -> list[Finished]:
+    return []
+
+
+@pytest.fixture
+def news(heard: list[Finished]) -> News:
+    return News(claim(), FakeClock(), "a2a-0.3", heard.append)
+
+
+def said(heard: list[Finished]) -> list[tuple[str, list[str]]]:
+    results = [item.result for item in heard if item.result is not None]
+    return [(result.number, [each.text for each in result.progress]) for result in results]
+
+
+async def test_that_an_agent_has_the_task_is_written_while_its_stream_is_open(
+    news: News, heard: list[Finished]
+) -> None:
+    news.add(TAKEN)
+    await asyncio.sleep(0)
+    answers = [item.answer for item in heard]
+    assert [(each.holds, each.remote_task_id, each.context_id) for each in answers if each is not None] == [
+        (True, "remote-1", "c-1")
+    ]
+
+
+async def test_a_call_that_ends_with_the_same_breath_is_not_told_as_going_on(
+    news: News, heard: list[Finished]
+) -> None:
+    news.add(TAKEN)
+    news.end()
+    await asyncio.sleep(0)
+    assert heard == []
+
+
+async def test_what_comes_close_together_travels_as_one(news: News, heard: list[Finished]) -> None:
+    for text in ("It ", "is ", "sunny."):
+        news.say(Progress(kind="artifact", artifact_id="a", text=text, append=True))
+    news.end()
+    assert said(heard) == [("1.1", ["It is sunny."])]
+
+
+async def test_each_piece_has_a_number_of_its_own_whoever_tells_it(heard: list[Finished]) -> None:
+    for epoch in (1, 2):
+        news = News(claim(epoch), FakeClock(), "a2a-0.3", heard.append)
+        for text in ("first", "second"):
+            news.say(Progress(kind="status", text=text))
+            news.flush()
+    numbers = [number for number, _ in said(heard)]
+    assert len(set(numbers)) == len(numbers) == 4
+
+
+async def test_what_is_said_whenever_the_agent_is_asked_has_the_same_number_each_time(
+    heard: list[Finished],
+) -> None:
+    for epoch in (1, 2):
+        News(claim(epoch), FakeClock(), "a2a-0.3", heard.append).say_once("Reading")
+    (first, _), (second, _) = said(heard)
+    assert first == second
+
+
+async def test_an_endless_text_is_cut(news: News, heard: list[Finished]) -> None:
+    news.say(Progress(kind="status", text="x" * 1_000_000))
+    ((_, (text,)),) = said(heard)
+    assert len(text) < 100_000
