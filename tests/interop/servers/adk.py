@@ -26,7 +26,7 @@ class Scripted(BaseAgent):
         note("executions", {"messageId": None, "contextId": ctx.session.id, "text": text})
         answer = next((part.function_response for part in parts if part.function_response), None)
         if answer is not None:
-            yield self._event(ctx, Part(text=f"Heard: {(answer.response or {}).get('result')}"))
+            yield self._event(ctx, Part(text=f"Returned: {(answer.response or {}).get('result')}"))
             return
         word, _, rest = text.partition(" ")
         match word:
