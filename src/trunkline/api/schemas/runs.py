@@ -160,7 +160,9 @@ class ReplyRequest(Shape):
     text: Annotated[str, optional()] = ""
     data: Annotated[JsonObject | list[JsonValue] | str | float | bool, optional()] = ""
     parts: Annotated[
-        tuple[JsonObject, ...], optional("Parts in the agent's own dialect."), Field(min_length=1)
+        tuple[JsonObject, ...],
+        optional("Parts as in a step's input: {text}, {data}, {raw, mediaType}, {url, mediaType}."),
+        Field(min_length=1),
     ] = ()
     item: Annotated[
         str, optional("The question that is meant, by its id in the inbox; another one is not answered.")
