@@ -190,7 +190,7 @@ def _undecided(fetch: CardFetch) -> str | None:
     """Why a fetch without a card proves nothing; None when it proves that there is none."""
     path = urlsplit(fetch.url).path
     if fetch.status is None:
-        return f"{fetch.failure or 'no answer'} at {path}"
+        return f"{(fetch.failure or 'no answer').removesuffix('.')} at {path}"
     if fetch.status in _ABSENT:
         return None
     if fetch.status != 200:
