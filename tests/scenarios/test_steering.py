@@ -104,6 +104,26 @@ async def test_cancelling_tells_an_agent_that_has_taken_the_task(system: Running
     assert told.body["params"] == {"id": "remote-1"}
 
 
+async def test_an_agent_that_works_on_after_the_wish_to_stop_is_asked_until_it_has_ended(
+    system: RunningSystem,
+) -> None:
+    asked_after: list[Json] = []
+
+    def answer(call: Call) -> Json:
+        if call.method == "tasks/cancel" or asked_after:
+            asked_after.append(call.method)
+        return jsonrpc_task("", state="canceled" if len(asked_after) > 2 else "working")(call)
+
+    async with ScriptedAgent(answer) as agent:
+        await system.register("Agent", agent.url, protocol="jsonrpc-2.0")
+        await system.save(ONE)
+        run_id = await system.start("one")
+        await agent.called_for("tasks/get")
+        run = await cancel(system, run_id)
+    assert run["status"] == "CANCELLED"
+    assert asked_after == ["tasks/cancel", "tasks/get", "tasks/get"]
+
+
 async def test_cancelling_tells_an_agent_that_waits_for_an_answer(system: RunningSystem) -> None:
     asking = jsonrpc_task("Which?", state="input-required")
     async with ScriptedAgent(asking, jsonrpc_task("", state="canceled")) as agent:

@@ -365,10 +365,27 @@ class AgentInvoker:
         if isinstance(partner, Partner) and claim.remote_task_id is not None:
             request = partner.adapter.encode_cancel(claim.task, claim.remote_task_id)
             if isinstance(request, AgentRequest):
-                await talk.ask_to_stop(partner, request, _CANCEL_SECONDS)
+                await self._stop(talk, partner, claim, request)
         if not ended:
             return Finished(claim=claim, answer=None, result=None, exchanges=talk.exchanges)
         return _finished(claim, talk.exchanges, self._stop_result(claim))
+
+    async def _stop(self, talk: Talk, partner: Partner, claim: ClaimedTask, request: AgentRequest) -> None:
+        until = after(self._clock.now(), timedelta(seconds=_CANCEL_SECONDS))
+        pause = _FIRST_POLL
+        outcome = await talk.ask_to_stop(partner, request, _CANCEL_SECONDS)
+        # Some agents take the wish and work on for a while: only the end of the task confirms it.
+        while isinstance(outcome, Working):
+            question = partner.adapter.encode_poll(claim.task, outcome.remote_task_id)
+            left = seconds_between(self._clock.now(), until) - pause.total_seconds()
+            if question is None or left <= 0:
+                task_log(claim.task).warning(
+                    names.CANCEL_NOT_CONFIRMED, protocol=partner.protocol, state=outcome.state
+                )
+                return
+            await asyncio.sleep(pause.total_seconds())
+            outcome = await talk.ask_to_stop(partner, question, left, "poll")
+            pause *= _POLL_GROWTH
 
     def stopped(self, claim: ClaimedTask) -> Finished:
         return _finished(claim, [], self._stop_result(claim))

@@ -248,9 +248,11 @@ class Talk:
         except ProtocolTranslationError as exc:
             return self._not_translated(partner, exc, answer.body)
 
-    async def ask_to_stop(self, partner: Partner, request: AgentRequest, seconds: float) -> None:
+    async def ask_to_stop(
+        self, partner: Partner, request: AgentRequest, seconds: float, kind: ExchangeKind = "cancel"
+    ) -> Outcome:
         """Asks the agent to end its task; that the task has ended without success is what was asked for."""
-        _, outcome = await self._send(partner, request, seconds, "cancel")
+        _, outcome = await self._send(partner, request, seconds, kind)
         if isinstance(outcome, Failed) and outcome.error.code != "agent_task_failed":
             self._log.warning(
                 names.CANCEL_NOT_CONFIRMED,
@@ -258,6 +260,7 @@ class Talk:
                 code=outcome.error.code,
                 error=outcome.error.message,
             )
+        return outcome
 
     async def _send(
         self, partner: Partner, request: AgentRequest, seconds: float, kind: ExchangeKind
