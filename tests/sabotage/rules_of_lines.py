@@ -8,6 +8,7 @@ from tests.sabotage.rule import Rule
 
 _STREAMS = "tests/scenarios/test_streams.py"
 _SECOND_CALLS = "tests/scenarios/test_second_calls.py"
+_CONVERSATIONS = "tests/scenarios/test_conversations.py"
 _TASKS = "tests/contract/test_store_tasks.py"
 _BLOBS = "tests/contract/test_blobs.py"
 _NEWS = "tests/unit/bridge/test_news.py"
@@ -131,6 +132,36 @@ LINES: Sequence[Rule] = (
             f"{_SECOND_CALLS}::test_a_process_that_died_in_a_call_leaves_the_same_message_to_the_next[embedded]",
         ),
         shows="Error",
+    ),
+    Rule(
+        name="doubt-goes-to-the-next-attempt",
+        breaks="The attempt after a lost answer knows nothing of it: an agent is called twice against its policy.",
+        file="bridge/invoke.py",
+        old="    return msgspec.structs.replace(error, doubtful=True)\n",
+        new="    return error\n",
+        caught_by=(
+            f"{_SECOND_CALLS}::test_an_agent_that_is_not_to_be_called_twice_is_not[embedded]",
+            f"{_SECOND_CALLS}::test_an_agent_that_lists_its_tasks_is_asked_and_not_called_again[embedded]",
+        ),
+    ),
+    Rule(
+        name="lost-task-is-no-answer",
+        breaks="An agent that has lost its task gets the message under another id, and may do the work twice.",
+        file="bridge/invoke.py",
+        old="    if outcome.task_unknown:\n",
+        new='    if outcome.task_unknown and error.code == "":\n',
+        caught_by=(f"{_SECOND_CALLS}::test_an_agent_that_has_lost_its_task_gets_the_same_message[embedded]",),
+    ),
+    Rule(
+        name="unanswered-question-is-asked-again",
+        breaks="A task that the agent works on fails because one question how it stands was lost.",
+        file="bridge/invoke.py",
+        old="if overloaded or not ERROR_CODES[error.code].answered:",
+        new='if error.code == "":',
+        caught_by=(
+            f"{_CONVERSATIONS}::test_a_question_how_it_stands_that_fails_is_asked_again[embedded-HTTP 503]",
+            f"{_CONVERSATIONS}::test_a_question_how_it_stands_that_fails_is_asked_again[embedded-no answer]",
+        ),
     ),
     Rule(
         name="cancelled-when-the-agent-has-confirmed",

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.testing import RunningSystem, ScriptedAgent, jsonrpc_task, running_system, simple_success
+from trunkline.testing import (
+    RunningSystem,
+    ScriptedAgent,
+    jsonrpc_error,
+    jsonrpc_task,
+    running_system,
+    simple_success,
+)
 from trunkline.testing.agents import Call, Hangup, Scripted
 from trunkline.testing.system import objects_in, step_of
 
@@ -131,6 +138,19 @@ async def test_an_agent_that_cannot_say_whether_it_has_the_task_gets_the_same_me
     assert first.message["messageId"] == second.message["messageId"]
     (reason,) = await reasons(system, run_id)
     assert "no list today" in reason
+
+
+async def test_an_agent_that_has_lost_its_task_gets_the_same_message(system: RunningSystem) -> None:
+    lost = jsonrpc_error(-32001, "Task not found")
+    async with ScriptedAgent(jsonrpc_task("", state="working"), lost, jsonrpc_task("done")) as agent:
+        run_id = await start_one(system, agent, "jsonrpc-2.0", "same_message")
+        run = await system.wait_for(run_id)
+    assert run["status"] == "COMPLETED"
+    assert [call.method for call in agent.calls] == ["message/send", "tasks/get", "message/send"]
+    first, _, second = agent.calls
+    assert first.message["messageId"] == second.message["messageId"]
+    (reason,) = await reasons(system, run_id)
+    assert reason.startswith("The attempt before got no answer.")
 
 
 @pytest.mark.embedded_only
