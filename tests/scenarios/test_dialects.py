@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.messages import fix_for
 from trunkline.testing import Call, RunningSystem, ScriptedAgent, jsonrpc_task, simple_success
 from trunkline.testing.agents import Reply, Script
 from trunkline.testing.system import error_of, step_of
@@ -192,6 +193,27 @@ async def test_a_card_that_cannot_be_read_now_decides_nothing(system: RunningSys
     assert undecided is None
     assert run["status"] == "COMPLETED"
     assert len(agent.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "code", "said"),
+    [
+        ("http://169.254.169.254/agent", "agent_address_forbidden", "is a cloud metadata address"),
+        ("http://127.0.0.1:1/agent", "agent_unreachable", "cannot be reached"),
+    ],
+)
+async def test_an_agent_whose_card_cannot_even_be_asked_for_fails_for_that_reason(
+    system: RunningSystem, url: str, code: str, said: str
+) -> None:
+    await system.register("Agent", url)
+    await system.save(ONE)
+    error = error_of(await system.run("one"))
+    refreshed = await system.call("POST", "/agents/Agent/refresh")
+    assert error["code"] == code
+    assert said in str(error["message"])
+    assert error["fix"] == fix_for(code)
+    assert refreshed.status == 502
+    assert refreshed.json["fix"] == fix_for(code)
 
 
 async def test_an_agent_that_is_down_while_its_dialect_is_known_keeps_it(system: RunningSystem) -> None:

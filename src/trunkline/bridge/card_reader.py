@@ -27,14 +27,19 @@ class CardReader:
     async def fetch(
         self, url: str, credentials: Credentials, *, etag: str | None = None, note: Note | None = None
     ) -> CardFetch:
-        """With the `etag` of a known card the agent may answer 304."""
+        """
+        With the `etag` of a known card the agent may answer 304.
+
+        Raises `TransportError` where the agent was certainly not reached: that says nothing about its card.
+        """
         headers = {"Accept": "application/json", "A2A-Version": "1.0", **credentials.headers}
         if etag is not None:
             headers["If-None-Match"] = etag
         redaction = Redaction(credentials)
         sent = Sent("GET", credentials.add_to(url), headers)
         started_at, started = self._clock.now(), perf_counter()
-        answer, failure = await self._get(sent.url, headers, credentials, redaction, note)
+        answer, failed = await self._get(sent.url, headers, credentials, redaction, note)
+        failure = None if failed is None else failed.message
         if note is not None:
             note(
                 Aside(
@@ -47,6 +52,8 @@ class CardReader:
                     error=failure,
                 )
             )
+        if failed is not None and not failed.sent:
+            raise TransportError(failed.code, redaction.text(failed.message))
         if answer is None or failure is not None:
             return CardFetch(url=url, failure=redaction.text(failure or ""))
         tag = answer.headers.get("etag")
@@ -64,10 +71,10 @@ class CardReader:
         credentials: Credentials,
         redaction: Redaction,
         note: Note | None,
-    ) -> tuple[AgentAnswer | None, str | None]:
+    ) -> tuple[AgentAnswer | None, TransportError | None]:
         try:
             headers |= await self._tokens.headers(credentials, redaction, _CARD_SECONDS, note)
             answer = await self._transport.get(url, headers, _CARD_SECONDS, credentials.tls)
         except TransportError as exc:
-            return exc.partial, exc.message
+            return exc.partial, exc
         return answer, None

@@ -23,7 +23,7 @@ from trunkline.bridge.asides import Note
 from trunkline.bridge.card_reader import CardReader
 from trunkline.bridge.redaction import Redaction
 from trunkline.bridge.tokens import Tokens
-from trunkline.bridge.transports.base import Transport
+from trunkline.bridge.transports.base import Transport, TransportError
 from trunkline.clock import Clock, Instant, after
 from trunkline.errors import NotFound, Unavailable
 from trunkline.messages import StepError, fix_for
@@ -211,8 +211,13 @@ class Dialects:
         self, url: str, credentials: Credentials, *, etag: str | None = None, note: Note | None = None
     ) -> tuple[CardFetch, Probe]:
         asked_at = self._clock.now()
-        fetch = await self._reader.fetch(url, credentials, etag=etag, note=note)
-        answered = self._tokens.redaction(credentials).text(answer_of(fetch))
+        redaction = self._tokens.redaction(credentials)
+        try:
+            fetch = await self._reader.fetch(url, credentials, etag=etag, note=note)
+        except TransportError as exc:
+            error = StepError(code=exc.code, message=redaction.text(exc.message), fix=fix_for(exc.code))
+            raise DialectUnclear(error) from exc
+        answered = redaction.text(answer_of(fetch))
         return fetch, Probe(at=asked_at, tried=f"GET {urlsplit(url).path}", answered=answered)
 
     async def _compare(self, agent: Agent, dialect: Dialect, credentials: Credentials) -> None:
