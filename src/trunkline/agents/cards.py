@@ -5,6 +5,7 @@ Agent cards: what an agent says of itself, as far as Trunkline needs it.
                "additionalInterfaces": [{"url", "transport"}], "capabilities", "skills", …}
     1.0       {"name", "supportedInterfaces": [{"url", "protocolBinding", "protocolVersion", "tenant"}], …}
     all       "capabilities": {"streaming": true, "pushNotifications": true}
+    python-a2a's  "capabilities": {"google_a2a_compatible": …}: says 0.3, and means 0.1 with an address for each method
 
 A card of both forms is read as both. Field names in snake_case are understood too, and so are JSON-RPC and REST for the
 names of the transports. What has the wrong type, or
@@ -23,6 +24,7 @@ from trunkline.jsontypes import Json, JsonObject, decode
 
 JSONRPC = "JSONRPC"
 HTTP_JSON = "HTTP+JSON"
+JSONRPC_PATHS = "JSONRPC-PATHS"
 
 # As some write them.
 _TRANSPORTS = {
@@ -32,6 +34,9 @@ _TRANSPORTS = {
     "HTTP": HTTP_JSON,
     "HTTP_JSON": HTTP_JSON,
 }
+
+# In the capabilities of every card that python-a2a makes, whatever its value.
+_MARK_OF_PYTHON_A2A = "google_a2a_compatible"
 
 # Real cards have a few kilobytes; whoever publishes more wants to keep us busy.
 MAX_CARD_BYTES = 1024 * 1024
@@ -104,6 +109,9 @@ def _interfaces(card: JsonObject) -> Iterator[Interface]:
     """The form of 0.2 and 0.3: one preferred address, and others beside it."""
     version = _word(card, "protocolVersion", "protocol_version")
     url = _string(card, "url")
+    capabilities = card.get("capabilities")
+    if isinstance(capabilities, dict) and _MARK_OF_PYTHON_A2A in capabilities:
+        yield Interface(url=url, transport=JSONRPC_PATHS, protocol_version="0.1")
     if url is not None or version is not None:
         transport = _transport(card, "preferredTransport", "preferred_transport") or JSONRPC
         yield Interface(url=url, transport=transport, protocol_version=version)

@@ -1,5 +1,5 @@
 """
-A2A 0.1, as old agents speak it: `a2a-0.1`.
+A2A 0.1, as old agents speak it: `a2a-0.1`; with an address for each method: `a2a-0.1-paths`.
 
     request  {"jsonrpc": "2.0", "id": "<task id>", "method": "tasks/send", "params": {
                  "id": "<task id>", "sessionId": "…", "metadata": {…},
@@ -7,6 +7,9 @@ A2A 0.1, as old agents speak it: `a2a-0.1`.
              {… "method": "tasks/get" | "tasks/cancel", "params": {"id": "…"}}
     answer   {"jsonrpc": "2.0", "id": "<task id>", "result": {"id", "sessionId", "status": {"state", "message"},
                  "artifacts": [{"name", "parts": [{"type": "text", "text": "…"}]}], "metadata"}}
+
+With `a2a-0.1-paths` the same goes to `<url>/tasks/send`, `/tasks/get` and `/tasks/cancel`: so do agents made with
+python-a2a take it, who also put what they say into `message.content` in place of `message.parts`.
 
 The caller names the task, so an agent that may have it already can be asked by that name. Of parts that a step
 spells out, texts, data and files by bytes or address are sent.
@@ -18,6 +21,7 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from msgspec import UNSET, Raw
+from msgspec.structs import replace
 
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject, encode
@@ -35,7 +39,7 @@ from trunkline.protocols.base import (
 )
 from trunkline.protocols.config import BATCH, AnySetting, Setting, check_config
 from trunkline.protocols.jsonrpc import RpcError, call, open_envelope, outcome_of_error, whole_result
-from trunkline.protocols.outcomes import step_error, to_internal
+from trunkline.protocols.outcomes import NO_WISHES, Wishes, step_error, to_internal
 from trunkline.protocols.outputs import Output, OutputMode, finish, json_in, usage_in
 from trunkline.protocols.parts import (
     DataPart,
@@ -48,6 +52,7 @@ from trunkline.protocols.parts import (
 )
 
 PROTOCOL = "a2a-0.1"
+PATHS_PROTOCOL = "a2a-0.1-paths"
 SETTINGS: dict[str, AnySetting] = {
     "output_mode": Setting(default="full", choices=("full", "data")),
     "batch": BATCH,
@@ -118,6 +123,25 @@ class A2AV01Adapter(ProtocolAdapter):
         raise ProtocolTranslationError(
             error.message, PROTOCOL, "response", answer.body, code=error.code, fix=error.fix
         )
+
+
+class A2AV01PathsAdapter(A2AV01Adapter):
+    """A2A 0.1 over JSON-RPC, each method at an address of its own."""
+
+    def get_protocol_name(self) -> str:
+        return PATHS_PROTOCOL
+
+    def encode(self, task: AgentTask, wishes: Wishes = NO_WISHES) -> AgentRequest:
+        return replace(super().encode(task, wishes), path="/tasks/send")
+
+    def encode_poll(self, task: AgentTask, remote_task_id: str) -> AgentRequest:
+        return replace(_task_call("tasks/get", task, remote_task_id), path="/tasks/get")
+
+    def encode_cancel(self, task: AgentTask, remote_task_id: str) -> AgentRequest:
+        return replace(_task_call("tasks/cancel", task, remote_task_id), path="/tasks/cancel")
+
+    def encode_find(self, task: AgentTask) -> AgentRequest:
+        return self.encode_poll(task, task.remote_task_id or task.task_id)
 
 
 def _task_call(method: str, task: AgentTask, remote_task_id: str) -> AgentRequest:
@@ -228,7 +252,9 @@ def _data(holders: list[JsonObject]) -> list[Json]:
 
 
 def _parts(holder: JsonObject) -> list[JsonObject]:
-    return [_object(part) for part in _list(holder.get("parts"))]
+    content = holder.get("content")
+    listed = [content] if isinstance(content, dict) else _list(holder.get("parts"))
+    return [_object(part) for part in listed]
 
 
 def _object(value: Json) -> JsonObject:

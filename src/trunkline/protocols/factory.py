@@ -5,6 +5,7 @@ Which dialects there are, by the names that the registry uses.
     "jsonrpc-2.0"   {"jsonrpc", "id", "method": "message/send", "params"}, and no streams
     "jsonrpc-call"  {"jsonrpc", "id", "method": any, "params": the input}
     "a2a-0.1"       {"jsonrpc", "id", "method": "tasks/send", "params"}
+    "a2a-0.1-paths" the same, to <url>/tasks/send
     "a2a-0.2"       {"jsonrpc", "id", "method": "message/send" | "message/stream", "params"}
     "a2a-0.3"       the same
     "a2a-1.0"       {"jsonrpc", "id", "method": "SendMessage" | "SendStreamingMessage", "params"}
@@ -22,7 +23,7 @@ from trunkline.agents import AUTO
 from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import Json
 from trunkline.protocols import a2a_v01, a2a_v03, a2a_v1, jsonrpc_call, simple_a2a
-from trunkline.protocols.a2a_v01 import A2AV01Adapter
+from trunkline.protocols.a2a_v01 import A2AV01Adapter, A2AV01PathsAdapter
 from trunkline.protocols.a2a_v03 import A2AV02Adapter, A2AV03Adapter, JsonRpc2Adapter
 from trunkline.protocols.a2a_v1 import A2A10Adapter, A2A10HttpAdapter
 from trunkline.protocols.base import ProtocolAdapter
@@ -56,6 +57,7 @@ class ProtocolAdapterFactory:
         "jsonrpc-2.0": JsonRpc2Adapter,
         "jsonrpc-call": JsonRpcCallAdapter,
         "a2a-0.1": A2AV01Adapter,
+        "a2a-0.1-paths": A2AV01PathsAdapter,
         "a2a-0.2": A2AV02Adapter,
         "a2a-0.3": A2AV03Adapter,
         "a2a-1.0": A2A10Adapter,

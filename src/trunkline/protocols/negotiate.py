@@ -3,7 +3,8 @@ Which dialect an agent speaks whose protocol is `auto`, decided from the cards i
 
     GET <agent's url>/.well-known/agent-card.json, then the same at the host's root, then agent.json at both
     a card                               what it offers that Trunkline likes best, at the card's endpoint:
-                                         A2A 1.0, 0.3, 0.2 over JSON-RPC, then 1.0 over HTTP+JSON
+                                         A2A 1.0, 0.3, 0.2 over JSON-RPC, then 1.0 over HTTP+JSON;
+                                         of a card of python-a2a what that speaks in fact
     404, 405, 410, 501, no card in 200   on every path                  ->  simple-a2a at the agent's url
     a timeout, a refusal, other 5xx, …   decides nothing                ->  Unclear
 
@@ -22,13 +23,22 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 import msgspec
 
 from trunkline.agents import NO_OPTIONS, AgentOptions
-from trunkline.agents.cards import HTTP_JSON, JSONRPC, AgentCard, BrokenCard, Interface, NotACard, read_card
+from trunkline.agents.cards import (
+    HTTP_JSON,
+    JSONRPC,
+    JSONRPC_PATHS,
+    AgentCard,
+    BrokenCard,
+    Interface,
+    NotACard,
+    read_card,
+)
 from trunkline.agents.urls import check_url, origin_of, parse_url
 from trunkline.protocols.factory import ProtocolAdapterFactory
 
 CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
-# What a card can offer, the best first.
-A2A_DIALECTS = ("a2a-1.0", "a2a-0.3", "a2a-0.2", "a2a-1.0-http", "a2a-0.1")
+# What a card can offer, the best first. An agent with a path for each method says more of itself than it takes.
+A2A_DIALECTS = ("a2a-0.1-paths", "a2a-1.0", "a2a-0.3", "a2a-0.2", "a2a-1.0-http", "a2a-0.1")
 WITHOUT_CARD = "simple-a2a"
 
 # 501 beside the others: it is what a server says that has no GET at all, and it proves as much as a 405.
@@ -37,6 +47,10 @@ _ABSENT = frozenset({404, 405, 410, 501})
 # `message/send` of 0.2 and 0.3 is one and the same.
 _GUESSES_WITHOUT_CARD = ("jsonrpc-2.0", "a2a-1.0")
 _GUESSES_OVER_JSONRPC = ("a2a-1.0", "a2a-0.3", "a2a-0.1")
+_TRANSPORT_NAMES = {
+    JSONRPC: "JSON-RPC",
+    JSONRPC_PATHS: "JSON-RPC with an address for each method, as python-a2a does",
+}
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "0.0.0.0", "::1", "::"})  # noqa: S104 - to recognise it
 
 
@@ -244,7 +258,7 @@ def _offers(agent_url: str, card: AgentCard, fetch: CardFetch, options: AgentOpt
     for item in card.interfaces:
         protocol = _dialect(item, fetch.url)
         if protocol is not None:
-            over = "JSON-RPC" if item.transport == JSONRPC else item.transport
+            over = _TRANSPORT_NAMES.get(item.transport, item.transport)
             offers += [
                 Offer(
                     protocol=protocol,
@@ -288,6 +302,8 @@ def _dialect(item: Interface, card_url: str) -> str | None:
     version = None if item.protocol_version is None else item.protocol_version.lower().removeprefix("v")
     if item.transport == HTTP_JSON:
         return "a2a-1.0-http" if version is not None and version.split(".")[0] == "1" else None
+    if item.transport == JSONRPC_PATHS:
+        return "a2a-0.1-paths"
     if item.transport != JSONRPC:
         return None
     if version is None:

@@ -295,6 +295,19 @@ def test_another_transport_may_be_preferred_when_json_rpc_is_offered_too() -> No
     assert found.url == "http://agent:8001/j"
 
 
+@pytest.mark.parametrize("value", [True, False])
+def test_a_card_of_python_a2a_means_0_1_with_an_address_for_each_method_whatever_else_it_says(
+    value: bool,
+) -> None:
+    capabilities: Json = {"google_a2a_compatible": value, "parts_array_format": value, "streaming": True}
+    found = decided(CARD | {"capabilities": capabilities})
+    assert (found.protocol, found.url) == ("a2a-0.1-paths", "http://agent:8001/rpc")
+    assert found.evidence.endswith(
+        "offers A2A 0.1 over JSON-RPC with an address for each method, as python-a2a does"
+    )
+    assert ("a2a-0.3", "http://agent:8001/rpc") in {(offer.protocol, offer.url) for offer in found.others}
+
+
 def test_a_card_without_json_rpc_is_refused_with_what_it_offers() -> None:
     found = with_card(CARD | {"preferredTransport": "GRPC"})
     assert isinstance(found, Unclear)

@@ -105,7 +105,7 @@ def test_an_unsupported_protocol_is_refused_with_the_supported_ones() -> None:
         checked(protocol="soap")
     assert caught.value.message == (
         "Unsupported protocol: soap. Supported protocols: auto, simple-a2a, jsonrpc-2.0, jsonrpc-call, "
-        "a2a-0.1, a2a-0.2, a2a-0.3, a2a-1.0, a2a-1.0-http"
+        "a2a-0.1, a2a-0.1-paths, a2a-0.2, a2a-0.3, a2a-1.0, a2a-1.0-http"
     )
     assert [finding.path for finding in caught.value.findings] == ["protocol"]
 

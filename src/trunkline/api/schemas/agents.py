@@ -98,6 +98,7 @@ class AgentProtocol(StrEnum):
     JSONRPC_2_0 = "jsonrpc-2.0"
     JSONRPC_CALL = "jsonrpc-call"
     A2A_0_1 = "a2a-0.1"
+    A2A_0_1_PATHS = "a2a-0.1-paths"
     A2A_0_2 = "a2a-0.2"
     A2A_0_3 = "a2a-0.3"
     A2A_1_0 = "a2a-1.0"
