@@ -127,13 +127,24 @@ class AgentInvoker:
         except AttachmentMissing as exc:
             return self.failed(claim, exc.error, retry=agent.retry)
         talk = self._talk(claim)
+        try:
+            return await self._call(talk, agent, claim, hear)
+        except asyncio.CancelledError:
+            # What was said until then belongs on the wire all the same.
+            if talk.exchanges:
+                hear(Finished(claim=claim, answer=None, result=None, exchanges=talk.exchanges))
+            raise
+
+    async def _call(
+        self, talk: Talk, agent: Agent, claim: ClaimedTask, hear: Callable[[Finished], None]
+    ) -> Finished:
         partner = await self._partners.of(agent, talk.note)
         if isinstance(partner, StepError):
             return self.failed(claim, partner, retry=agent.retry, exchanges=talk.exchanges)
         if claim.remote_task_id is not None:
             outcome = await self._ask(talk, partner, claim, claim.remote_task_id)
             if isinstance(outcome, Working) and outcome.text:
-                News(claim, self._clock, partner.protocol, hear).say_once(outcome.text)
+                News(claim, self._clock, partner.protocol, partner.redaction, hear).say_once(outcome.text)
             return await self._finish(claim, talk, partner, outcome, claim.deadline or self._clock.now())
         milliseconds = claim.task.timeout_ms or agent.timeout_ms
         deadline = after(self._clock.now(), timedelta(milliseconds=milliseconds))
@@ -188,7 +199,7 @@ class AgentInvoker:
                 return found
             if found is not None:
                 return await self._ask(talk, partner, claim, found)
-        news = News(claim, self._clock, partner.protocol, hear)
+        news = News(claim, self._clock, partner.protocol, partner.redaction, hear)
         news.say(Progress(kind="called_again", text=f"{doubt} Called again with the same message: {why}."))
         news.end()
         return None
@@ -267,7 +278,7 @@ class AgentInvoker:
         hear: Callable[[Finished], None],
     ) -> Outcome:
         """To the end, if it comes soon enough; after a cut once more, and then the agent is asked."""
-        news = News(claim, self._clock, partner.protocol, hear)
+        news = News(claim, self._clock, partner.protocol, partner.redaction, hear)
         patience = Patience(self._manners.line_seconds)
         self._listening.add(patience)
         if self._is_leaving:

@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 from msgspec.structs import replace
 
 from trunkline.bridge.calls import Finished
+from trunkline.bridge.redaction import Redaction
 from trunkline.clock import Clock
 from trunkline.messages import AgentResult, Progress
 from trunkline.protocols import StreamNews
@@ -32,11 +33,17 @@ class News:
     """Of one claimed task. `hear` takes what is to be committed; the call goes on meanwhile."""
 
     def __init__(
-        self, claim: ClaimedTask, clock: Clock, protocol: str, hear: Callable[[Finished], None]
+        self,
+        claim: ClaimedTask,
+        clock: Clock,
+        protocol: str,
+        redaction: Redaction,
+        hear: Callable[[Finished], None],
     ) -> None:
         self._claim = claim
         self._clock = clock
         self._protocol = protocol
+        self._redaction = redaction
         self._hear = hear
         self._waiting: list[Progress] = []
         self._characters = 0
@@ -63,12 +70,14 @@ class News:
         """The call has ended: what waits is told, and nothing that its end tells anyway."""
         if self._announcement is not None:
             self._announcement.cancel()
-        self.flush()
+        self._tell_waiting()
 
     def say(self, said: Progress) -> None:
         last = self._waiting[-1] if self._waiting else None
         if last is not None and _goes_on(last, said):
-            self._waiting[-1] = replace(last, text=last.text + said.text, last=said.last)
+            # Each piece was looked at for itself; a secret may lie across them.
+            text = self._redaction.text(last.text + said.text)
+            self._waiting[-1] = replace(last, text=text, last=said.last)
         elif last != said:
             self._waiting.append(said)
         self._characters += len(said.text)
@@ -83,6 +92,24 @@ class News:
         self._tell("progress", [said], f"said.{sha256(text.encode()).hexdigest()[:16]}")
 
     def flush(self) -> None:
+        held = self._hold_back()
+        self._tell_waiting()
+        self._waiting = held
+
+    def _hold_back(self) -> list[Progress]:
+        """Takes away what may be the beginning of a secret: its rest may be in the next piece."""
+        last = self._waiting[-1] if self._waiting else None
+        if last is None or last.parts or last.last or last.kind != "artifact":
+            return []
+        begun = self._redaction.begun_in(last.text)
+        if begun == 0:
+            return []
+        if begun == len(last.text):
+            return [self._waiting.pop()]
+        self._waiting[-1] = replace(last, text=last.text[:-begun])
+        return [replace(last, text=last.text[-begun:], append=True)]
+
+    def _tell_waiting(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

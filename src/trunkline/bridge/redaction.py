@@ -55,6 +55,10 @@ class Redaction:
                 text = text.replace(needle, REDACTED)
         return text
 
+    def begun_in(self, text: str) -> int:
+        """How many characters at the text's end may be the beginning of a secret whose rest is still to come."""
+        return max((_begun(needle, text) for needle in self._needles), default=0)
+
     def body(self, body: bytes) -> bytes:
         """JSON text without the secrets; JSON it stays."""
         if not any(needle in body for needle in self._needles_in_json):
@@ -104,6 +108,11 @@ def _needles(secrets: Iterable[str]) -> tuple[str, ...]:
     """Every form in which a secret can appear in a text; the longest first, so that no part of it is left."""
     forms = {form for secret in secrets if len(secret) >= _SHORTEST_SECRET for form in _forms(secret)}
     return tuple(sorted(forms, key=len, reverse=True))
+
+
+def _begun(needle: str, text: str) -> int:
+    longest = min(len(needle) - 1, len(text))
+    return next((length for length in range(longest, 0, -1) if text.endswith(needle[:length])), 0)
 
 
 def _forms(secret: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import pytest
 
 from trunkline.bridge.calls import Finished
 from trunkline.bridge.news import News
+from trunkline.bridge.redaction import Redaction
 from trunkline.messages import AgentTask, Progress
 from trunkline.protocols import StreamNews
 from trunkline.stores.base import ClaimedTask, TaskKey
@@ -16,6 +17,7 @@ from trunkline.testing import FakeClock
 pytestmark = pytest.mark.anyio
 
 TASK = AgentTask(task_id="r/a/0", run_id="r", step="a", agent="A", correlation_id="c")
+REDACTION = Redaction.of("canary-4711")
 TAKEN = StreamNews(remote_task_id="remote-1", context_id="c-1")
 
 
@@ -30,7 +32,7 @@ def heard() -> list[Finished]:
 
 @pytest.fixture
 def news(heard: list[Finished]) -> News:
-    return News(claim(), FakeClock(), "a2a-0.3", heard.append)
+    return News(claim(), FakeClock(), "a2a-0.3", REDACTION, heard.append)
 
 
 def said(heard: list[Finished]) -> list[tuple[str, list[str]]]:
@@ -65,9 +67,29 @@ async def test_what_comes_close_together_travels_as_one(news: News, heard: list[
     assert said(heard) == [("1.1", ["It is sunny."])]
 
 
+@pytest.mark.parametrize("cut", range(1, 11))
+@pytest.mark.parametrize("is_told_between", [False, True])
+async def test_a_secret_that_comes_in_pieces_is_not_put_together(
+    news: News, heard: list[Finished], cut: int, is_told_between: bool
+) -> None:
+    for text in ("It is ", "canary-4711"[:cut], "canary-4711"[cut:] + "!"):
+        news.say(Progress(kind="artifact", artifact_id="a", text=text, append=True))
+        if is_told_between:
+            news.flush()
+    news.end()
+    assert "".join(text for _, texts in said(heard) for text in texts) == "It is [redacted]!"
+
+
+async def test_what_only_begins_like_a_secret_is_told_at_the_end(news: News, heard: list[Finished]) -> None:
+    news.say(Progress(kind="artifact", artifact_id="a", text="A can"))
+    news.flush()
+    news.end()
+    assert [text for _, texts in said(heard) for text in texts] == ["A ", "can"]
+
+
 async def test_each_piece_has_a_number_of_its_own_whoever_tells_it(heard: list[Finished]) -> None:
     for epoch in (1, 2):
-        news = News(claim(epoch), FakeClock(), "a2a-0.3", heard.append)
+        news = News(claim(epoch), FakeClock(), "a2a-0.3", REDACTION, heard.append)
         for text in ("first", "second"):
             news.say(Progress(kind="status", text=text))
             news.flush()
@@ -79,7 +101,7 @@ async def test_what_is_said_whenever_the_agent_is_asked_has_the_same_number_each
     heard: list[Finished],
 ) -> None:
     for epoch in (1, 2):
-        News(claim(epoch), FakeClock(), "a2a-0.3", heard.append).say_once("Reading")
+        News(claim(epoch), FakeClock(), "a2a-0.3", REDACTION, heard.append).say_once("Reading")
     (first, _), (second, _) = said(heard)
     assert first == second
 
