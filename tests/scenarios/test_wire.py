@@ -23,6 +23,7 @@ from trunkline.testing import (
     simple_success,
 )
 from trunkline.testing.agents import Hangup, Reply, Stream
+from trunkline.testing.system import step_of
 
 pytestmark = pytest.mark.anyio
 
@@ -285,6 +286,50 @@ async def test_what_is_wrong_with_an_answer_stands_beside_it(system: RunningSyst
     assert [item["step"] for item in items] == ["state", "id"]
     assert "Status state not recognized" in str(items[0]["notes"])
     assert "Response ID mismatch" in str(items[1]["notes"])
+
+
+async def test_a_call_that_is_broken_off_is_on_the_wire_with_what_had_come(system: RunningSystem) -> None:
+    working: JsonObject = {"kind": "task", "id": "t", "contextId": "c", "status": {"state": "working"}}
+    card: JsonObject = {"name": "Streamer", "protocolVersion": "0.3.0", "capabilities": {"streaming": True}}
+
+    def answer(call: Call) -> Json | Stream:
+        if call.method == "message/stream":
+            return Stream({"jsonrpc": "2.0", "id": call.id, "result": working}, asyncio.Event())
+        return jsonrpc_task("", state="canceled")(call)
+
+    async with ScriptedAgent(answer) as agent:
+        agent.publish({**card, "url": agent.url})
+        await system.register("Agent", agent.url)
+        await system.save({"name": "one", "steps": {"only": {"agent": "Agent"}}})
+        run_id = await system.start("one")
+        while step_of(await system.get(run_id), "only")["waiting_for"] is None:
+            await asyncio.sleep(0.02)
+        await system.call("POST", f"/runs/{run_id}/cancel")
+        await system.wait_for(run_id)
+        items = await system.items(f"/runs/{run_id}/wire")
+    assert [item["kind"] for item in items if item["kind"] != "card"] == ["stream", "cancel"]
+    assert items[-2]["error"] == "Trunkline broke the call off before the answer was complete."
+    assert part(items[-2], "response")["status"] == 200
+    assert "working" in str(items[-2]["frames"])
+
+
+async def test_a_request_whose_answer_was_not_waited_for_is_on_the_wire(system: RunningSystem) -> None:
+    never = asyncio.Event()
+
+    async def silent(call: Call) -> Json:
+        await never.wait()
+        return simple_success("late")(call)
+
+    async with ScriptedAgent(silent) as agent:
+        await system.register("Agent", agent.url, protocol="simple-a2a")
+        await system.save({"name": "one", "steps": {"only": {"agent": "Agent"}}})
+        run_id = await system.start("one")
+        await agent.called()
+        await system.call("POST", f"/runs/{run_id}/cancel")
+        await system.wait_for(run_id)
+        (sent,) = await system.items(f"/runs/{run_id}/wire")
+    assert (sent["kind"], sent["response"]) == ("send", None)
+    assert sent["error"] == "Trunkline broke the call off before the answer was complete."
 
 
 async def test_another_format_is_refused(system: RunningSystem) -> None:

@@ -6,6 +6,7 @@ What leaves and what comes back is recorded here, and nowhere else: `runs wire` 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from time import perf_counter
@@ -46,6 +47,7 @@ from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 from trunkline.telemetry.traces import Traces, trace_headers
 
+_BROKEN_OFF = "Trunkline broke the call off before the answer was complete."
 # The whole of a body is in the wire record.
 _LOGGED_BYTES = 4_096
 # Of one stream, event by event; each of them may be as long as a whole answer.
@@ -193,6 +195,11 @@ class Talk:
         except TransportError as exc:
             answer = exc.partial
             heard = listener.broken(exc.code, exc.message)
+        except asyncio.CancelledError:
+            self._record(
+                partner, sent, answer, started_at, started, error=_BROKEN_OFF, kind="stream", frames=frames
+            )
+            raise
         if heard.misread is not None:
             self._not_translated(partner, heard.misread, answer.body if answer is not None else b"")
         notes = _notes(heard.outcome) if heard.trouble is None else ()
@@ -313,6 +320,9 @@ class Talk:
             status = exc.partial.status if exc.partial is not None else None
             error = StepError(code=exc.code, message=message, fix=fix_for(exc.code), http_status=status)
             return exc.partial, Failed(error=error)
+        except asyncio.CancelledError:
+            self._record(partner, sent, None, started_at, started, error=_BROKEN_OFF, kind=kind)
+            raise
         outcome = read(partner, answer)
         notes = _notes(outcome)
         self._record(partner, sent, answer, started_at, started, notes=notes, kind=kind)
