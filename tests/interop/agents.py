@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import shutil
 import signal
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, Self, TypeVar
+from typing import Generic, Literal, NamedTuple, Self, TypeVar
 
 import msgspec
 from deploy.local.processes import ServiceProcess
@@ -101,6 +102,27 @@ class Execution(msgspec.Struct, frozen=True, rename="camel"):
     text: str
 
 
+class _Log(Generic[T]):
+    """What an agent writes down in one file, each line read once."""
+
+    def __init__(self, file: Path, line: type[T]) -> None:
+        self._file = file
+        self._decoder = msgspec.json.Decoder(line)
+        self._offset = 0
+        self._lines: list[T] = []
+
+    def lines(self) -> Sequence[T]:
+        if self._file.exists():
+            with self._file.open("rb") as file:
+                file.seek(self._offset)
+                # The agent may be in the middle of the last one.
+                whole = file.read().rpartition(b"\n")[0]
+            if whole:
+                self._offset += len(whole) + 1
+                self._lines += [self._decoder.decode(line) for line in whole.split(b"\n")]
+        return self._lines
+
+
 class Agent:
     """One that runs somewhere: its address, and its folder with what it has written down."""
 
@@ -109,26 +131,22 @@ class Agent:
         self.kind = (KINDS | RINGING)[name]
         self.url = url
         self._folder = folder
+        self._calls = _Log(folder / "calls.jsonl", Call)
+        self._executions = _Log(folder / "executions.jsonl", Execution)
 
     def release(self, task: str) -> None:
         """Lets the task of that name, and every later one, come to its end."""
         (self._folder / task).touch()
 
-    def calls(self) -> list[Call]:
-        return self._lines("calls", Call)
+    def calls(self) -> Sequence[Call]:
+        return self._calls.lines()
 
     def sent(self, text: str) -> list[Call]:
         """The requests that brought this message."""
         return [call for call in self.calls() if call.carries_a_message and call.text == text]
 
     def executions(self, text: str) -> list[Execution]:
-        return [done for done in self._lines("executions", Execution) if done.text == text]
-
-    def _lines(self, kind: str, line: type[T]) -> list[T]:
-        file = self._folder / f"{kind}.jsonl"
-        if not file.exists():
-            return []
-        return [msgspec.json.decode(text, type=line) for text in file.read_text().splitlines()]
+        return [done for done in self._executions.lines() if done.text == text]
 
 
 class AgentProcess(Agent):

@@ -10,14 +10,14 @@ import asyncio
 import os
 import random
 import secrets
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
 from typing import cast
 
 import aiohttp
 import pytest
 from tests.crash.client import FINAL_EVENTS, Client
-from tests.crash.server import Server, server_on
+from tests.crash.server import server_on
 from tests.interop.agents import KINDS, Agent
 from tests.services import shared
 
@@ -48,7 +48,12 @@ async def test_every_run_ends_well_and_no_agent_is_called_twice_without_a_reason
         for kill in range(KILLS):
             keys = [f"{mark}-{number}" for number in range(kill, RUNS, KILLS)]
             runs |= {key: await client.start(WORKFLOW, key) for key in keys}
-            await _kill_in_the_middle(server, agents, runs, chance.randrange(1, 8 * len(keys)))
+            # Fewer than they are going to get.
+            messages = chance.randrange(1, len(agents) * len(keys))
+            while _messages(agents, keys) < messages:
+                await asyncio.sleep(0.005)
+            await server.kill()
+            await server.start()
         for key, run_id in runs.items():
             await _check(client, agents, key, run_id)
 
@@ -62,19 +67,8 @@ async def _prepare(client: Client, agents: list[Agent]) -> None:
     await client.call("POST", "/workflows", {"name": WORKFLOW, "steps": steps})
 
 
-async def _kill_in_the_middle(
-    server: Server, agents: list[Agent], keys: Iterable[str], messages: int
-) -> None:
-    """When the agents have got so many more messages of these runs."""
-    wanted = set(keys)
-    until = _count(agents, wanted) + messages
-    while _count(agents, wanted) < until:
-        await asyncio.sleep(0.005)
-    await server.kill()
-    await server.start()
-
-
-def _count(agents: list[Agent], keys: set[str]) -> int:
+def _messages(agents: list[Agent], keys: Collection[str]) -> int:
+    """How many different ones of these runs the agents have got."""
     return len({(agent.name, call.text) for agent in agents for call in agent.calls() if call.text in keys})
 
 
