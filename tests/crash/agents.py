@@ -22,9 +22,12 @@ from aiohttp import web
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 
 CallKind: TypeAlias = Literal["send", "poll", "cancel"]
-Behaviour: TypeAlias = Callable[["Request"], Awaitable["JsonObject | web.Response | None"]]
+# None: hangs up. A list: the events of a stream.
+Behaviour: TypeAlias = Callable[["Request"], Awaitable["JsonObject | list[JsonObject] | web.Response | None"]]
 
-_KINDS: dict[Json, CallKind] = {"tasks/get": "poll", "tasks/cancel": "cancel"}
+_KINDS: dict[Json, CallKind] = {"tasks/get": "poll", "tasks/resubscribe": "poll", "tasks/cancel": "cancel"}
+# Between the events of a stream, so that something can happen there.
+_BETWEEN_EVENTS = 0.03
 
 
 class Call(msgspec.Struct, kw_only=True):
@@ -76,6 +79,7 @@ class Agents:
     def __init__(self) -> None:
         app = web.Application()
         app.router.add_post("/{agent}", self._serve)
+        app.router.add_get("/streaming/.well-known/agent-card.json", self._card)
         # A caller that goes away ends the work on its call.
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
         self._address = ""
@@ -89,6 +93,8 @@ class Agents:
         self._arrival = asyncio.Event()
         self._polls: Counter[str] = Counter()
         self._cut: set[str] = set()
+        # By remote task: what it comes to.
+        self._said: dict[str, JsonObject] = {}
         self.cancelled: set[str] = set()
         self.behaviours: dict[str, Behaviour] = {
             "plain": self._plain,
@@ -100,6 +106,7 @@ class Agents:
             "gated": self._gated,
             "lasting": self._lasting,
             "cutting": self._cutting,
+            "streaming": self._streaming,
         }
 
     async def __aenter__(self) -> Self:
@@ -179,6 +186,8 @@ class Agents:
             if request.transport is not None:
                 request.transport.abort()
             return web.Response()
+        if isinstance(answer, list):
+            return await self._stream(request, answer)
         response = answer if isinstance(answer, web.Response) else web.Response(body=encode(answer))
         # The caller may be dead by now: that is what is tested.
         with suppress(ConnectionResetError):
@@ -186,6 +195,30 @@ class Agents:
             await response.write_eof()
         self.on_answered()
         return response
+
+    async def _stream(self, request: web.Request, events: list[JsonObject]) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        # As above.
+        with suppress(ConnectionResetError):
+            await response.prepare(request)
+            for event in events:
+                await response.write(b"data: " + encode(event) + b"\n\n")
+                await asyncio.sleep(_BETWEEN_EVENTS)
+            await response.write_eof()
+        self.on_answered()
+        return response
+
+    async def _card(self, request: web.Request) -> web.Response:
+        card: JsonObject = {
+            "name": "streaming",
+            "url": self.url("streaming"),
+            "protocolVersion": "0.3.0",
+            "preferredTransport": "JSONRPC",
+            "capabilities": {"streaming": True},
+            "skills": [],
+        }
+        del request
+        return web.Response(body=encode(card), content_type="application/json")
 
     async def _plain(self, request: Request) -> JsonObject:
         return _simple(request, f"plain({request.text})")
@@ -229,6 +262,16 @@ class Agents:
         if request.call.kind == "cancel":
             self.cancelled.add(request.call.task_id)
         return _task(request, "canceled" if request.call.task_id in self.cancelled else "working", "lasting")
+
+    async def _streaming(self, request: Request) -> JsonObject | list[JsonObject]:
+        """Says that it works, gives its answer piece by piece, and goes on with it whoever listens."""
+        if request.call.kind == "send":
+            whole = self._said[request.remote_task] = _task(
+                request, "completed", f"streaming({request.text})"
+            )
+            return [_task(request, "working", "It begins"), whole]
+        known = self._said[request.remote_task]
+        return [known] if request.body["method"] == "tasks/resubscribe" else known
 
     async def _cutting(self, request: Request) -> JsonObject | None:
         """Loses the answer to the first call."""

@@ -63,6 +63,8 @@ BREAKER_POINTS = ("note_calls",)
 RECOVERY_POINTS = ("reclaim_tasks", "reclaimed")
 # Where something leaves the process, or comes in.
 EDGE_POINTS = ("commit.before", "commit.after", "post.before", "post.after")
+# Before a stream is asked for, when its head has come, and when it is over.
+STREAM_POINTS = ("stream.before", "stream.begun", "stream.after")
 # These two belong to the agents, which end the life from outside.
 AGENT_POINTS = ("agent.received", "agent.answered")
 

@@ -19,6 +19,7 @@ from tests.crash.points import (
     IN_TRANSACTION,
     RECOVERY_POINTS,
     STOP_POINTS,
+    STREAM_POINTS,
     TIMER_POINTS,
 )
 from tests.crash.story import Story
@@ -32,6 +33,7 @@ TellStory = Callable[[Sequence[Kind], str], Story]
 IN_DETAIL = {"sequence", "once", "asking", "cancel_remote"}
 TIMED = {"retry", "cutting"}
 FAILING = {"retry"}
+STREAMED = {"streamed"}
 STOPPED = {"cancel_call", "cancel_remote"}
 # An agent that never answers leaves no answer behind.
 NEVER_REACHED = {("cancel_call", point) for point in ("post.after", "agent.answered", "put_exchanges")}
@@ -56,6 +58,7 @@ def _kinds_and_points() -> Iterator[tuple[Kind, str]]:
         yield from ((kind, point) for point in TIMER_POINTS if kind.name in TIMED)
         yield from ((kind, point) for point in STOP_POINTS if kind.name in STOPPED)
         yield from ((kind, point) for point in BREAKER_POINTS if kind.name in FAILING)
+        yield from ((kind, point) for point in STREAM_POINTS if kind.name in STREAMED)
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ from tests.crash.points import (
     IN_TRANSACTION,
     RECOVERY_POINTS,
     STOP_POINTS,
+    STREAM_POINTS,
     TIMER_POINTS,
     TRAVEL_POINTS,
 )
@@ -52,6 +53,7 @@ POINTS = (
     *TRAVEL_POINTS,
     *TIMER_POINTS,
     *STOP_POINTS,
+    *STREAM_POINTS,
     *BREAKER_POINTS,
     "reclaim_tasks",
     "post.before",
@@ -65,6 +67,7 @@ SELDOM = {
     "note_calls",
     "insert_runs",
     "take_due_dispatches",
+    *STREAM_POINTS,
     "hold_lease",
     "lease.commit.before",
     "lease.commit.after",

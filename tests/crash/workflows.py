@@ -23,6 +23,7 @@ AGENTS = {
     "lasting": "jsonrpc-2.0",
     "cutting": "simple-a2a",
     "gated": "simple-a2a",
+    "streaming": "a2a-0.3",
 }
 # Asked once, it is done: a poll takes a fifth of a second, and there are many cases.
 AGENT_QUERIES = {"polled": "polls=1"}
@@ -158,6 +159,10 @@ _CUTTING = """
     input: {text: "${ input.key }"}
     retry: {max_attempts: 3, backoff: fixed, first_delay: 20ms}
 """
+_STREAMED = """
+  tell: {agent: streaming, input: {text: "${ input.key }"}}
+  after: {agent: plain, input: {text: "${ steps.tell.output.text }"}}
+"""
 _HOLDING = """
   hold: {agent: holding, timeout: 10m, input: {text: "${ input.key }"}}
 """
@@ -254,6 +259,13 @@ KINDS = (
         output="steps.try.output.text",
         react=_watch,
         ends=_completed("cutting(KEY)"),
+    ),
+    Kind(
+        name="streamed",
+        steps=_STREAMED,
+        output="steps.after.output.text",
+        react=_watch,
+        ends=_completed("plain(streaming(KEY))"),
     ),
     Kind(
         name="cancel_call",
