@@ -250,10 +250,22 @@ async def test_what_an_agent_says_when_it_is_asked_is_news_once(system: RunningS
     assert [said["text"] for said in await news_of(system, run_id)] == ["Reading", "Writing"]
 
 
+def no_such_path(_: Call) -> Scripted:
+    return Reply(404, b"no such path")
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        jsonrpc_error(-32004, "Streaming is not supported"),
+        jsonrpc_error(-32601, "Method not found"),
+        no_such_path,
+    ],
+)
 async def test_an_agent_that_has_no_streams_after_all_gets_the_message_without_one(
-    system: RunningSystem,
+    system: RunningSystem, refusal: Tell
 ) -> None:
-    answer = by_method(stream=jsonrpc_error(-32004, "Streaming is not supported"), send=jsonrpc_task("Sunny"))
+    answer = by_method(stream=refusal, send=jsonrpc_task("Sunny"))
     async with ScriptedAgent(answer) as agent:
         run = await system.wait_for(await start_one(system, agent))
     assert methods(agent) == ["message/stream", "message/send"]

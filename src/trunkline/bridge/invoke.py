@@ -461,10 +461,10 @@ def _is_puzzling(error: StepError) -> bool:
 
 
 def _has_no_streams(outcome: Outcome) -> bool:
-    """Its card offers them, but it says that it took nothing because it has none."""
+    """Its card offers them, but it says that it took nothing because it has none, or does not know the method."""
     return (
         isinstance(outcome, Failed)
-        and outcome.error.jsonrpc_code == _UNSUPPORTED_OPERATION
+        and (outcome.other_dialect or outcome.error.jsonrpc_code == _UNSUPPORTED_OPERATION)
         and outcome.remote_task_id is None
     )
 
