@@ -103,10 +103,14 @@ class Unclear(msgspec.Struct, frozen=True, kw_only=True):
 
 def card_urls(agent_url: str) -> list[str]:
     """Every address at which the agent's card may be, in the order in which to try them."""
-    parts = urlsplit(_home(agent_url))
+    home = _home(agent_url)
+    parts = urlsplit(home)
     under = parts.path.rstrip("/")
     paths = [prefix + path for path in CARD_PATHS for prefix in dict.fromkeys((under, ""))]
-    return [urlunsplit((parts.scheme, parts.netloc, path, "", "")) for path in paths]
+    # A card's own address may have a query that the card is not given without: `?assistant_id=…`.
+    given = [agent_url] if home != agent_url and "?" in agent_url else []
+    usual = [urlunsplit((parts.scheme, parts.netloc, path, "", "")) for path in paths]
+    return list(dict.fromkeys([*given, *usual]))
 
 
 def _home(agent_url: str) -> str:

@@ -80,6 +80,19 @@ def test_the_card_is_looked_for_under_the_url_then_at_the_root_then_by_its_old_n
     ]
 
 
+def test_a_card_whose_address_has_a_query_is_asked_for_with_it() -> None:
+    address = "http://agent:8001/.well-known/agent-card.json?assistant_id=7"
+    assert card_urls(address) == [
+        address,
+        "http://agent:8001/.well-known/agent-card.json",
+        "http://agent:8001/.well-known/agent.json",
+    ]
+    card = encode(CARD | {"url": "http://agent:8001/a2a/7"})
+    found = negotiate(address, [CardFetch(url=address, status=200, body=card)])
+    assert isinstance(found, Negotiated)
+    assert found.url == "http://agent:8001/a2a/7"
+
+
 @pytest.mark.parametrize("path", ["/.well-known/agent-card.json", "/.well-known/agent.json"])
 def test_an_agent_that_is_registered_by_the_address_of_its_card_is_found(path: str) -> None:
     assert card_urls(AGENT + path) == card_urls(AGENT)
