@@ -25,8 +25,8 @@ from trunkline.jsontypes import Json, JsonObject
 
 pytestmark = pytest.mark.anyio
 
-RUNS = int(os.environ.get("TRUNKLINE_INTEROP_RUNS", "12"))
-KILLS = int(os.environ.get("TRUNKLINE_INTEROP_KILLS", "3"))
+RUNS = int(os.environ.get("TRUNKLINE_INTEROP_RUNS", "8"))
+KILLS = int(os.environ.get("TRUNKLINE_INTEROP_KILLS", "2"))
 WORKFLOW = "eight-ways"
 
 
