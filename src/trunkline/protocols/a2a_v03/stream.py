@@ -5,7 +5,8 @@ A stream of an A2A 0.2 or 0.3 agent: each event is one JSON-RPC answer, whose re
     {"kind": "artifact-update", "taskId", "contextId", "artifact": {…}, "append": true, "lastChunk": true}
     {"kind": "task", …}  {"kind": "message", …}        and all that tolerant.py knows of
 
-Folded, they are the Task that `message/send` would have answered with, and mean the same. A text that is
+A message that comes while a task works is not the end: some agents say their answer so, piece by piece under one
+`messageId`. Folded, they are the Task that `message/send` would have answered with, and mean the same. A text that is
 appended goes on where the last one ended.
 """
 
@@ -33,7 +34,7 @@ _RESTING = RECOGNIZED - PENDING
 
 
 class _Pieces(msgspec.Struct):
-    """An artifact on its way: its parts as they came, one list for each event."""
+    """An artifact or a message on its way: its parts as they came, one list for each event."""
 
     artifact: JsonObject
     parts: list[list[Json]]
@@ -58,6 +59,8 @@ class TaskStream(StreamReading):
         # Everything but the artifacts.
         self._folded: JsonObject = {}
         self._artifacts: dict[str, _Pieces] = {}
+        # What the agent says while its task works, by the message's id.
+        self._said: dict[str, _Pieces] = {}
         self._direct: JsonObject | None = None
         self._error: RpcError | None = None
         self._state: str | None = None
@@ -108,6 +111,8 @@ class TaskStream(StreamReading):
         progress = None
         if reading.form == "artifact-update":
             progress = self._take_artifact(body)
+        elif reading.form == "message" and self._state in PENDING:
+            progress = self._take_words(body)
         elif reading.form == "message" and reading.state is None:
             self._direct = body
             self._has_content = self._is_over = True
@@ -144,6 +149,17 @@ class TaskStream(StreamReading):
             return None
         text = said_meanwhile(reading)
         others = _others(_status_parts(body))
+        return Progress(kind="status", text=text, parts=others) if text or others else None
+
+    def _take_words(self, body: JsonObject) -> Progress | None:
+        if is_user(body.get("role")):
+            return None
+        parts = list_in(body.get("parts"))
+        identity = string_in(body, "messageId", "message_id") or f"#{len(self._said)}"
+        self._said.setdefault(identity, _Pieces(body, [])).parts.append(parts)
+        self._has_content |= bool(parts)
+        text = "\n".join(texts_in(parts_in(parts)))
+        others = _others(parts)
         return Progress(kind="status", text=text, parts=others) if text or others else None
 
     def _take_artifact(self, body: JsonObject) -> Progress | None:
@@ -201,6 +217,8 @@ class TaskStream(StreamReading):
         if self._state is None and "error" not in task:
             # Artifacts came, and no word of how the task stands.
             task["status"] = {"state": "working"}
+        if self._said and "history" not in task:
+            task["history"] = [_whole(pieces) for pieces in self._said.values()]
         artifacts: list[Json] = [_whole(pieces) for pieces in self._artifacts.values()]
         if artifacts:
             task["artifacts"] = artifacts
