@@ -247,6 +247,21 @@ async def test_a_request_for_a_token_is_shown_without_what_it_says(system: Runni
     assert call.headers["Authorization"].removeprefix("Bearer ") not in str(items)
 
 
+async def test_a_token_stands_before_the_stream_that_needed_it(system: RunningSystem) -> None:
+    async with token_endpoint() as endpoint, ScriptedAgent(jsonrpc_task("done")) as agent:
+        endpoint.more = {"expires_in": 0}
+        agent.publish(
+            {"name": "S", "protocolVersion": "0.3.0", "url": agent.url, "capabilities": {"streaming": True}}
+        )
+        auth: JsonObject = {"token_url": endpoint.url, "client_id": "me", "client_secret": CANARY}
+        await system.register("Agent", agent.url, auth_type="oauth2", auth_config=auth)
+        await system.save({"name": "one", "steps": {"only": {"agent": "Agent"}}})
+        run = await system.run("one")
+        items = await system.items(f"/runs/{run['id']}/wire")
+    kinds = [item["kind"] for item in items if item["kind"] != "card"]
+    assert kinds[-2:] == ["token", "stream"]
+
+
 async def test_where_an_agent_may_ring_is_for_the_agent_alone_to_know(tmp_path: Path) -> None:
     card: JsonObject = {
         "name": "Ringer",

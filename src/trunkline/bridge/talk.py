@@ -183,7 +183,8 @@ class Talk:
         )
         answer: AgentAnswer | None = None
         try:
-            async with patience.lasting(), self._opened(partner, sent, headers, limits) as streamed:
+            async with patience.lasting(), self._opened(partner, sent, headers, limits) as opened:
+                streamed, started_at, started = opened
                 if not _is_event_stream(streamed):
                     answer = await self._whole(streamed)
                     heard = Heard(outcome=self._decode(partner, answer))
@@ -220,17 +221,18 @@ class Talk:
     @asynccontextmanager
     async def _opened(
         self, partner: Partner, sent: Sent, headers: dict[str, str], limits: StreamLimits
-    ) -> AsyncGenerator[StreamedAnswer]:
+    ) -> AsyncGenerator[tuple[StreamedAnswer, Instant, float]]:
+        """The answer, and when its request left: a token may have had to be fetched first."""
         while True:
-            started_at, started = self._clock.now(), perf_counter()
             headers |= await partner.token(limits.first_seconds, self.note)
+            started_at, started = self._clock.now(), perf_counter()
             stream = self._transport.stream(
                 sent.url, sent.body or None, headers, limits, partner.credentials.tls
             )
             async with stream as streamed:
                 answer = AgentAnswer(streamed.status, streamed.headers, b"")
                 if not self._gets_another_token(partner, answer, headers):
-                    yield streamed
+                    yield streamed, started_at, started
                     return
             self._record(partner, sent, answer, started_at, started, kind="stream")
 
