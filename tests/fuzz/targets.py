@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from trunkline.agents.urls import parse_url
 from trunkline.jsontypes import decode, encode
 from trunkline.messages import ERROR_CODES, AgentTask
 from trunkline.protocols import (
@@ -106,7 +107,7 @@ def cards(data: bytes) -> None:
     encode(chosen)
     if isinstance(chosen, Negotiated):
         _must(chosen.protocol in PROTOCOLS, "the dialect is one that we speak")
-        _must(chosen.url.startswith("http://agent.example"), "no card leads to another origin")
+        _must(parse_url(chosen.url)[:3] == parse_url(AGENT_URL)[:3], "no card leads to another origin")
     else:
         _must(chosen.reason != "", "whoever must decide learns why")
 
