@@ -81,6 +81,20 @@ def given_value(text: str) -> Json:
     return read_json(text[1:]) if text.startswith("@") else parse_value(text)
 
 
+def given_json(text: str) -> Json:
+    """JSON on the command line or, as `@file`, in a file; nothing else passes, since an answer cannot be taken back."""
+    if text.startswith("@"):
+        return read_json(text[1:])
+    try:
+        return cast("Json", json.loads(text, parse_constant=_no_constant))
+    except ValueError as error:
+        raise CliError(
+            f"What you gave as data is not JSON: {error}",
+            fix="""Correct it; a text is JSON in quotes: '"like this"'.""",
+            exit_code=Exit.INVALID,
+        ) from error
+
+
 def given_text(text: str) -> str:
     """A text on the command line; `-` and `@file` read it, without the line's end."""
     if text == STDIN:

@@ -52,9 +52,11 @@ async def test_a_step_of_a_run_names_its_question_too(trunkline: Trunkline) -> N
     async with ScriptedAgent(ASKING, jsonrpc_task("Dear Sir")) as agent:
         run_id = await waiting(trunkline, agent, "Named")
         silent = await trunkline("inbox", "answer", run_id, "letter")
+        broken = await trunkline("inbox", "answer", run_id, "letter", "--data", '{"tone": "formal')
         answered = await trunkline("inbox", "answer", run_id, "letter", "--data", '{"tone": "formal"}')
         await trunkline("runs", "watch", run_id)
-    assert (silent.code, answered.code) == (2, 0)
+    assert (silent.code, broken.code, answered.code) == (2, 7, 0)
+    assert "is not JSON" in broken.err
     assert agent.calls[1].message["parts"] == [{"kind": "data", "data": {"tone": "formal"}}]
 
 

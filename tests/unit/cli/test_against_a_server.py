@@ -498,6 +498,15 @@ def test_a_reply_needs_an_answer(server: ScriptedServer, capsys: pytest.CaptureF
     assert server.seen[0].json == {"text": "Formal", "data": {"tone": 1}}
 
 
+def test_broken_data_is_not_sent_as_a_reply(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = run(capsys, server, "runs", "reply", "r1", "write", "--data", '{"tone": 1')
+    assert code == 7
+    assert "is not JSON" in err
+    assert not server.seen
+
+
 def test_steering_sends_what_was_asked(server: ScriptedServer, capsys: pytest.CaptureFixture[str]) -> None:
     for action in ("cancel", "pause", "resume", "retry"):
         server.on(f"POST /api/v1/runs/r1/{action}", a_run(), status=202)

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.function_calls import function_response, verdict
-from trunkline.cli.inputs import given_text, given_value, read_json
+from trunkline.cli.inputs import given_json, given_text, given_value, read_json
 from trunkline.cli.options import HERE, Flag, Server
 from trunkline.cli.output import note, print_fields, print_json, print_table, print_text, print_value
 from trunkline.cli.show_run import print_run
@@ -145,11 +145,11 @@ def answer(
         if text is not None:
             body["text"] = given_text(text)
         if data is not None:
-            body["data"] = given_value(data)
+            body["data"] = given_json(data)
         if parts is not None:
             body["parts"] = read_json(parts)
         if function_response_ is not None:
-            body["data"] = function_response(found, given_value(function_response_))
+            body["data"] = function_response(found, given_json(function_response_))
         if not body:
             raise _no_answer(found)
         run = client.reply(found["run_id"], found["step"], {**body, "item": found["id"]})

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
-from trunkline.cli.inputs import given_text, given_value, read_json, run_input
+from trunkline.cli.inputs import given_json, given_text, given_value, read_json, run_input
 from trunkline.cli.options import HERE, InputPairs, RunArgument, Server
 from trunkline.cli.output import note
 from trunkline.cli.show_run import print_run
@@ -101,7 +101,7 @@ def reply(
     if text is not None:
         body["text"] = given_text(text)
     if data is not None:
-        body["data"] = given_value(data)
+        body["data"] = given_json(data)
     if parts_file is not None:
         body["parts"] = read_json(parts_file)
     if not body:
