@@ -16,14 +16,7 @@ _PATIENCE = "tests/unit/bridge/test_patience.py"
 _CALLS = "tests/unit/bridge/test_calls.py"
 _BATCHES = "tests/unit/bridge/test_batches.py"
 
-_TAKEN_UP_AGAIN = """talk.stream(
-                        partner,
-                        again,
-                        self._left(claim),
-                        patience,
-                        news.add,
-                        remote_task_id=outcome.remote_task_id,
-                    )"""
+_TAKEN_UP_AGAIN = "self._listen_again(talk, partner, claim, outcome.remote_task_id, news, patience)"
 
 LINES: Sequence[Rule] = (
     Rule(
@@ -50,8 +43,8 @@ LINES: Sequence[Rule] = (
         name="stream-taken-up-again-is-confirmed",
         breaks="The output of a stream that was cut lacks what was said in between.",
         file="bridge/invoke.py",
-        old=f"                    await {_TAKEN_UP_AGAIN}",
-        new=f"                    return (await {_TAKEN_UP_AGAIN}).outcome",
+        old=f"                await {_TAKEN_UP_AGAIN}\n",
+        new=f"                if again := await {_TAKEN_UP_AGAIN}:\n                    return again.outcome\n",
         caught_by=(
             f"{_STREAMS}::test_a_stream_that_is_cut_is_taken_up_again_and_then_the_task_is_read[embedded-begins anew]",
         ),

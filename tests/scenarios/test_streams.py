@@ -271,3 +271,45 @@ async def test_an_agent_that_has_no_streams_after_all_gets_the_message_without_o
     assert methods(agent) == ["message/stream", "message/send"]
     assert run["status"] == "COMPLETED"
     assert agent.calls[0].message["messageId"] == agent.calls[1].message["messageId"]
+
+
+async def test_a_stream_that_lost_its_listener_is_taken_up_by_the_next_process(tmp_path: Path) -> None:
+    may_end = asyncio.Event()
+
+    def resubscribe(call: Call) -> Scripted:
+        return Stream(piece(call, "It is sunny."), may_end, status(call, "completed", final=True))
+
+    def get(call: Call) -> Json:
+        return (jsonrpc_task("It is sunny.") if may_end.is_set() else jsonrpc_task("", state="working"))(call)
+
+    answer = by_method(
+        stream=lambda call: Stream(status(call, "working"), asyncio.Event()), resubscribe=resubscribe, get=get
+    )
+    async with ScriptedAgent(answer) as agent:
+        async with running_system(tmp_path / "data") as system:
+            run_id = await start_one(system, agent)
+            while step_of(await system.get(run_id), "only")["waiting_for"] is None:
+                await asyncio.sleep(0.02)
+        async with running_system(tmp_path / "data") as system:
+            while "It is sunny." not in str(await news_of(system, run_id)):
+                await asyncio.sleep(0.02)
+            may_end.set()
+            run = await system.wait_for(run_id)
+    assert methods(agent) == ["message/stream", "tasks/get", "tasks/resubscribe", "tasks/get"]
+    assert run["status"] == "COMPLETED"
+
+
+async def test_the_answer_of_another_task_is_not_taken_for_ours(system: RunningSystem) -> None:
+    answer = by_method(
+        send=jsonrpc_task("", state="working"), get=jsonrpc_task("Somebody else's", remote_id="remote-2")
+    )
+    async with ScriptedAgent(answer) as agent:
+        await system.register("Confused", agent.url, protocol="jsonrpc-2.0")
+        await system.save(
+            {"name": "one", "steps": {"only": {"agent": "Confused", "retry": {"max_attempts": 1}}}}
+        )
+        run = await system.run("one", {"query": "weather"})
+    error = step_of(run, "only")["error"]
+    assert isinstance(error, dict)
+    assert (run["status"], error["code"]) == ("FAILED", "agent_response_id_mismatch")
+    assert "asked for the task remote-1, got remote-2" in str(error["message"])

@@ -13,7 +13,8 @@ Every end of a call is a `Finished`; nothing is raised but a cancellation.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Protocol, TypedDict, TypeVar, assert_never
 
@@ -26,7 +27,7 @@ from trunkline.bridge.batches import Batches
 from trunkline.bridge.calls import Finished
 from trunkline.bridge.news import News
 from trunkline.bridge.partners import Partner, Partners
-from trunkline.bridge.streams import Patience
+from trunkline.bridge.streams import Heard, Patience
 from trunkline.bridge.talk import Talk
 from trunkline.bridge.task_log import task_log
 from trunkline.bridge.transports.base import Transport
@@ -145,6 +146,9 @@ class AgentInvoker:
             outcome = await self._ask(talk, partner, claim, claim.remote_task_id)
             if isinstance(outcome, Working) and outcome.text:
                 News(claim, self._clock, partner.protocol, partner.redaction, hear).say_once(outcome.text)
+            # Never asked before: whoever listened to its stream is gone.
+            if isinstance(outcome, Working) and claim.polls == 0 and partner.streams:
+                outcome = await self._take_up(talk, partner, claim, outcome, hear)
             return await self._finish(claim, talk, partner, outcome, claim.deadline or self._clock.now())
         milliseconds = claim.task.timeout_ms or agent.timeout_ms
         deadline = after(self._clock.now(), timedelta(milliseconds=milliseconds))
@@ -278,31 +282,59 @@ class AgentInvoker:
         hear: Callable[[Finished], None],
     ) -> Outcome:
         """To the end, if it comes soon enough; after a cut once more, and then the agent is asked."""
+        with self._listener(claim, partner, hear) as (news, patience):
+            heard = await talk.stream(partner, request, self._left(claim), patience, news.add)
+            outcome = heard.outcome
+            if not isinstance(outcome, Working):
+                return outcome
+            if heard.was_cut:
+                await self._listen_again(talk, partner, claim, outcome.remote_task_id, news, patience)
+            elif patience.is_over:
+                return outcome
+            # Only the task itself has everything: a stream that was taken up again has not.
+            return await self._ask(talk, partner, claim, outcome.remote_task_id)
+
+    async def _take_up(
+        self,
+        talk: Talk,
+        partner: Partner,
+        claim: ClaimedTask,
+        known: Working,
+        hear: Callable[[Finished], None],
+    ) -> Outcome:
+        """Goes on with a stream whose listener has died; `known` is how the task stands now."""
+        with self._listener(claim, partner, hear) as (news, patience):
+            if await self._listen_again(talk, partner, claim, known.remote_task_id, news, patience) is None:
+                return known
+            return known if patience.is_over else await self._ask(talk, partner, claim, known.remote_task_id)
+
+    async def _listen_again(
+        self,
+        talk: Talk,
+        partner: Partner,
+        claim: ClaimedTask,
+        remote_task_id: str,
+        news: News,
+        patience: Patience,
+    ) -> Heard | None:
+        """None: there is no way to, or no time."""
+        again = partner.adapter.encode_resubscribe(claim.task, remote_task_id)
+        left = self._left(claim)
+        if again is None or left <= 0:
+            return None
+        return await talk.stream(partner, again, left, patience, news.add, remote_task_id=remote_task_id)
+
+    @contextmanager
+    def _listener(
+        self, claim: ClaimedTask, partner: Partner, hear: Callable[[Finished], None]
+    ) -> Generator[tuple[News, Patience]]:
         news = News(claim, self._clock, partner.protocol, partner.redaction, hear)
         patience = Patience(self._manners.line_seconds)
         self._listening.add(patience)
         if self._is_leaving:
             patience.leave()
         try:
-            heard = await talk.stream(partner, request, self._left(claim), patience, news.add)
-            outcome = heard.outcome
-            if not isinstance(outcome, Working):
-                return outcome
-            if heard.was_cut:
-                again = partner.adapter.encode_resubscribe(claim.task, outcome.remote_task_id)
-                if again is not None and self._left(claim) > 0:
-                    await talk.stream(
-                        partner,
-                        again,
-                        self._left(claim),
-                        patience,
-                        news.add,
-                        remote_task_id=outcome.remote_task_id,
-                    )
-            elif patience.is_over:
-                return outcome
-            # Only the task itself has everything: a stream that was taken up again has not.
-            return await self._ask(talk, partner, claim, outcome.remote_task_id)
+            yield news, patience
         finally:
             news.end()
             self._listening.discard(patience)
@@ -315,6 +347,10 @@ class AgentInvoker:
             return _unfinished("working")
         seconds = min(max(self._left(claim), 1.0), _POLL_SECONDS)
         outcome = await talk.exchange(partner, request, seconds, "poll")
+        answered = outcome.remote_task_id
+        if answered is not None and answered != remote_task_id:
+            message = f"Response ID mismatch: asked for the task {remote_task_id}, got {answered}"
+            return Failed(error=_error("agent_response_id_mismatch", message))
         return _after_failed_poll(outcome, remote_task_id) if isinstance(outcome, Failed) else outcome
 
     async def _finish(
@@ -351,7 +387,8 @@ class AgentInvoker:
                 remote_task_id=outcome.remote_task_id,
                 context_id=outcome.context_id,
                 deadline=deadline,
-                polls=claim.polls + 1,
+                # One that is let go at a stop is left as it is: the next process takes its stream up.
+                polls=claim.polls if self._is_leaving else claim.polls + 1,
             ),
             # Once is enough: the next answers say the same.
             result=result if claim.polls == 0 else None,
