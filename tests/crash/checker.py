@@ -195,9 +195,11 @@ def _calls(run: RunHistory, calls: Sequence[Call], history: History) -> Iterable
 
 
 def _recorded(wire: Sequence[JsonObject]) -> Counter[str]:
-    """How many exchanges of each task were kept that sent its message."""
+    """How many exchanges of each task were kept that sent its message and brought an answer."""
     found: Counter[str] = Counter()
     for exchange in wire:
+        if exchange.get("error") is not None:
+            continue
         request = cast("JsonObject", exchange["request"])
         # A card is asked for without a body.
         body = cast("JsonObject", decode(str(request["body"]).encode() or b"{}"))
