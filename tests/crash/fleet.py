@@ -35,7 +35,7 @@ _DATABASE = "migrated"
 # Only a process that hangs takes so long.
 _PATIENCE_SECONDS = 90
 # How late a request may be seen that was sent before its sender died, by a test that is busy on a busy machine.
-_ARRIVAL_SECONDS = 15
+_ARRIVAL_SECONDS = 10
 
 
 class Lives:
@@ -63,9 +63,11 @@ class Lives:
         self.lose(self._last, "killed" if has_died else "gone")
         return self._last
 
-    def end(self, pid: int, life: int, ending: Ending, *, calls_agents: bool) -> None:
-        if ending == "killed" and calls_agents:
-            self._caller_died_at = monotonic()
+    def caller_dies(self) -> None:
+        """Its calls may arrive before its end is known."""
+        self._caller_died_at = monotonic()
+
+    def end(self, pid: int, life: int, ending: Ending) -> None:
         if self.by_pid.get(pid) == life:
             del self.by_pid[pid]
         self.lose(life, ending)
@@ -137,6 +139,8 @@ class Member:
         if self._process is not None:
             if self._process.returncode is None:
                 self._process.kill()
+                if self.role == "bridge":
+                    self._lives.caller_dies()
             await self._end("killed")
 
     def pause(self) -> None:
@@ -162,7 +166,7 @@ class Member:
             code = await process.wait()
         self._process = None
         self.is_paused = False
-        self._lives.end(process.pid, self._life, ending, calls_agents=self.role == "bridge")
+        self._lives.end(process.pid, self._life, ending)
         if self._guard is not None:
             self._guard.dismiss()
         return code

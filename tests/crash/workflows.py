@@ -160,7 +160,7 @@ _CUTTING = """
     retry: {max_attempts: 3, backoff: fixed, first_delay: 20ms}
 """
 _STREAMED = """
-  tell: {agent: streaming, input: {text: "${ input.key }"}}
+  tell: {agent: streaming, timeout: 10m, input: {text: "${ input.key }"}}
   after: {agent: plain, input: {text: "${ steps.tell.output.text }"}}
 """
 _HOLDING = """
