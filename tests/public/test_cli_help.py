@@ -19,7 +19,18 @@ from trunkline.cli.app import build_app, load_commands
 from trunkline.settings import Settings
 
 HERE = Path(__file__).parent
-GROUPS = ("trunkline", "runs", "inbox", "workflows", "agents", "dead-letters", "keys", "topics", "db", "config")
+GROUPS = (
+    "trunkline",
+    "runs",
+    "inbox",
+    "workflows",
+    "agents",
+    "dead-letters",
+    "keys",
+    "topics",
+    "db",
+    "config",
+)
 
 
 def commands(app: App, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
