@@ -120,3 +120,20 @@ def earlier(first: Instant | None, second: Instant | None) -> Instant | None:
     """The earlier of two moments, if there is any."""
     moments = [moment for moment in (first, second) if moment is not None]
     return min(moments, default=None)
+
+
+def columns_of(agent: str, state: AgentState) -> tuple[str | int | float | None, ...]:
+    """An agent's state in the order of its table's columns."""
+    breaker, bucket = state.breaker, state.bucket
+    return (
+        agent,
+        breaker.status,
+        breaker.failures,
+        breaker.recent,
+        breaker.probing,
+        breaker.opened_at,
+        breaker.retry_at,
+        breaker.reason,
+        None if bucket is None else bucket.tokens,
+        None if bucket is None else bucket.refilled_at,
+    )

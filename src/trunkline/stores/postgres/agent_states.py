@@ -14,8 +14,8 @@ from trunkline.agents.bucket import Bucket
 from trunkline.agents.limits import FRESH, AgentState
 from trunkline.clock import Instant
 from trunkline.stores.base import AgentLoad, BreakerChange, NotedCall
-from trunkline.stores.limits import noted
-from trunkline.stores.postgres.driver import Row, Session, Value, columns
+from trunkline.stores.limits import columns_of, noted
+from trunkline.stores.postgres.driver import Row, Session, columns
 from trunkline.stores.postgres.texts import restored, restored_if_any
 
 _COLUMNS = "agent, breaker, failures, recent, probing, opened_at, retry_at, reason, tokens, refilled_at"
@@ -56,7 +56,7 @@ async def lock_states(db: Session, agents: Collection[str]) -> Mapping[str, Agen
 
 async def write_states(db: Session, states: Mapping[str, AgentState]) -> None:
     if states:
-        await db.execute(_WRITE, *columns([_values(agent, states[agent]) for agent in sorted(states)], 10))
+        await db.execute(_WRITE, *columns([columns_of(agent, states[agent]) for agent in sorted(states)], 10))
 
 
 async def note_calls(db: Session, calls: Sequence[NotedCall], now: Instant) -> list[BreakerChange]:
@@ -101,20 +101,4 @@ def _state_of(row: Row) -> AgentState:
             reason=restored_if_any(reason),
         ),
         bucket=None if tokens is None else Bucket(tokens, refilled_at),
-    )
-
-
-def _values(agent: str, state: AgentState) -> tuple[Value, ...]:
-    breaker, bucket = state.breaker, state.bucket
-    return (
-        agent,
-        breaker.status,
-        breaker.failures,
-        breaker.recent,
-        breaker.probing,
-        breaker.opened_at,
-        breaker.retry_at,
-        breaker.reason,
-        None if bucket is None else bucket.tokens,
-        None if bucket is None else bucket.refilled_at,
     )

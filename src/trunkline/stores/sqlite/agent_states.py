@@ -11,7 +11,7 @@ from trunkline.agents.bucket import Bucket
 from trunkline.agents.limits import FRESH, AgentState
 from trunkline.clock import Instant
 from trunkline.stores.base import AgentLoad, BreakerChange, ClaimedTask, NotedCall
-from trunkline.stores.limits import Allowances, limiting, noted
+from trunkline.stores.limits import Allowances, columns_of, limiting, noted
 from trunkline.stores.sqlite.driver import Row, execute, execute_many, first
 
 _COLUMNS = "breaker, failures, recent, probing, opened_at, retry_at, reason, tokens, refilled_at"
@@ -101,20 +101,4 @@ def _state_of(row: Row) -> AgentState:
 
 def _write(db: apsw.Connection, states: Mapping[str, AgentState]) -> None:
     if states:
-        execute_many(db, _WRITE, [_values(agent, state) for agent, state in states.items()])
-
-
-def _values(agent: str, state: AgentState) -> tuple[str | int | float | None, ...]:
-    breaker, bucket = state.breaker, state.bucket
-    return (
-        agent,
-        breaker.status,
-        breaker.failures,
-        breaker.recent,
-        breaker.probing,
-        breaker.opened_at,
-        breaker.retry_at,
-        breaker.reason,
-        None if bucket is None else bucket.tokens,
-        None if bucket is None else bucket.refilled_at,
-    )
+        execute_many(db, _WRITE, [columns_of(agent, state) for agent, state in states.items()])
