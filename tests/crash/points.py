@@ -13,12 +13,12 @@ from contextlib import asynccontextmanager
 from typing import cast
 
 from trunkline.agents.tls import Tls
-from trunkline.bridge.transports.base import StreamedAnswer, StreamLimits, Transport
 from trunkline.brokers.base import Broker, Producer, Source, TaskMessage, Undelivered
 from trunkline.errors import Unavailable
 from trunkline.messages import AgentResult, Outgoing, Record
 from trunkline.protocols.base import AgentAnswer
 from trunkline.stores.base import Store, Transaction
+from trunkline.transports.base import StreamedAnswer, StreamLimits, Transport
 from trunkline.wiring import Pace, Seams
 
 # What a shell says of a process that was killed with -9.

@@ -19,7 +19,7 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="address-checked-after-it-was-looked-up",
         breaks="A name that leads to the machine itself, or to a cloud's metadata, is called.",
-        file="bridge/transports/names.py",
+        file="transports/names.py",
         old="refused = {address: self._policy.check(host, address) for address in addresses}",
         new="refused = {address: None for address in addresses}",
         caught_by=tuple(
@@ -31,7 +31,7 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="written-address-checked",
         breaks="An address that is written out instead of a name is called, whatever it is.",
-        file="bridge/transports/https.py",
+        file="transports/https.py",
         old="reason = None if parts.address is None else self._policy.check(parts.host, parts.address)",
         new="reason = None",
         caught_by=tuple(
@@ -43,7 +43,7 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="a-line-for-each-certificate",
         breaks="A request of one agent goes out under the certificate of another.",
-        file="bridge/transports/trust.py",
+        file="transports/trust.py",
         old="context = self._contexts.get(tls)",
         new="context = next(iter(self._contexts.values()), None)",
         caught_by=(
@@ -54,7 +54,7 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="answer-of-its-own-request",
         breaks="What an agent sent unasked is taken for the answer to the next request.",
-        file="bridge/transports/https.py",
+        file="transports/https.py",
         old="(_is_fresh(protocol) or _is_idle(protocol))",
         new="protocol.transport is not None",
         caught_by=(
@@ -64,7 +64,7 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="answer-has-an-end",
         breaks="An agent that never stops answering fills the memory.",
-        file="bridge/transports/incoming.py",
+        file="transports/incoming.py",
         old="        if self.size > limit:\n",
         new="        if self.size < 0:\n",
         caught_by=(f"{_MISBEHAVING}::test_twenty_megabytes_are_over_the_usual_limit[embedded]",),
@@ -73,7 +73,7 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="nothing-is-unpacked",
         breaks="A few kilobytes of an agent become gigabytes here.",
-        file="bridge/transports/https.py",
+        file="transports/https.py",
         old="auto_decompress=False",
         new="auto_decompress=True",
         caught_by=(f"{_MISBEHAVING}::test_a_gzip_bomb_stays_compressed[embedded]",),
@@ -82,7 +82,7 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="header-in-one-line",
         breaks="A header with a line break in it becomes a request of its own.",
-        file="bridge/transports/https.py",
+        file="transports/https.py",
         old='if lines.count("\\n") != count or lines.count("\\r") != count or "\\0" in lines:',
         new='if "\\0" in lines:',
         caught_by=(
@@ -94,7 +94,7 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="stream-has-an-end",
         breaks="An agent that never stops talking fills the memory.",
-        file="bridge/transports/incoming.py",
+        file="transports/incoming.py",
         old="        if self._size > self._limits.total_bytes:\n",
         new="        if self._size > 100 * self._limits.total_bytes:\n",
         caught_by=(f"{_STREAMS}::test_an_endless_line_ends_at_the_limit",),

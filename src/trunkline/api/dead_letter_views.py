@@ -17,7 +17,7 @@ from trunkline.api.views import page_json
 from trunkline.clock import rfc3339
 from trunkline.jsontypes import encode
 from trunkline.stores.base import DeadLetter
-from trunkline.telemetry.redaction import REDACTED, is_telling
+from trunkline.telemetry.telling import REDACTED, is_telling
 
 # As much as is kept of a body on the wire.
 SHOWN_BYTES = 64 * 1024

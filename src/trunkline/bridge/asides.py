@@ -8,9 +8,9 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from trunkline.bridge.exchanges import Sent
-from trunkline.bridge.redaction import Redaction
 from trunkline.clock import Instant
 from trunkline.protocols import AgentAnswer
+from trunkline.telemetry.redaction import Redaction
 
 
 class Aside(msgspec.Struct, frozen=True, kw_only=True):

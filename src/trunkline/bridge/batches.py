@@ -16,11 +16,11 @@ from typing import Self
 import structlog
 
 from trunkline.agents.tls import Tls
-from trunkline.bridge.transports.base import Transport, TransportError
-from trunkline.bridge.transports.failures import timed_out
 from trunkline.protocols import AgentAnswer
 from trunkline.protocols.batches import BatchWish, is_call, join, request_id, split
 from trunkline.telemetry import names
+from trunkline.transports.base import Transport, TransportError
+from trunkline.transports.failures import timed_out
 
 # Some servers refuse more than 100 kB, and would refuse a batch whose requests they would all take.
 _MOST_BYTES = 90_000

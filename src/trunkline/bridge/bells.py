@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trunkline.protocols import PushTarget
-from trunkline.telemetry.redaction import REDACTED
+from trunkline.telemetry.telling import REDACTED
 
 _HIDDEN = REDACTED.encode()
 

@@ -7,11 +7,11 @@ from time import perf_counter
 from trunkline.agents.auth import Credentials
 from trunkline.bridge.asides import Aside, Note
 from trunkline.bridge.exchanges import Sent
-from trunkline.bridge.redaction import Redaction
 from trunkline.bridge.tokens import Tokens
-from trunkline.bridge.transports.base import Transport, TransportError
 from trunkline.clock import Clock
 from trunkline.protocols import AgentAnswer, CardFetch
+from trunkline.telemetry.redaction import Redaction
+from trunkline.transports.base import Transport, TransportError
 
 _CARD_SECONDS = 5.0
 # A longer one is no tag but an attempt to fill the database.

@@ -21,9 +21,7 @@ from trunkline.agents import AUTO, Agent, Dialect, Probe
 from trunkline.agents.auth import Credentials
 from trunkline.bridge.asides import Note
 from trunkline.bridge.card_reader import CardReader
-from trunkline.bridge.redaction import Redaction
 from trunkline.bridge.tokens import Tokens
-from trunkline.bridge.transports.base import Transport, TransportError
 from trunkline.clock import Clock, Instant, after
 from trunkline.errors import NotFound, Unavailable
 from trunkline.messages import StepError, fix_for
@@ -40,6 +38,8 @@ from trunkline.protocols import (
 )
 from trunkline.services.registry import Registry
 from trunkline.telemetry import names
+from trunkline.telemetry.redaction import Redaction
+from trunkline.transports.base import Transport, TransportError
 
 log = structlog.stdlib.get_logger()
 

@@ -11,9 +11,9 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from trunkline.bridge.redaction import Redaction
 from trunkline.messages import Progress, Question, StepError
 from trunkline.protocols import Failed, Interrupted, Outcome, StreamNews, Succeeded, Working
+from trunkline.telemetry.redaction import Redaction
 
 
 def without_echoes(outcome: Outcome, redaction: Redaction) -> Outcome:

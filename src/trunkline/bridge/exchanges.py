@@ -15,11 +15,11 @@ import msgspec
 from trunkline.bridge.curl import curl_command
 from trunkline.bridge.frames import Frame, Frames
 from trunkline.bridge.record_text import record_text
-from trunkline.bridge.redaction import Redaction
-from trunkline.bridge.transports.base import FIXED_HEADERS
 from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import JsonObject
 from trunkline.protocols.base import AgentAnswer
+from trunkline.telemetry.redaction import Redaction
+from trunkline.transports.base import FIXED_HEADERS
 
 # Enough to read what happened; whole outputs are with their steps.
 MAX_BODY_BYTES = 64 * 1024

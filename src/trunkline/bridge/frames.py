@@ -13,7 +13,7 @@ from time import perf_counter
 import msgspec
 
 from trunkline.bridge.record_text import record_text
-from trunkline.bridge.redaction import Redaction
+from trunkline.telemetry.redaction import Redaction
 
 # All in all 64 kB, as for a body.
 FIRST_BYTES = 48 * 1024

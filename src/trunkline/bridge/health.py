@@ -8,9 +8,9 @@ import msgspec
 
 from trunkline.agents import Agent
 from trunkline.bridge.partners import Partners
-from trunkline.bridge.transports.base import Transport, TransportError
 from trunkline.clock import Clock, Instant, seconds_between
 from trunkline.messages import StepError
+from trunkline.transports.base import Transport, TransportError
 
 _HEALTH_SECONDS = 5.0
 

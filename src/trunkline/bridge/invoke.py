@@ -30,7 +30,6 @@ from trunkline.bridge.partners import Partner, Partners
 from trunkline.bridge.streams import Heard, Patience
 from trunkline.bridge.talk import Talk
 from trunkline.bridge.task_log import task_log
-from trunkline.bridge.transports.base import Transport
 from trunkline.clock import Clock, Instant, after, seconds_between
 from trunkline.errors import Unavailable
 from trunkline.messages import ERROR_CODES, AgentResult, Progress, StepError, fix_for
@@ -50,6 +49,7 @@ from trunkline.stores.base import ClaimedTask, ExchangeRecord, TaskAnswer, TaskK
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 from trunkline.telemetry.traces import Traces
+from trunkline.transports.base import Transport
 
 log = structlog.stdlib.get_logger()
 

@@ -15,11 +15,11 @@ from typing import Literal, TypeAlias
 from msgspec.structs import replace
 
 from trunkline.bridge.calls import Finished
-from trunkline.bridge.redaction import Redaction
 from trunkline.clock import Clock
 from trunkline.messages import AgentResult, Progress
 from trunkline.protocols import StreamNews
 from trunkline.stores.base import ClaimedTask, TaskAnswer
+from trunkline.telemetry.redaction import Redaction
 
 Status: TypeAlias = Literal["working", "progress"]
 

@@ -14,13 +14,13 @@ from trunkline.agents import AUTO, Agent, Dialect
 from trunkline.agents.auth import Credentials, credentials
 from trunkline.bridge.asides import Note
 from trunkline.bridge.dialects import Dialects, DialectUnclear
-from trunkline.bridge.redaction import Redaction
 from trunkline.bridge.tokens import Tokens
 from trunkline.errors import ConfigurationError, Invalid
 from trunkline.messages import StepError, fix_for
 from trunkline.protocols import AgentRequest, ProtocolAdapter, ProtocolAdapterFactory, UnsupportedProtocol
 from trunkline.protocols.batches import BatchWish, batch_wish
 from trunkline.services.registry import Registry
+from trunkline.telemetry.redaction import Redaction
 
 _MOST_KEPT = 10_000
 _HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codecs import utf_8_decode
 
-from trunkline.bridge.redaction import Redaction
+from trunkline.telemetry.redaction import Redaction
 
 
 def record_text(body: bytes, redaction: Redaction, what: str, notes: list[str], most_bytes: int) -> str:

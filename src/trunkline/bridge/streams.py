@@ -15,8 +15,6 @@ import msgspec
 
 from trunkline.bridge.echoes import failure_without_echoes, news_without_echoes, without_echoes
 from trunkline.bridge.frames import Frames
-from trunkline.bridge.redaction import Redaction
-from trunkline.bridge.transports.base import StreamedAnswer, TransportError
 from trunkline.messages import StepError, fix_for
 from trunkline.protocols import (
     Failed,
@@ -28,6 +26,8 @@ from trunkline.protocols import (
     failure_of,
 )
 from trunkline.protocols.sse import SseParser, StreamTooLong
+from trunkline.telemetry.redaction import Redaction
+from trunkline.transports.base import StreamedAnswer, TransportError
 
 EVENT_STREAM = "text/event-stream"
 

@@ -24,7 +24,6 @@ from trunkline.bridge.frames import Frames
 from trunkline.bridge.partners import Partner
 from trunkline.bridge.streams import EVENT_STREAM, Heard, Listener, Patience
 from trunkline.bridge.task_log import task_log
-from trunkline.bridge.transports.base import StreamedAnswer, StreamLimits, Transport, TransportError
 from trunkline.clock import Clock, Instant
 from trunkline.ids import RunId
 from trunkline.messages import StepError, fix_for
@@ -46,6 +45,7 @@ from trunkline.stores.base import ClaimedTask, ExchangeRecord
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 from trunkline.telemetry.traces import Traces, trace_headers
+from trunkline.transports.base import StreamedAnswer, StreamLimits, Transport, TransportError
 
 _BROKEN_OFF = "Trunkline broke the call off before the answer was complete."
 # The whole of a body is in the wire record.

@@ -23,11 +23,11 @@ import structlog
 from trunkline.agents.credentials import Credentials, OAuthClient
 from trunkline.bridge.asides import Aside, Note
 from trunkline.bridge.exchanges import Sent
-from trunkline.bridge.redaction import Redaction
-from trunkline.bridge.transports.base import Transport, TransportError
 from trunkline.clock import Clock, Instant, after
 from trunkline.protocols import AgentAnswer
 from trunkline.telemetry import names
+from trunkline.telemetry.redaction import Redaction
+from trunkline.transports.base import Transport, TransportError
 
 log = structlog.stdlib.get_logger()
 

@@ -30,7 +30,7 @@ from trunkline.services.recorded import Recorded, RecordedRequest, RecordedRespo
 from trunkline.stores.base import ExchangeRecord, Store, TasksRung
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
-from trunkline.telemetry.redaction import REDACTED
+from trunkline.telemetry.telling import REDACTED
 
 log = structlog.stdlib.get_logger()
 

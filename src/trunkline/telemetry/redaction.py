@@ -1,17 +1,124 @@
-"""What must not be shown, as far as a name tells."""
+"""
+What a record of a call must not say, and what it says instead.
+
+Made once for an agent, used for each of its calls: the secrets of its `auth_config`, and the tokens that were
+fetched with them, appear as the names of environment variables where we sent them, and as `[redacted]` wherever
+else they turn up, e.g. when the agent repeats them.
+"""
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
+import json
+from collections.abc import Iterable, Mapping
+from typing import Self
+from urllib.parse import quote
 
-REDACTED = "[redacted]"
-_TELLING_NAME = re.compile(
-    r"auth|cookie|token|secret|passw|credential|api-?_?key|signature|session", re.IGNORECASE
-)
+import msgspec
+
+from trunkline.agents.credentials import NO_CREDENTIALS, Credentials
+from trunkline.jsontypes import Json, decode, encode
+from trunkline.telemetry.telling import REDACTED, is_telling
+
+_REDACTED_JSON = encode(REDACTED)
+VARIABLE_PREFIX = "$TRUNKLINE_SECRET"
+# A shorter text is no secret, and replacing it everywhere would leave nothing to read.
+_SHORTEST_SECRET = 4
 
 
-@lru_cache(maxsize=1_024)
-def is_telling(name: str) -> bool:
-    """Whether what stands under this name is a secret by all appearances."""
-    return _TELLING_NAME.search(name) is not None
+class Redaction:
+    def __init__(self, credentials: Credentials = NO_CREDENTIALS) -> None:
+        self._shown = credentials.shown
+        self._query = credentials.query
+        self._secrets = credentials.secrets
+        self._learned: tuple[str, ...] = ()
+        self._look_for(self._secrets)
+
+    @classmethod
+    def of(cls, *secrets: str) -> Self:
+        return cls(Credentials(secrets=secrets))
+
+    def learn(self, secrets: tuple[str, ...]) -> None:
+        """Hides these too, from now on; those that were learned before go."""
+        if secrets != self._learned:
+            self._learned = secrets
+            self._look_for((*self._secrets, *secrets))
+
+    def _look_for(self, secrets: tuple[str, ...]) -> None:
+        self._needles = _needles(secrets)
+        self._needles_in_json = tuple(needle.encode() for needle in self._needles)
+        # How much of a text beyond the cut must be looked at to find a secret that lies across it.
+        self.longest = max(map(len, self._needles), default=0)
+
+    def text(self, text: str) -> str:
+        for needle in self._needles:
+            if needle in text:
+                text = text.replace(needle, REDACTED)
+        return text
+
+    def begun_in(self, text: str) -> int:
+        """How many characters at the text's end may be the beginning of a secret whose rest is still to come."""
+        return max((_begun(needle, text) for needle in self._needles), default=0)
+
+    def body(self, body: bytes) -> bytes:
+        """JSON text without the secrets; JSON it stays."""
+        if not any(needle in body for needle in self._needles_in_json):
+            return body
+        try:
+            return encode(self.value(decode(body)))
+        except (msgspec.DecodeError, RecursionError):
+            # Nobody could have read it anyway.
+            return _REDACTED_JSON
+
+    def value(self, value: Json) -> Json:
+        """A JSON value whose texts are without the secrets; a number that has the same digits is none."""
+        match value:
+            case str():
+                return self.text(value)
+            case list():
+                return [self.value(item) for item in value]
+            case dict():
+                return {self.text(name): self.value(item) for name, item in value.items()}
+            case _:
+                return value
+
+    def url(self, url: str) -> str:
+        """The URL that was called, with the secret in its query as a variable."""
+        if self._query is not None:
+            name = quote(self._query[0], safe="")
+            sent = f"{name}={quote(self._query[1], safe='')}"
+            url = url.replace(sent, f"{name}={self._shown[self._query[0]]}")
+        return self.text(url)
+
+    def sent_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
+        return {
+            name: self._shown.get(name.lower()) or self._value(name, value) for name, value in headers.items()
+        }
+
+    def received_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
+        return {self.text(name): self._value(name, value) for name, value in headers.items()}
+
+    def _value(self, name: str, value: str) -> str:
+        # Only we may name a variable: a copied command would put its value there.
+        if is_telling(name) or VARIABLE_PREFIX in value:
+            return REDACTED
+        return self.text(value)
+
+
+def _needles(secrets: Iterable[str]) -> tuple[str, ...]:
+    """Every form in which a secret can appear in a text; the longest first, so that no part of it is left."""
+    forms = {form for secret in secrets if len(secret) >= _SHORTEST_SECRET for form in _forms(secret)}
+    return tuple(sorted(forms, key=len, reverse=True))
+
+
+def _begun(needle: str, text: str) -> int:
+    longest = min(len(needle) - 1, len(text))
+    return next((length for length in range(longest, 0, -1) if text.endswith(needle[:length])), 0)
+
+
+def _forms(secret: str) -> tuple[str, ...]:
+    as_json = json.dumps(secret)[1:-1]
+    in_letters = json.dumps(secret, ensure_ascii=False)[1:-1]
+    # JSON may hold JSON as a text.
+    twice = json.dumps(as_json)[1:-1]
+    # Some encoders escape the slash, which base64 has.
+    return (secret, as_json, in_letters, twice, as_json.replace("/", "\\/"), quote(secret, safe=""))

@@ -13,9 +13,6 @@ from trunkline.bridge.batches import Batches
 from trunkline.bridge.dialects import Dialects
 from trunkline.bridge.partners import Partners
 from trunkline.bridge.tokens import Tokens
-from trunkline.bridge.transports.base import Transport
-from trunkline.bridge.transports.guard import AddressPolicy
-from trunkline.bridge.transports.https import HttpTransport
 from trunkline.clock import Clock, SystemClock
 from trunkline.services.commits import CommitLoop
 from trunkline.services.directory import AgentDirectory
@@ -30,6 +27,9 @@ from trunkline.stores.blobs import BlobStore
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 from trunkline.telemetry.traces import Traces
+from trunkline.transports.base import Transport
+from trunkline.transports.guard import AddressPolicy
+from trunkline.transports.https import HttpTransport
 from trunkline.wiring.blobs import open_blobs
 from trunkline.wiring.moved import shut_if_moved
 from trunkline.wiring.seams import Seams

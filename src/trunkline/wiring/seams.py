@@ -8,9 +8,9 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from trunkline.bridge.heartbeat import Lease
-from trunkline.bridge.transports.base import Transport
 from trunkline.brokers.base import Broker, Producer, Source
 from trunkline.stores.base import Store, Transaction
+from trunkline.transports.base import Transport
 
 
 class Pace(NamedTuple):

@@ -13,8 +13,8 @@ from tests.certificates import made
 from tests.scenarios.hostile.agents import LOOPBACK, OK, Agent, running
 
 from trunkline.agents.tls import Tls
-from trunkline.bridge.transports.base import StreamLimits, TransportError
-from trunkline.bridge.transports.https import HttpTransport
+from trunkline.transports.base import StreamLimits, TransportError
+from trunkline.transports.https import HttpTransport
 
 # Nothing here has a store or a broker.
 pytestmark = pytest.mark.embedded_only

@@ -11,9 +11,9 @@ import uvloop
 
 from trunkline.agents.auth import Credentials, credentials
 from trunkline.bridge.exchanges import Sent, record, to_curl
-from trunkline.bridge.redaction import Redaction
 from trunkline.clock import Instant
 from trunkline.jsontypes import JsonObject
+from trunkline.telemetry.redaction import Redaction
 
 # Nothing here has a store or a broker.
 pytestmark = [

@@ -11,12 +11,12 @@ import uvloop
 
 from trunkline.agents.credentials import NO_CREDENTIALS, Credentials, OAuthClient
 from trunkline.bridge.card_reader import CardReader
-from trunkline.bridge.redaction import Redaction
 from trunkline.bridge.tokens import Tokens
-from trunkline.bridge.transports.base import StreamLimits, TransportError
-from trunkline.bridge.transports.guard import AddressPolicy
-from trunkline.bridge.transports.https import HttpTransport
+from trunkline.telemetry.redaction import Redaction
 from trunkline.testing import FakeClock
+from trunkline.transports.base import StreamLimits, TransportError
+from trunkline.transports.guard import AddressPolicy
+from trunkline.transports.https import HttpTransport
 
 # Nothing here has a store or a broker.
 pytestmark = pytest.mark.embedded_only

@@ -20,9 +20,9 @@ from tests.scenarios.hostile.agents import (
     silent,
 )
 
-from trunkline.bridge.transports.base import TransportError
-from trunkline.bridge.transports.https import HttpTransport
 from trunkline.protocols.base import AgentAnswer
+from trunkline.transports.base import TransportError
+from trunkline.transports.https import HttpTransport
 
 # Nothing here has a store or a broker.
 pytestmark = pytest.mark.embedded_only

@@ -11,8 +11,8 @@ import pytest
 import uvloop
 from tests.scenarios.hostile.agents import LOOPBACK, Agent, Talk, answers, endless, good, running, silent
 
-from trunkline.bridge.transports.base import StreamLimits, TransportError
-from trunkline.bridge.transports.https import HttpTransport
+from trunkline.transports.base import StreamLimits, TransportError
+from trunkline.transports.https import HttpTransport
 
 # Nothing here has a store or a broker.
 pytestmark = pytest.mark.embedded_only

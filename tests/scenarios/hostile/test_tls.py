@@ -17,9 +17,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from trunkline.bridge.transports.base import TransportError
-from trunkline.bridge.transports.guard import AddressPolicy
-from trunkline.bridge.transports.https import HttpTransport
+from trunkline.transports.base import TransportError
+from trunkline.transports.guard import AddressPolicy
+from trunkline.transports.https import HttpTransport
 
 # Nothing here has a store or a broker.
 pytestmark = pytest.mark.embedded_only

@@ -10,11 +10,11 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from trunkline.bridge.batches import Batches
-from trunkline.bridge.transports.base import TransportError
-from trunkline.bridge.transports.guard import AddressPolicy
-from trunkline.bridge.transports.https import HttpTransport
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.protocols.batches import BatchWish
+from trunkline.transports.base import TransportError
+from trunkline.transports.guard import AddressPolicy
+from trunkline.transports.https import HttpTransport
 
 pytestmark = pytest.mark.anyio
 

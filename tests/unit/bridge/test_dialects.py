@@ -14,7 +14,6 @@ from trunkline.agents.auth import NO_CREDENTIALS
 from trunkline.agents.tls import Tls
 from trunkline.bridge.dialects import Dialects
 from trunkline.bridge.tokens import Tokens
-from trunkline.bridge.transports.base import StreamedAnswer, StreamLimits
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
 from trunkline.protocols import AgentAnswer
@@ -24,6 +23,7 @@ from trunkline.services.vault import KEY_BYTES, Vault
 from trunkline.stores.sqlite import open_sqlite
 from trunkline.telemetry import names
 from trunkline.testing import FakeClock
+from trunkline.transports.base import StreamedAnswer, StreamLimits
 
 pytestmark = pytest.mark.anyio
 

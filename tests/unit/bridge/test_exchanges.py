@@ -17,9 +17,9 @@ from trunkline.bridge.exchanges import (
     to_curl,
 )
 from trunkline.bridge.frames import Frames
-from trunkline.bridge.redaction import Redaction
 from trunkline.clock import Instant
 from trunkline.protocols.base import AgentAnswer
+from trunkline.telemetry.redaction import Redaction
 
 TOKEN = "canary/secret+token"
 BEARER = credentials("My Agent", "bearer", {"token": TOKEN})

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from trunkline.agents.auth import credentials
 from trunkline.bridge.frames import FIRST_BYTES, LAST_BYTES, Frames
-from trunkline.bridge.redaction import Redaction
+from trunkline.telemetry.redaction import Redaction
 
 TOKEN = "canary/secret+token"
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.bridge.transports.guard import AddressPolicy
 from trunkline.errors import ConfigurationError
+from trunkline.transports.guard import AddressPolicy
 
 STRICT = AddressPolicy()
 

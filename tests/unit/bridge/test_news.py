@@ -8,10 +8,10 @@ import pytest
 
 from trunkline.bridge.calls import Finished
 from trunkline.bridge.news import News
-from trunkline.bridge.redaction import Redaction
 from trunkline.messages import AgentTask, Progress
 from trunkline.protocols import StreamNews
 from trunkline.stores.base import ClaimedTask, TaskKey
+from trunkline.telemetry.redaction import Redaction
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio

@@ -15,7 +15,6 @@ from trunkline.agents.tls import Tls
 from trunkline.bridge.dialects import CARD_FRESH_FOR, Dialects
 from trunkline.bridge.partners import Partner, Partners
 from trunkline.bridge.tokens import Tokens
-from trunkline.bridge.transports.base import StreamedAnswer, StreamLimits, TransportError
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import AgentTask
 from trunkline.protocols import AgentAnswer
@@ -24,6 +23,7 @@ from trunkline.services.registry import AgentSpec, Registry
 from trunkline.services.vault import KEY_BYTES, Vault
 from trunkline.stores.sqlite import open_sqlite
 from trunkline.testing import FakeClock
+from trunkline.transports.base import StreamedAnswer, StreamLimits, TransportError
 
 pytestmark = pytest.mark.anyio
 

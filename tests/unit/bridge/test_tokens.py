@@ -9,14 +9,14 @@ from structlog.testing import capture_logs
 from tests.token_endpoint import TokenEndpoint, token_endpoint
 
 from trunkline.agents.auth import NO_CREDENTIALS, Credentials, credentials
-from trunkline.bridge.redaction import Redaction
 from trunkline.bridge.tokens import Tokens
-from trunkline.bridge.transports.base import TransportError
-from trunkline.bridge.transports.guard import AddressPolicy
-from trunkline.bridge.transports.https import HttpTransport
 from trunkline.jsontypes import Json
 from trunkline.telemetry import names
+from trunkline.telemetry.redaction import Redaction
 from trunkline.testing import FakeClock
+from trunkline.transports.base import TransportError
+from trunkline.transports.guard import AddressPolicy
+from trunkline.transports.https import HttpTransport
 
 pytestmark = pytest.mark.anyio
 

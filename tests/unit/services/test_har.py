@@ -7,12 +7,12 @@ from tests.har import check_har
 
 from trunkline.bridge.exchanges import ExchangeKind, Sent, encode_exchange, record
 from trunkline.bridge.frames import Frames
-from trunkline.bridge.redaction import Redaction
 from trunkline.clock import Instant
 from trunkline.jsontypes import JsonObject, decode, encode
 from trunkline.protocols.base import AgentAnswer
 from trunkline.services.har import to_har
 from trunkline.services.recorded import Recorded, read_exchange, read_record
+from trunkline.telemetry.redaction import Redaction
 from trunkline.testing import objects_in
 
 JSON = {"content-type": "application/json"}

@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from trunkline.bridge.transports.base import TransportError
-from trunkline.bridge.transports.guard import AddressPolicy
+from trunkline.transports.base import TransportError
+from trunkline.transports.guard import AddressPolicy
 
 # A name and a port to the addresses the name has now; raises OSError when it has none.
 Lookup = Callable[[str, int], Awaitable[Sequence[str]]]

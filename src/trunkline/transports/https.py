@@ -26,13 +26,13 @@ from yarl import URL
 from trunkline.agents.auth import RESERVED_HEADERS
 from trunkline.agents.tls import Tls
 from trunkline.agents.urls import UrlError, parse_url
-from trunkline.bridge.transports.base import FIXED_HEADERS, StreamedAnswer, StreamLimits, TransportError
-from trunkline.bridge.transports.failures import EXCHANGE_ERRORS, not_answered, not_sent
-from trunkline.bridge.transports.guard import AddressPolicy
-from trunkline.bridge.transports.incoming import Incoming, Streaming, read_head, told_of_a_cut
-from trunkline.bridge.transports.names import GuardedResolver, Lookup, system_lookup
-from trunkline.bridge.transports.trust import Trust
 from trunkline.protocols.base import AgentAnswer
+from trunkline.transports.base import FIXED_HEADERS, StreamedAnswer, StreamLimits, TransportError
+from trunkline.transports.failures import EXCHANGE_ERRORS, not_answered, not_sent
+from trunkline.transports.guard import AddressPolicy
+from trunkline.transports.incoming import Incoming, Streaming, read_head, told_of_a_cut
+from trunkline.transports.names import GuardedResolver, Lookup, system_lookup
+from trunkline.transports.trust import Trust
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 # Of one agent's answer: lines and fields longer than this, or more of them, are not an agent's.

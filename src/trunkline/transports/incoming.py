@@ -12,9 +12,9 @@ from aiohttp import StreamReader
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_parser import RawResponseMessage
 
-from trunkline.bridge.transports.base import StreamLimits, TransportError
-from trunkline.bridge.transports.failures import EXCHANGE_ERRORS, not_answered, timed_out, too_large
 from trunkline.protocols.base import AgentAnswer
+from trunkline.transports.base import StreamLimits, TransportError
+from trunkline.transports.failures import EXCHANGE_ERRORS, not_answered, timed_out, too_large
 
 # Of a stream that broke off, for the record.
 _KEPT_BYTES = 64 * 1024

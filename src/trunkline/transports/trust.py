@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from trunkline.agents.tls import Tls
-from trunkline.bridge.transports.base import TransportError
+from trunkline.transports.base import TransportError
 
 _MOST_KEPT = 1_024
 

@@ -9,8 +9,8 @@ import ssl
 import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
 
-from trunkline.bridge.transports.base import TransportError
 from trunkline.protocols.base import AgentAnswer
+from trunkline.transports.base import TransportError
 
 # What an exchange can end with beside an answer and a cancellation.
 EXCHANGE_ERRORS = (aiohttp.ClientError, HttpProcessingError, OSError)

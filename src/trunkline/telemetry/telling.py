@@ -1,0 +1,17 @@
+"""What must not be shown, as far as a name tells."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+REDACTED = "[redacted]"
+_TELLING_NAME = re.compile(
+    r"auth|cookie|token|secret|passw|credential|api-?_?key|signature|session", re.IGNORECASE
+)
+
+
+@lru_cache(maxsize=1_024)
+def is_telling(name: str) -> bool:
+    """Whether what stands under this name is a secret by all appearances."""
+    return _TELLING_NAME.search(name) is not None

@@ -1,0 +1,13 @@
+"""
+The JSON-RPC contract between two zones: one that checks and authorises a task, and one that runs it.
+
+    endpoint  a zone as a server: handlers behind one address, with a policy at its door
+    link      a zone as its caller sees it: `await link.execute_task(params)`
+
+What carries the bytes is a transport's business; neither side's code knows of it. The contract itself is in
+docs/reference/zone-contract.md.
+"""
+
+from trunkline.zones.faults import ZoneFault
+
+__all__ = ["ZoneFault"]
