@@ -19,6 +19,8 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from trunkline.protocols.a2a_task.marks import marks_function_call, marks_thought
+
 Text = str | UnsetType
 Kept = Raw | UnsetType
 
@@ -42,6 +44,18 @@ class Message(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_onl
     extensions: Kept = UNSET
     reference_task_ids: Kept = UNSET
 
+    def has_parts(self) -> bool:
+        return bool(parts_of(self))
+
+    def texts(self) -> list[str]:
+        return texts_in(parts_of(self))
+
+    def values(self) -> list[Raw]:
+        return data_in(parts_of(self))
+
+    def calls(self) -> list[Raw]:
+        return data_in([part for part in parts_of(self) if marks_function_call(part.metadata)])
+
 
 class Artifact(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
     artifact_id: Text = UNSET
@@ -50,6 +64,15 @@ class Artifact(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_on
     parts: list[Part] = []
     metadata: Kept = UNSET
     extensions: Kept = UNSET
+
+    def has_parts(self) -> bool:
+        return bool(self.parts)
+
+    def texts(self) -> list[str]:
+        return texts_in(self.parts)
+
+    def values(self) -> list[Raw]:
+        return data_in(self.parts)
 
 
 class Status(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -76,31 +99,8 @@ class Result(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only
     reference_task_ids: Kept = UNSET
 
 
-class _Marks(msgspec.Struct):
-    adk_thought: bool = False
-    adk_type: str | None = None
-
-
 def is_thought(part: Part) -> bool:
-    """True for a part that Google's ADK marks as the model's thinking, which is not output."""
-    return _marks_of(part).adk_thought
-
-
-def is_function_call(part: Part) -> bool:
-    """True for the data of a function that an agent of Google's ADK has called and waits for."""
-    return _marks_of(part).adk_type == "function_call"
-
-
-_NO_MARKS = _Marks()
-
-
-def _marks_of(part: Part) -> _Marks:
-    if part.metadata is UNSET or b'"adk_t' not in bytes(part.metadata):
-        return _NO_MARKS
-    try:
-        return msgspec.json.decode(part.metadata, type=_Marks)
-    except msgspec.ValidationError:
-        return _NO_MARKS
+    return marks_thought(part.metadata)
 
 
 def texts_in(parts: Iterable[Part]) -> list[str]:
@@ -118,7 +118,3 @@ def data_in(parts: Iterable[Part]) -> list[Raw]:
 
 def parts_of(message: Message | None) -> list[Part]:
     return [] if message is None or message.parts is UNSET else message.parts
-
-
-def text_of(message: Message | None) -> str:
-    return "\n".join(texts_in(parts_of(message)))

@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, Raw
 
+from trunkline.protocols.a2a_task.reading import kept
 from trunkline.protocols.a2a_v03.model import Artifact, Message, Result
 
 Form = Literal["task", "message", "artifact-update", "other"]
@@ -81,7 +82,3 @@ def _repeats_an_id(artifacts: list[Artifact]) -> bool:
         return False
     ids = [artifact.artifact_id for artifact in artifacts if artifact.artifact_id is not UNSET]
     return len(set(ids)) != len(ids)
-
-
-def kept(raw: Raw | msgspec.UnsetType) -> Raw | None:
-    return None if raw is UNSET or bytes(raw) == b"null" else raw

@@ -18,10 +18,12 @@ import msgspec
 
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import AgentTask, Progress
+from trunkline.protocols.a2a_task.outcome import heard_meanwhile
+from trunkline.protocols.a2a_task.reading import text_of
+from trunkline.protocols.a2a_task.states import COMPLETED, PENDING, RECOGNIZED, canonical, is_user
 from trunkline.protocols.a2a_v03.model import Message, is_thought, parts_of, texts_in
-from trunkline.protocols.a2a_v03.outcome import outcome_of_answer, said_meanwhile
+from trunkline.protocols.a2a_v03.outcome import outcome_of_answer
 from trunkline.protocols.a2a_v03.reading import Reading
-from trunkline.protocols.a2a_v03.states import COMPLETED, PENDING, RECOGNIZED, canonical, is_user
 from trunkline.protocols.a2a_v03.tolerant import list_in, parts_in, read_tolerantly, string_in, unwrapped
 from trunkline.protocols.answer_json import NotJson
 from trunkline.protocols.jsonrpc import RpcError, RpcResult, open_envelope
@@ -147,7 +149,7 @@ class TaskStream(StreamReading):
             self._is_over = True
             self._has_content |= _is_whole(body) or _speaks(reading.status_message)
             return None
-        text = said_meanwhile(reading)
+        text = text_of(heard_meanwhile(reading.status_message))
         others = _others(_status_parts(body))
         return Progress(kind="status", text=text, parts=others) if text or others else None
 

@@ -16,11 +16,12 @@ import msgspec
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import AgentTask
+from trunkline.protocols.a2a_task.outcome import outcome_of
 from trunkline.protocols.a2a_v1.find import CannotTell, find_task
-from trunkline.protocols.a2a_v1.outcome import outcome_of
 from trunkline.protocols.a2a_v1.reading import Reading
 from trunkline.protocols.a2a_v1.request import InputMode, context_id, message_params
 from trunkline.protocols.a2a_v1.stream import TaskStream
+from trunkline.protocols.a2a_v1.words import WORDING
 from trunkline.protocols.answer_json import NotJson
 from trunkline.protocols.base import (
     NO_WISHES,
@@ -53,6 +54,8 @@ class A2A10Dialect(ProtocolAdapter):
     """A2A 1.0, but for how a request is addressed and an answer wrapped."""
 
     settings: ClassVar[Mapping[str, AnySetting]] = SETTINGS
+    # The version is a header.
+    needs_http = True
 
     def __init__(
         self, *, input_mode: InputMode = "text", output_mode: OutputMode = "full", tenant: str | None = None
@@ -90,7 +93,7 @@ class A2A10Dialect(ProtocolAdapter):
         if isinstance(opened, Failed):
             return opened
         keep_context(opened, task)
-        return outcome_of(opened, lambda: self.whole_result(body), self.output_mode)
+        return outcome_of(opened, lambda: self.whole_result(body), self.output_mode, WORDING)
 
     def read_stream(self, task: AgentTask) -> StreamReading:
         def open_event(data: bytes) -> Reading | Failed:

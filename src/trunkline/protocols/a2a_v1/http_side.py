@@ -16,15 +16,15 @@ import msgspec
 
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.protocols.a2a_v1.model import Result
-from trunkline.protocols.a2a_v1.outcome import (
+from trunkline.protocols.a2a_v1.reading import Reading, read_exact
+from trunkline.protocols.a2a_v1.tolerant import read_tolerantly
+from trunkline.protocols.a2a_v1.words import (
     CODE_BY_REASON,
     FIX_BY_CODE,
     OTHER_DIALECT,
     UNKNOWN_TASK,
     reason_in,
 )
-from trunkline.protocols.a2a_v1.reading import Reading, read_exact
-from trunkline.protocols.a2a_v1.tolerant import read_tolerantly
 from trunkline.protocols.answer_json import JsonReader, NotJson, json_kind, parse
 from trunkline.protocols.http_answer import fix_for_status
 from trunkline.protocols.outcomes import Failed, step_error

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from trunkline.jsontypes import Json
 from trunkline.protocols.a2a_v1.model import Result
-from trunkline.protocols.a2a_v1.outcome import (
+from trunkline.protocols.a2a_v1.reading import Reading, read_exact
+from trunkline.protocols.a2a_v1.tolerant import read_tolerantly
+from trunkline.protocols.a2a_v1.words import (
     CODE_BY_REASON,
     FIX_BY_CODE,
     OTHER_DIALECT,
     UNKNOWN_TASK,
     reason_in,
 )
-from trunkline.protocols.a2a_v1.reading import Reading, read_exact
-from trunkline.protocols.a2a_v1.tolerant import read_tolerantly
 from trunkline.protocols.jsonrpc import AnswerReader, RpcError, open_envelope, outcome_of_error
 from trunkline.protocols.outcomes import Failed
 

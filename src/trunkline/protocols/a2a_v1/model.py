@@ -21,6 +21,8 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from trunkline.protocols.a2a_task.marks import marks_function_call, marks_thought
+
 Text = str | UnsetType
 Kept = Raw | UnsetType
 
@@ -45,6 +47,18 @@ class Message(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_onl
     extensions: Kept = UNSET
     reference_task_ids: Kept = UNSET
 
+    def has_parts(self) -> bool:
+        return bool(parts_of(self))
+
+    def texts(self) -> list[str]:
+        return texts_in(parts_of(self))
+
+    def values(self) -> list[Raw]:
+        return data_in(parts_of(self))
+
+    def calls(self) -> list[Raw]:
+        return data_in([part for part in parts_of(self) if marks_function_call(part.metadata)])
+
 
 class Artifact(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
     artifact_id: Text = UNSET
@@ -53,6 +67,15 @@ class Artifact(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_on
     parts: list[Part] | UnsetType = UNSET
     metadata: Kept = UNSET
     extensions: Kept = UNSET
+
+    def has_parts(self) -> bool:
+        return bool(parts_of(self))
+
+    def texts(self) -> list[str]:
+        return texts_in(parts_of(self))
+
+    def values(self) -> list[Raw]:
+        return data_in(parts_of(self))
 
 
 class Status(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -119,31 +142,8 @@ def bare(result: bytes) -> bytes:
     return result
 
 
-class _Marks(msgspec.Struct):
-    adk_thought: bool = False
-    adk_type: str | None = None
-
-
-_NO_MARKS = _Marks()
-
-
 def is_thought(part: Part) -> bool:
-    """True for a part that Google's ADK marks as the model's thinking, which is not output."""
-    return part.metadata is not UNSET and _marks_of(part.metadata).adk_thought
-
-
-def is_function_call(part: Part) -> bool:
-    """True for the data of a function that an agent of Google's ADK has called and waits for."""
-    return part.metadata is not UNSET and _marks_of(part.metadata).adk_type == "function_call"
-
-
-def _marks_of(metadata: Raw) -> _Marks:
-    if b'"adk_t' not in bytes(metadata):
-        return _NO_MARKS
-    try:
-        return msgspec.json.decode(metadata, type=_Marks)
-    except msgspec.ValidationError:
-        return _NO_MARKS
+    return marks_thought(part.metadata)
 
 
 def texts_in(parts: Iterable[Part]) -> list[str]:
@@ -158,14 +158,6 @@ def parts_of(holder: Message | Artifact | None) -> list[Part]:
     return [] if holder is None or holder.parts is UNSET else holder.parts
 
 
-def text_of(holder: Message | Artifact | None) -> str:
-    return "\n".join(texts_in(parts_of(holder)))
-
-
 def said(text: str | UnsetType | None) -> str | None:
     """A string that is there and not empty."""
     return None if text is UNSET else text or None
-
-
-def kept(raw: Kept) -> Raw | None:
-    return None if raw is UNSET or bytes(raw) == b"null" else raw

@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, Raw
 
+from trunkline.protocols.a2a_task.reading import kept
 from trunkline.protocols.a2a_v1.artifacts import WholeArtifact
 from trunkline.protocols.a2a_v1.model import (
     Artifact,
@@ -21,7 +22,6 @@ from trunkline.protocols.a2a_v1.model import (
     Result,
     StatusUpdate,
     Task,
-    kept,
     said,
 )
 

@@ -18,6 +18,9 @@ from msgspec import UNSET, Raw
 
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import Progress
+from trunkline.protocols.a2a_task.outcome import heard_meanwhile, outcome_of
+from trunkline.protocols.a2a_task.reading import text_of
+from trunkline.protocols.a2a_task.states import COMPLETED, INTERRUPTED, TERMINAL, canonical
 from trunkline.protocols.a2a_v1.artifacts import Artifacts
 from trunkline.protocols.a2a_v1.model import (
     Artifact,
@@ -25,11 +28,9 @@ from trunkline.protocols.a2a_v1.model import (
     is_thought,
     parts_of,
     said,
-    text_of,
 )
-from trunkline.protocols.a2a_v1.outcome import heard_meanwhile, outcome_of
 from trunkline.protocols.a2a_v1.reading import Reading
-from trunkline.protocols.a2a_v1.states import COMPLETED, INTERRUPTED, TERMINAL, canonical
+from trunkline.protocols.a2a_v1.words import WORDING
 from trunkline.protocols.answer_json import value_of
 from trunkline.protocols.outcomes import Failed, Outcome, ProtocolTranslationError, StreamNews, Working
 from trunkline.protocols.outputs import OutputMode
@@ -106,7 +107,7 @@ class TaskStream:
                 return Working(
                     remote_task_id=task.remote_task_id, state=COMPLETED, context_id=task.context_id
                 )
-        return outcome_of(task, lambda: self._whole_of(self._last_event), self._mode)
+        return outcome_of(task, lambda: self._whole_of(self._last_event), self._mode, WORDING)
 
     def _merge(self, event: Reading) -> None:
         task = self._task

@@ -14,11 +14,11 @@ from __future__ import annotations
 from msgspec import UNSET, Raw
 
 from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.protocols.a2a_task.states import role_of, spelled
 from trunkline.protocols.a2a_v1.artifacts import Artifacts
 from trunkline.protocols.a2a_v1.loose_parts import parts_in
 from trunkline.protocols.a2a_v1.model import Artifact, Message
 from trunkline.protocols.a2a_v1.reading import Form, Reading
-from trunkline.protocols.a2a_v1.states import role_of, spelled
 
 _WRAPPERS: dict[str, Form] = {
     "task": "task",

@@ -19,7 +19,10 @@ TERMINAL = frozenset({COMPLETED, "failed", "canceled", "rejected"})
 RECOGNIZED = PENDING | INTERRUPTED | TERMINAL
 
 _PREFIX = "task-state-"
-_BY_NAME = {f"TASK_STATE_{state.replace('-', '_').upper()}": state for state in RECOGNIZED}
+_BY_NAME = {
+    **{f"TASK_STATE_{state.replace('-', '_').upper()}": state for state in RECOGNIZED},
+    **{state: state for state in RECOGNIZED},
+}
 _BY_NUMBER = {
     1: "submitted",
     2: "working",

@@ -10,25 +10,29 @@ the last agent message of the history. `response` is that last agent message.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import UNSET, Raw, UnsetType
 
-from trunkline.protocols.a2a_v1.model import Message, Part, data_in, parts_of, text_of, texts_in
-from trunkline.protocols.a2a_v1.reading import Reading
-from trunkline.protocols.a2a_v1.states import is_agent
+from trunkline.protocols.a2a_task.reading import Spoken, SpokenMessage, TaskReading, text_of
+from trunkline.protocols.a2a_task.states import is_agent
 from trunkline.protocols.outputs import Output, json_in, usage_in
 
 
-def output_of(reading: Reading) -> Output:
+def output_of(reading: TaskReading[SpokenMessage]) -> Output:
     last = _last_agent_message(reading.history)
-    in_artifacts = [part for artifact in reading.artifacts for part in parts_of(artifact)]
-    sources = [in_artifacts, parts_of(reading.status_message), parts_of(reading.message), parts_of(last)]
+    sources: list[Sequence[Spoken]] = [
+        reading.artifacts,
+        *([message] for message in (reading.status_message, reading.message, last) if message is not None),
+    ]
     text = _first_text(sources)
     data = _first_data(sources)
     response = text_of(last) or text_of(reading.status_message) or text_of(reading.message)
+    has_artifacts = any(artifact.has_parts() for artifact in reading.artifacts)
     return Output(
         text=UNSET if text is None else text,
         data=json_in(text) if data is UNSET and text is not None else data,
-        artifacts=reading.artifacts_whole if in_artifacts else UNSET,
+        artifacts=reading.artifacts_whole if has_artifacts else UNSET,
         response=response or UNSET,
         history=reading.history_whole or UNSET,
         metadata=UNSET if reading.metadata is None else reading.metadata,
@@ -37,7 +41,7 @@ def output_of(reading: Reading) -> Output:
     )
 
 
-def history_notes(history: list[Message]) -> list[str]:
+def history_notes(history: Sequence[SpokenMessage]) -> list[str]:
     """What keeps us from reading the history, named."""
     notes: list[str] = []
     for index, item in enumerate(history):
@@ -48,7 +52,9 @@ def history_notes(history: list[Message]) -> list[str]:
     return notes
 
 
-def _metadata_in(reading: Reading, last: Message | None) -> list[Raw | UnsetType | None]:
+def _metadata_in(
+    reading: TaskReading[SpokenMessage], last: SpokenMessage | None
+) -> list[Raw | UnsetType | None]:
     messages = (reading.status_message, reading.message, last)
     return [
         reading.metadata,
@@ -57,23 +63,23 @@ def _metadata_in(reading: Reading, last: Message | None) -> list[Raw | UnsetType
     ]
 
 
-def _last_agent_message(history: list[Message]) -> Message | None:
+def _last_agent_message(history: Sequence[SpokenMessage]) -> SpokenMessage | None:
     """The last message of the agent that has a text; else its last one with any content."""
-    spoken = [message for message in reversed(history) if is_agent(message.role) and parts_of(message)]
-    return next((message for message in spoken if texts_in(parts_of(message))), spoken[0] if spoken else None)
+    spoken = [message for message in reversed(history) if is_agent(message.role) and message.has_parts()]
+    return next((message for message in spoken if message.texts()), spoken[0] if spoken else None)
 
 
-def _first_text(sources: list[list[Part]]) -> str | None:
-    for parts in sources:
-        texts = texts_in(parts)
+def _first_text(sources: list[Sequence[Spoken]]) -> str | None:
+    for source in sources:
+        texts = [text for spoken in source for text in spoken.texts()]
         if texts:
             return "\n".join(texts)
     return None
 
 
-def _first_data(sources: list[list[Part]]) -> object:
-    for parts in sources:
-        values = data_in(parts)
+def _first_data(sources: list[Sequence[Spoken]]) -> object:
+    for source in sources:
+        values = [value for spoken in source for value in spoken.values()]
         if values:
             return values[0] if len(values) == 1 else values
     return UNSET
