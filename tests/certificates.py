@@ -7,12 +7,13 @@ from ipaddress import ip_address
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa, x25519
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
     NoEncryption,
     PrivateFormat,
+    PublicFormat,
     load_pem_private_key,
 )
 from cryptography.x509.oid import NameOID
@@ -48,3 +49,22 @@ def made(
         certificate.public_bytes(Encoding.PEM).decode(),
         key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, locked).decode(),
     )
+
+
+def signing_key(kind: str = "ed25519", password: str = "") -> tuple[str, str]:
+    """A key for signatures: the private half and the public one, as PEM."""
+    key = _KINDS[kind]()
+    locked = BestAvailableEncryption(password.encode()) if password else NoEncryption()
+    return (
+        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, locked).decode(),
+        key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode(),
+    )
+
+
+_KINDS = {
+    "ed25519": ed25519.Ed25519PrivateKey.generate,
+    "x25519": x25519.X25519PrivateKey.generate,
+    "p256": lambda: ec.generate_private_key(ec.SECP256R1()),
+    "p384": lambda: ec.generate_private_key(ec.SECP384R1()),
+    "rsa": lambda: rsa.generate_private_key(65_537, 2_048),
+}

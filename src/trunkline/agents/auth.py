@@ -2,7 +2,7 @@
 How Trunkline proves who it is to an agent.
 
 An agent's `auth_config` becomes its `Credentials`: the headers (or the query parameter) of a request, what is
-needed to fetch a token, TLS, and the names under which a record of the request shows them. Pure: who encrypts
+needed to fetch or sign a token, TLS, and the names under which a record of the request shows them. Pure: who encrypts
 and keeps the secrets is not known here, and no message ever repeats one.
 
     none     {}
@@ -11,6 +11,7 @@ and keeps the secrets is not known here, and no message ever repeats one.
     basic    {username, password}
     headers  {name: value, …}
     oauth2   {token_url, client_id, client_secret, scope?, audience?, client_auth: basic | post, token_tls?}
+    signed   {key, issuer, audience, lifetime_seconds?, key_id?}
     mtls     {certificate, key, authority?}
 
 Each but mtls may have `tls: {authority?, certificate?, key?}` beside it.
@@ -24,8 +25,14 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from trunkline.agents.certificates import TLS_FIELDS, validate_tls
-from trunkline.agents.credentials import NO_CREDENTIALS, Credentials, OAuthClient
+from trunkline.agents.certificates import TLS_FIELDS, validate_tls, wrong_signing_key
+from trunkline.agents.credentials import (
+    MOST_TOKEN_SECONDS,
+    NO_CREDENTIALS,
+    Credentials,
+    OAuthClient,
+    Signer,
+)
 from trunkline.agents.tls import Tls
 from trunkline.agents.urls import UrlError, origin_of, parse_url
 from trunkline.errors import Finding, Invalid
@@ -63,6 +70,8 @@ _COOKIE = re.compile(r"[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _NOT_IN_A_VARIABLE = re.compile(r"[^A-Z0-9]+")
 _AUTHORIZATION = "Authorization"
+# It stands in the head of each token, which verifiers bound.
+_MOST_KEY_ID_CHARACTERS = 200
 
 
 def secret_variable(agent: str, part: str = "") -> str:
@@ -132,6 +141,11 @@ def _credentials(agent: str, auth_type: str, own: Mapping[str, Json]) -> Credent
             client = msgspec.convert({**fields, "tls": _apart(own, "token_tls")[1]}, OAuthClient)
             shown = {_AUTHORIZATION.lower(): f"Bearer {variable}"}
             return Credentials(oauth=client, shown=shown, secrets=(client.client_secret,))
+        case "signed":
+            given = {name: value for name, value in own.items() if value is not None}
+            signer = msgspec.convert(given, Signer)
+            shown = {_AUTHORIZATION.lower(): f"Bearer {variable}"}
+            return Credentials(signer=signer, shown=shown, secrets=(signer.key,))
         case _:
             return NO_CREDENTIALS
 
@@ -254,6 +268,21 @@ def _wrong_object(value: Json) -> str | None:
     return None if value is None or isinstance(value, dict) else "must be an object"
 
 
+def _wrong_lifetime(value: Json) -> str | None:
+    if value is None:
+        return None
+    # A bool is an int in Python.
+    if type(value) is int and 1 <= value <= MOST_TOKEN_SECONDS:
+        return None
+    return f"must be whole seconds, 1 to {MOST_TOKEN_SECONDS}"
+
+
+def _wrong_key_id(value: Json) -> str | None:
+    if isinstance(value, str) and len(value) > _MOST_KEY_ID_CHARACTERS:
+        return f"must have at most {_MOST_KEY_ID_CHARACTERS} characters"
+    return _wrong_option(value)
+
+
 def _one_of(*allowed: str) -> Callable[[Json], str | None]:
     def wrong_in(value: Json) -> str | None:
         return None if value is None or value in allowed else f"must be {' or '.join(allowed)}"
@@ -279,5 +308,12 @@ _FIELDS: Mapping[str, Mapping[str, Callable[[Json], str | None]]] = {
         "audience": _wrong_option,
         "client_auth": _one_of("basic", "post"),
         "token_tls": _wrong_object,
+    },
+    "signed": {
+        "key": wrong_signing_key,
+        "issuer": _wrong_text,
+        "audience": _wrong_text,
+        "lifetime_seconds": _wrong_lifetime,
+        "key_id": _wrong_key_id,
     },
 }

@@ -1,5 +1,5 @@
 """
-The PEM texts that an operator gives for TLS, checked when they are given.
+The PEM texts that an operator gives for TLS and for signing, checked when they are given.
 
 What is wrong is said by field, and never in the words of the text itself.
 """
@@ -10,8 +10,19 @@ from collections.abc import Mapping
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ec import (
+    SECP256R1,
+    EllipticCurvePrivateKey,
+    EllipticCurvePublicKey,
+)
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_pem_private_key,
+    load_pem_public_key,
+)
 
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json
@@ -42,6 +53,34 @@ def validate_tls(fields: Mapping[str, Json], place: str) -> list[Finding]:
     elif "key" in given and not findings and not _belong_together(given):
         findings.append(Finding(path=f"{place}.key", message="is not the key of the certificate"))
     return findings
+
+
+def wrong_signing_key(value: Json) -> str | None:
+    """What is wrong with the private key of a signer; None: it can sign."""
+    wrong = _wrong_pem("key", value)
+    if wrong is not None:
+        return wrong
+    key = _key(str(value))
+    return None if _can_sign(key) else "must be a key of Ed25519 or P-256"
+
+
+def wrong_verifying_key(value: Json) -> str | None:
+    """What is wrong with the public key by which a signer is known."""
+    if not isinstance(value, str) or not value or len(value) > _MOST_CHARACTERS or not value.isascii():
+        return "must be a public key as PEM"
+    if "PRIVATE KEY" in value:
+        return "is a private key, which stays with the caller; give the public one"
+    try:
+        key = load_pem_public_key(value.encode())
+    except (ValueError, UnsupportedAlgorithm):
+        return "must be a public key as PEM"
+    return None if _can_sign(key) else "must be a key of Ed25519 or P-256"
+
+
+def _can_sign(key: object) -> bool:
+    if isinstance(key, EllipticCurvePrivateKey | EllipticCurvePublicKey):
+        return isinstance(key.curve, SECP256R1)
+    return isinstance(key, Ed25519PrivateKey | Ed25519PublicKey)
 
 
 def _wrong_pem(name: str, value: Json) -> str | None:

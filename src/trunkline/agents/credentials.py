@@ -11,6 +11,8 @@ import msgspec
 from trunkline.agents.tls import Tls
 
 ClientAuth = Literal["basic", "post"]
+# A signed token is for one request, which leaves at once; a zone takes none that lives longer than this.
+MOST_TOKEN_SECONDS = 300
 
 
 class OAuthClient(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +32,22 @@ class OAuthClient(msgspec.Struct, frozen=True, kw_only=True):
         return f"OAuthClient(token_url={self.token_url!r}, …)"
 
 
+class Signer(msgspec.Struct, frozen=True, kw_only=True):
+    """Who signs a token for each request, and for whom."""
+
+    # PEM: the private key.
+    key: str
+    # The caller's name, as the zone knows it; and the zone's own.
+    issuer: str
+    audience: str
+    lifetime_seconds: int = 60
+    # Tells the zone which of the caller's keys it is, while they change.
+    key_id: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Signer(issuer={self.issuer!r}, audience={self.audience!r}, …)"
+
+
 class Credentials(msgspec.Struct, frozen=True, kw_only=True):
     """What goes into a request, and what a record of it says instead."""
 
@@ -38,6 +56,8 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True):
     query: tuple[str, str] | None = None
     # Whose token goes into the Authorization header; `bridge.tokens` fetches it.
     oauth: OAuthClient | None = None
+    # Whose signed token does, made anew for each request (`agents.signing`).
+    signer: Signer | None = None
     tls: Tls | None = None
     # By header (in lower case): its value with the secret as an environment variable. For the query
     # parameter, under its own name.

@@ -46,9 +46,9 @@ class Partner(msgspec.Struct, frozen=True, kw_only=True):
     def protocol(self) -> str:
         return self.dialect.protocol
 
-    async def token(self, seconds: float, note: Note | None = None) -> Mapping[str, str]:
-        """The header with the agent's token, where it wants one; raises `TransportError`."""
-        return await self.tokens.headers(self.credentials, self.redaction, seconds, note)
+    async def token(self, seconds: float, note: Note | None = None, body: bytes = b"") -> Mapping[str, str]:
+        """The header with the agent's token for this body, where it wants one; raises `TransportError`."""
+        return await self.tokens.headers(self.credentials, self.redaction, seconds, note, body)
 
     @property
     def streams(self) -> bool:
@@ -159,7 +159,8 @@ class Partners:
             headers={**_HEADERS, **opened.headers},
             redaction=self._tokens.redaction(opened),
             tokens=self._tokens,
-            batch=batch_wish(agent.protocol_config),
+            # A signed token is for the body of one request.
+            batch=None if opened.signer is not None else batch_wish(agent.protocol_config),
         )
 
     def _keep(self, partner: Partner | StepError) -> Partner | StepError:

@@ -224,7 +224,7 @@ class Talk:
     ) -> AsyncGenerator[tuple[StreamedAnswer, Instant, float]]:
         """The answer, and when its request left: a token may have had to be fetched first."""
         while True:
-            headers |= await partner.token(limits.first_seconds, self.note)
+            headers |= await partner.token(limits.first_seconds, self.note, sent.body)
             started_at, started = self._clock.now(), perf_counter()
             stream = self._transport.stream(
                 sent.url, sent.body or None, headers, limits, partner.credentials.tls
@@ -307,7 +307,7 @@ class Talk:
         started = perf_counter()
         tls = partner.credentials.tls
         try:
-            headers |= await partner.token(seconds, self.note)
+            headers |= await partner.token(seconds, self.note, request.body)
             # A token may have had to be fetched first: that is an exchange of its own.
             started_at, started = self._clock.now(), perf_counter()
             if request.body:

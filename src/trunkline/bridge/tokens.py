@@ -1,11 +1,12 @@
 """
-Access tokens for agents that want OAuth 2 (client credentials, RFC 6749 section 4.4).
+Tokens for agents: fetched for those that want OAuth 2 (client credentials, RFC 6749 section 4.4), or signed.
 
     POST token_url                       grant_type=client_credentials&scope=…&audience=…
     {"access_token", "token_type": "Bearer", "expires_in"?}   or   4xx {"error", "error_description"?}
 
-A token is kept in memory until shortly before it runs out, and fetched by one request however many calls wait
-for it. Whoever gets one gets it hidden: the redaction of the call knows it from then on.
+A fetched token is kept in memory until shortly before it runs out, and fetched by one request however many calls wait
+for it. A signed one is made for one request and its body. Whoever gets one gets it hidden: the redaction of the call
+knows it from then on.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from collections.abc import Mapping
 from datetime import timedelta
 from time import perf_counter
 from urllib.parse import quote_plus, urlencode
+from uuid import uuid4
 
 import msgspec
 import structlog
 
-from trunkline.agents.credentials import Credentials, OAuthClient
+from trunkline.agents.credentials import Credentials, OAuthClient, Signer
 from trunkline.bridge.asides import Aside, Note
 from trunkline.bridge.exchanges import Sent
 from trunkline.clock import Clock, Instant, after
@@ -82,12 +84,16 @@ class Tokens:
         redaction: Redaction,
         seconds: float = _SECONDS,
         note: Note | None = None,
+        body: bytes = b"",
     ) -> Mapping[str, str]:
         """
         The header with the agent's token, or none; raises `TransportError` when no token can be had.
 
-        `note` hears of the request for it, if this call is the one that makes it.
+        Asked for once for each request, also for one that is sent again: a signed token is for this `body` and good
+        once. `note` hears of the request for it, if this call is the one that makes it.
         """
+        if credentials.signer is not None:
+            return self._sign(credentials.signer, redaction, body)
         client = credentials.oauth
         if client is None:
             return {}
@@ -96,6 +102,14 @@ class Tokens:
             token = await self._wait_for(client, seconds, note)
         redaction.learn(self._remembered.get(client, (token.text,)))
         return {"Authorization": f"Bearer {token.text}"}
+
+    def _sign(self, signer: Signer, redaction: Redaction, body: bytes) -> Mapping[str, str]:
+        # Here, since a process whose agents want no such token need not load what signs.
+        from trunkline.agents.signing import signed_token  # noqa: PLC0415
+
+        token = signed_token(signer, body, self._clock.now(), str(uuid4()))
+        redaction.hide(token)
+        return {"Authorization": f"Bearer {token}"}
 
     def redaction(self, credentials: Credentials) -> Redaction:
         """One that knows the tokens which the agent has been given so far."""

@@ -6,6 +6,7 @@ An agent's `auth_config` from places that are not the command line: an environme
     basic     user:password
     headers   one `Name: value` per line
     oauth2    a JSON object: token_url, client_id, client_secret, and what else the agent's file may say
+    signed    a JSON object: key (a private key as PEM), issuer, audience, and what else the agent's file may say
     mtls      PEM: our certificate and its key
 """
 
@@ -22,7 +23,7 @@ from trunkline.cli.inputs import secret_from_env, secret_from_file
 if TYPE_CHECKING:
     from trunkline.jsontypes import Json, JsonObject
 
-AuthType = Literal["none", "bearer", "api_key", "basic", "headers", "oauth2", "mtls"]
+AuthType = Literal["none", "bearer", "api_key", "basic", "headers", "oauth2", "signed", "mtls"]
 API_KEY_HEADER = "X-API-Key"
 _PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z ]+)-----.*?-----END \1-----", re.DOTALL)
 
@@ -50,8 +51,8 @@ def auth_config(auth_type: AuthType, *, env: str | None, file: str | None) -> Js
             return _basic(secret)
         case "headers":
             return _headers(secret)
-        case "oauth2":
-            return _client(secret)
+        case "oauth2" | "signed":
+            return _object(auth_type, secret)
         case "mtls":
             return _certificate_and_key(secret)
 
@@ -93,14 +94,14 @@ def _headers(secret: str) -> JsonObject:
     return cast("JsonObject", headers)
 
 
-def _client(secret: str) -> JsonObject:
+def _object(auth_type: AuthType, secret: str) -> JsonObject:
     try:
-        client = json.loads(secret)
+        fields = json.loads(secret)
     except ValueError as exc:
-        raise _usage("The secret for oauth2 is not a JSON object", "Correct it") from exc
-    if not isinstance(client, dict):
-        raise _usage("The secret for oauth2 is not a JSON object", "Correct it")
-    return cast("JsonObject", client)
+        raise _usage(f"The secret for {auth_type} is not a JSON object", "Correct it") from exc
+    if not isinstance(fields, dict):
+        raise _usage(f"The secret for {auth_type} is not a JSON object", "Correct it")
+    return cast("JsonObject", fields)
 
 
 def _certificate_and_key(secret: str) -> JsonObject:

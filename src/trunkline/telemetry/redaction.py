@@ -9,7 +9,9 @@ else they turn up, e.g. when the agent repeats them.
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Self
 from urllib.parse import quote
 
@@ -23,6 +25,9 @@ _REDACTED_JSON = encode(REDACTED)
 VARIABLE_PREFIX = "$TRUNKLINE_SECRET"
 # A shorter text is no secret, and replacing it everywhere would leave nothing to read.
 _SHORTEST_SECRET = 4
+# More than the calls that one agent answers at a time by default. Such a token is made of letters that are the same in
+# every form of text.
+_MOST_PASSING = 128
 
 
 class Redaction:
@@ -31,6 +36,7 @@ class Redaction:
         self._query = credentials.query
         self._secrets = credentials.secrets
         self._learned: tuple[str, ...] = ()
+        self._passing: deque[str] = deque(maxlen=_MOST_PASSING)
         self._look_for(self._secrets)
 
     @classmethod
@@ -43,6 +49,11 @@ class Redaction:
             self._learned = secrets
             self._look_for((*self._secrets, *secrets))
 
+    def hide(self, token: str) -> None:
+        """Hides a token for one request, until so many others that its own answer must have come."""
+        self._passing.append(token)
+        self.longest = max(self.longest, len(token))
+
     def _look_for(self, secrets: tuple[str, ...]) -> None:
         self._needles = _needles(secrets)
         self._needles_in_json = tuple(needle.encode() for needle in self._needles)
@@ -50,18 +61,20 @@ class Redaction:
         self.longest = max(map(len, self._needles), default=0)
 
     def text(self, text: str) -> str:
-        for needle in self._needles:
+        for needle in chain(self._needles, self._passing):
             if needle in text:
                 text = text.replace(needle, REDACTED)
         return text
 
     def begun_in(self, text: str) -> int:
         """How many characters at the text's end may be the beginning of a secret whose rest is still to come."""
-        return max((_begun(needle, text) for needle in self._needles), default=0)
+        return max((_begun(needle, text) for needle in chain(self._needles, self._passing)), default=0)
 
     def body(self, body: bytes) -> bytes:
         """JSON text without the secrets; JSON it stays."""
-        if not any(needle in body for needle in self._needles_in_json):
+        if not any(needle in body for needle in self._needles_in_json) and not any(
+            token.encode() in body for token in self._passing
+        ):
             return body
         try:
             return encode(self.value(decode(body)))

@@ -5,10 +5,14 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
+from joserfc import jwt
+from joserfc.jwk import OKPKey
 from structlog.testing import capture_logs
+from tests.certificates import signing_key
 from tests.token_endpoint import TokenEndpoint, token_endpoint
 
 from trunkline.agents.auth import NO_CREDENTIALS, Credentials, credentials
+from trunkline.agents.signing import body_digest
 from trunkline.bridge.tokens import Tokens
 from trunkline.jsontypes import Json
 from trunkline.telemetry import names
@@ -290,3 +294,26 @@ async def test_nobody_waits_longer_for_a_token_than_for_its_call(
     assert caught.value.code == "agent_token_unavailable"
     endpoint.open.set()
     assert await token(tokens, client) == "token-1"
+
+
+async def test_a_signed_token_is_made_anew_for_each_request_and_is_hidden(
+    tokens: Tokens, clock: FakeClock
+) -> None:
+    private, public = signing_key()
+    config: dict[str, Json] = {"key": private, "issuer": "verification", "audience": "execution"}
+    signer = credentials("Zone", "signed", config)
+    redaction = tokens.redaction(signer)
+    sent = [
+        (await tokens.headers(signer, redaction, body=body))["Authorization"].removeprefix("Bearer ")
+        for body in (b"one", b"one", b"two")
+    ]
+    read = [jwt.decode(text, OKPKey.import_key(public), algorithms=["EdDSA"]).claims for text in sent]
+    assert len({claims["jti"] for claims in read}) == 3
+    assert [claims["body"] for claims in read] == [body_digest(body) for body in (b"one", b"one", b"two")]
+    assert {claims["iat"] for claims in read} == {clock.now() // 1_000_000}
+    for text in sent:
+        assert redaction.text(f"You sent {text}!") == "You sent [redacted]!"
+        assert redaction.body(f'{{"you":"{text}"}}'.encode()) == b'{"you":"[redacted]"}'
+        assert redaction.begun_in(f"You sent {text[:-1]}") == len(text) - 1
+        assert redaction.longest >= len(text)
+    assert not tokens.forget(signer, {"Authorization": f"Bearer {sent[-1]}"})
