@@ -12,6 +12,7 @@ from trunkline.agents.model import (
     Probe,
     RateLimit,
     Resend,
+    TransportName,
 )
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "Probe",
     "RateLimit",
     "Resend",
+    "TransportName",
 ]

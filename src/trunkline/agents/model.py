@@ -10,9 +10,11 @@ from trunkline.clock import Instant
 from trunkline.jsontypes import JsonObject
 from trunkline.policies import RetryPolicy
 
-AuthType = Literal["none", "bearer", "api_key", "basic", "headers", "oauth2", "mtls"]
+AuthType = Literal["none", "bearer", "api_key", "basic", "headers", "oauth2", "signed", "mtls"]
 # What to do when nobody knows whether the agent has taken a message.
 Resend = Literal["same_message", "ask_first", "never"]
+# What carries its calls; each has urls of its own form (agents.carriers).
+TransportName = Literal["https", "aws-agentcore", "stdio"]
 AUTO = "auto"
 
 
@@ -69,6 +71,8 @@ class BreakerPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 class AgentOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an operator may say beyond the seeds' fields; one JSON text in the store."""
 
+    # Plain http is carried by `https`, too.
+    transport: TransportName = "https"
     resend: Resend = "ask_first"
     # Where to send instead of where the card says.
     endpoint_override: str | None = None

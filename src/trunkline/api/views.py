@@ -283,6 +283,7 @@ class _Agent(msgspec.Struct):
     retry: JsonObject | None
     max_concurrency: int
     pool: str | None
+    transport: str
     resend: str
     endpoint_override: str | None
     allow_card_origin: Sequence[str]
@@ -323,6 +324,7 @@ def _agent(agent: Agent) -> _Agent:
         None if agent.retry is None else retry_to_json(agent.retry),
         agent.max_concurrency,
         agent.pool,
+        options.transport,
         options.resend,
         options.endpoint_override,
         options.allow_card_origin,

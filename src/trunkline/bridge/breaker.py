@@ -46,8 +46,11 @@ _NOT_THE_AGENTS = frozenset(
     {
         "agent_unknown",
         "agent_address_forbidden",
+        "agent_transport_unavailable",
         "agent_url_invalid",
         "agent_secret_unreadable",
+        "secret_missing",
+        "secret_unreadable",
         "agent_token_refused",
         "request_not_encodable",
         "blob_missing",

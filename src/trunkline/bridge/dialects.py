@@ -251,6 +251,8 @@ class Dialects:
 
 def reads_card(agent: Agent) -> bool:
     """Whether an agent's card decides anything: the dialect, or what a pinned dialect of A2A can do there."""
+    if agent.options.transport != "https":
+        return False
     return agent.protocol == AUTO or agent.protocol in A2A_DIALECTS
 
 

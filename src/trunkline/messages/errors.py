@@ -31,10 +31,19 @@ ERROR_CODES: dict[str, ErrorCode] = {
     "blob_missing": ErrorCode(
         **_NOT_SENT, fix="Run the step again that made the file: trunkline runs retry RUN."
     ),
+    "agent_transport_unavailable": ErrorCode(
+        **_NOT_SENT,
+        fix="Install or configure what the message names where the bridge runs, or change the agent's transport.",
+    ),
     "agent_url_invalid": ErrorCode(**_NOT_SENT, fix="Correct the agent's url."),
     "agent_secret_unreadable": ErrorCode(
         **_NOT_SENT,
         fix="Set the agent's auth_config again; the key that encrypted it is not the present one.",
+    ),
+    "secret_missing": ErrorCode(**_NOT_SENT, fix="Set it, then run the step again: trunkline secrets set NAME."),
+    "secret_unreadable": ErrorCode(
+        **_NOT_SENT,
+        fix="Set it again (trunkline secrets set NAME); the key that encrypted it is not the present one.",
     ),
     "agent_token_refused": ErrorCode(
         **_NOT_SENT,

@@ -128,6 +128,8 @@ class A2AV01Adapter(ProtocolAdapter):
 class A2AV01PathsAdapter(A2AV01Adapter):
     """A2A 0.1 over JSON-RPC, each method at an address of its own."""
 
+    needs_http = True
+
     def get_protocol_name(self) -> str:
         return PATHS_PROTOCOL
 

@@ -20,7 +20,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Self
+from typing import ClassVar, Self
 
 import msgspec
 
@@ -81,6 +81,9 @@ def _keywords_of(adapter_class: type) -> frozenset[str] | None:
 class ProtocolAdapter(ABC):
     """One dialect, for one agent's configuration."""
 
+    # Whether its requests have headers, paths or methods of HTTP; otherwise a body is all there is to them.
+    needs_http: ClassVar[bool] = False
+
     @abstractmethod
     def to_agent_request(self, task: AgentTask) -> JsonObject:
         """The request's payload in the agent's format."""
@@ -139,13 +142,16 @@ class ProtocolAdapter(ABC):
             outcome = self.decode_body(answer.body, task)
         except (NotJson, ProtocolTranslationError) as exc:
             if answer.status >= 400:
-                failed = http_failure(answer, request_size=len(self.encode(task).body))
+                failed = http_failure(answer, request_size=self._request_size(task))
                 proved = isinstance(exc, ProtocolTranslationError) and exc.other_dialect
                 return msgspec.structs.replace(failed, other_dialect=True) if proved else failed
             raise self._malformed(exc, answer.body) from exc
         if answer.status < 400 and isinstance(outcome, Succeeded):
             return outcome
         return with_http(outcome, answer)
+
+    def _request_size(self, task: AgentTask) -> int:
+        return len(self.encode(task).body)
 
     def decode_body(self, body: bytes, task: AgentTask) -> Outcome:
         """What the answer's body means; raises `NotJson` or `ProtocolTranslationError`."""

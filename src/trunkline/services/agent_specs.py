@@ -17,11 +17,11 @@ from msgspec import UNSET, UnsetType
 
 from trunkline.agents import AUTO, NO_OPTIONS, Agent, AgentOptions, AuthType
 from trunkline.agents.auth import validate_auth_config
-from trunkline.agents.urls import check_url
 from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.policies import RetryPolicy
 from trunkline.protocols import ProtocolAdapterFactory, validate_protocol_config
+from trunkline.services.carriage import check_carriage
 from trunkline.services.option_forms import (
     OPTION_FIELDS,
     check_options,
@@ -146,7 +146,14 @@ def check_spec(spec: AgentSpec, *, keeps_secret: bool = False) -> None:
     findings: list[Finding] = [
         *_check_text("name", spec.name, MAX_NAME_CHARACTERS),
         *_check_name(spec.name),
-        *_check_url(spec.url),
+        *check_carriage(
+            spec.url,
+            spec.options,
+            spec.protocol,
+            spec.protocol_config,
+            spec.auth_type,
+            has_secret=keeps_secret or bool(spec.auth_config),
+        ),
         *_check_protocol(spec.protocol, spec.protocol_config),
         *_check_number("timeout_ms", spec.timeout_ms, MAX_TIMEOUT_MS),
         *_check_number("max_concurrency", spec.max_concurrency, MAX_CONCURRENCY),
@@ -196,12 +203,6 @@ def _is_uuid(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _check_url(url: str) -> Iterable[Finding]:
-    reason = check_url(url)
-    if reason is not None:
-        yield Finding(path="url", message=f"cannot be called: {reason}")
 
 
 def _check_protocol(protocol: str, config: JsonObject | None) -> Iterable[Finding]:

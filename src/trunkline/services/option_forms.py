@@ -1,6 +1,7 @@
 """
 What an agent may be told beyond the seeds' fields, as JSON:
 
+    transport          "https" | "aws-agentcore" | "stdio"
     resend             "same_message" | "ask_first" | "never"
     endpoint_override  "https://host/path"
     allow_card_origin  "https://host:port", or a list of such
@@ -18,7 +19,7 @@ from typing import get_args
 
 import msgspec
 
-from trunkline.agents import AgentOptions, BreakerPolicy, RateLimit, Resend
+from trunkline.agents import AgentOptions, BreakerPolicy, RateLimit, Resend, TransportName
 from trunkline.agents.urls import check_url, origin_of
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject
@@ -44,9 +45,9 @@ def read_option(key: str, value: Json) -> object:
     """One option; None: as if it were not given. Raises `ValueError` as msgspec words it."""
     match key:
         case "resend":
-            if value not in get_args(Resend):
-                raise ValueError(f"must be one of {', '.join(get_args(Resend))}")
-            return value
+            return _one_of(get_args(Resend), value)
+        case "transport":
+            return _one_of(get_args(TransportName), value)
         case "allow_card_origin":
             listed = (value,) if isinstance(value, str) else value
             return tuple(map(_normal, msgspec.convert(listed, tuple[str, ...])))
@@ -58,6 +59,12 @@ def read_option(key: str, value: Json) -> object:
             return BreakerPolicy(**msgspec.structs.asdict(msgspec.convert(value, _BreakerForm)))
         case _:
             return msgspec.convert(value, str)
+
+
+def _one_of(known: tuple[str, ...], value: Json) -> Json:
+    if value not in known:
+        raise ValueError(f"must be one of {', '.join(known)}")
+    return value
 
 
 def _normal(origin: str) -> str:
@@ -74,6 +81,7 @@ def options_from(given: Mapping[str, object]) -> AgentOptions:
 
 def options_to_json(options: AgentOptions) -> JsonObject:
     return {
+        "transport": options.transport,
         "resend": options.resend,
         "endpoint_override": options.endpoint_override,
         "allow_card_origin": list(options.allow_card_origin),

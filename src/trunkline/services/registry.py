@@ -232,6 +232,7 @@ def _what_decides(agent: Agent) -> tuple[object, ...]:
         agent.url,
         agent.protocol,
         agent.protocol_config,
+        options.transport,
         options.endpoint_override,
         options.allow_card_origin,
     )

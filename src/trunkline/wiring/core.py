@@ -29,12 +29,12 @@ from trunkline.telemetry.metrics import Metrics
 from trunkline.telemetry.traces import Traces
 from trunkline.transports.base import Transport
 from trunkline.transports.guard import AddressPolicy
-from trunkline.transports.https import HttpTransport
 from trunkline.wiring.blobs import open_blobs
 from trunkline.wiring.moved import shut_if_moved
 from trunkline.wiring.seams import Seams
 from trunkline.wiring.store import open_store
 from trunkline.wiring.traces import open_traces
+from trunkline.wiring.transports import open_transports
 
 log = structlog.stdlib.get_logger()
 
@@ -70,11 +70,11 @@ async def open_core(
     policy = _address_policy(settings, alone=alone)
     async with (
         open_store(settings, clock=clock, upgrade=alone) as opened,
-        HttpTransport(policy, max_answer_bytes=settings.max_answer_bytes) as https,
+        open_transports(settings, policy) as transports,
         open_traces() as traces,
     ):
         store = await shut_if_moved(seams.store(opened))
-        transport = seams.transport(https)
+        transport = seams.transport(transports)
         clock = clock or SystemClock()
         directory = AgentDirectory(store, clock)
         configured = settings.secret_key.get_secret_value() if settings.secret_key is not None else None

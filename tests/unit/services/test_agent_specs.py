@@ -239,3 +239,51 @@ def test_an_origin_with_a_path_is_refused_with_the_origin_that_is_meant() -> Non
     assert findings(allow_card_origin="https://a.example/agents") == [
         ("allow_card_origin[0]", "is more than an origin; did you mean https://a.example?")
     ]
+
+
+ARN = "arn:aws:bedrock-agentcore:eu-central-1:123456789012:runtime/zone-a1B2c3D4e5"
+
+
+@pytest.mark.parametrize(
+    ("transport", "url"), [("aws-agentcore", f"{ARN}?qualifier=blue"), ("stdio", "stdio:zone")]
+)
+@pytest.mark.parametrize("protocol", ["jsonrpc-2.0", "jsonrpc-call", "simple-a2a", "a2a-0.3"])
+def test_a_dialect_that_is_only_a_body_goes_over_every_transport(
+    transport: str, url: str, protocol: str
+) -> None:
+    assert checked(url=url, transport=transport, protocol=protocol).options.transport == transport
+
+
+def test_the_transport_of_a_url_must_be_named() -> None:
+    expected = "cannot be called: it is called by another transport; set transport to aws-agentcore"
+    assert findings(url=ARN, protocol="jsonrpc-2.0") == [("url", expected)]
+    assert findings(transport="carrier-pigeon") == [
+        ("transport", "must be one of https, aws-agentcore, stdio")
+    ]
+    assert [path for path, _ in findings(transport="stdio", protocol="jsonrpc-2.0")] == ["url"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "path", "words"),
+    [
+        ({"protocol": "auto"}, "protocol", "auto is not possible over stdio"),
+        ({"protocol": "a2a-1.0"}, "protocol", "headers or paths"),
+        ({"protocol": "a2a-1.0-http"}, "protocol", "headers or paths"),
+        ({"protocol": "a2a-0.1-paths"}, "protocol", "headers or paths"),
+        ({"protocol_config": {"batch": {"max": 2}}}, "protocol_config.batch", "not possible over stdio"),
+        ({"endpoint_override": "http://a"}, "endpoint_override", "no card is read"),
+        ({"allow_card_origin": "http://a"}, "allow_card_origin", "no card is read"),
+        ({"auth_type": "bearer", "auth_config": {"token": "t0ken"}}, "auth_type", "must be none over stdio"),
+    ],
+)
+def test_what_only_http_can_carry_is_refused_elsewhere(fields: JsonObject, path: str, words: str) -> None:
+    found = findings(**{"url": "stdio:zone", "transport": "stdio", "protocol": "jsonrpc-2.0", **fields})
+    assert [where for where, _ in found] == [path]
+    assert words in found[0][1]
+
+
+def test_a_certificate_is_refused_where_there_is_no_tls() -> None:
+    found = findings(
+        url=ARN, transport="aws-agentcore", protocol="jsonrpc-2.0", auth_config={"tls": {"authority": "no PEM"}}
+    )
+    assert [path for path, _ in found] == ["auth_config", "auth_config.tls.authority"]

@@ -12,7 +12,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, WithJsonSchema, model_validator
 
-from trunkline.agents import AuthType, Resend
+from trunkline.agents import AuthType, Resend, TransportName
+from trunkline.agents.credentials import MOST_TOKEN_SECONDS
 from trunkline.api.schemas.common import Duration, JsonObject, NextCursor, Shape, Time, optional
 
 Name = Annotated[
@@ -33,6 +34,18 @@ Url = Annotated[
         examples=["http://localhost:8080/agent"],
     ),
 ]
+AgentUrl = Annotated[
+    str,
+    Field(
+        max_length=2048,
+        pattern=r"^([Hh][Tt][Tt][Pp][Ss]?://[^/?#\s]|arn:aws[a-z-]*:bedrock-agentcore:|stdio:)",
+        description=(
+            "By `transport`: an http or https URL; the ARN of an AgentCore runtime, with `?qualifier=` if needed; "
+            "or `stdio:` and the name of a program in the bridge's settings."
+        ),
+        examples=["http://localhost:8080/agent"],
+    ),
+]
 ProtocolConfig = Annotated[
     JsonObject,
     Field(description="Settings of the dialect; a dialect that was added has its own."),
@@ -49,14 +62,18 @@ AuthConfig = Annotated[
         description=(
             "The secret; written, never shown: `{token}` for bearer, `{name, value, in}` for api_key, "
             "`{username, password}` for basic, `{name: value, …}` for headers, `{token_url, client_id, "
-            "client_secret, scope, audience, client_auth, token_tls}` for oauth2, `{certificate, key, "
-            "authority}` (PEM) for mtls; beside each of them but the last, `tls: {authority, certificate, key}`."
+            "client_secret, scope, audience, client_auth, token_tls}` for oauth2, `{key, issuer, audience, "
+            "lifetime_seconds, key_id}` for signed, `{certificate, key, authority}` for mtls, keys as PEM; beside "
+            "each of them but the last, `tls: {authority, certificate, key}`."
         )
     ),
     WithJsonSchema(
         {
             "type": "object",
-            "properties": dict.fromkeys(("tls", "token_tls"), _TLS),
+            "properties": {
+                **dict.fromkeys(("tls", "token_tls"), _TLS),
+                "lifetime_seconds": {"type": "integer", "minimum": 1, "maximum": MOST_TOKEN_SECONDS},
+            },
             "additionalProperties": {"type": "string"},
         }
     ),
@@ -152,7 +169,7 @@ class AgentCreate(Shape):
     """An agent as it is registered."""
 
     name: Name
-    url: Url
+    url: AgentUrl
     description: str | None = Field(default=None, max_length=10_000)
     protocol: AgentProtocol = AgentProtocol.AUTO
     protocol_config: ProtocolConfig | None = None
@@ -162,6 +179,7 @@ class AgentCreate(Shape):
     retry: RetryPolicy | None = Field(default=None, description="A step's own policy overrides it.")
     max_concurrency: int = Field(default=100, ge=1, le=10_000, description="Calls at a time.")
     pool: Pool | None = None
+    transport: TransportName = Field(default="https", description="What carries its calls.")
     resend: Resend = Field(
         default="ask_first", description="When nobody knows whether the agent has taken a message."
     )
@@ -183,7 +201,7 @@ class AgentPatch(Shape):
     """A JSON merge patch of an agent: what is left out stays, null goes back to the default."""
 
     name: Annotated[Name, optional()] = ""
-    url: Annotated[Url, optional()] = ""
+    url: Annotated[AgentUrl, optional()] = ""
     description: str | None = Field(default=None, max_length=10_000)
     protocol: AgentProtocol | None = None
     protocol_config: Annotated[JsonObject, Field(description="Merged with the present one.")] | None = None
@@ -193,6 +211,7 @@ class AgentPatch(Shape):
     retry: JsonObject | None = None
     max_concurrency: int | None = Field(default=None, ge=1, le=10_000)
     pool: Pool | None = None
+    transport: TransportName | None = None
     resend: Resend | None = None
     endpoint_override: Url | None = None
     allow_card_origin: CardOrigins | None = None
@@ -263,6 +282,7 @@ class AgentMetadata(Shape):
     retry: RetryPolicy | None
     max_concurrency: int
     pool: str | None
+    transport: TransportName
     resend: Resend
     endpoint_override: str | None
     allow_card_origin: list[str]

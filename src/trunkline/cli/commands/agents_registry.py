@@ -19,12 +19,16 @@ if TYPE_CHECKING:
     from trunkline.jsontypes import JsonObject
 
 Resend = Literal["same_message", "ask_first", "never"]
+Transport = Literal["https", "aws-agentcore", "stdio"]
 AgentArgument = Annotated[str, Parameter(name="AGENT", help="The agent's name or id.")]
 
 
 def add(
     name: Annotated[str, Parameter(name="NAME", help="What workflows call it.")],
-    agent_url: Annotated[str, Parameter(name="AGENT-URL", help="Where it takes requests.")],
+    agent_url: Annotated[
+        str,
+        Parameter(name="AGENT-URL", help="Where it takes requests: a URL, a runtime's ARN, or stdio:NAME."),
+    ],
     /,
     *,
     protocol: str | None = None,
@@ -35,6 +39,7 @@ def add(
     auth_file: str | None = None,
     timeout: int | None = None,
     max_concurrency: int | None = None,
+    transport: Transport | None = None,
     resend: Resend | None = None,
     endpoint_override: str | None = None,
     allow_card_origin: Pairs = (),
@@ -48,7 +53,8 @@ def add(
 
     A secret never stands on the command line: it is read from an environment variable or a file. For basic it
     is user:password, for headers one Name: value per line, for oauth2 a JSON object with token_url, client_id and
-    client_secret, for mtls a certificate and its key as PEM.
+    client_secret, for signed one with key (a private key as PEM), issuer and audience, for mtls a certificate and its
+    key as PEM.
 
     Parameters
     ----------
@@ -68,6 +74,8 @@ def add(
         How long a call may take, in milliseconds.
     max_concurrency
         How many calls it gets at a time.
+    transport
+        What carries its calls: https (the default, plain http too), aws-agentcore or stdio.
     resend
         What to do when nobody knows whether it has taken a message. Default: ask_first.
     endpoint_override
@@ -88,6 +96,7 @@ def add(
         "auth_config": auth_config(auth_type, env=auth_env, file=auth_file),
         "timeout_ms": timeout,
         "max_concurrency": max_concurrency,
+        "transport": transport,
         "resend": resend,
         "endpoint_override": endpoint_override,
         "allow_card_origin": list(allow_card_origin) or None,

@@ -1,0 +1,55 @@
+"""One transport for every agent: it hands each request to the one that the url's form is for (`agents.carriers`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+
+from trunkline.agents import TransportName
+from trunkline.agents.carriers import transport_of
+from trunkline.agents.tls import Tls
+from trunkline.protocols.base import AgentAnswer
+from trunkline.transports.base import StreamedAnswer, StreamLimits, Transport, TransportError
+
+UNAVAILABLE = "agent_transport_unavailable"
+
+
+class Switch:
+    def __init__(self, transports: Mapping[TransportName, Transport]) -> None:
+        self._transports = transports
+
+    async def post(
+        self,
+        url: str,
+        body: bytes,
+        headers: Mapping[str, str],
+        timeout: float,  # noqa: ASYNC109 - as the port has it
+        tls: Tls | None = None,
+    ) -> AgentAnswer:
+        return await self._for(url).post(url, body, headers, timeout, tls)
+
+    async def get(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        timeout: float,  # noqa: ASYNC109 - as the port has it
+        tls: Tls | None = None,
+    ) -> AgentAnswer:
+        return await self._for(url).get(url, headers, timeout, tls)
+
+    def stream(
+        self,
+        url: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        limits: StreamLimits,
+        tls: Tls | None = None,
+    ) -> AbstractAsyncContextManager[StreamedAnswer]:
+        return self._for(url).stream(url, body, headers, limits, tls)
+
+    def _for(self, url: str) -> Transport:
+        name = transport_of(url)
+        transport = self._transports.get(name)
+        if transport is None:
+            raise TransportError(UNAVAILABLE, f"This process has no transport {name}.")
+        return transport
