@@ -18,6 +18,13 @@ DIALECT_DECIDED = "dialect_decided"
 CARD_NOT_USED = "card_not_used"
 TOKEN_FETCHED = "token_fetched"  # noqa: S105 - no password
 
+# programs that are agents
+PROGRAM_STARTED = "program_started"
+PROGRAM_ENDED = "program_ended"
+PROGRAM_SAID = "program_said"
+PROGRAM_LINE_IGNORED = "program_line_ignored"
+PROGRAM_LINES_DROPPED = "program_lines_dropped"
+
 # the breakers
 BREAKER_OPENED = "breaker_opened"
 BREAKER_PROBED = "breaker_probed"
@@ -28,6 +35,11 @@ AGENT_RESET = "agent_reset"
 RUN_STARTED = "run_started"
 RUN_FINISHED = "run_finished"
 RUN_POISONED = "run_poisoned"
+
+# named secrets
+SECRET_SET = "secret_set"  # noqa: S105 - no password
+SECRET_REMOVED = "secret_removed"  # noqa: S105 - as above
+SECRET_NOT_KNOWN = "secret_not_known"  # noqa: S105 - as above
 
 # the REST door
 HTTP_REQUEST = "http_request"
@@ -62,3 +74,7 @@ WAITING_FOR_DEPENDENCY = "waiting_for_dependency"
 RUNS_DELETED = "runs_deleted"
 STORE_UNAVAILABLE = "store_unavailable"
 TURN_FAILED = "turn_failed"
+
+# zones
+ZONE_CALL = "zone_call"
+ZONE_HANDLER_FAILED = "zone_handler_failed"

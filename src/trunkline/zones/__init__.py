@@ -8,6 +8,7 @@ What carries the bytes is a transport's business; neither side's code knows of i
 docs/reference/zone-contract.md.
 """
 
+from trunkline.zones.endpoint import Zone
 from trunkline.zones.faults import ZoneFault
 
-__all__ = ["ZoneFault"]
+__all__ = ["Zone", "ZoneFault"]

@@ -14,7 +14,7 @@ What a zone says when it does not do what it was asked: JSON-RPC errors, one tab
 
 from __future__ import annotations
 
-from trunkline.jsontypes import JsonObject
+from trunkline.jsontypes import JsonObject, encode
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -43,3 +43,10 @@ class ZoneFault(Exception):
         self.code = code
         self.message = text
         self.data: JsonObject = data or {}
+
+
+def error_text(fault: ZoneFault, correlation_id: str | None = None) -> bytes:
+    """The JSON text of an answer's `error`."""
+    data = fault.data if correlation_id is None else {**fault.data, "correlation_id": correlation_id}
+    error: JsonObject = {"code": fault.code, "message": fault.message}
+    return encode({**error, "data": data} if data else error)

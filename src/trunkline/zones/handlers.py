@@ -1,0 +1,161 @@
+"""
+A zone's methods: what the author's functions are called with, and what becomes of what they return or raise.
+
+    returned            answered
+    a dict              itself, with `"status": "success"` where it has none
+    a str               `{"status": "success", "response_text": …}`
+    raised
+    a ZoneFault         its code, message and data
+    anything else       -32603; its text is for the log, and the secrets of the params are not in there either
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import traceback
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Executor
+from contextvars import copy_context
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias, cast
+
+import structlog
+
+from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.telemetry import names
+from trunkline.telemetry.redaction import Redaction
+from trunkline.telemetry.telling import is_telling
+from trunkline.zones.faults import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    ZoneFault,
+    error_text,
+)
+from trunkline.zones.params import Params
+
+log = structlog.stdlib.get_logger(__name__)
+
+# As a decorator finds it: sync or async, with one argument, whose type is the author's business.
+Handler: TypeAlias = Callable[..., object]
+
+# A method with its params: gives the JSON text of its result, or raises a fault, and nothing else but a cancellation.
+Bound: TypeAlias = Callable[[], Awaitable[bytes]]
+
+# They say that a request could not be read, or never reached a handler.
+_NOT_FOR_HANDLERS = frozenset({PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    name: str
+    params: Params
+    handler: Handler
+    # Seconds; None: the zone's.
+    deadline: float | None = None
+    restartable: bool = False
+
+    def bound_to(self, params: JsonObject, threads: Executor, correlation_id: str | None) -> Bound:
+        """Raises a fault for params that are wrong."""
+        return partial(self._perform, self.params.check(params), params, threads, correlation_id)
+
+    async def _perform(
+        self, argument: object, params: JsonObject, threads: Executor, correlation_id: str | None
+    ) -> bytes:
+        try:
+            return result_text(await _call(self.handler, argument, threads))
+        except ZoneFault as fault:
+            if _may_be_told(fault):
+                raise
+            self._tell(fault, params, correlation_id)
+        # The outermost frame of the author's code, which may raise anything; a program that is a handler may
+        # even ask to exit.
+        except (Exception, SystemExit) as exc:  # noqa: BLE001
+            self._tell(exc, params, correlation_id)
+        raise ZoneFault(INTERNAL_ERROR)
+
+    def _tell(self, error: BaseException, params: JsonObject, correlation_id: str | None) -> None:
+        redaction = Redaction.of(*secrets_in(params))
+        text = "".join(traceback.format_exception(error))
+        log.error(
+            names.ZONE_HANDLER_FAILED,
+            method=self.name,
+            correlation_id=correlation_id,
+            traceback=redaction.text(text),
+        )
+
+
+def result_text(returned: object) -> bytes:
+    """The JSON text of the result; raises a `TypeError` or a `ValueError` for what is none."""
+    if isinstance(returned, str):
+        return encode({"status": "success", "response_text": returned})
+    if not isinstance(returned, Mapping):
+        raise TypeError(f"A handler returns a dict or a str, not {type(returned).__name__}.")
+    result: dict[object, object] = {"status": "success", **cast("Mapping[object, object]", returned)}
+    if result["status"] != "success":
+        raise ValueError(
+            'A handler\'s status is "success" or left out: "accepted" is the zone\'s own word, and what failed'
+            " is raised as a ZoneFault."
+        )
+    if not isinstance(result.get("response_text", ""), str):
+        raise TypeError("response_text must be a str.")
+    return encode(result)
+
+
+def secrets_in(params: JsonObject) -> list[str]:
+    """The texts under names that tell of a secret."""
+    found: list[str] = []
+    for name, value in params.items():
+        _gather(value, found, secret=is_telling(name))
+    return found
+
+
+def _gather(value: Json, found: list[str], *, secret: bool) -> None:
+    match value:
+        case str() if secret:
+            found.append(value)
+        case dict():
+            for name, inner in value.items():
+                _gather(inner, found, secret=secret or is_telling(name))
+        case list():
+            for inner in value:
+                _gather(inner, found, secret=secret)
+        case _:
+            pass
+
+
+async def _call(handler: Handler, argument: object, threads: Executor) -> object:
+    if is_async(handler):
+        return await cast("Awaitable[object]", handler(argument))
+    context = copy_context()
+    returned = await asyncio.get_running_loop().run_in_executor(
+        threads, lambda: context.run(_plain_call, handler, argument)
+    )
+    return await cast("Awaitable[object]", returned) if inspect.isawaitable(returned) else returned
+
+
+def _plain_call(handler: Handler, argument: object) -> object:
+    try:
+        return handler(argument)
+    except StopIteration as exc:
+        # No future can hold one: whoever waits for it would wait for ever.
+        raise RuntimeError("The handler raised StopIteration.") from exc
+
+
+def is_async(handler: Handler) -> bool:
+    return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(
+        getattr(handler, "__call__", None)  # noqa: B004 - an object may have one that is a coroutine function
+    )
+
+
+def _may_be_told(fault: ZoneFault) -> bool:
+    if fault.code in _NOT_FOR_HANDLERS:
+        return False
+    try:
+        error_text(fault)
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -1,0 +1,153 @@
+"""
+What a method's params must be: a JSON Schema, given as such or made from a type.
+
+What is served is what is checked: a type's own rules come after its schema. A finding names the param that is
+wrong and never repeats its value, for that may be a secret.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Protocol, TypeAlias, TypeGuard, cast
+
+import jsonschema_rs
+import msgspec
+
+from trunkline.jsontypes import Json, JsonObject
+from trunkline.zones.faults import INVALID_PARAMS, ZoneFault
+
+# A JSON Schema, or a type: a msgspec Struct, a dataclass, a TypedDict, a pydantic model.
+ParamsForm: TypeAlias = JsonObject | type[object] | None
+Conversion: TypeAlias = Callable[[JsonObject], object]
+
+ANY_OBJECT: JsonObject = {"type": "object"}
+
+# A pattern that needs more steps back than this is an attack, or will be one.
+_PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000)
+_MASK = "the value"
+_MOST_FINDINGS = 20
+_LONGEST_MESSAGE = 300
+_LONGEST_NAME = 100
+
+
+class Params:
+    """The form of one method's params."""
+
+    def __init__(self, form: ParamsForm = None) -> None:
+        self.schema, self._converted = _schema_and_conversion(form)
+        try:
+            # Offline: a $ref must not make us fetch anything.
+            self._validator = jsonschema_rs.validator_for(
+                self.schema, offline=True, mask=_MASK, pattern_options=_PATTERNS
+            )
+        except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as exc:
+            raise ValueError(f"The params are no valid JSON Schema: {exc}") from exc
+
+    def check(self, params: JsonObject) -> object:
+        """What the handler is called with; raises a fault that names what is wrong."""
+        if not self._validator.is_valid(params):
+            errors = islice(self._validator.iter_errors(params), _MOST_FINDINGS)
+            raise invalid_params([finding for error in errors for finding in _findings(error)])
+        return self._converted(params)
+
+
+def invalid_params(fields: Sequence[tuple[str, str]]) -> ZoneFault:
+    """A fault for params that are wrong, each with what is wrong about it."""
+    listed: list[Json] = [{"path": path, "message": message} for path, message in fields[:_MOST_FINDINGS]]
+    return ZoneFault(INVALID_PARAMS, data={"fields": listed})
+
+
+class _Model(Protocol):
+    """As pydantic has it; a program without pydantic does not load it for our sake."""
+
+    def model_json_schema(self) -> JsonObject: ...
+    def model_validate(self, obj: object) -> object: ...
+
+
+def _is_model(form: object) -> TypeGuard[_Model]:
+    return isinstance(form, type) and hasattr(form, "model_json_schema") and hasattr(form, "model_validate")
+
+
+def _schema_and_conversion(form: ParamsForm) -> tuple[JsonObject, Conversion]:
+    if form is None:
+        return ANY_OBJECT, _as_they_are
+    if isinstance(form, dict):
+        return form, _as_they_are
+    if _is_model(form):
+        return form.model_json_schema(), _conversion_to_model(form)
+    if _has_fields(form):
+        return _unfolded(msgspec.json.schema(form)), _conversion_to(form)
+    raise TypeError(
+        "params takes a JSON Schema (a dict), a msgspec Struct, a dataclass, a TypedDict or a pydantic model,"
+        f" not {form!r}."
+    )
+
+
+def _has_fields(form: type[object]) -> bool:
+    return (
+        typing.is_typeddict(form)
+        or dataclasses.is_dataclass(form)
+        or (isinstance(form, type) and issubclass(form, msgspec.Struct))  # pyright: ignore[reportUnnecessaryIsInstance] - whoever is not checked may give anything
+    )
+
+
+def _unfolded(schema: dict[str, object]) -> JsonObject:
+    """The type itself at the top: msgspec only refers to it from there."""
+    whole = cast("JsonObject", schema)
+    reference, definitions = whole.get("$ref"), whole.get("$defs")
+    if not isinstance(reference, str) or not isinstance(definitions, dict):
+        return whole
+    top = cast("JsonObject", definitions[reference.removeprefix("#/$defs/")])
+    return {**top, "$defs": definitions}
+
+
+def _as_they_are(params: JsonObject) -> object:
+    return params
+
+
+def _conversion_to(form: type[object]) -> Conversion:
+    def convert(params: JsonObject) -> object:
+        try:
+            return msgspec.convert(params, form)
+        except msgspec.ValidationError as exc:
+            # Its own words may quote the value; only where it is wrong can be said.
+            place = str(exc).partition(" - at `$")[2].removesuffix("`").removeprefix(".")
+            raise invalid_params([(place, "is not valid")]) from None
+
+    return convert
+
+
+def _conversion_to_model(model: _Model) -> Conversion:
+    from pydantic import ValidationError  # noqa: PLC0415 - whoever has a model has pydantic
+
+    def convert(params: JsonObject) -> object:
+        try:
+            return model.model_validate(params)
+        except ValidationError as exc:
+            # As above: a validator's own words may quote the value.
+            places = [_path(error["loc"]) for error in exc.errors(include_input=False, include_url=False)]
+            raise invalid_params([(place, "is not valid") for place in places]) from None
+
+    return convert
+
+
+def _findings(error: jsonschema_rs.ValidationError) -> list[tuple[str, str]]:
+    place = tuple(error.instance_path)
+    match error.kind:
+        case jsonschema_rs.ValidationErrorKind.Required(property=name):
+            return [(_path((*place, name)), "is required")]
+        case jsonschema_rs.ValidationErrorKind.AdditionalProperties(unexpected=unexpected):
+            return [(_path((*place, name)), "is not known") for name in unexpected]
+        case _:
+            return [(_path(place), error.message[:_LONGEST_MESSAGE])]
+
+
+def _path(place: Sequence[str | int]) -> str:
+    """`attachments[0].name`"""
+    text = ""
+    for part in place:
+        text += f"[{part}]" if isinstance(part, int) else f".{part[:_LONGEST_NAME]}"
+    return text.removeprefix(".")
