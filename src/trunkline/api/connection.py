@@ -1,142 +1,18 @@
-"""
-One connection to the API, with the bounds that the HTTP server does not set itself.
-
-A request's head has a size and a time, its body a time to arrive (its size is the routes' business); and what is
-no HTTP at all is answered with a problem, like every other error.
-"""
+"""One connection to the API: what is not even read as a request is answered with a problem, like every other error."""
 
 from __future__ import annotations
 
-import asyncio
-from http import HTTPStatus
-
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
 from trunkline.api.correlation import choose_correlation_id
-
-# How long a refused sender may go on: closing at once would reset the connection, and the answer would be lost.
-_LINGER_SECONDS = 1.0
+from trunkline.serving.connection import Connection, Refusal
 
 
-class Connection(HttpToolsProtocol):
-    """Refuses heads that are too large, and requests that do not end."""
+class ApiConnection(Connection):
+    fix_of_bad_http = "Send HTTP/1.1 with a method that /openapi.json names."
 
-    max_head_bytes = 64 * 1024
-    idle_seconds = 10.0
-    head_seconds = 10.0
-    body_seconds = 60.0
-
-    # What of a request is arriving; None before the first one and between two of them.
-    _part: str | None = None
-    # Bytes that came while its head was not complete; a body's beginning may be among them.
-    _received = 0
-    _timer: asyncio.TimerHandle | None = None
-    _refused = False
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - as the server has it
-        super().connection_made(transport)
-        self._timer = self.loop.call_later(self.idle_seconds, transport.close)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_timer()
-        super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        if self._refused:
-            return
-        if self._received == 0:
-            self._stop_timer()
-        if self._part != "body":
-            self._received += len(data)
-        super().data_received(data)
-        if self._part != "body" and self._received > self.max_head_bytes:
-            self._refuse_head()
-        elif self._timer is None and (self._part is not None or self._received > 0):
-            self._time_arrival()
-
-    def on_message_begin(self) -> None:
-        self._part = "head"
-        super().on_message_begin()
-
-    def on_headers_complete(self) -> None:
-        if self._refused:
-            return
-        self._stop_timer()
-        self._part = "body"
-        if self._received > self.max_head_bytes and self._head_bytes() > self.max_head_bytes:
-            self._refuse_head()
-            return
-        super().on_headers_complete()
-
-    def on_body(self, body: bytes) -> None:
-        if not self._refused:
-            super().on_body(body)
-
-    def on_message_complete(self) -> None:
-        self._stop_timer()
-        self._part = None
-        self._received = 0
-        if not self._refused:
-            super().on_message_complete()
-
-    def send_400_response(self, msg: str) -> None:
-        del msg
-        self._refuse(
-            HTTPStatus.BAD_REQUEST,
-            "invalid-http",
-            "This is not a valid HTTP request.",
-            "Send HTTP/1.1 with a method that /openapi.json names.",
-        )
-
-    def _head_bytes(self) -> int:
-        return len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
-
-    def _time_arrival(self) -> None:
-        seconds = self.body_seconds if self._part == "body" else self.head_seconds
-        self._timer = self.loop.call_later(seconds, self._end_arrival)
-
-    def _stop_timer(self) -> None:
-        if self._timer is not None and not self._refused:
-            self._timer.cancel()
-            self._timer = None
-
-    def _end_arrival(self) -> None:
-        if self._part == "body" and self.cycle.response_started:
-            # It has its answer already, without having been heard out.
-            self.transport.close()
-            return
-        self._refuse(
-            HTTPStatus.REQUEST_TIMEOUT,
-            "request-timeout",
-            f"The request's {self._part or 'head'} did not arrive in time.",
-            "Send it again, whole.",
-        )
-
-    def _refuse_head(self) -> None:
-        self._refuse(
-            HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
-            "head-too-large",
-            f"The request's address and headers are larger than {self.max_head_bytes} bytes.",
-            "Send fewer or shorter headers, and large content in the body.",
-        )
-
-    def _refuse(self, status: HTTPStatus, name: str, detail: str, fix: str) -> None:
-        if self._refused or self.transport.is_closing():
-            return
+    def refusal_text(self, refusal: Refusal) -> bytes:
         # Here, since the framework that it imports is loaded only after the work has begun.
-        from trunkline.api.problems import Kind, refusal  # noqa: PLC0415
+        from trunkline.api.problems import Kind  # noqa: PLC0415
+        from trunkline.api.problems import refusal as problem_text  # noqa: PLC0415
 
-        self._stop_timer()
-        self._refused = True
-        if self.cycle and not self.cycle.response_complete:
-            if self.cycle.response_started or self._part != "body":
-                # An answer is due already, and ours would be taken for it.
-                self.transport.close()
-                return
-            # Whoever waits for the rest of the body learns that it will not come.
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
-        kind = Kind(int(status), name, status.phrase)
-        self.transport.write(refusal(kind, detail, fix, choose_correlation_id(())))
-        self.transport.write_eof()
-        self._timer = self.loop.call_later(_LINGER_SECONDS, self.transport.close)
+        kind = Kind(int(refusal.status), refusal.name, refusal.status.phrase)
+        return problem_text(kind, refusal.detail, refusal.fix, choose_correlation_id(()))

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from trunkline.api.connection import Connection
+from trunkline.api.connection import ApiConnection
 from trunkline.api.server import listen, serving
 
 # Nothing here has a store or a broker.
@@ -27,7 +27,7 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
     await Response(body)(scope, receive, send)
 
 
-class Hasty(Connection):
+class Hasty(ApiConnection):
     """A patience that a test can outwait."""
 
     head_seconds = 0.01
@@ -36,7 +36,7 @@ class Hasty(Connection):
 
 @asynccontextmanager
 async def connected(
-    kind: type[Connection] = Connection,
+    kind: type[ApiConnection] = ApiConnection,
 ) -> AsyncGenerator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     with listen("127.0.0.1", 0) as listener:
         async with serving(echo, listener, kind):
@@ -115,7 +115,7 @@ async def test_a_request_that_does_not_end_is_given_up(beginning: bytes) -> None
 
 
 async def test_a_connection_on_which_nothing_is_asked_is_closed() -> None:
-    class Unwelcoming(Connection):
+    class Unwelcoming(ApiConnection):
         idle_seconds = 0.01
 
     async with connected(Unwelcoming) as (reader, _):
