@@ -25,7 +25,7 @@ class CallKey(msgspec.Struct, frozen=True):
 
 
 class ZoneCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that was let in. Its params are sealed, and go when it has ended."""
+    """A call that was let in. Its params are sealed, kept only where it may run again, and go when it has ended."""
 
     key: CallKey
     task_id: str
@@ -38,6 +38,8 @@ class ZoneCall(msgspec.Struct, frozen=True, kw_only=True):
     status: CallStatus = "running"
     # Whether its caller has been told to ask later.
     accepted: bool = False
+    # How often it was begun: more than once only after restarts, where its method allows that.
+    runs: int = 1
     # The JSON text of the answer's `result` or `error`; exactly one of them when it has finished.
     result: bytes | None = None
     error: bytes | None = None
@@ -55,10 +57,18 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ZoneStore(Protocol):
-    """One process at a time; every method but `accept` returns without waiting for the disk."""
+    """
+    One process at a time; every method but `accept` returns without waiting for the disk.
+
+    Raises `Unavailable` when nothing can be written; then nothing has been.
+    """
 
     def begin(self, call: ZoneCall) -> ZoneCall | None:
         """Writes the call down before it runs; the one that its key already has, if there is one."""
+        ...
+
+    def begin_again(self, key: CallKey) -> None:
+        """After a restart: one run more."""
         ...
 
     async def accept(self, key: CallKey) -> None:
@@ -71,7 +81,9 @@ class ZoneStore(Protocol):
         """What became of it; a second end is ignored. The params go."""
         ...
 
-    def call(self, caller: str, task_id: str) -> ZoneCall | None: ...
+    def call(self, caller: str, task_id: str) -> ZoneCall | None:
+        """One that was accepted."""
+        ...
 
     def running(self) -> Sequence[ZoneCall]:
         """Those that have not finished: at start, the ones that an earlier process has left."""
@@ -88,5 +100,5 @@ class ZoneStore(Protocol):
         ...
 
     def forget(self, before: Instant, now: Instant) -> int:
-        """Deletes calls that finished before, and tokens that have run out; how many calls."""
+        """Deletes some of the calls that finished before, and of the tokens that have run out; 0: none is left."""
         ...
