@@ -17,7 +17,7 @@ from trunkline.bridge.dialects import Dialects, DialectUnclear
 from trunkline.bridge.tokens import Tokens
 from trunkline.errors import ConfigurationError, Invalid
 from trunkline.messages import StepError, fix_for
-from trunkline.protocols import AgentRequest, ProtocolAdapter, ProtocolAdapterFactory, UnsupportedProtocol
+from trunkline.protocols import AgentRequest, ProtocolAdapter, ProtocolAdapterFactory
 from trunkline.protocols.batches import BatchWish, batch_wish
 from trunkline.services.registry import Registry
 from trunkline.telemetry.redaction import Redaction
@@ -29,6 +29,8 @@ _HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
 class Partner(msgspec.Struct, frozen=True, kw_only=True):
     agent: Agent
     dialect: Dialect
+    # The dialect's name.
+    protocol: str
     adapter: ProtocolAdapter
     credentials: Credentials
     # With the credentials in it, where they travel in the query; never shown.
@@ -43,8 +45,8 @@ class Partner(msgspec.Struct, frozen=True, kw_only=True):
     others: tuple[Dialect, ...] | None = None
 
     @property
-    def protocol(self) -> str:
-        return self.dialect.protocol
+    def wants_token(self) -> bool:
+        return self.credentials.oauth is not None or self.credentials.signer is not None
 
     async def token(self, seconds: float, note: Note | None = None, body: bytes = b"") -> Mapping[str, str]:
         """The header with the agent's token for this body, where it wants one; raises `TransportError`."""
@@ -147,12 +149,13 @@ class Partners:
             config = {"tenant": dialect.tenant, **config}
         try:
             adapter = ProtocolAdapterFactory.create_adapter(dialect.protocol, config)
-        except UnsupportedProtocol as exc:
-            code = "agent_protocol_unclear"
-            return StepError(code=code, message=str(exc), fix=fix_for(code))
+        except Invalid as exc:
+            # A protocol, or a profile, that this process does not know: it was registered in another.
+            return StepError(code="agent_protocol_unclear", message=exc.message, fix=exc.fix)
         return Partner(
             agent=agent,
             dialect=dialect,
+            protocol=dialect.protocol,
             adapter=adapter,
             credentials=opened,
             address=opened.add_to(dialect.url),

@@ -34,7 +34,9 @@ from trunkline.protocols.negotiate import (
     negotiate_pinned,
     next_card_url,
 )
+from trunkline.protocols.profiles import InvalidProfile, Profile, find_profile, register_profile
 from trunkline.protocols.simple_a2a import SimpleA2AAdapter
+from trunkline.protocols.zone_call import ZoneAdapter
 
 __all__ = [
     "A2A_DIALECTS",
@@ -49,11 +51,13 @@ __all__ = [
     "Direction",
     "Failed",
     "Interrupted",
+    "InvalidProfile",
     "JsonRpc2Adapter",
     "JsonRpcCallAdapter",
     "Negotiated",
     "Offer",
     "Outcome",
+    "Profile",
     "ProtocolAdapter",
     "ProtocolAdapterFactory",
     "ProtocolTranslationError",
@@ -66,11 +70,14 @@ __all__ = [
     "UnsupportedProtocol",
     "Wishes",
     "Working",
+    "ZoneAdapter",
     "answer_of",
     "card_urls",
     "failure_of",
+    "find_profile",
     "negotiate",
     "negotiate_pinned",
     "next_card_url",
+    "register_profile",
     "validate_protocol_config",
 ]

@@ -142,16 +142,13 @@ class ProtocolAdapter(ABC):
             outcome = self.decode_body(answer.body, task)
         except (NotJson, ProtocolTranslationError) as exc:
             if answer.status >= 400:
-                failed = http_failure(answer, request_size=self._request_size(task))
+                failed = http_failure(answer, request_size=len(self.encode(task).body))
                 proved = isinstance(exc, ProtocolTranslationError) and exc.other_dialect
                 return msgspec.structs.replace(failed, other_dialect=True) if proved else failed
             raise self._malformed(exc, answer.body) from exc
         if answer.status < 400 and isinstance(outcome, Succeeded):
             return outcome
         return with_http(outcome, answer)
-
-    def _request_size(self, task: AgentTask) -> int:
-        return len(self.encode(task).body)
 
     def decode_body(self, body: bytes, task: AgentTask) -> Outcome:
         """What the answer's body means; raises `NotJson` or `ProtocolTranslationError`."""

@@ -17,6 +17,7 @@ import msgspec
 
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json, encode
+from trunkline.protocols.profiles import InvalidProfile, find_profile
 
 # Where the registry's clients find the value.
 _PATH = "protocol_config"
@@ -74,7 +75,29 @@ BATCH = NumbersSetting(
     spans={"max": Span(least=2, most=100), "wait_ms": Span(least=0, most=1000, default=10)}
 )
 
-AnySetting = Setting | NumbersSetting
+
+class ProfileSetting(msgspec.Struct, frozen=True, kw_only=True):
+    """A key that holds the name of a profile, or a JSON Schema."""
+
+    def objection(self, value: Json) -> str | None:
+        try:
+            find_profile(value)
+        except InvalidProfile as exc:
+            return f"cannot be used: {exc.message}"
+        return None
+
+
+class NoSetting(msgspec.Struct, frozen=True, kw_only=True):
+    """A key that is known, and cannot be used here."""
+
+    reason: str
+
+    def objection(self, value: Json) -> str | None:
+        del value
+        return self.reason
+
+
+AnySetting = Setting | NumbersSetting | ProfileSetting | NoSetting
 
 
 def check_config(known: Mapping[str, AnySetting], config: Mapping[str, Json]) -> list[Finding]:
@@ -92,4 +115,5 @@ def _unknown(key: str, known: Mapping[str, AnySetting]) -> str:
     closest = get_close_matches(key, known, n=1)
     if closest:
         return f"is not known; did you mean '{closest[0]}'?"
-    return f"is not known; known here: {', '.join(known)}"
+    usable = (name for name, setting in known.items() if not isinstance(setting, NoSetting))
+    return f"is not known; known here: {', '.join(usable)}"

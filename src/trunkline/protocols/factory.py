@@ -2,7 +2,8 @@
 Which dialects there are, by the names that the registry uses.
 
     "simple-a2a"    {"task_id", "input"}
-    "jsonrpc-2.0"   {"jsonrpc", "id", "method": "message/send", "params"}, and no streams
+    "jsonrpc-2.0"   {"jsonrpc", "id", "method": "message/send", "params"}, and no streams; with a `profile`
+                    {"jsonrpc", "id", "method": "execute_task", "params": the input}, for zones
     "jsonrpc-call"  {"jsonrpc", "id", "method": any, "params": the input}
     "a2a-0.1"       {"jsonrpc", "id", "method": "tasks/send", "params"}
     "a2a-0.1-paths" the same, to <url>/tasks/send
@@ -27,9 +28,10 @@ from trunkline.protocols.a2a_v01 import A2AV01Adapter, A2AV01PathsAdapter
 from trunkline.protocols.a2a_v03 import A2AV02Adapter, A2AV03Adapter, JsonRpc2Adapter
 from trunkline.protocols.a2a_v1 import A2A10Adapter, A2A10HttpAdapter
 from trunkline.protocols.base import ProtocolAdapter
-from trunkline.protocols.config import AnySetting, check_config
+from trunkline.protocols.config import AnySetting, NoSetting, check_config
 from trunkline.protocols.jsonrpc_call import JsonRpcCallAdapter
 from trunkline.protocols.simple_a2a import SimpleA2AAdapter
+from trunkline.protocols.zone_call import ZoneAdapter
 
 
 class UnsupportedProtocol(Invalid, ValueError):
@@ -65,11 +67,15 @@ class ProtocolAdapterFactory:
     }
 
     @classmethod
-    def adapter_class(cls, protocol: str) -> type[ProtocolAdapter]:
+    def adapter_class(
+        cls, protocol: str, protocol_config: Mapping[str, Json] | None = None
+    ) -> type[ProtocolAdapter]:
         try:
-            return cls._adapters[protocol]
+            found = cls._adapters[protocol]
         except KeyError:
             raise UnsupportedProtocol(protocol, cls.supported_protocols()) from None
+        # The seeds have one name for both: agents of A2A, and zones.
+        return ZoneAdapter if found is JsonRpc2Adapter and "profile" in (protocol_config or {}) else found
 
     @classmethod
     def create_adapter(
@@ -78,9 +84,10 @@ class ProtocolAdapterFactory:
         """
         The adapter for a protocol and an agent's configuration of it.
 
-        Keys that the adapter does not know are left out: those of an agent with `auto` may be another's.
+        Keys that the adapter does not know are left out: those of an agent with `auto` may be another's. Raises
+        `Invalid` when this process does not know what the configuration names.
         """
-        return cls.adapter_class(protocol).from_config(protocol_config or {})
+        return cls.adapter_class(protocol, protocol_config).from_config(protocol_config or {})
 
     @classmethod
     def register_adapter(cls, protocol: str, adapter_class: type[ProtocolAdapter]) -> None:
@@ -100,6 +107,7 @@ _AUTO_SETTINGS: dict[str, AnySetting] = {
     **a2a_v01.SETTINGS,
     **a2a_v03.SETTINGS,
     **a2a_v1.SETTINGS,
+    "profile": NoSetting(reason="needs the protocol jsonrpc-2.0: nothing tells that an agent is a zone"),
 }
 
 
@@ -110,11 +118,14 @@ def validate_protocol_config(protocol: str, config: Json) -> list[Finding]:
     A third party's protocol is checked when its adapter class has a classmethod `validate_config`. Raises
     `UnsupportedProtocol`.
     """
-    adapter_class: object = None if protocol == AUTO else ProtocolAdapterFactory.adapter_class(protocol)
+    given = config if isinstance(config, dict) else None
+    adapter_class: object = (
+        None if protocol == AUTO else ProtocolAdapterFactory.adapter_class(protocol, given)
+    )
     if config is None:
         return []
-    if not isinstance(config, dict):
+    if given is None:
         return [Finding(path="protocol_config", message="protocol_config must be an object")]
     if adapter_class is None:
-        return check_config(_AUTO_SETTINGS, config)
-    return adapter_class.validate_config(config) if isinstance(adapter_class, ConfigValidator) else []
+        return check_config(_AUTO_SETTINGS, given)
+    return adapter_class.validate_config(given) if isinstance(adapter_class, ConfigValidator) else []

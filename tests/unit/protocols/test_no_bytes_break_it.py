@@ -23,6 +23,7 @@ from trunkline.protocols import (
     ProtocolTranslationError,
     SimpleA2AAdapter,
     Succeeded,
+    ZoneAdapter,
     failure_of,
 )
 from trunkline.protocols.parts import parts_in
@@ -38,6 +39,8 @@ ADAPTERS: list[ProtocolAdapter] = [
     A2AV01Adapter(),
     JsonRpcCallAdapter(),
     JsonRpcCallAdapter(output_mode="data"),
+    ZoneAdapter(),
+    ZoneAdapter(output_mode="data"),
 ]
 STREAMING: list[ProtocolAdapter] = [A2AV03Adapter(), A2AV03Adapter(output_mode="data")]
 

@@ -144,6 +144,13 @@ class JsonRpcProtocolConfig(Shape):
         default="full", description="The whole output, or only the object that the agent gave."
     )
     batch: Batch | None = Field(default=None, description="Requests in one, for dialects in JSON-RPC.")
+    profile: Annotated[
+        str | JsonObject,
+        optional("The agent is a zone: the profile of its params, by name or as a JSON Schema."),
+    ] = ""
+    poll_method: str = Field(
+        default="get_task_result", min_length=1, description="Asks for the result of work that was accepted."
+    )
     tenant: Annotated[str, optional("Part of every request of A2A 1.0; the card's own unless given.")] = ""
 
 
