@@ -67,6 +67,7 @@ _LONGEST_POLL_OF_RINGING = timedelta(minutes=5)
 _POLL_SECONDS = 10.0
 _CANCEL_SECONDS = 5.0
 _UNSUPPORTED_OPERATION = -32004
+_TOO_MANY = 429
 # A store that is away is asked again at this pace.
 _STORE_PAUSE = 0.5
 
@@ -511,13 +512,13 @@ def _unfinished(state: str) -> Failed:
 
 
 def _after_failed_poll(outcome: Failed, remote_task_id: str) -> Outcome:
-    """A question that got no answer, or a 5xx, is asked again; an agent that cannot be asked is not."""
+    """A question that got no answer, a 429 or a 5xx is asked again; an agent that cannot be asked is not."""
     error = outcome.error
     if outcome.task_unknown:
         # It took the message and has lost it: as if it had never answered.
         return Failed(error=_error("agent_task_lost", f"The agent has lost its task: {error.message}"))
     overloaded = error.code == "agent_http_error" and (error.http_status or 0) >= 500
-    if overloaded or not ERROR_CODES[error.code].answered:
+    if overloaded or error.http_status == _TOO_MANY or not ERROR_CODES[error.code].answered:
         return Working(remote_task_id=remote_task_id, state="working")
     if error.jsonrpc_code == -32601:
         return _unfinished("working")
