@@ -6,54 +6,58 @@ A zone as a server: an author's functions as methods behind one address.
     @zone.method("execute_task", params=SCHEMA)
     async def execute_task(params): return {"status": "success", "response_text": "…"}
 
-`answer` is the whole of it for any transport; the zone itself is also an ASGI application.
+`answer` is the whole of it for any transport; the zone itself is also an ASGI application (`zones/http.py`). What it is
+asked is done by `zones/work.py`, once for each id.
 """
 
 from __future__ import annotations
 
-import asyncio
+import hashlib
+import os
+import re
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
 import structlog
 
 from trunkline.jsontypes import JsonObject, encode
+from trunkline.services.vault import KEY_BYTES, Vault, load_key
+from trunkline.stores.zones import CallKey, ZoneCall, ZoneStore
 from trunkline.telemetry import names
 from trunkline.zones.caller import ANYBODY, Caller
 from trunkline.zones.documents import contract_schemas, documents
-from trunkline.zones.faults import METHOD_NOT_FOUND, TIMEOUT, ZoneFault
+from trunkline.zones.faults import METHOD_NOT_FOUND, OTHER, ZoneFault
 from trunkline.zones.handlers import Handler, Method
-from trunkline.zones.http import (
-    Receive,
-    Scope,
-    Send,
-    headers_of,
-    path_of,
-    read_body,
-    refused_unread,
-    send_reply,
-)
-from trunkline.zones.params import Params, ParamsForm
-from trunkline.zones.replies import NO_ID, Reply, with_fault, with_result
+from trunkline.zones.http import Application, Receive, Scope, Send
+from trunkline.zones.params import Params, ParamsForm, invalid_params
+from trunkline.zones.policy import OPEN, Policy
+from trunkline.zones.replies import NO_ID, Reply, with_error, with_fault, with_result
 from trunkline.zones.requests import Request, read_request
+from trunkline.zones.threads import Threads
+from trunkline.zones.work import Accepted, Answer, Broke, Done, Job, Work
 
 log = structlog.stdlib.get_logger(__name__)
 
 AnyHandler = TypeVar("AnyHandler", bound=Handler)
 
-# What AWS AgentCore carries at most; a policy may allow less.
-MAX_BODY_BYTES = 100 * 1024 * 1024
 GET_TASK_RESULT = "get_task_result"
-# As the seeds' first zones called it.
+# As the first zones called it.
 _OTHER_NAMES = {"GetAsyncTaskResult": GET_TASK_RESULT}
 _RESERVED = "rpc."
-# Handlers that are no coroutines run in these; each holds one while it runs.
-_THREADS = 32
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+# What AWS AgentCore carries at most; a policy may allow less.
+_MAX_BODY_BYTES = 100 * 1024 * 1024
+_ordered = msgspec.json.Encoder(order="deterministic")
+
+
+def zone_file(data: Path) -> Path:
+    """Where a zone keeps what it must remember, in its data folder."""
+    return data / "zone.db"
 
 
 class Zone:
@@ -63,27 +67,37 @@ class Zone:
         *,
         accept_after: float = 5.0,
         deadline: float = 600.0,
+        policy: Policy | None = None,
         data: str | Path | None = None,
         keep: timedelta = timedelta(hours=24),
-        max_body_bytes: int = MAX_BODY_BYTES,
+        max_body_bytes: int = _MAX_BODY_BYTES,
         stop_timeout: float = 30.0,
     ) -> None:
         """
         `accept_after`: seconds until slow work is answered "accepted"; `deadline`: seconds until work has failed.
 
-        `data`: the folder of what must survive a restart; `keep`: how long answers can be asked for;
-        `stop_timeout`: seconds that work may take to end when the zone is stopped.
+        `data`: the folder of what must survive a restart, or else TRUNKLINE_DATA says where; `keep`: how long answers
+        can be asked for; `stop_timeout`: seconds that work may take to end when the zone is stopped.
         """
+        if not _NAME.fullmatch(name):
+            raise ValueError(
+                f"A zone's name has letters, digits, dots, dashes and underscores only: {name!r}."
+            )
+        if accept_after <= 0 or deadline <= 0:
+            raise ValueError("accept_after and deadline must be more than 0 seconds.")
         self.name = name
         self.accept_after = accept_after
         self.deadline = deadline
+        self.policy = policy or OPEN
         self.data = data
         self.keep = keep
         self.max_body_bytes = max_body_bytes
         self.stop_timeout = stop_timeout
         self._methods: dict[str, Method] = {}
-        self._documents: Mapping[str, bytes] | None = None
-        self._threads: ThreadPoolExecutor | None = None
+        self._questions = Params(contract_schemas()[f"{GET_TASK_RESULT}.params"])
+        self._documents: Mapping[str, bytes] = {}
+        self._life: _Life | None = None
+        self._application = Application(self)
 
     def method(
         self,
@@ -106,98 +120,163 @@ class Zone:
 
         def register(handler: AnyHandler) -> AnyHandler:
             self._methods[name] = Method(
-                name=name, params=form, handler=handler, deadline=deadline, restartable=restartable
+                name=name,
+                params=form,
+                handler=handler,
+                deadline=deadline or self.deadline,
+                restartable=restartable,
             )
-            self._documents = None
+            self._documents = {}
             return handler
 
         return register
 
+    @property
+    def is_running(self) -> bool:
+        return self._life is not None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether work goes on whose caller has been answered."""
+        return self._life is not None and self._life.work.is_busy
+
     @asynccontextmanager
-    async def running(self, data: str | Path | None = None) -> AsyncGenerator[None]:
-        """The zone takes calls while the block runs; at its end those under way may end first."""
-        del data
-        with ThreadPoolExecutor(_THREADS, thread_name_prefix=f"zone-{self.name}") as threads:
-            self._threads = threads
+    async def running(
+        self, data: str | Path | None = None, *, secret_key: str | None = None
+    ) -> AsyncGenerator[None]:
+        """
+        The zone takes calls while the block runs. At its end those under way may end first.
+
+        `data` and `secret_key` (of the params that are kept for a restart) come before what the zone was made with.
+        """
+        if self._life is not None:
+            raise RuntimeError(f"The zone {self.name} is running already.")
+        folder = data or self.data or os.environ.get("TRUNKLINE_DATA")
+        with (
+            _remembering(Path(folder) if folder else None, secret_key) as (store, vault),
+            Threads() as threads,
+        ):
+            work = Work(store, vault, accept_after=self.accept_after, keep=self.keep)
+            self._life = _Life(store, work, threads)
             try:
+                await work.start(self._revived)
                 yield
             finally:
-                self._threads = None
+                await self.drain()
+                self._life = None
+
+    async def drain(self) -> None:
+        """Nothing is begun any more; what runs may end within `stop_timeout`. Answers can still be asked for."""
+        if self._life is not None and not self._life.drained:
+            self._life.drained = True
+            await self._life.work.stop(self.stop_timeout)
 
     async def answer(self, body: bytes, caller: Caller = ANYBODY) -> Reply:
         """The answer to one request, whatever has carried it."""
+        began = time.perf_counter()
         try:
             request = read_request(body)
         except ZoneFault as fault:
             return Reply(with_fault(NO_ID, fault))
-        began = time.perf_counter()
-        outcome = "ok"
         try:
-            return Reply(with_result(request.id, await self._result(request)))
+            answer = await self._answer(request, caller)
+            outcome, reply = type(answer).__name__.lower(), _reply(request, answer)
         except ZoneFault as fault:
             outcome = str(fault.code)
-            return Reply(with_fault(request.id, fault, request.correlation_id))
-        finally:
-            log.debug(
-                names.ZONE_CALL,
-                method=request.method,
-                caller=caller.name,
-                correlation_id=request.correlation_id,
-                outcome=outcome,
-                duration_ms=round((time.perf_counter() - began) * 1000, 3),
-            )
+            reply = Reply(with_fault(request.id, fault, request.correlation_id))
+        log.debug(
+            names.ZONE_CALL,
+            method=request.method,
+            caller=caller.name,
+            correlation_id=request.correlation_id,
+            outcome=outcome,
+            duration_ms=round((time.perf_counter() - began) * 1000, 3),
+        )
+        return reply
 
-    async def _result(self, request: Request) -> bytes:
+    async def _answer(self, request: Request, caller: Caller) -> Answer:
+        life = self._life
+        if life is None:
+            raise ZoneFault(OTHER, "The zone is not running.", {"reason": "stopping"})
+        if _OTHER_NAMES.get(request.method, request.method) == GET_TASK_RESULT:
+            return self._result(request.named_params(), caller, life.work)
         method = self._methods.get(request.method)
-        if method is None or self._threads is None:
+        if method is None:
             raise ZoneFault(METHOD_NOT_FOUND)
-        perform = method.bound_to(request.named_params(), self._threads, request.correlation_id)
-        try:
-            async with asyncio.timeout(method.deadline or self.deadline):
-                return await perform()
-        except TimeoutError:
-            raise ZoneFault(TIMEOUT) from None
+        key = CallKey(caller.name, request.id)
+        job = self._job(key, method, request.named_params(), request.correlation_id, life.threads)
+        return await life.work.run(job)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._live(receive, send)
-        elif scope["type"] == "http":
-            reply = await self._http(scope, receive)
-            if reply is not None:
-                await send_reply(send, reply)
-        else:
-            await send({"type": "websocket.close", "code": 1000})
+    def _job(
+        self, key: CallKey, method: Method, params: JsonObject, correlation_id: str | None, threads: Threads
+    ) -> Job:
+        """Raises a fault for params that are wrong."""
+        perform = method.bound_to(params, threads, self.policy.secrets_in, correlation_id)
+        same = _ordered.encode([method.name, self.policy.identity_of(params)])
+        return Job(
+            key=key,
+            method=method.name,
+            params=params,
+            digest=hashlib.sha256(same).digest(),
+            perform=perform,
+            deadline=method.deadline,
+            restartable=method.restartable,
+            correlation_id=correlation_id,
+        )
 
-    async def _http(self, scope: Scope, receive: Receive) -> Reply | None:
-        """None: the caller has gone before it has said what it wants."""
-        path = path_of(scope)
-        document = self._document(path)
-        if document is not None and scope["method"] in {"GET", "HEAD"}:
-            return Reply(document)
-        refused = refused_unread(scope, headers_of(scope), document is not None, self.max_body_bytes)
-        if refused is not None:
-            return refused
-        body = await read_body(receive, self.max_body_bytes)
-        return await self.answer(body) if isinstance(body, bytes) else body
+    def _result(self, params: JsonObject, caller: Caller, work: Work) -> Answer:
+        self._questions.check(params)
+        answer = work.result_of(caller.name, str(params["task_id"]))
+        if answer is None:
+            raise invalid_params([("task_id", "is not known, or was forgotten since")])
+        return answer
 
-    def _document(self, path: str) -> bytes | None:
-        if path == "/ping":
-            return encode({"status": "Healthy", "time_of_last_update": int(time.time())})
-        if self._documents is None:
-            self._documents = documents(self.name, self._schemas())
+    def _revived(self, call: ZoneCall, params: JsonObject) -> Job | None:
+        method, life = self._methods.get(call.method), self._life
+        if method is None or life is None or not method.restartable:
+            return None
+        return self._job(call.key, method, params, call.correlation_id, life.threads)
+
+    def document(self, path: str) -> bytes | None:
+        """What the zone says about itself, by its path."""
+        if not self._documents:
+            own = {name: method.params.schema for name, method in self._methods.items()}
+            self._documents = documents(self.name, {**own, GET_TASK_RESULT: self._questions.schema})
         return self._documents.get(path)
 
-    def _schemas(self) -> Mapping[str, JsonObject]:
-        own = {name: method.params.schema for name, method in self._methods.items()}
-        return {**own, GET_TASK_RESULT: contract_schemas()[f"{GET_TASK_RESULT}.params"]}
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._application(scope, receive, send)
 
-    async def _live(self, receive: Receive, send: Send) -> None:
-        async with AsyncExitStack() as stack:
-            while True:
-                message = await receive()
-                if message["type"] == "lifespan.startup":
-                    await stack.enter_async_context(self.running())
-                    await send({"type": "lifespan.startup.complete"})
-                else:
-                    break
-        await send({"type": "lifespan.shutdown.complete"})
+
+class _Life:
+    """What a zone has while it runs."""
+
+    def __init__(self, store: ZoneStore, work: Work, threads: Threads) -> None:
+        self.store = store
+        self.work = work
+        self.threads = threads
+        self.drained = False
+
+
+def _reply(request: Request, answer: Answer) -> Reply:
+    match answer:
+        case Done(result):
+            return Reply(with_result(request.id, result))
+        case Broke(error):
+            return Reply(with_error(request.id, error))
+        case Accepted(task_id):
+            return Reply(with_result(request.id, encode({"status": "accepted", "task_id": task_id})))
+
+
+@contextmanager
+def _remembering(folder: Path | None, secret_key: str | None) -> Generator[tuple[ZoneStore, Vault]]:
+    # Here, since a program that only has a zone's code in it, and does not run it, needs no SQLite.
+    from trunkline.stores.zones.file import open_zone_file, zone_in_memory  # noqa: PLC0415
+
+    if folder is None:
+        log.warning(names.ZONE_FORGETS, fix="Give the zone a data folder: Zone(data=…) or TRUNKLINE_DATA.")
+        with zone_in_memory() as store:
+            yield store, Vault(os.urandom(KEY_BYTES))
+        return
+    with open_zone_file(zone_file(folder)) as store:
+        yield store, Vault(load_key(secret_key, folder / "secret.key"))

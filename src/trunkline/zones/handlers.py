@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import traceback
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -23,10 +23,9 @@ from typing import TypeAlias, cast
 
 import structlog
 
-from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.jsontypes import JsonObject, encode
 from trunkline.telemetry import names
 from trunkline.telemetry.redaction import Redaction
-from trunkline.telemetry.telling import is_telling
 from trunkline.zones.faults import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -45,6 +44,8 @@ Handler: TypeAlias = Callable[..., object]
 # A method with its params: gives the JSON text of its result, or raises a fault, and nothing else but a cancellation.
 Bound: TypeAlias = Callable[[], Awaitable[bytes]]
 
+SecretsIn: TypeAlias = Callable[[JsonObject], Iterable[str]]
+
 # They say that a request could not be read, or never reached a handler.
 _NOT_FOR_HANDLERS = frozenset({PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND})
 
@@ -54,30 +55,35 @@ class Method:
     name: str
     params: Params
     handler: Handler
-    # Seconds; None: the zone's.
-    deadline: float | None = None
-    restartable: bool = False
+    # Seconds.
+    deadline: float
+    restartable: bool
 
-    def bound_to(self, params: JsonObject, threads: Executor, correlation_id: str | None) -> Bound:
+    def bound_to(
+        self, params: JsonObject, threads: Executor, secrets_in: SecretsIn, correlation_id: str | None
+    ) -> Bound:
         """Raises a fault for params that are wrong."""
-        return partial(self._perform, self.params.check(params), params, threads, correlation_id)
+        broke = partial(self._tell, params, secrets_in, correlation_id)
+        return partial(self._perform, self.params.check(params), threads, broke)
 
     async def _perform(
-        self, argument: object, params: JsonObject, threads: Executor, correlation_id: str | None
+        self, argument: object, threads: Executor, broke: Callable[[BaseException], None]
     ) -> bytes:
         try:
             return result_text(await _call(self.handler, argument, threads))
         except ZoneFault as fault:
             if _may_be_told(fault):
                 raise
-            self._tell(fault, params, correlation_id)
+            broke(fault)
         # The outermost frame of the author's code, which may raise anything; a program that is a handler may
         # even ask to exit.
         except (Exception, SystemExit) as exc:  # noqa: BLE001
-            self._tell(exc, params, correlation_id)
+            broke(exc)
         raise ZoneFault(INTERNAL_ERROR)
 
-    def _tell(self, error: BaseException, params: JsonObject, correlation_id: str | None) -> None:
+    def _tell(
+        self, params: JsonObject, secrets_in: SecretsIn, correlation_id: str | None, error: BaseException
+    ) -> None:
         redaction = Redaction.of(*secrets_in(params))
         text = "".join(traceback.format_exception(error))
         log.error(
@@ -103,28 +109,6 @@ def result_text(returned: object) -> bytes:
     if not isinstance(result.get("response_text", ""), str):
         raise TypeError("response_text must be a str.")
     return encode(result)
-
-
-def secrets_in(params: JsonObject) -> list[str]:
-    """The texts under names that tell of a secret."""
-    found: list[str] = []
-    for name, value in params.items():
-        _gather(value, found, secret=is_telling(name))
-    return found
-
-
-def _gather(value: Json, found: list[str], *, secret: bool) -> None:
-    match value:
-        case str() if secret:
-            found.append(value)
-        case dict():
-            for name, inner in value.items():
-                _gather(inner, found, secret=secret or is_telling(name))
-        case list():
-            for inner in value:
-                _gather(inner, found, secret=secret)
-        case _:
-            pass
 
 
 async def _call(handler: Handler, argument: object, threads: Executor) -> object:

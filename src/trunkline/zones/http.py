@@ -5,16 +5,23 @@ A zone over HTTP, as plain ASGI: no framework is between a call and its handler.
     GET  /ping              whether work goes on, as AgentCore asks for it
     GET  /openrpc.json, /schemas/NAME.json
 
-Every answer to a call is a JSON-RPC response. Browsers are turned away: a page must not be able to use the
-place that it is looked at from.
+Every answer to a call is a JSON-RPC response. Browsers are turned away: a page must not be able to call what only
+the machine that it is looked at from can reach.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from http import HTTPStatus
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
 
+from trunkline.errors import TrunklineError
+from trunkline.jsontypes import encode
+from trunkline.zones.caller import Caller
 from trunkline.zones.faults import OTHER, ZoneFault
 from trunkline.zones.replies import NO_ID, Reply, refusal, with_fault
 
@@ -25,71 +32,135 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
 CALL_PATHS = frozenset({"/", "/invocations"})
+_PING = "/ping"
+_READING = frozenset({"GET", "HEAD"})
 _JSON = (b"content-type", b"application/json")
 
 
-def path_of(scope: Scope) -> str:
-    """The path below the place where the zone is mounted."""
-    path: str = scope["path"]
-    return path.removeprefix(scope.get("root_path", "")) or "/"
+class Served(Protocol):
+    """A zone, as far as HTTP needs it."""
+
+    max_body_bytes: int
+
+    @property
+    def is_running(self) -> bool: ...
+    @property
+    def is_busy(self) -> bool: ...
+    def running(self, data: str | Path | None = None) -> AbstractAsyncContextManager[None]: ...
+    async def answer(self, body: bytes, caller: Caller = ...) -> Reply: ...
+    def document(self, path: str) -> bytes | None: ...
 
 
-def headers_of(scope: Scope) -> Mapping[bytes, bytes]:
-    headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
-    return dict(headers)
+class Application:
+    def __init__(self, zone: Served) -> None:
+        self._zone = zone
+        self._health = _Health()
+        self._starting = asyncio.Lock()
+        # Where the server around us does not say when it starts and stops, e.g. when we are mounted in another
+        # application: then the first call starts the zone, and the end of the process ends it.
+        self._unended = AsyncExitStack()
 
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        match scope["type"]:
+            case "http":
+                reply = await self._reply(scope, receive)
+                if reply is not None:
+                    await _send_reply(send, reply)
+            case "lifespan":
+                await self._live(receive, send)
+            case _:
+                await send({"type": "websocket.close", "code": 1000})
 
-def refused_unread(
-    scope: Scope, headers: Mapping[bytes, bytes], reads: bool, most_bytes: int
-) -> Reply | None:
-    """Why a call is refused before its body is looked at; `reads`: there is a document under this path."""
-    path, method = path_of(scope), scope["method"]
-    if path not in CALL_PATHS:
-        if not reads:
+    async def _reply(self, scope: Scope, receive: Receive) -> Reply | None:
+        """None: the caller has gone before it has said what it wants."""
+        path: str = scope["path"].removeprefix(scope.get("root_path", "")) or "/"
+        if path not in CALL_PATHS:
+            return self._document(path, scope["method"])
+        most = self._zone.max_body_bytes
+        refused = _refused_unread(scope["method"], dict(scope["headers"]), most)
+        if refused is not None:
+            return refused
+        body = await _read_body(receive, most)
+        if not isinstance(body, bytes):
+            return body
+        if not self._zone.is_running:
+            await self._start()
+        return await self._zone.answer(body)
+
+    def _document(self, path: str, method: str) -> Reply:
+        text = self._health.text(self._zone.is_busy) if path == _PING else self._zone.document(path)
+        if text is None:
             return refusal(HTTPStatus.NOT_FOUND, "There is nothing at this address. Calls go to POST /.")
-        return _wrong_method("GET")
+        return Reply(text) if method in _READING else _wrong_method("GET")
+
+    async def _start(self) -> None:
+        async with self._starting:
+            if not self._zone.is_running:
+                await self._unended.enter_async_context(self._zone.running())
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        try:
+            async with self._zone.running():
+                await send({"type": "lifespan.startup.complete"})
+                await receive()
+        except TrunklineError as exc:
+            await send({"type": "lifespan.startup.failed", "message": f"{exc.message} {exc.fix}"})
+        else:
+            await send({"type": "lifespan.shutdown.complete"})
+
+
+class _Health:
+    """As AgentCore wants to know it: a session that is busy is not taken for idle, and not ended."""
+
+    def __init__(self) -> None:
+        self._was_busy = False
+        self._since = int(time.time())
+
+    def text(self, is_busy: bool) -> bytes:
+        if is_busy != self._was_busy:
+            self._was_busy, self._since = is_busy, int(time.time())
+        return encode({"status": "HealthyBusy" if is_busy else "Healthy", "time_of_last_update": self._since})
+
+
+def _refused_unread(method: str, headers: Mapping[bytes, bytes], most_bytes: int) -> Reply | None:
+    """Why a call is refused before its body is looked at."""
     if method != "POST":
         return _wrong_method("POST")
     if b"origin" in headers:
         fault = ZoneFault(OTHER, "Browsers may not call a zone.", {"reason": "browser"})
         return Reply(with_fault(NO_ID, fault), HTTPStatus.FORBIDDEN)
     length = headers.get(b"content-length", b"0")
-    if not length.isdigit() or int(length) > most_bytes:
-        return too_large(most_bytes)
-    return None
+    # The server has seen to it that it is a number.
+    return _too_large(most_bytes) if int(length) > most_bytes else None
 
 
-def too_large(most_bytes: int) -> Reply:
-    return refusal(
-        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"A request has at most {most_bytes} bytes. Send less of it."
-    )
-
-
-async def read_body(receive: Receive, most_bytes: int) -> bytes | Reply | None:
+async def _read_body(receive: Receive, most_bytes: int) -> bytes | Reply | None:
     """The body, or the refusal of one that is too large; None when the caller has gone."""
-    message = await receive()
-    chunk: bytes = message.get("body", b"")
-    if message["type"] == "http.request" and not message.get("more_body", False):
-        return chunk if len(chunk) <= most_bytes else too_large(most_bytes)
     chunks: list[bytes] = []
     size = 0
-    while message["type"] == "http.request":
-        chunk = message.get("body", b"")
+    while (message := await receive())["type"] == "http.request":
+        chunk: bytes = message.get("body", b"")
         size += len(chunk)
         if size > most_bytes:
-            return too_large(most_bytes)
+            return _too_large(most_bytes)
         chunks.append(chunk)
         if not message.get("more_body", False):
             return b"".join(chunks)
-        message = await receive()
     return None
 
 
-async def send_reply(send: Send, reply: Reply) -> None:
+async def _send_reply(send: Send, reply: Reply) -> None:
     length = (b"content-length", b"%d" % len(reply.body))
     headers = [_JSON, length, *reply.headers]
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     await send({"type": "http.response.body", "body": reply.body})
+
+
+def _too_large(most_bytes: int) -> Reply:
+    return refusal(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"A request has at most {most_bytes} bytes. Send less of it."
+    )
 
 
 def _wrong_method(allowed: str) -> Reply:
