@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
@@ -18,18 +18,12 @@ else:
 # Deeper than any real input, shallower than what any reader behind us can recurse into.
 MAX_DEPTH = 200
 
-_encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder()
+# The methods themselves: every message is encoded and decoded several times on its way.
 
-
-def encode(value: object) -> bytes:
-    """JSON text of a JSON value or a msgspec struct."""
-    return _encoder.encode(value)
-
-
-def decode(text: bytes | str) -> Json:
-    """The JSON value of a text; raises `msgspec.DecodeError` when it is not JSON."""
-    return _decoder.decode(text)
+# JSON text of a JSON value or a msgspec struct.
+encode: Callable[[object], bytes] = msgspec.json.Encoder().encode
+# The JSON value of a text; raises `msgspec.DecodeError` when it is not JSON.
+decode: Callable[[bytes | str], Json] = msgspec.json.Decoder().decode
 
 
 def is_too_deep(value: Json) -> bool:

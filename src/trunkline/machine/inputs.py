@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
 
+from trunkline.jsontypes import encode
 from trunkline.messages import NO_OUTPUT, AgentResult, ReplyMessage
 
 ResolvedOutcome = Literal["succeeded", "failed", "call_again"]
@@ -79,13 +81,7 @@ Input = (
     | OutcomeResolved
 )
 
-_encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[Input] = msgspec.json.Decoder(Input)
 
-
-def encode_input(item: Input) -> bytes:
-    return _encoder.encode(item)
-
-
-def decode_input(payload: bytes) -> Input:
-    return _decoder.decode(payload)
+encode_input: Callable[[Input], bytes] = encode
+decode_input: Callable[[bytes], Input] = _decoder.decode
