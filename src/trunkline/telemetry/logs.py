@@ -38,7 +38,7 @@ def configure_logs(level: str, log_format: LogFormat) -> None:
     else:
         structlog.configure(
             processors=[json_line],
-            wrapper_class=wrapper,
+            wrapper_class=type(wrapper.__name__, (_InOneStep, wrapper), {}),
             logger_factory=_one_for_all(LineWriter(sys.stderr.buffer)),
             cache_logger_on_first_use=True,
         )
@@ -46,6 +46,14 @@ def configure_logs(level: str, log_format: LogFormat) -> None:
     logging.basicConfig(
         level=max(LEVELS[level], logging.WARNING), stream=sys.stderr, format="%(levelname)s %(message)s"
     )
+
+
+class _InOneStep(structlog.BoundLoggerBase):
+    """Does without structlog's walk along a list of processors that has one member."""
+
+    def _proxy_to_logger(self, method_name: str, event: str | None = None, **event_kw: object) -> None:
+        line = json_line(self._logger, method_name, {**self._context, **event_kw, "event": event})
+        getattr(self._logger, method_name)(line)
 
 
 def _one_for_all(writer: LineWriter) -> Callable[..., LineWriter]:
