@@ -3,17 +3,20 @@ What a record of a call must not say, and what it says instead.
 
 Made once for an agent, used for each of its calls: the secrets of its `auth_config`, and the tokens that were
 fetched with them, appear as the names of environment variables where we sent them, and as `[redacted]` wherever
-else they turn up, e.g. when the agent repeats them.
+else they turn up, e.g. when the agent repeats them. A call whose input holds named secrets has one of its own, which
+knows those too.
 """
 
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from html import escape
 from itertools import chain
 from typing import Self
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 import msgspec
 
@@ -25,6 +28,8 @@ _REDACTED_JSON = encode(REDACTED)
 VARIABLE_PREFIX = "$TRUNKLINE_SECRET"
 # A shorter text is no secret, and replacing it everywhere would leave nothing to read.
 _SHORTEST_SECRET = 4
+# Anything shorter stands in too many texts by chance.
+_SHORTEST_IN_BASE64 = 6
 # More than the calls that one agent answers at a time by default. Such a token is made of letters that are the same in
 # every form of text.
 _MOST_PASSING = 128
@@ -32,6 +37,7 @@ _MOST_PASSING = 128
 
 class Redaction:
     def __init__(self, credentials: Credentials = NO_CREDENTIALS) -> None:
+        self._credentials = credentials
         self._shown = credentials.shown
         self._query = credentials.query
         self._secrets = credentials.secrets
@@ -42,6 +48,15 @@ class Redaction:
     @classmethod
     def of(cls, *secrets: str) -> Self:
         return cls(Credentials(secrets=secrets))
+
+    def beside(self, secrets: Iterable[str]) -> Redaction:
+        """One that hides these too, however they are encoded; this one stays as it is."""
+        more = tuple(form for secret in secrets for form in (secret, *_in_base64(secret)))
+        made = Redaction(msgspec.structs.replace(self._credentials, secrets=(*self._secrets, *more)))
+        made.learn(self._learned)
+        for token in self._passing:
+            made.hide(token)
+        return made
 
     def learn(self, secrets: tuple[str, ...]) -> None:
         """Hides these too, from now on; those that were learned before go."""
@@ -61,6 +76,8 @@ class Redaction:
         self.longest = max(map(len, self._needles), default=0)
 
     def text(self, text: str) -> str:
+        if not self.longest:
+            return text
         for needle in chain(self._needles, self._passing):
             if needle in text:
                 text = text.replace(needle, REDACTED)
@@ -72,15 +89,23 @@ class Redaction:
 
     def body(self, body: bytes) -> bytes:
         """JSON text without the secrets; JSON it stays."""
-        if not any(needle in body for needle in self._needles_in_json) and not any(
-            token.encode() in body for token in self._passing
-        ):
+        if not self._may_be_in(body):
             return body
         try:
-            return encode(self.value(decode(body)))
+            value = decode(body)
+            hidden = self.value(value)
+            return body if hidden == value else encode(hidden)
         except (msgspec.DecodeError, RecursionError):
             # Nobody could have read it anyway.
             return _REDACTED_JSON
+
+    def _may_be_in(self, body: bytes) -> bool:
+        # Any letter can be written as an escape, which whoever reads the text next turns into the letter.
+        return (
+            any(needle in body for needle in self._needles_in_json)
+            or any(token.encode() in body for token in self._passing)
+            or (self.longest > 0 and b"\\u" in body)
+        )
 
     def value(self, value: Json) -> Json:
         """A JSON value whose texts are without the secrets; a number that has the same digits is none."""
@@ -124,8 +149,11 @@ def _needles(secrets: Iterable[str]) -> tuple[str, ...]:
 
 
 def _begun(needle: str, text: str) -> int:
-    longest = min(len(needle) - 1, len(text))
-    return next((length for length in range(longest, 0, -1) if text.endswith(needle[:length])), 0)
+    # From the earliest place on: the first that fits is the longest beginning.
+    start = text.find(needle[0], max(0, len(text) - len(needle) + 1))
+    while start >= 0 and not needle.startswith(text[start:]):
+        start = text.find(needle[0], start + 1)
+    return 0 if start < 0 else len(text) - start
 
 
 def _forms(secret: str) -> tuple[str, ...]:
@@ -133,5 +161,18 @@ def _forms(secret: str) -> tuple[str, ...]:
     in_letters = json.dumps(secret, ensure_ascii=False)[1:-1]
     # JSON may hold JSON as a text.
     twice = json.dumps(as_json)[1:-1]
+    twice_in_letters = json.dumps(in_letters, ensure_ascii=False)[1:-1]
     # Some encoders escape the slash, which base64 has.
-    return (secret, as_json, in_letters, twice, as_json.replace("/", "\\/"), quote(secret, safe=""))
+    slashed = as_json.replace("/", "\\/")
+    in_url = (quote(secret, safe=""), quote_plus(secret))
+    return (secret, as_json, in_letters, twice, twice_in_letters, slashed, *in_url, escape(secret))
+
+
+def _in_base64(secret: str) -> Iterator[str]:
+    """What is the same wherever the secret stands in an encoded text: it may begin at any of three bits."""
+    data = secret.encode()
+    for shift in range(3):
+        encoded = b64encode(b"\0" * shift + data).decode()
+        certain = encoded[-(-8 * shift // 6) : 8 * (shift + len(data)) // 6]
+        if len(certain) >= _SHORTEST_IN_BASE64:
+            yield from (certain, certain.replace("+", "-").replace("/", "_"))

@@ -14,6 +14,7 @@ import select
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from functools import lru_cache
 from time import monotonic
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -271,7 +272,13 @@ def _header_lines(headers: Mapping[str, str]) -> str:
     count = len(headers)
     if lines.count("\n") != count or lines.count("\r") != count or "\0" in lines:
         raise TransportError("request_not_encodable", "A request header contains a line break.")
-    for name in headers:
-        if name.lower() in RESERVED_HEADERS:
-            raise TransportError("request_not_encodable", f"The request header {name} cannot be chosen.")
+    reserved = _reserved_among(tuple(headers))
+    if reserved is not None:
+        raise TransportError("request_not_encodable", f"The request header {reserved} cannot be chosen.")
     return lines
+
+
+# An agent gets the same few headers with every request.
+@lru_cache(maxsize=1_024)
+def _reserved_among(names: tuple[str, ...]) -> str | None:
+    return next((name for name in names if name.lower() in RESERVED_HEADERS), None)
