@@ -48,9 +48,13 @@ class Attachments:
         self._blobs = blobs
         self._most_inline = most_inline
 
+    def may_move(self, outcome: Succeeded) -> bool:
+        """Whether anything in the output can be too long for it."""
+        return self._blobs is not None and len(outcome.output) > self._most_inline
+
     async def put_away(self, run_id: str, outcome: Succeeded) -> Succeeded:
         """Raises `Unavailable` when they cannot be kept."""
-        if len(outcome.output) <= self._most_inline or self._blobs is None:
+        if self._blobs is None or not self.may_move(outcome):
             return outcome
         # So much JSON would hold up everybody else.
         output = await asyncio.to_thread(decode, outcome.output)
@@ -74,10 +78,9 @@ class Attachments:
 
     async def bring(self, task: AgentTask) -> AgentTask:
         """The task with every file that its input names; raises `AttachmentMissing` and `Unavailable`."""
-        given = task.input_data
-        if not isinstance(given, dict) or not isinstance(given.get("parts"), list):
+        if not lists_parts(task):
             return task
-        given = decode(encode(given))
+        given = decode(encode(task.input_data))
         found = list(_references(given))
         if not found:
             return task
@@ -91,6 +94,12 @@ class Attachments:
             key = "raw" if "mediaType" in holder or "filename" in holder else "bytes"
             holder[key] = b64encode(content).decode()
         return replace(task, input_data=given)
+
+
+def lists_parts(task: AgentTask) -> bool:
+    """Whether the input says itself what the message's parts are: files are named only there."""
+    given = task.input_data
+    return isinstance(given, dict) and isinstance(given.get("parts"), list)
 
 
 def _contents(output: Json) -> Iterator[tuple[JsonObject, str]]:

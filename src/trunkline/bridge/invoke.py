@@ -22,7 +22,7 @@ import msgspec
 import structlog
 
 from trunkline.agents import Agent
-from trunkline.bridge.attachments import AttachmentMissing, Attachments
+from trunkline.bridge.attachments import AttachmentMissing, Attachments, lists_parts
 from trunkline.bridge.batches import Batches
 from trunkline.bridge.calls import Finished
 from trunkline.bridge.news import News
@@ -30,6 +30,7 @@ from trunkline.bridge.partners import Partner, Partners
 from trunkline.bridge.streams import Heard, Patience
 from trunkline.bridge.talk import Talk
 from trunkline.bridge.task_log import task_log
+from trunkline.bridge.task_secrets import open_secrets
 from trunkline.clock import Clock, Instant, after, seconds_between
 from trunkline.errors import Unavailable
 from trunkline.messages import ERROR_CODES, AgentResult, Progress, StepError, fix_for
@@ -45,6 +46,7 @@ from trunkline.protocols import (
     Working,
 )
 from trunkline.services.directory import AgentDirectory
+from trunkline.services.secrets import Secrets
 from trunkline.stores.base import ClaimedTask, ExchangeRecord, TaskAnswer, TaskKey
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
@@ -99,6 +101,7 @@ class AgentInvoker:
         manners: Manners,
         pushes: PushTargets,
         attachments: Attachments,
+        secrets: Secrets,
         traces: Traces,
     ) -> None:
         self._transport = transport
@@ -110,6 +113,7 @@ class AgentInvoker:
         self._manners = manners
         self._pushes = pushes
         self._attachments = attachments
+        self._secrets = secrets
         self._traces = traces
         self._listening: set[Patience] = set()
         self._is_leaving = False
@@ -140,9 +144,17 @@ class AgentInvoker:
     async def _call(
         self, talk: Talk, agent: Agent, claim: ClaimedTask, hear: Callable[[Finished], None]
     ) -> Finished:
+        unknown = await self._open_secrets(talk, claim)
+        if unknown is not None and not self._is_pollable(claim):
+            return self.failed(claim, _with_doubt(unknown, claim), retry=agent.retry)
         partner = await self._partners.of(agent, talk.note)
         if isinstance(partner, StepError):
             return self.failed(claim, partner, retry=agent.retry, exchanges=talk.exchanges)
+        if unknown is not None and claim.remote_task_id is not None:
+            # Whatever the agent says might repeat what we could not hide: it is asked when the secret is there again.
+            later = Working(remote_task_id=claim.remote_task_id, state="working")
+            return await self._finish(claim, talk, partner, later, claim.deadline or self._clock.now())
+        partner = talk.hiding(partner)
         if claim.remote_task_id is not None:
             outcome = await self._ask(talk, partner, claim, claim.remote_task_id)
             if isinstance(outcome, Working) and outcome.text:
@@ -163,8 +175,25 @@ class AgentInvoker:
         return await self._finish(claim, talk, partner, outcome, deadline)
 
     async def _with_files(self, claim: ClaimedTask) -> ClaimedTask:
+        if not lists_parts(claim.task):
+            return claim
         brought = await self._patiently(lambda: self._attachments.bring(claim.task))
         return claim if brought is claim.task else msgspec.structs.replace(claim, task=brought)
+
+    async def _open_secrets(self, talk: Talk, claim: ClaimedTask) -> StepError | None:
+        """Gives the talk the secrets of its task; why that is not possible."""
+        task = claim.task
+        if not task.secrets and not task.told_secrets:
+            return None
+        opened = await self._patiently(lambda: open_secrets(task, self._secrets))
+        if isinstance(opened, StepError):
+            task_log(task).warning(names.SECRET_NOT_KNOWN, code=opened.code, error=opened.message)
+            return opened
+        talk.use(opened)
+        return None
+
+    def _is_pollable(self, claim: ClaimedTask) -> bool:
+        return claim.remote_task_id is not None and self._left(claim) > 0
 
     def _talk(self, claim: ClaimedTask) -> Talk:
         most_bytes = self._manners.most_answer_bytes
@@ -173,7 +202,7 @@ class AgentInvoker:
         )
 
     async def _agent(self, name: str) -> Agent | None:
-        return await self._patiently(lambda: self._directory.get(name))
+        return self._directory.known(name) or await self._patiently(lambda: self._directory.get(name))
 
     async def _patiently(self, read: Callable[[], Awaitable[_Read]]) -> _Read:
         """Waits while a store is away: the agent has no part in it, so nothing has failed."""
@@ -247,10 +276,11 @@ class AgentInvoker:
             other = await self._partners.another(partner, outcome.error.message, talk.note)
             if not isinstance(other, Partner):
                 return refused, refusal
-            second = await self._send_once(talk, other, claim, hear)
+            hiding = talk.hiding(other)
+            second = await self._send_once(talk, hiding, claim, hear)
             if not (isinstance(second, Failed) and second.other_dialect):
                 await self._partners.adopt(other)
-                return other, second
+                return hiding, second
             partner, outcome = other, second
 
     async def _send_once(
@@ -263,16 +293,15 @@ class AgentInvoker:
             outcome = await self._listen(talk, partner, claim, request, hear)
             if not _has_no_streams(outcome):
                 return outcome
-        request = talk.encode(partner, self._wishes(partner, claim), streamed=False)
+        left = self._left(claim)
+        wishes = Wishes(
+            push=self._pushes.target(claim.key) if partner.dialect.pushes else None,
+            returns_at_once=left > self._manners.line_seconds,
+        )
+        request = talk.encode(partner, wishes, streamed=False)
         if not isinstance(request, AgentRequest):
             return request
-        return await talk.exchange(partner, request, self._left(claim))
-
-    def _wishes(self, partner: Partner, claim: ClaimedTask) -> Wishes:
-        return Wishes(
-            push=self._pushes.target(claim.key) if partner.dialect.pushes else None,
-            returns_at_once=self._left(claim) > self._manners.line_seconds,
-        )
+        return await talk.exchange(partner, request, left)
 
     async def _listen(
         self,
@@ -361,7 +390,7 @@ class AgentInvoker:
             if seconds_between(self._clock.now(), deadline) > 0:
                 return self._working(claim, talk, partner, outcome, deadline)
             outcome = _unfinished(outcome.state)
-        if isinstance(outcome, Succeeded):
+        if isinstance(outcome, Succeeded) and self._attachments.may_move(outcome):
             answered = outcome
             outcome = await self._patiently(lambda: self._attachments.put_away(claim.task.run_id, answered))
         result = _result(claim, outcome, self._clock.now(), partner)
@@ -413,8 +442,9 @@ class AgentInvoker:
         partner = None if agent is None else await self._partners.of(agent)
         if isinstance(partner, Partner) and claim.remote_task_id is not None:
             request = partner.adapter.encode_cancel(claim.task, claim.remote_task_id)
-            if isinstance(request, AgentRequest):
-                await self._stop(talk, partner, claim, request)
+            # What the agent says to it might repeat a secret that we could not hide.
+            if isinstance(request, AgentRequest) and await self._open_secrets(talk, claim) is None:
+                await self._stop(talk, talk.hiding(partner), claim, request)
         if not ended:
             return Finished(claim=claim, answer=None, result=None, exchanges=talk.exchanges)
         return _finished(claim, talk.exchanges, self._stop_result(claim))

@@ -24,6 +24,7 @@ from trunkline.bridge.frames import Frames
 from trunkline.bridge.partners import Partner
 from trunkline.bridge.streams import EVENT_STREAM, Heard, Listener, Patience
 from trunkline.bridge.task_log import task_log
+from trunkline.bridge.task_secrets import TaskSecrets
 from trunkline.clock import Clock, Instant
 from trunkline.ids import RunId
 from trunkline.messages import StepError, fix_for
@@ -53,6 +54,9 @@ _LOGGED_BYTES = 4_096
 # Of one stream, event by event; each of them may be as long as a whole answer.
 _MOST_STREAM_BYTES = 64 * 1024 * 1024
 
+# Exchanges whose request has the task's input in it.
+_CARRIES_INPUT = frozenset({"send", "stream"})
+
 _Read = TypeVar("_Read")
 
 
@@ -79,8 +83,21 @@ class Talk:
         self._has_renewed = False
         # Where the agent may ring: for it alone to know.
         self._bell: PushTarget | None = None
+        self._secrets: TaskSecrets | None = None
         self.exchanges: list[ExchangeRecord] = []
         self._log = task_log(claim.task)
+
+    def use(self, secrets: TaskSecrets) -> None:
+        """From here on the task is sent with its secrets; `hiding` makes partners whose records do not show them."""
+        self._secrets = secrets
+        self._task = secrets.filled
+
+    def hiding(self, partner: Partner) -> Partner:
+        """The partner for this talk alone: it must not be kept."""
+        if self._secrets is None:
+            return partner
+        # In a batch the others' records would have to hide them too.
+        return replace(partner, redaction=partner.redaction.beside(self._secrets.hidden), batch=None)
 
     def encode(self, partner: Partner, wishes: Wishes, *, streamed: bool) -> AgentRequest | Failed:
         """The task as a request; for a stream where that is wanted and the dialect has one."""
@@ -107,7 +124,7 @@ class Talk:
     ) -> Outcome:
         """Sends the request once; what the answer means, or why there is none."""
         self._metrics.protocol_requests.labels(partner.protocol, partner.agent.name).inc()
-        answer, outcome = await self._send(partner, request, seconds, kind)
+        answer, outcome = await self._carry(partner, request, seconds, kind, self._decode)
         self._note_outcome(partner, answer, outcome)
         return outcome
 
@@ -261,7 +278,7 @@ class Talk:
         self, partner: Partner, request: AgentRequest, seconds: float, kind: ExchangeKind = "cancel"
     ) -> Outcome:
         """Asks the agent to end its task; that the task has ended without success is what was asked for."""
-        _, outcome = await self._send(partner, request, seconds, kind)
+        _, outcome = await self._carry(partner, request, seconds, kind, self._decode)
         if isinstance(outcome, Failed) and outcome.error.code != "agent_task_failed":
             self._log.warning(
                 names.CANCEL_NOT_CONFIRMED,
@@ -270,12 +287,6 @@ class Talk:
                 error=outcome.error.message,
             )
         return outcome
-
-    async def _send(
-        self, partner: Partner, request: AgentRequest, seconds: float, kind: ExchangeKind
-    ) -> tuple[AgentAnswer | None, Outcome]:
-        answer, outcome = await self._carry(partner, request, seconds, kind, self._decode)
-        return answer, outcome
 
     async def _carry(
         self,
@@ -307,9 +318,10 @@ class Talk:
         started = perf_counter()
         tls = partner.credentials.tls
         try:
-            headers |= await partner.token(seconds, self.note, request.body)
-            # A token may have had to be fetched first: that is an exchange of its own.
-            started_at, started = self._clock.now(), perf_counter()
+            if partner.wants_token:
+                headers |= await partner.token(seconds, self.note, request.body)
+                # It may have had to be fetched first: that is an exchange of its own.
+                started_at, started = self._clock.now(), perf_counter()
             if request.body:
                 answer = await self._batches.post(
                     partner.batch, sent.url, request.body, headers, seconds, tls
@@ -383,7 +395,7 @@ class Talk:
         """A request that had to be made before the agent could be called."""
         task = self._task
         exchange = record(
-            aside.redaction,
+            aside.redaction if self._secrets is None else aside.redaction.beside(self._secrets.hidden),
             aside.sent,
             aside.answer,
             step=task.step,
@@ -412,6 +424,8 @@ class Talk:
         frames: Frames | None = None,
     ) -> None:
         task = self._task
+        if self._secrets is not None and kind in _CARRIES_INPUT:
+            notes = (*notes, *self._secrets.notes)
         if self._bell is not None:
             sent = replace(sent, body=without_bell(sent.body, self._bell))
             answer = answer and replace(answer, body=without_bell(answer.body, self._bell))

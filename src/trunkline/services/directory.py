@@ -36,6 +36,11 @@ class AgentDirectory:
         self._entries: dict[str, _Entry] = {}
         self._changes = 0
 
+    def known(self, name: str) -> Agent | None:
+        """The agent of that name, if it need not be looked for."""
+        entry = self._entries.get(name)
+        return entry.agent if entry is not None and self._clock.now() < entry.stale_at else None
+
     async def get(self, name: str) -> Agent | None:
         """The agent of that name. That there is none is remembered too."""
         now = self._clock.now()
