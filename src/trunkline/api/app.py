@@ -18,6 +18,7 @@ from trunkline.api.routes.dead_letters import add_dead_letter_routes
 from trunkline.api.routes.hooks import add_hook_routes
 from trunkline.api.routes.inbox import add_inbox_routes
 from trunkline.api.routes.runs import RunRoutes, add_run_routes
+from trunkline.api.routes.secrets import add_secret_routes
 from trunkline.api.routes.system import add_system_routes
 from trunkline.api.routes.workflows import add_workflow_routes
 from trunkline.api.services import HealthReport, Limits, Probes, Services
@@ -36,6 +37,7 @@ def create_app(services: Services) -> ASGIApp:
     add_run_routes(app, runs)
     add_workflow_routes(app, services)
     add_agent_routes(app, services)
+    add_secret_routes(app, services)
     add_inbox_routes(app, services)
     add_blob_routes(app, services)
     add_dead_letter_routes(app, services)

@@ -32,6 +32,7 @@ TAGS = [
     {"name": "agents", "description": "The agents that workflows can call."},
     {"name": "workflows", "description": "Definitions, saved as immutable versions."},
     {"name": "runs", "description": "Workflows at work: start, read, watch, steer."},
+    {"name": "secrets", "description": "What workflows send to agents, and nobody may read."},
     {"name": "inbox", "description": "What waits for a person."},
     {"name": "hooks", "description": "Where agents ring when a task has moved on."},
     {"name": "dead letters", "description": "Records that could not be read or applied."},

@@ -52,6 +52,10 @@ ROLES: dict[str, KeyRole | None] = {
     "GET /api/v1/agents/{agent}/health": "viewer",
     "POST /api/v1/agents/{agent}/reset": "operator",
     "POST /api/v1/agents/{agent}/refresh": "operator",
+    # named secrets
+    "GET /api/v1/secrets": "viewer",
+    "PUT /api/v1/secrets/{secret}": "admin",
+    "DELETE /api/v1/secrets/{secret}": "admin",
     # inbox
     "GET /api/v1/inbox": "viewer",
     "GET /api/v1/inbox/{item}": "viewer",

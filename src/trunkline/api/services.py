@@ -16,6 +16,7 @@ from trunkline.services.inbox import Inbox
 from trunkline.services.keys import KeyRing
 from trunkline.services.registry import Registry
 from trunkline.services.runs import Runs
+from trunkline.services.secrets import Secrets
 from trunkline.services.workflows import Workflows
 from trunkline.stores.blobs import BlobStore
 from trunkline.telemetry.traces import Traces
@@ -71,6 +72,7 @@ class Probes:
 @dataclass(frozen=True, kw_only=True)
 class Services(Probes):
     registry: Registry
+    secrets: Secrets
     workflows: Workflows
     runs: Runs
     dead_letters: DeadLetters

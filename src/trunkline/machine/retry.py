@@ -30,7 +30,16 @@ def is_worth_retrying(policy: RetryPolicy, error: StepError) -> bool:
 
 
 # What no repetition can mend, whatever the policy says.
-_HOPELESS = frozenset({"expression_failed", "output_failed", "request_not_encodable", "internal_error"})
+_HOPELESS = frozenset(
+    {
+        "expression_failed",
+        "output_failed",
+        "request_not_encodable",
+        "secret_missing",
+        "secret_unreadable",
+        "internal_error",
+    }
+)
 
 
 def _covers(condition: RetryCondition, error: StepError) -> bool:

@@ -5,7 +5,7 @@ What travels between executor and bridge.
     CancelTask   executor -> bridge   stop that call
     AgentResult  bridge -> executor   what became of it
 
-No secret is ever in a message: the bridge resolves the agent by its name.
+No secret is ever in a message: the bridge resolves agents and secrets by their names.
 """
 
 from __future__ import annotations
@@ -43,6 +43,11 @@ class AgentTask(msgspec.Struct, kw_only=True, omit_defaults=True):
     pool: str | None = None
     # The trace that the call belongs to.
     trace: TraceContext | None = None
+    # Where the bridge puts secrets into the input: JSON pointer to the secret's name. What looks like a secret
+    # anywhere else is data.
+    secrets: dict[str, str] = {}
+    # Secrets, by name, that the agent was given before in this conversation: hidden if it repeats them, not sent.
+    told_secrets: list[str] = []
 
 
 class CancelTask(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -24,6 +24,7 @@ from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.machine.state import RunState, RunStatus, StepState, WaitingFor
 from trunkline.messages import AgentTask, Dispatch, Outgoing, StepError, TaskKey, TraceContext
+from trunkline.stores.secrets import SecretReads, SecretWrites
 from trunkline.stores.tables import Table, TableRow
 
 # --- workflows
@@ -366,7 +367,7 @@ class Backlog(msgspec.Struct, frozen=True, kw_only=True):
     without_wake_reason: int
 
 
-class Transaction(Protocol):
+class Transaction(SecretWrites, Protocol):
     """One atomic change. All of it is durable when the `async with` block has ended, or none of it exists."""
 
     @property
@@ -595,7 +596,7 @@ class Transaction(Protocol):
         ...
 
 
-class Store(Protocol):
+class Store(SecretReads, Protocol):
     """Opened by its backend, e.g. `open_sqlite`; closed by leaving its `async with`."""
 
     def transaction(self, *, durable: bool = True) -> AbstractAsyncContextManager[Transaction]:

@@ -1,8 +1,9 @@
 """
 The tables that go along when everything moves from one store to another, column by column.
 
-Not among them: the agents' secrets and the API's keys, which are given again on the other side; leases, which end with
-the processes that held them; and what bridges knew of agents together (`agent_states`), which they find out anew.
+Not among them: the agents' secrets, named secrets and the API's keys, which are given again on the other side; leases,
+which end with the processes that held them; and what bridges knew of agents together (`agent_states`), which they find
+out anew.
 """
 
 from __future__ import annotations

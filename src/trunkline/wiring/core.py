@@ -18,6 +18,7 @@ from trunkline.services.commits import CommitLoop
 from trunkline.services.directory import AgentDirectory
 from trunkline.services.hooks import HookKey, Hooks
 from trunkline.services.registry import Registry
+from trunkline.services.secrets import Secrets
 from trunkline.services.vault import Vault, load_key
 from trunkline.services.watch import Watchers
 from trunkline.services.workflows import Workflows
@@ -51,6 +52,7 @@ class Core:
     batches: Batches
     directory: AgentDirectory
     registry: Registry
+    secrets: Secrets
     workflows: Workflows
     partners: Partners
     blobs: BlobStore | None
@@ -80,7 +82,8 @@ async def open_core(
         configured = settings.secret_key.get_secret_value() if settings.secret_key is not None else None
         key = load_key(configured, settings.key_file)
         metrics = Metrics()
-        registry = Registry(store, Vault(key), directory)
+        vault = Vault(key)
+        registry = Registry(store, vault, directory)
         tokens = Tokens(transport, clock)
         async with Batches(transport) as batches, Dialects(transport, registry, clock, tokens) as dialects:
             yield Core(
@@ -94,6 +97,7 @@ async def open_core(
                 batches=batches,
                 directory=directory,
                 registry=registry,
+                secrets=Secrets(store, vault, clock),
                 workflows=Workflows(store, directory),
                 blobs=open_blobs(settings),
                 partners=Partners(dialects, registry, tokens),

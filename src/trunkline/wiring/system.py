@@ -94,6 +94,7 @@ class _Bridge:
             traces=core.traces,
             pushes=core.hooks,
             attachments=Attachments(core.blobs, core.settings.max_inline_bytes),
+            secrets=core.secrets,
         )
         self._calls = calls = Calls(invoker)
         calls.on_finish(loop.ring)
@@ -261,6 +262,7 @@ def _wires(core: Core, stack: AsyncExitStack) -> Wires:
 def _services(core: Core, intake: Intake, probes: Probes) -> Services:
     return Services(
         registry=core.registry,
+        secrets=core.secrets,
         workflows=core.workflows,
         runs=Runs(core.store, core.workflows, intake, core.watchers, core.clock, core.metrics),
         blobs=core.blobs,

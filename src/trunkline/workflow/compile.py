@@ -18,6 +18,7 @@ from trunkline.workflow.input_schema import InputSchema, read_input_schema
 from trunkline.workflow.links import Links, connect
 from trunkline.workflow.places import Path
 from trunkline.workflow.report import Report
+from trunkline.workflow.secret_places import secret_places
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class Step:
     input: Template
     # The steps whose failure leads here (`on_error: {goto: …}`).
     catches: tuple[str, ...]
+    # Where secrets stand in its input: JSON pointer to name.
+    secrets: dict[str, str]
 
 
 class Workflow:
@@ -108,4 +111,5 @@ def _step(index: int, definition: StepDefinition, parts: _Parts, links: Links) -
         when=when,
         input=template,
         catches=tuple(links.catches),
+        secrets={} if definition.input is UNSET else secret_places(definition.input),
     )

@@ -12,6 +12,7 @@ from trunkline.policies import MAX_ATTEMPTS
 from trunkline.workflow.definition import AFTER_FAILURE, BACKOFFS, CONTEXTS, DELIVERIES
 from trunkline.workflow.durations import DURATION_PATTERN
 from trunkline.workflow.expressions import KEYWORDS
+from trunkline.workflow.secret_places import SECRET_KEY, SECRET_NAME_PATTERN
 from trunkline.workflow.validate import (
     MAX_DESCRIPTION,
     MAX_NAME,
@@ -54,7 +55,13 @@ def workflow_json_schema() -> JsonObject:
             "deadline": _duration("How long a run may take as a whole."),
             "max_parallel": _integer(1, MAX_PARALLEL, "How many steps of a run may be called at once."),
         },
-        "$defs": {"step": _step(), "retry": _retry(), "duration": _DURATION},
+        "$defs": {
+            "step": _step(),
+            "retry": _retry(),
+            "duration": _DURATION,
+            "template": _template(),
+            "secret": _SECRET,
+        },
     }
 
 
@@ -63,6 +70,25 @@ _DURATION: JsonObject = {
     "pattern": DURATION_PATTERN,
     "examples": ["100ms", "25s", "5m", "1h", "2d"],
 }
+
+
+_SECRET: JsonObject = {
+    "type": "object",
+    "description": "A secret, by its name: it is put in when the agent is called, and shown nowhere.",
+    "required": [SECRET_KEY],
+    "additionalProperties": False,
+    "properties": {SECRET_KEY: {"type": "string", "pattern": SECRET_NAME_PATTERN}},
+}
+
+
+def _template() -> JsonObject:
+    """Any JSON; an object with `$secret` is a secret and nothing else."""
+    inside: JsonObject = {"$ref": "#/$defs/template"}
+    return {
+        "if": {"type": "object", "required": [SECRET_KEY]},
+        "then": {"$ref": "#/$defs/secret"},
+        "else": {"additionalProperties": inside, "items": inside},
+    }
 
 
 def _step() -> JsonObject:
@@ -85,8 +111,12 @@ def _step() -> JsonObject:
                 "examples": ["steps.research.output.data.score < 0.8"],
             },
             "input": {
+                "$ref": "#/$defs/template",
                 "description": "What the agent gets, with ${ … } in strings. Left out: the run's input.",
-                "examples": [{"text": "Write about ${ input.topic }"}],
+                "examples": [
+                    {"text": "Write about ${ input.topic }"},
+                    {"text": "${ input.text }", "bot_token": {SECRET_KEY: "slack-bot"}},
+                ],
             },
             "retry": {"$ref": "#/$defs/retry"},
             "timeout": _duration("How long one attempt may take; overrides the agent's."),

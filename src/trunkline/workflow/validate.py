@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection
 from typing import NamedTuple
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from trunkline.jsontypes import Json
 from trunkline.policies import MAX_ATTEMPTS, RetryPolicy
@@ -30,6 +30,7 @@ from trunkline.workflow.expressions import KEYWORDS, bare_source
 from trunkline.workflow.fields import Fields, found
 from trunkline.workflow.places import Path
 from trunkline.workflow.report import Report
+from trunkline.workflow.secret_places import check_secrets, refuse_secrets
 
 WORKFLOW_KEYS = ("name", "description", "input", "steps", "output", "deadline", "max_parallel", "$schema")
 STEP_KEYS = (
@@ -69,10 +70,17 @@ def read_definition(value: Json, known: Known, report: Report) -> WorkflowDefini
         description=fields.text("description", MAX_DESCRIPTION),
         input=fields.mapping("input"),
         steps=_steps(fields, known, report),
-        output=fields.any("output"),
+        output=_output(fields, report),
         deadline=fields.duration("deadline", positive=True),
         max_parallel=fields.integer("max_parallel", 1, MAX_PARALLEL),
     )
+
+
+def _output(fields: Fields, report: Report) -> Json | UnsetType:
+    value = fields.any("output")
+    if value is not UNSET:
+        refuse_secrets(value, ("output",), report)
+    return value
 
 
 def _name(fields: Fields) -> str:
@@ -112,7 +120,7 @@ def _step(name: str, value: Json, known: Known, report: Report) -> StepDefinitio
         agent=_agent(fields, known, report),
         needs=_needs(fields, report),
         when=_when(fields),
-        input=fields.any("input"),
+        input=_input(fields, report),
         retry=_retry(fields, known, report),
         timeout=fields.duration("timeout", positive=True),
         reply_timeout=fields.duration("reply_timeout", positive=True),
@@ -120,6 +128,13 @@ def _step(name: str, value: Json, known: Known, report: Report) -> StepDefinitio
         delivery=fields.choice("delivery", DELIVERIES, "at_least_once"),
         context=fields.choice("context", CONTEXTS, "run"),
     )
+
+
+def _input(fields: Fields, report: Report) -> Json | UnsetType:
+    value = fields.any("input")
+    if value is not UNSET:
+        check_secrets(value, (*fields.path, "input"), report)
+    return value
 
 
 def _agent(fields: Fields, known: Known, report: Report) -> str:

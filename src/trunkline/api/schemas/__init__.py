@@ -26,6 +26,7 @@ from trunkline.api.schemas.runs import (
     StepPage,
     WirePage,
 )
+from trunkline.api.schemas.secrets import Secret, SecretPage, SecretValue
 from trunkline.api.schemas.workflows import SavedWorkflow, Workflow, WorkflowPage
 
 __all__ = [
@@ -51,6 +52,9 @@ __all__ = [
     "Run",
     "RunPage",
     "SavedWorkflow",
+    "Secret",
+    "SecretPage",
+    "SecretValue",
     "Shape",
     "StepPage",
     "WirePage",

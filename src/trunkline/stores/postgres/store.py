@@ -41,6 +41,7 @@ from trunkline.stores.postgres import (
     keys,
     migrate,
     runs,
+    secrets,
     waiting,
     workflows,
 )
@@ -50,6 +51,7 @@ from trunkline.stores.postgres.connection import Pool
 from trunkline.stores.postgres.driver import Session
 from trunkline.stores.postgres.transaction import PostgresTransaction
 from trunkline.stores.postgres.trouble import place_of
+from trunkline.stores.secrets import Secret
 
 # Whoever asks does not wait for as long as a statement may.
 _CHECK_SECONDS = 5.0
@@ -162,6 +164,14 @@ class PostgresStore:
     async def key(self, digest: bytes) -> ApiKey | None:
         async with self._pool.reader() as db:
             return await keys.key(db, digest)
+
+    async def secrets(self, *, limit: int, after: str | None = None) -> list[Secret]:
+        async with self._pool.reader() as db:
+            return await secrets.secrets(db, limit=limit, after=after)
+
+    async def secret(self, name: str) -> Secret | None:
+        async with self._pool.reader() as db:
+            return await secrets.secret(db, name)
 
     async def moved(self) -> Moved | None:
         async with self._pool.reader() as db:

@@ -41,6 +41,7 @@ from trunkline.stores.postgres import (
     inbox,
     keys,
     runs,
+    secrets,
     tasks,
     transfer,
     travelling,
@@ -50,6 +51,7 @@ from trunkline.stores.postgres.driver import Session
 from trunkline.stores.postgres.inbox import Inbox
 from trunkline.stores.postgres.pending import Pending
 from trunkline.stores.postgres.transitions import write_transitions
+from trunkline.stores.secrets import Secret
 from trunkline.stores.tables import Table, TableRow
 
 
@@ -224,6 +226,12 @@ class PostgresTransaction:
 
     async def revoke_key(self, name_or_id: str) -> ApiKey | None:
         return await keys.revoke_key(self._db, name_or_id, self.now)
+
+    async def set_secret(self, name: str, sealed: bytes) -> Secret:
+        return await secrets.set_secret(self._db, name, sealed, self.now)
+
+    async def remove_secret(self, name: str) -> bool:
+        return await secrets.remove_secret(self._db, name)
 
     async def delete_finished_runs(self, before: Instant, limit: int) -> int:
         await self.settle()

@@ -33,6 +33,7 @@ from trunkline.stores.base import (
     WaitPlace,
     WorkflowVersion,
 )
+from trunkline.stores.secrets import Secret
 from trunkline.stores.sqlite import (
     agent_states,
     agents,
@@ -41,6 +42,7 @@ from trunkline.stores.sqlite import (
     history,
     keys,
     runs,
+    secrets,
     waiting,
     workflows,
 )
@@ -181,6 +183,12 @@ class SqliteStore:
 
     async def key(self, digest: bytes) -> ApiKey | None:
         return keys.key(self._reader, digest)
+
+    async def secrets(self, *, limit: int, after: str | None = None) -> list[Secret]:
+        return secrets.secrets(self._reader, limit=limit, after=after)
+
+    async def secret(self, name: str) -> Secret | None:
+        return secrets.secret(self._reader, name)
 
     async def moved(self) -> Moved | None:
         row = first(self._reader, "SELECT at FROM moves ORDER BY at LIMIT 1")

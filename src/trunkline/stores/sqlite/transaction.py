@@ -40,6 +40,7 @@ from trunkline.stores.base import (
     WorkflowVersion,
 )
 from trunkline.stores.limits import earlier
+from trunkline.stores.secrets import Secret
 from trunkline.stores.sqlite import (
     agent_states,
     agents,
@@ -48,6 +49,7 @@ from trunkline.stores.sqlite import (
     inbox,
     keys,
     runs,
+    secrets,
     tasks,
     transfer,
     travelling,
@@ -284,6 +286,12 @@ class SqliteTransaction:
 
     async def revoke_key(self, name_or_id: str) -> ApiKey | None:
         return keys.revoke_key(self._db, name_or_id, self.now)
+
+    async def set_secret(self, name: str, sealed: bytes) -> Secret:
+        return secrets.set_secret(self._db, name, sealed, self.now)
+
+    async def remove_secret(self, name: str) -> bool:
+        return secrets.remove_secret(self._db, name)
 
     async def delete_finished_runs(self, before: Instant, limit: int) -> int:
         self._fresh_tasks.write()
