@@ -32,6 +32,7 @@ _FAILURES = frozenset(
         "agent_timeout",
         "agent_connection_lost",
         "agent_task_lost",
+        "agent_unavailable",
         # Nothing about the agent could be found out: it did not answer.
         "agent_protocol_unclear",
         "agent_answer_too_large",

@@ -66,6 +66,10 @@ ERROR_CODES: dict[str, ErrorCode] = {
         **_NO_ANSWER,
         fix="Look at the agent's log: it has lost its tasks, perhaps in a restart. Let it keep them in a store.",
     ),
+    "agent_unavailable": ErrorCode(
+        **_NO_ANSWER,
+        fix="Look at the agent's log: it is stopping, or something that it needs is away. The same message may be sent again.",
+    ),
     "agent_redirected": ErrorCode(**_ANSWERED, fix="Register the address that the agent redirects to."),
     "agent_http_error": ErrorCode(**_ANSWERED, fix="Look at the wire: trunkline runs wire RUN STEP."),
     "agent_answer_too_large": ErrorCode(

@@ -48,6 +48,7 @@ VERDICTS = {
     "agent_timeout": True,
     "agent_connection_lost": True,
     "agent_task_lost": True,
+    "agent_unavailable": True,
     "agent_redirected": False,
     "agent_http_error": False,
     "agent_answer_too_large": True,
