@@ -49,6 +49,8 @@ _FIXES = {
     -32603: "Look at the zone's log: it failed inside.",
     -32001: "The work took longer than its deadline in the zone: raise it there, or make the work shorter.",
 }
+# Why a zone cannot say what has become of a request, for now: the same one is to be sent again.
+_SAYS_NOTHING = frozenset({"stopping", "store_unavailable"})
 # What an answer may say at length; the whole of it is in the step's wire record.
 _LONGEST_SHOWN = 100
 _MOST_FIELDS_SHOWN = 5
@@ -74,7 +76,7 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
-    """The zone has answered with an error: it did not take the work, or the work broke."""
+    """The zone has answered with an error: it did not take the work, or the work broke, or it cannot tell now."""
 
     error: StepError
     # None: the zone did not say.
@@ -206,8 +208,9 @@ def _read_error(raw: Raw, got: Raw | UnsetType, ids: Collection[str]) -> Refused
 def _step_error(code: int, message: str, data: Json) -> StepError:
     more = _words(data) if isinstance(data, dict) else ""
     wait = _retry_after_ms(data)
+    is_open = isinstance(data, dict) and data.get("reason") in _SAYS_NOTHING
     return step_error(
-        "agent_jsonrpc_error",
+        "agent_unavailable" if is_open else "agent_jsonrpc_error",
         f"JSON-RPC Error {code}: {message}" + (f" ({more})" if more else ""),
         fix=_FIXES.get(code, "") if wait is None else fix_for_status(_TOO_MANY),
         jsonrpc_code=code,
