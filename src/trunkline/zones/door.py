@@ -1,0 +1,181 @@
+"""
+A zone's door: who calls, whether it may, and a note of everyone who was turned away.
+
+    token        a signed token, if the policy has keys: `Authorization: Bearer …`
+    certificate  a client certificate that the server has checked
+    nothing      `platform` or `anybody`, whichever the policy lets in
+
+What one of them shows and is wrong is refused, whatever else the caller could have been taken for. An answer to a call
+that was not authenticated is always the same; what was wrong is in the audit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import TypeAlias
+
+import msgspec
+import structlog
+
+from trunkline.agents.bucket import Bucket
+from trunkline.clock import Clock, Instant
+from trunkline.jsontypes import JsonObject
+from trunkline.stores.zones import Refusal, ZoneStore
+from trunkline.telemetry import names
+from trunkline.zones.caller import ANYBODY, Caller
+from trunkline.zones.policy import Allowed, Policy, Refused, decide
+from trunkline.zones.signed_tokens import BadToken, GoodToken, read_token
+
+log = structlog.stdlib.get_logger(__name__)
+
+PLATFORM = Caller(name="platform", known_by="platform")
+NOBODY = "nobody"
+Recognised: TypeAlias = Caller | Refused
+
+# Names may be many where every certificate of an authority is let in.
+_MOST_BUCKETS = 10_000
+_LONGEST_SHOWN = 200
+_BEARER = b"bearer"
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """What a request shows of whoever sends it."""
+
+    # Every Authorization header, since two of them could be read differently by two readers.
+    authorizations: Sequence[bytes] = ()
+    # The names in its checked certificate; None: it has none.
+    certificate: Sequence[str] | None = None
+    body: bytes = b""
+
+
+class Door:
+    def __init__(self, zone: str, policy: Policy, store: ZoneStore, clock: Clock) -> None:
+        self._zone = zone
+        self._policy = policy
+        self._store = store
+        self._clock = clock
+        self._buckets: dict[str, Bucket] = {}
+        callers = policy.callers or {}
+        self._takes_tokens = any(rules.keys for rules in callers.values())
+        self._certified = {name: caller for caller, rules in callers.items() for name in rules.certificates}
+
+    def recognise(self, shown: Shown) -> Recognised:
+        """Who calls; a refusal has been noted."""
+        now = self._clock.now()
+        try:
+            return self._recognised(shown, now)
+        except BadToken as exc:
+            # Only a name from the policy: a stranger's own words have no place in the audit.
+            return self._turned_away(_UNKNOWN_CALLER, exc.reason, now, exc.issuer or NOBODY)
+        except _Unrecognised as exc:
+            return self._turned_away(exc.refused, exc.refused.reason, now, exc.claimed)
+
+    def admit(
+        self, caller: Caller, *, method: str, params: JsonObject, size: int, correlation_id: str | None = None
+    ) -> Refused | None:
+        """Why this call is not let in, which has been noted; None: it is."""
+        now = self._clock.now()
+        bucket = self._buckets.get(caller.name)
+        decision = decide(
+            self._policy, caller, method=method, params=params, size=size, now=now, bucket=bucket
+        )
+        if isinstance(decision, Allowed):
+            if decision.bucket is not None:
+                self._keep(caller.name, decision.bucket)
+            return None
+        shown = method[:_LONGEST_SHOWN]
+        return self._turned_away(decision, decision.reason, now, caller.name, shown, correlation_id)
+
+    def _recognised(self, shown: Shown, now: Instant) -> Caller:
+        certified = self._by_certificate(shown.certificate)
+        if self._takes_tokens and shown.authorizations:
+            token = self._by_token(shown, now)
+            if certified is not None and certified.name != token.issuer:
+                raise _Unrecognised(_certificate_refused("certificate_of_another"), token.issuer)
+            if not self._store.use_token(token.issuer, token.id, token.until, now):
+                raise BadToken("token_used", token.issuer)
+            return Caller(name=token.issuer, known_by="token")
+        if certified is not None:
+            return certified
+        callers = self._policy.callers
+        if callers is None or ANYBODY.name in callers:
+            return ANYBODY
+        if PLATFORM.name in callers:
+            return PLATFORM
+        if shown.certificate is not None:
+            raise _Unrecognised(_certificate_refused("certificate_unknown"))
+        raise _Unrecognised(_UNKNOWN_CALLER)
+
+    def _by_token(self, shown: Shown, now: Instant) -> GoodToken:
+        scheme, _, text = shown.authorizations[0].partition(b" ")
+        if len(shown.authorizations) > 1 or scheme.lower() != _BEARER or not text.isascii():
+            raise BadToken("token_malformed")
+        return read_token(text.decode(), self._policy, self._zone, shown.body, now)
+
+    def _by_certificate(self, certificate: Sequence[str] | None) -> Caller | None:
+        if not certificate:
+            return None
+        if self._policy.callers is None:
+            # Whoever the authority has signed for may call.
+            return Caller(name=certificate[0], known_by="certificate")
+        found = {self._certified[name] for name in certificate if name in self._certified}
+        if len(found) > 1:
+            raise _Unrecognised(_certificate_refused("certificate_ambiguous"))
+        return Caller(name=found.pop(), known_by="certificate") if found else None
+
+    def _keep(self, caller: str, bucket: Bucket) -> None:
+        # The one that has not called for longest is the first.
+        self._buckets.pop(caller, None)
+        self._buckets[caller] = bucket
+        if len(self._buckets) > _MOST_BUCKETS:
+            del self._buckets[next(iter(self._buckets))]
+
+    def _turned_away(
+        self,
+        refused: Refused,
+        reason: str,
+        now: Instant,
+        caller: str,
+        method: str | None = None,
+        correlation_id: str | None = None,
+    ) -> Refused:
+        self._store.note_refusal(
+            Refusal(at=now, caller=caller, reason=reason, method=method, correlation_id=correlation_id)
+        )
+        log.warning(
+            names.ZONE_CALL_REFUSED,
+            zone=self._zone,
+            caller=caller,
+            reason=reason,
+            method=method,
+            correlation_id=correlation_id,
+        )
+        return refused
+
+
+class _Unrecognised(Exception):
+    """Nobody whom the zone knows."""
+
+    def __init__(self, refused: Refused, claimed: str = NOBODY) -> None:
+        super().__init__(refused.reason)
+        self.refused = refused
+        self.claimed = claimed
+
+
+_UNKNOWN_CALLER = Refused(
+    reason="no_credentials",
+    message=(
+        "Not authenticated. Send a fresh token, signed for this zone and this request, as Authorization: Bearer,"
+        " or use a client certificate that the zone knows."
+    ),
+    status=HTTPStatus.UNAUTHORIZED,
+)
+
+
+def _certificate_refused(reason: str) -> Refused:
+    return Refused(
+        reason=reason,
+        message="This caller may not call this zone. Ask its operator to allow it.",
+        status=HTTPStatus.FORBIDDEN,
+    )
