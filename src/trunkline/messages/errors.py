@@ -68,7 +68,7 @@ ERROR_CODES: dict[str, ErrorCode] = {
     ),
     "agent_unavailable": ErrorCode(
         **_NO_ANSWER,
-        fix="Look at the agent's log: it is stopping, or something that it needs is away. The same message may be sent again.",
+        fix="Look at the agent's log: it is stopping, or what it needs is away. The same message may be sent again.",
     ),
     "agent_redirected": ErrorCode(**_ANSWERED, fix="Register the address that the agent redirects to."),
     "agent_http_error": ErrorCode(**_ANSWERED, fix="Look at the wire: trunkline runs wire RUN STEP."),
