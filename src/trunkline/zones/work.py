@@ -256,10 +256,12 @@ class Work:
         running.outcome = outcome
         if running.timer is not None:
             running.timer.cancel()
-        self._write(running, outcome)
-        running.wake()
-        if self._stopping and not self._unfinished():
-            self._all_ended.set()
+        try:
+            self._write(running, outcome)
+        finally:
+            running.wake()
+            if self._stopping and not self._unfinished():
+                self._all_ended.set()
 
     def _write(self, running: _Running, outcome: Outcome) -> None:
         key, now = running.job.key, self._clock.now()

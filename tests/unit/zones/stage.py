@@ -50,9 +50,8 @@ class Stage:
     ) -> None:
         self.store = store
         self.clock = clock or FakeClock()
-        self.work = Work(
-            store, Vault(KEY), accept_after=accept_after, keep=timedelta(hours=24), clock=self.clock
-        )
+        self.keep = timedelta(hours=24)
+        self.work = Work(store, Vault(KEY), accept_after=accept_after, keep=self.keep, clock=self.clock)
         # What a call that was interrupted runs with.
         self.revived = Handler()
         self.revived_params: list[JsonObject] = []
