@@ -8,6 +8,7 @@ no HTTP at all is answered in the door's own form, like every other error.
 from __future__ import annotations
 
 import asyncio
+import ssl
 from http import HTTPStatus
 from typing import NamedTuple
 
@@ -48,8 +49,12 @@ class Connection(HttpToolsProtocol):
     _timer: asyncio.TimerHandle | None = None
     _refused = False
 
+    # As ASGI's TLS extension has it: what the client has shown of itself.
+    _tls: dict[object, object] | None = None
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - as the server has it
         super().connection_made(transport)
+        self._tls = _tls_of(transport)
         self._timer = self.loop.call_later(self.idle_seconds, transport.close)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -72,6 +77,8 @@ class Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         self._part = "head"
         super().on_message_begin()
+        if self._tls is not None:
+            self.scope["extensions"] = {"tls": self._tls}
 
     def on_headers_complete(self) -> None:
         if self._refused:
@@ -149,5 +156,16 @@ class Connection(HttpToolsProtocol):
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         self.transport.write(self.refusal_text(Refusal(status, name, detail, fix)))
-        self.transport.write_eof()
+        # Over TLS one side cannot end alone.
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
         self._timer = self.loop.call_later(_LINGER_SECONDS, self.transport.close)
+
+
+def _tls_of(transport: asyncio.Transport) -> dict[object, object] | None:
+    connection: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
+    # The handshake has checked who signed it, or there would be no connection.
+    certificate = None if connection is None else connection.getpeercert(binary_form=True)
+    if certificate is None:
+        return None
+    return {"client_cert_chain": [ssl.DER_cert_to_PEM_cert(certificate)], "client_cert_error": None}

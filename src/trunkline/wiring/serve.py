@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import signal
 from collections.abc import Collection, Mapping
 from contextlib import AsyncExitStack
 from socket import socket
@@ -21,6 +20,7 @@ from trunkline.api.gate import Gate
 from trunkline.api.server import base_url, listen, serving
 from trunkline.api.services import OK
 from trunkline.errors import Unavailable, WrongSchema
+from trunkline.serving import stop_signal
 from trunkline.settings import Settings, is_loopback
 from trunkline.telemetry import names
 from trunkline.telemetry.logs import configure_logs
@@ -46,14 +46,14 @@ def run_roles(settings: Settings, roles: Collection[Role]) -> int:
 
 
 async def _up(settings: Settings) -> None:
-    stop = _stop_signal()
+    stop = stop_signal()
     with listen(settings.host, settings.port) as listener:
         async with open_system(settings, ALL_ROLES) as system, serving(system.app, listener):
             await _announce_and_wait(listener, system, stop)
 
 
 async def _serve(settings: Settings, roles: Collection[Role]) -> None:
-    stop = _stop_signal()
+    stop = stop_signal()
     gate = Gate(tells_why=is_loopback(settings.host))
     with listen(settings.host, settings.port) as listener:
         async with AsyncExitStack() as stack, serving(gate, listener):
@@ -103,14 +103,6 @@ async def _pause(stop: asyncio.Event) -> None:
             await stop.wait()
     except TimeoutError:
         return
-
-
-def _stop_signal() -> asyncio.Event:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    return stop
 
 
 async def _announce_and_wait(listener: socket, system: System, stop: asyncio.Event) -> None:

@@ -1,0 +1,105 @@
+"""
+A zone as a process of its own, from its start to its end: `trunkline zone serve`.
+
+Whoever can reach the address may call a zone that does not ask who calls; so such a zone listens on the machine's own
+addresses only, unless its operator says that something in front of it asks.
+"""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+import msgspec
+import structlog
+import uvloop
+
+from trunkline.errors import ConfigurationError, NotAllowed
+from trunkline.serving import base_url, listen, serving, stop_signal
+from trunkline.telemetry import names
+from trunkline.zones.caller import ANYBODY
+from trunkline.zones.connection import ZoneConnection
+from trunkline.zones.endpoint import Zone
+from trunkline.zones.policy import Policy
+
+log = structlog.stdlib.get_logger(__name__)
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a zone is served, and how its callers are told apart."""
+
+    host: str
+    port: int
+    data: Path
+    secret_key: str | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+    # Who must have signed the certificates of callers, which they then need.
+    client_ca: Path | None = None
+    # Something in front asks who calls.
+    is_open: bool = False
+    is_loopback: bool = False
+
+    @property
+    def scheme(self) -> str:
+        return "http" if self.certificate is None else "https"
+
+
+def run_zone(zone: Zone, place: Place) -> int:
+    """Serves until SIGTERM or Ctrl-C; prints the URL when it is ready to take calls."""
+    uvloop.run(_serve(zone, place))
+    return 0
+
+
+def check_door(policy: Policy, place: Place) -> None:
+    """Raises `NotAllowed` for a zone that anybody on a network could call."""
+    asks = place.client_ca is not None or (policy.callers is not None and ANYBODY.name not in policy.callers)
+    if asks or place.is_open or place.is_loopback:
+        return
+    raise NotAllowed(
+        f"On {place.host} anybody who reaches it could call this zone: it does not ask who calls.",
+        fix="Give it a policy with callers and their keys (--policy), or have callers show certificates (--client-ca);"
+        " say --open if something in front of it asks who calls; or listen on 127.0.0.1.",
+    )
+
+
+async def _serve(zone: Zone, place: Place) -> None:
+    check_door(zone.policy, place)
+    tls = _tls(place)
+    stop = stop_signal()
+    with listen(place.host, place.port) as listener:
+        async with (
+            zone.running(place.data, secret_key=place.secret_key),
+            serving(zone, listener, ZoneConnection, tls=tls),
+        ):
+            url = base_url(listener, place.scheme)
+            log.info(names.READY, url=url)
+            print(url, flush=True)  # noqa: T201 - the one line on stdout that scripts wait for
+            await stop.wait()
+            log.info(names.STOPPING)
+            # Before the server: whoever waits for an answer gets it.
+            await zone.drain()
+
+
+def _tls(place: Place) -> ssl.SSLContext | None:
+    if place.certificate is None:
+        if place.key is not None or place.client_ca is not None:
+            raise ConfigurationError(
+                "There is no TLS without a certificate of the zone's own.", fix="Name it with --tls-cert."
+            )
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(place.certificate, place.key)
+        if place.client_ca is not None:
+            context.load_verify_locations(place.client_ca)
+            context.verify_mode = ssl.CERT_REQUIRED
+    # Not in the library's words: they name no file, and ask for a password where a key has one.
+    except (OSError, ValueError) as exc:
+        raise ConfigurationError(
+            f"The certificates cannot be used: {exc.strerror if isinstance(exc, OSError) else exc}.",
+            fix="Check that --tls-cert, --tls-key (without a password) and --client-ca name PEM files that belong"
+            " together.",
+        ) from exc
+    return context
