@@ -10,12 +10,14 @@ import difflib
 import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import fields
 from datetime import timedelta
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
-from pydantic import BeforeValidator, Field, SecretStr, ValidationError
+import msgspec
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -24,8 +26,11 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from trunkline.agents.carriers import parse_program
+from trunkline.agents.programs import OUR_PREFIX, Program
 from trunkline.agents.urls import check_url
 from trunkline.errors import ConfigurationError, Finding
+from trunkline.jsontypes import decode
 from trunkline.messages import TopicNames
 from trunkline.workflow.durations import parse_duration
 
@@ -33,6 +38,8 @@ CONFIG_FILE = Path("trunkline.toml")
 
 _POSTGRES = ("postgresql://", "postgres://")
 _KAFKA = "kafka://"
+_COMMANDS_FORM = """write commands by name, such as {"worker": ["python", "-m", "zone"]}"""
+_PROGRAM_KEYS = {field.name for field in fields(Program)}
 _PASSWORD = re.compile(r"(//[^/:@]*):.*@")
 
 
@@ -44,6 +51,42 @@ def _comma_separated(value: object) -> object:
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
     return value
+
+
+def _json_object(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        return decode(value)
+    except msgspec.DecodeError as exc:
+        raise ValueError(f"it is no JSON ({exc}); {_COMMANDS_FORM}") from exc
+
+
+def _check_program_name(name: str) -> str:
+    parse_program(f"stdio:{name}")
+    return name
+
+
+def _program(value: object) -> object:
+    """A list is the command alone."""
+    if isinstance(value, list):
+        return {"command": cast("object", value)}
+    if isinstance(value, dict):
+        for key in sorted(map(str, cast("dict[object, object]", value).keys() - _PROGRAM_KEYS)):
+            raise ValueError(f"it has a key {key} that means nothing; it may have command and environment")
+        return cast("object", value)
+    return value
+
+
+def _check_program(program: Program) -> Program:
+    if not program.command or not all(program.command):
+        raise ValueError('its command is empty; write one such as ["python", "-m", "zone"]')
+    ours = [name for name in program.environment if name.startswith(OUR_PREFIX)]
+    if ours:
+        raise ValueError(
+            f"{ours[0]} is a setting of Trunkline itself, which no program gets; give it a variable of its own"
+        )
+    return program
 
 
 def _public_url(value: object) -> object:
@@ -60,6 +103,14 @@ def _public_url(value: object) -> object:
 
 PublicUrl = Annotated[str, BeforeValidator(_public_url)]
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
+Programs = Annotated[
+    dict[
+        Annotated[str, AfterValidator(_check_program_name)],
+        Annotated[Program, BeforeValidator(_program), AfterValidator(_check_program)],
+    ],
+    NoDecode,
+    BeforeValidator(_json_object),
+]
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_comma_separated)]
 
 
@@ -112,6 +163,10 @@ class Settings(BaseSettings):
         (), description="Networks or host names that agents may have beside public ones."
     )
     max_answer_bytes: int = Field(16 * 1024 * 1024, gt=0, description="Longest answer taken from an agent.")
+    stdio_commands: Programs = Field(
+        default_factory=dict,
+        description="Programs that agents may be (stdio:NAME): a JSON object of commands by name.",
+    )
     line_timeout: Duration = Field(
         timedelta(seconds=60), description="How long a line to an agent that works is held; then it is asked."
     )

@@ -49,6 +49,7 @@ _NOT_THE_AGENTS = frozenset(
         "agent_address_forbidden",
         "agent_transport_unavailable",
         "agent_url_invalid",
+        "agent_program_unknown",
         "agent_secret_unreadable",
         "secret_missing",
         "secret_unreadable",

@@ -72,6 +72,8 @@ class SettingFlags:
         Networks (CIDR) or host names that agents may have beside public ones, separated by commas.
     max_answer_bytes
         The longest answer that is taken from an agent.
+    stdio_commands
+        The programs that agents may be (stdio:NAME), as JSON: {"NAME": ["program", "argument"]}.
     line_timeout
         How long a line to an agent that works is held before it is asked from time to time, like 60s.
     blobs
@@ -119,6 +121,7 @@ class SettingFlags:
     require_keys: Annotated[bool | None, Parameter(negative="", show_default=False)] = None
     allowed_networks: str | None = None
     max_answer_bytes: int | None = None
+    stdio_commands: str | None = None
     line_timeout: str | None = None
     blobs: str | None = None
     max_inline_bytes: int | None = None

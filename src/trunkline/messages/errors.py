@@ -36,11 +36,16 @@ ERROR_CODES: dict[str, ErrorCode] = {
         fix="Install or configure what the message names where the bridge runs, or change the agent's transport.",
     ),
     "agent_url_invalid": ErrorCode(**_NOT_SENT, fix="Correct the agent's url."),
+    "agent_program_unknown": ErrorCode(
+        **_NOT_SENT, fix="Name the program in TRUNKLINE_STDIO_COMMANDS, or correct the agent's url."
+    ),
     "agent_secret_unreadable": ErrorCode(
         **_NOT_SENT,
         fix="Set the agent's auth_config again; the key that encrypted it is not the present one.",
     ),
-    "secret_missing": ErrorCode(**_NOT_SENT, fix="Set it, then run the step again: trunkline secrets set NAME."),
+    "secret_missing": ErrorCode(
+        **_NOT_SENT, fix="Set it, then run the step again: trunkline secrets set NAME."
+    ),
     "secret_unreadable": ErrorCode(
         **_NOT_SENT,
         fix="Set it again (trunkline secrets set NAME); the key that encrypted it is not the present one.",

@@ -6,9 +6,8 @@ import re
 from functools import lru_cache
 
 REDACTED = "[redacted]"
-_TELLING_NAME = re.compile(
-    r"auth|cookie|token|secret|passw|credential|api-?_?key|signature|session", re.IGNORECASE
-)
+TELLING_PARTS = "auth|cookie|token|secret|passw|credential|api-?_?key|signature|session"
+_TELLING_NAME = re.compile(TELLING_PARTS, re.IGNORECASE)
 
 
 @lru_cache(maxsize=1_024)

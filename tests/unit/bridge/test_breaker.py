@@ -40,6 +40,7 @@ VERDICTS = {
     "agent_address_forbidden": None,
     "agent_transport_unavailable": None,
     "agent_url_invalid": None,
+    "agent_program_unknown": None,
     "agent_secret_unreadable": None,
     "secret_missing": None,
     "secret_unreadable": None,

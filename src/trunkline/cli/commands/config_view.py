@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import explained
 from trunkline.cli.options import JsonFlag
 from trunkline.cli.output import print_json, print_table
+from trunkline.jsontypes import encode
 
 if TYPE_CHECKING:
     from trunkline.settings import Settings
@@ -75,6 +76,8 @@ def _shown(value: object) -> str | None:
             return format_duration(value)
         case tuple():
             return ",".join(map(str, value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - a tuple of texts
+        case dict():
+            return encode(cast("dict[str, object]", value)).decode() if value else None
         case _:
             # A secret's text is its mask.
             return str(value)

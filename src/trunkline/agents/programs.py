@@ -1,0 +1,31 @@
+"""
+The programs that agents with `transport: stdio` may be.
+
+The operator names them in the settings, and an agent's url has such a name alone: whoever may register agents cannot
+choose what is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+# What any program may need in order to run at all, and none of it a secret.
+_ALWAYS = frozenset({"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR"})
+OUR_PREFIX = "TRUNKLINE_"
+
+
+@dataclass(frozen=True)
+class Program:
+    command: tuple[str, ...]
+    # Names of variables that it gets beside those that every program gets.
+    environment: tuple[str, ...] = ()
+
+    def variables(self, ours: Mapping[str, str]) -> dict[str, str]:
+        """What it gets of our environment; our own settings are not in it, and so no secret of ours."""
+        return {name: value for name, value in ours.items() if self._gets(name)}
+
+    def _gets(self, name: str) -> bool:
+        if name.startswith(OUR_PREFIX):
+            return False
+        return name in _ALWAYS or name.startswith("LC_") or name in self.environment

@@ -1,0 +1,283 @@
+"""One life of a program that answers on its standard output: what it was asked, and what it has answered."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from contextlib import suppress
+from time import monotonic
+from typing import Self, TypeAlias, cast
+
+import msgspec
+import structlog
+from msgspec import UNSET, UnsetType
+
+from trunkline.agents.programs import Program
+from trunkline.telemetry import names
+from trunkline.transports.base import TransportError
+from trunkline.transports.failures import too_large
+from trunkline.transports.lines import Line, LineReader
+from trunkline.transports.words import Words
+
+log = structlog.stdlib.get_logger()
+
+# The value of a request's `id`: 1 and "1" are two, 1 and 1.0 are one.
+Key: TypeAlias = str | int | float
+
+_STDIN, _STDOUT, _STDERR = 0, 1, 2
+# Of a program that has ended, or has closed its output: how long is waited for what is still in the pipes. A program
+# that it has started itself may hold them open.
+_REST_SECONDS = 1.0
+# Requests that were given up, and whose answers may still come; older ones are forgotten.
+_MOST_LEFT = 1_024
+
+
+class Labels(msgspec.Struct):
+    """What a request and its answer have in common."""
+
+    id: Key | UnsetType | None = UNSET
+    task_id: Key | UnsetType | None = UNSET
+
+    @property
+    def key(self) -> Key | UnsetType | None:
+        """None: it says that it has none, as an answer to what could not be read; UNSET: it does not speak of one."""
+        return self.task_id if self.id is UNSET else self.id
+
+
+read_labels = msgspec.json.Decoder(Labels).decode
+
+
+class Question:
+    """A request that was written; whoever asked waits for the answer, or leaves."""
+
+    def __init__(self, key: Key) -> None:
+        self.key = key
+        self.answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    @property
+    def waits(self) -> bool:
+        return not self.answer.done()
+
+    def leave(self) -> None:
+        self.answer.cancel()
+
+
+class Child(asyncio.SubprocessProtocol):
+    """A process, from its start to its end."""
+
+    def __init__(self, name: str, longest: int, words: Words) -> None:
+        self._name = name
+        self._longest = longest
+        self._words = words
+        self._lines = LineReader(longest)
+        # In the order in which they were written; those that were left too, so that their answers go to nobody else.
+        self._questions: dict[Question, None] = {}
+        self._writing = asyncio.Lock()
+        self._may_write = asyncio.Event()
+        self._may_write.set()
+        self._over = asyncio.Event()
+        self._began_at = self.ended_at = monotonic()
+        self._is_leaving = self._is_closing = False
+        self.has_answered = False
+
+    @classmethod
+    async def start(cls, name: str, program: Program, longest: int) -> Self:
+        """Raises OSError: it cannot be started."""
+        variables = program.variables(os.environ)
+        words = Words(name, [variables[given] for given in program.environment if given in variables])
+        _, child = await asyncio.get_running_loop().subprocess_exec(
+            lambda: cls(name, longest, words),
+            *program.command,
+            env=variables,
+            # Ctrl-C is for us, who then end it in order; and what it has started can be ended with it.
+            start_new_session=True,
+        )
+        log.info(names.PROGRAM_STARTED, program=name, pid=child.pid)
+        return child
+
+    @property
+    def pid(self) -> int:
+        return self._transport.get_pid()
+
+    @property
+    def lives(self) -> bool:
+        """Whether it can be asked."""
+        return not self._is_leaving
+
+    @property
+    def lifetime(self) -> float:
+        """Seconds, of one that has ended."""
+        return self.ended_at - self._began_at
+
+    async def send(self, key: Key, body: bytes) -> Question | None:
+        """When it is written; None: it has ended before that."""
+        # One at a time, and only when the pipe has room: whoever is not served in time has sent nothing.
+        async with self._writing:
+            await self._may_write.wait()
+            if self._is_leaving:
+                return None
+            self._words.hide_secrets_of(body)
+            question = Question(key)
+            self._questions[question] = None
+            self._input.write(body + b"\n")
+        self._forget_old()
+        return question
+
+    async def over(self) -> None:
+        """When neither the process nor anything of it in the pipes is left."""
+        await self._over.wait()
+
+    async def close(self, seconds: float) -> None:
+        """Its input ends, then it is told to end, then it is ended: each when the one before has not helped in time."""
+        self._is_closing = True
+        self._leave()
+        self._input.close()
+        for ending in (signal.SIGTERM, signal.SIGKILL):
+            if await self._is_over_within(seconds):
+                return
+            self._signal(ending)
+        if not await self._is_over_within(seconds):
+            self._transport.close()
+
+    async def _is_over_within(self, seconds: float) -> bool:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._over.wait(), seconds)
+        return self._over.is_set()
+
+    def _signal(self, number: signal.Signals) -> None:
+        # The whole group: whoever holds a pipe belongs to it, and as long as it has anybody its number is no other's.
+        if not self._over.is_set():
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, number)
+
+    def _forget_old(self) -> None:
+        if len(self._questions) > _MOST_LEFT:
+            left = [question for question in self._questions if not question.waits]
+            for question in left[:-_MOST_LEFT]:
+                del self._questions[question]
+
+    # --- what the event loop tells
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.SubprocessTransport", transport)
+        self._input = cast("asyncio.WriteTransport", self._transport.get_pipe_transport(_STDIN))
+
+    def pause_writing(self) -> None:
+        self._may_write.clear()
+
+    def resume_writing(self) -> None:
+        self._may_write.set()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == _STDERR:
+            self._words.hear(data)
+        else:
+            for line in self._lines.feed(data):
+                self._take(line)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        del exc  # how the process ends tells more
+        # Without its input and its output it is of no use any more.
+        if fd != _STDERR and not self._is_closing:
+            self._leave()
+            self._cut_later()
+
+    def process_exited(self) -> None:
+        self._leave()
+        self._cut_later()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self._leave()
+        self._words.end()
+        how = _how(self._transport.get_returncode())
+        (log.info if self._is_closing else log.warning)(
+            names.PROGRAM_ENDED, program=self._name, pid=self.pid, how=how
+        )
+        self._fail(
+            "agent_connection_lost",
+            f"The program {self._name} {how} before it answered; the log has its words.",
+        )
+        self._over.set()
+
+    # --- answers
+
+    def _take(self, line: Line) -> None:
+        if not line.is_whole:
+            self._refuse_long_line()
+        elif line.text.strip():
+            self._take_answer(line.text)
+
+    def _take_answer(self, text: bytes) -> None:
+        try:
+            key = read_labels(text).key
+        except msgspec.DecodeError:
+            key = UNSET
+        if key is UNSET:
+            self._words.ignore(text, "it is no JSON object with an id")
+            return
+        question = self._asked(key)
+        if question is None:
+            self._words.ignore(text, "nothing was asked under its id")
+            return
+        del self._questions[question]
+        self.has_answered = True
+        if question.waits:
+            question.answer.set_result(text)
+
+    def _asked(self, key: Key | None) -> Question | None:
+        """Whose answer this is. A program that could not read a request cannot say which: it is the oldest's."""
+        if key is None:
+            return next(iter(self._questions), None)
+        asked = [question for question in self._questions if question.key == key]
+        # The same id twice is the same request: whoever still waits gets the answer.
+        return next((question for question in asked if question.waits), next(iter(asked), None))
+
+    def _refuse_long_line(self) -> None:
+        waiting = sum(question.waits for question in self._questions)
+        if waiting == 1:
+            refusal = too_large(self._longest)
+            self._fail(refusal.code, refusal.message)
+        # Of several nobody can say whose answer it was, so none of them has one.
+        self._fail(
+            "agent_connection_lost",
+            f"The program {self._name} wrote a line longer than {self._longest} bytes, and was ended for it.",
+        )
+        self._leave()
+        self._signal(signal.SIGKILL)
+
+    # --- the end
+
+    def _leave(self) -> None:
+        """From here on it is not asked any more."""
+        if not self._is_leaving:
+            self._is_leaving = True
+            self.ended_at = monotonic()
+            # Whoever waits for room in the pipe learns that there will be none.
+            self._may_write.set()
+
+    def _cut_later(self) -> None:
+        asyncio.get_running_loop().call_later(_REST_SECONDS, self._cut)
+
+    def _cut(self) -> None:
+        if not self._over.is_set():
+            self._signal(signal.SIGKILL)
+            self._transport.close()
+
+    def _fail(self, code: str, message: str) -> None:
+        for question in self._questions:
+            if question.waits:
+                question.answer.set_exception(TransportError(code, message))
+        self._questions.clear()
+
+
+def _how(code: int | None) -> str:
+    if code is None:
+        return "closed its output"
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"

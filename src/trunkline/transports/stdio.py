@@ -1,0 +1,230 @@
+"""
+Programs on this machine: a request is a line on a program's standard input, its answer a line on the standard output.
+
+    request  {"jsonrpc":"2.0","id":"…","method":…}   or Simple A2A's {"task_id":"…","input":…}
+    answer   {"jsonrpc":"2.0","id":"…","result":…}   or {"task_id":"…","status":…}
+
+A url is `stdio:NAME`; which program that is, only the operator's settings say (`agents.programs`). It is started for
+the first request, stays, and takes the next ones while it works on others; its answers may come in any order. What is
+HTTP's alone (headers, TLS, GET, streams) does not exist here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, suppress
+from time import monotonic
+from types import TracebackType
+from typing import Self
+
+import msgspec
+from msgspec import UNSET
+
+from trunkline.agents.carriers import parse_program
+from trunkline.agents.programs import Program
+from trunkline.agents.tls import Tls
+from trunkline.agents.urls import UrlError
+from trunkline.protocols.base import AgentAnswer
+from trunkline.transports.base import StreamedAnswer, StreamLimits, TransportError
+from trunkline.transports.child import Child, Key, Question, read_labels
+from trunkline.transports.failures import timed_out
+from trunkline.transports.https import MAX_ANSWER_BYTES
+
+# A program that lives no longer than this, and answers nothing: the next start waits, each time longer.
+_AT_ONCE_SECONDS = 5.0
+_FIRST_DELAY_SECONDS = 0.1
+_LONGEST_DELAY_SECONDS = 5.0
+# For each of: until it ends because its input has ended; until it ends because it is told to.
+_END_SECONDS = 5.0
+
+
+class StdioTransport:
+    """Made inside the running loop, used as a context: at its end no program of it runs any more."""
+
+    def __init__(
+        self,
+        programs: Mapping[str, Program],
+        *,
+        max_answer_bytes: int = MAX_ANSWER_BYTES,
+        end_seconds: float = _END_SECONDS,
+    ) -> None:
+        self._end_seconds = end_seconds
+        self._places = {name: _Place(name, program, max_answer_bytes) for name, program in programs.items()}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await asyncio.gather(*(place.close(self._end_seconds) for place in self._places.values()))
+
+    async def post(
+        self,
+        url: str,
+        body: bytes,
+        headers: Mapping[str, str],
+        timeout: float,  # noqa: ASYNC109 - the transport alone can tell which part of the exchange it cut
+        tls: Tls | None = None,
+    ) -> AgentAnswer:
+        del headers, tls
+        place = self._place(url)
+        key = _key(body)
+        question: Question | None = None
+        try:
+            async with asyncio.timeout(timeout):
+                question = await place.send(key, body)
+                return AgentAnswer(200, {}, await question.answer)
+        except TimeoutError as exc:
+            if question is None:
+                raise place.not_ready(timeout) from exc
+            raise timed_out(timeout, None) from exc
+        finally:
+            if question is not None:
+                question.leave()
+
+    async def get(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        timeout: float,  # noqa: ASYNC109 - as above
+        tls: Tls | None = None,
+    ) -> AgentAnswer:
+        del headers, timeout, tls
+        raise _refused(url, "It has no pages to get")
+
+    def stream(
+        self,
+        url: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        limits: StreamLimits,
+        tls: Tls | None = None,
+    ) -> AbstractAsyncContextManager[StreamedAnswer]:
+        del body, headers, limits, tls
+        raise _refused(url, "It has no streams")
+
+    def _place(self, url: str) -> _Place:
+        try:
+            name = parse_program(url)
+        except UrlError as exc:
+            raise TransportError("agent_url_invalid", f"The agent's url cannot be called: {exc}.") from exc
+        place = self._places.get(name)
+        if place is None:
+            raise TransportError(
+                "agent_program_unknown",
+                f"No program is called {name} in TRUNKLINE_STDIO_COMMANDS, which has: {self._known()}.",
+            )
+        return place
+
+    def _known(self) -> str:
+        return ", ".join(sorted(self._places)) or "none"
+
+
+class _Stopped(Exception):
+    """It is not started any more."""
+
+
+class _Place:
+    """Where a program runs, one life after another."""
+
+    def __init__(self, name: str, program: Program, max_answer_bytes: int) -> None:
+        self._name = name
+        self._program = program
+        self._max_answer_bytes = max_answer_bytes
+        self._child: Child | None = None
+        self._start: asyncio.Task[Child] | None = None
+        self._early_deaths = 0
+        self._closing = asyncio.Event()
+
+    async def send(self, key: Key, body: bytes) -> Question:
+        """When the whole of it has been handed to the program's input; raises `TransportError`: it was not."""
+        while True:
+            child = await self._living()
+            question = await child.send(key, body)
+            # None: it died before anything was written, so nothing is sent twice.
+            if question is not None:
+                return question
+
+    def not_ready(self, seconds: float) -> TransportError:
+        why = "does not read its input" if self._child is not None and self._child.lives else "is not running"
+        return TransportError(
+            "agent_unreachable", f"The program {self._name} {why}; waited for {seconds:g} s."
+        )
+
+    async def _living(self) -> Child:
+        if self._child is not None and self._child.lives:
+            return self._child
+        if self._start is None:
+            self._start = asyncio.create_task(self._start_anew(), name=f"start {self._name}")
+        # Shared by all that wait, and it goes on when one of them does not.
+        start = self._start
+        await asyncio.wait((start,))
+        match start.exception():
+            case None:
+                return start.result()
+            case OSError() as exc:
+                reason = os.strerror(exc.errno) if exc.errno else str(exc)
+                message = (
+                    f"The program {self._name} ({self._program.command[0]}) cannot be started: {reason}."
+                )
+                raise TransportError("agent_unreachable", message) from exc
+            case exc:
+                raise TransportError("agent_unreachable", str(exc)) from exc
+
+    async def _start_anew(self) -> Child:
+        try:
+            if self._child is not None:
+                # One at a time: what it works on, e.g. a zone's data folder, may be for one process only.
+                await self._child.over()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), self._delay())
+            if self._closing.is_set():
+                raise _Stopped(f"The program {self._name} has been stopped.")
+            self._child = await Child.start(self._name, self._program, self._max_answer_bytes)
+            return self._child
+        finally:
+            self._start = None
+
+    def _delay(self) -> float:
+        """How long to wait with the next start."""
+        last = self._child
+        if last is None or last.has_answered or last.lifetime > _AT_ONCE_SECONDS:
+            self._early_deaths = 0
+            return 0.0
+        self._early_deaths += 1
+        delay = min(_FIRST_DELAY_SECONDS * 2 ** (self._early_deaths - 1), _LONGEST_DELAY_SECONDS)
+        return max(0.0, last.ended_at + delay - monotonic())
+
+    async def close(self, seconds: float) -> None:
+        self._closing.set()
+        if self._child is not None:
+            await self._child.close(seconds)
+        if self._start is not None:
+            await asyncio.wait((self._start,))
+        if self._child is not None:
+            await self._child.close(seconds)
+
+
+def _key(body: bytes) -> Key:
+    """What the answer will be known by; raises `TransportError`: it is no line, or could not be told from others."""
+    if b"\n" in body or b"\r" in body:
+        raise _not_encodable("it contains a line break, and one line is one request")
+    try:
+        key = read_labels(body).key
+    except msgspec.DecodeError as exc:
+        # Not in its words: they could quote the request.
+        raise _not_encodable("it is no JSON object whose id is a text or a number") from exc
+    if key is None or key is UNSET:
+        raise _not_encodable("it has neither an id nor a task_id, so no answer could be told to be its own")
+    return key
+
+
+def _not_encodable(why: str) -> TransportError:
+    return TransportError("request_not_encodable", f"The request cannot be sent to a program: {why}.")
+
+
+def _refused(url: str, why: str) -> TransportError:
+    return TransportError("agent_url_invalid", f"{url} is a program on this machine. {why}.")

@@ -1,0 +1,95 @@
+"""What a program says on its standard error, as log lines: cut, not too many, and without the secrets that it got."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable
+from time import monotonic
+
+import msgspec
+import structlog
+
+from trunkline.jsontypes import decode
+from trunkline.telemetry import names
+from trunkline.telemetry.redaction import Redaction
+from trunkline.telemetry.telling import TELLING_PARTS
+from trunkline.transports.lines import LineReader
+
+log = structlog.stdlib.get_logger()
+
+# As bodies are cut in the log.
+_SHOWN_CHARACTERS = 4_096
+# Much more than that, so that a secret which lies across the cut is found.
+_LONGEST_LINE = 64 * 1_024
+# A program that says more than this has nothing to say; its work is not held up by our log.
+_MOST_LINES = 500
+_WINDOW_SECONDS = 10.0
+# Of the latest requests: their secrets may be repeated a while after they were answered.
+_MOST_SECRETS = 256
+_SECRET_FIELD = re.compile(
+    rb'"[^"]*(?:%b)[^"]*"\s*+:\s*+("(?:[^"\\]++|\\.)*+")' % TELLING_PARTS.encode(), re.IGNORECASE | re.DOTALL
+)
+
+
+class Words:
+    def __init__(self, program: str, secrets: Iterable[str]) -> None:
+        self._program = program
+        self._given = tuple(secrets)
+        self._recent: deque[str] = deque(maxlen=_MOST_SECRETS)
+        self._redaction = Redaction.of(*self._given)
+        self._lines = LineReader(_LONGEST_LINE)
+        self._window_ends = 0.0
+        self._said = self._unsaid = 0
+
+    def hide_secrets_of(self, body: bytes) -> None:
+        """What stands in a request under a telling name does not appear from now on."""
+        for found in _SECRET_FIELD.findall(body):
+            try:
+                secret = decode(found)
+            except msgspec.DecodeError:
+                # No text of JSON, so nobody can have read it.
+                continue
+            if isinstance(secret, str) and secret not in self._recent:
+                self._recent.append(secret)
+
+    def hear(self, data: bytes) -> None:
+        for line in self._lines.feed(data):
+            self._say(line.text)
+
+    def end(self) -> None:
+        for line in self._lines.end():
+            self._say(line.text)
+        self._tell_unsaid()
+
+    def ignore(self, line: bytes, reason: str) -> None:
+        """A line of its standard output that answers nothing."""
+        if self._may_speak():
+            log.warning(
+                names.PROGRAM_LINE_IGNORED, program=self._program, reason=reason, line=self._shown(line)
+            )
+
+    def _say(self, line: bytes) -> None:
+        if line.strip() and self._may_speak():
+            log.info(names.PROGRAM_SAID, program=self._program, line=self._shown(line))
+
+    def _shown(self, line: bytes) -> str:
+        self._redaction.learn(tuple(self._recent))
+        return self._redaction.text(line[:_LONGEST_LINE].decode(errors="replace"))[:_SHOWN_CHARACTERS]
+
+    def _may_speak(self) -> bool:
+        now = monotonic()
+        if now >= self._window_ends:
+            self._tell_unsaid()
+            self._window_ends = now + _WINDOW_SECONDS
+            self._said = 0
+        self._said += 1
+        if self._said <= _MOST_LINES:
+            return True
+        self._unsaid += 1
+        return False
+
+    def _tell_unsaid(self) -> None:
+        if self._unsaid:
+            log.warning(names.PROGRAM_LINES_DROPPED, program=self._program, lines=self._unsaid)
+            self._unsaid = 0

@@ -1,0 +1,82 @@
+"""The programs that agents may be, as the settings name them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from trunkline.agents.programs import Program
+from trunkline.cli.app import run_command_line
+from trunkline.settings import load_settings
+
+ZONE = ("python", "-m", "zone")
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_command_is_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRUNKLINE_STDIO_COMMANDS", '{"worker": ["python", "-m", "zone"]}')
+    assert load_settings({}).stdio_commands == {"worker": Program(ZONE)}
+
+
+def test_a_command_may_have_variables_of_its_own(folder: Path) -> None:
+    (folder / "trunkline.toml").write_text(
+        "[stdio_commands]\n"
+        'plain = ["python", "-m", "zone"]\n'
+        'worker = { command = ["python", "-m", "zone"], environment = ["WORKER_KEY"] }\n'
+    )
+    assert load_settings({}).stdio_commands == {
+        "plain": Program(ZONE),
+        "worker": Program(ZONE, ("WORKER_KEY",)),
+    }
+
+
+def test_a_flag_has_the_same_form() -> None:
+    flags = {"stdio_commands": '{"worker": ["python", "-m", "zone"]}'}
+    assert load_settings(flags).stdio_commands == {"worker": Program(ZONE)}
+
+
+def test_the_commands_are_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("TRUNKLINE_STDIO_COMMANDS", '{"worker": ["python", "-m", "zone"]}')
+    assert run_command_line(["config", "view", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)["stdio_commands"]
+    assert shown == {
+        "value": '{"worker":{"command":["python","-m","zone"],"environment":[]}}',
+        "source": "environment",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("python -m zone", 'write commands by name, such as {"worker": ["python", "-m", "zone"]}'),
+        ("[]", "stdio_commands: Input should be a valid dictionary"),
+        ('{"worker": "python -m zone"}', "stdio_commands.worker: "),
+        ('{"worker": []}', "its command is empty"),
+        ('{"worker": [""]}', "its command is empty"),
+        ('{"worker": ["python", 1]}', "stdio_commands.worker.command.1: Input should be a valid string"),
+        ('{"../worker": ["python"]}', "it must have the form stdio:NAME"),
+        (
+            '{"worker": {"command": ["python"], "env": ["A"]}}',
+            "worker: it has a key env that means nothing",
+        ),
+        (
+            '{"worker": {"command": ["python"], "environment": ["TRUNKLINE_SECRET_KEY"]}}',
+            "TRUNKLINE_SECRET_KEY is a setting of Trunkline itself, which no program gets",
+        ),
+    ],
+)
+def test_what_is_no_command_is_refused_with_the_reason(
+    text: str, why: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TRUNKLINE_STDIO_COMMANDS", text)
+    assert run_command_line(["config", "view"]) == 7
+    said = capsys.readouterr().err
+    assert said.startswith("error: stdio_commands")
+    assert why in said
