@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 
@@ -20,9 +21,14 @@ from cryptography.x509.oid import NameOID
 
 
 def made(
-    name: str, password: str = "", *, signed_by: tuple[str, str] | None = None, address: str = "127.0.0.1"
+    name: str,
+    password: str = "",
+    *,
+    signed_by: tuple[str, str] | None = None,
+    address: str = "127.0.0.1",
+    alternatives: Sequence[x509.GeneralName] = (),
 ) -> tuple[str, str]:
-    """A certificate for `name` and for `address`, and its key, as PEM."""
+    """A certificate for `name`, `address` and `alternatives`, and its key, as PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     issuer, signing = subject, key
@@ -32,6 +38,7 @@ def made(
         assert isinstance(loaded, ec.EllipticCurvePrivateKey)
         signing = loaded
     now = datetime.now(UTC)
+    others = x509.SubjectAlternativeName([x509.IPAddress(ip_address(address)), *alternatives])
     certificate = (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -40,7 +47,7 @@ def made(
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address(address))]), critical=False)
+        .add_extension(others, critical=False)
         .add_extension(x509.BasicConstraints(ca=signed_by is None, path_length=None), critical=True)
         .sign(signing, hashes.SHA256())
     )
