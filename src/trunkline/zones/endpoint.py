@@ -19,12 +19,15 @@ import time
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
+from http import HTTPStatus
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 import structlog
 
+from trunkline.clock import SystemClock
+from trunkline.errors import Unavailable
 from trunkline.jsontypes import JsonObject, encode
 from trunkline.services.vault import KEY_BYTES, Vault, load_key
 from trunkline.stores.zones import CallKey, ZoneCall, ZoneStore
@@ -35,19 +38,20 @@ from trunkline.zones.faults import METHOD_NOT_FOUND, OTHER, ZoneFault
 from trunkline.zones.handlers import Handler, Method
 from trunkline.zones.http import Application, Receive, Scope, Send
 from trunkline.zones.params import Params, ParamsForm, invalid_params
-from trunkline.zones.policy import OPEN, Policy
+from trunkline.zones.policy import OPEN, RESULT_METHODS, Policy, Refused
 from trunkline.zones.replies import NO_ID, Reply, with_error, with_fault, with_result
 from trunkline.zones.requests import Request, read_request
 from trunkline.zones.threads import Threads
 from trunkline.zones.work import Accepted, Answer, Broke, Done, Job, Work
+
+if TYPE_CHECKING:
+    from trunkline.zones.door import Door, Shown
 
 log = structlog.stdlib.get_logger(__name__)
 
 AnyHandler = TypeVar("AnyHandler", bound=Handler)
 
 GET_TASK_RESULT = "get_task_result"
-# As the first zones called it.
-_OTHER_NAMES = {"GetAsyncTaskResult": GET_TASK_RESULT}
 _RESERVED = "rpc."
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 # What AWS AgentCore carries at most; a policy may allow less.
@@ -114,7 +118,7 @@ class Zone:
         """
         if not name or name.startswith(_RESERVED):
             raise ValueError(f"A method's name may not be empty or begin with {_RESERVED!r}: {name!r}.")
-        if name in self._methods or name == GET_TASK_RESULT or name in _OTHER_NAMES:
+        if name in self._methods or name in RESULT_METHODS:
             raise ValueError(f"The zone {self.name} has a method {name} already.")
         form = Params(params)
 
@@ -152,12 +156,16 @@ class Zone:
         if self._life is not None:
             raise RuntimeError(f"The zone {self.name} is running already.")
         folder = data or self.data or os.environ.get("TRUNKLINE_DATA")
+        # Here, since a program that has a zone's code in it and does not run it needs no cryptography.
+        from trunkline.zones.door import Door  # noqa: PLC0415
+
+        clock = SystemClock()
         with (
             _remembering(Path(folder) if folder else None, secret_key) as (store, vault),
             Threads() as threads,
         ):
-            work = Work(store, vault, accept_after=self.accept_after, keep=self.keep)
-            self._life = _Life(store, work, threads)
+            work = Work(store, vault, accept_after=self.accept_after, keep=self.keep, clock=clock)
+            self._life = _Life(Door(self.name, self.policy, store, clock), work, threads)
             try:
                 await work.start(self._revived)
                 yield
@@ -171,6 +179,16 @@ class Zone:
             self._life.drained = True
             await self._life.work.stop(self.stop_timeout)
 
+    def recognise(self, shown: Shown) -> Caller | Reply:
+        """Who calls, or the answer to whoever may not."""
+        if self._life is None:
+            return Reply(with_fault(NO_ID, _not_running()))
+        try:
+            recognised = self._life.door.recognise(shown)
+        except Unavailable as exc:
+            return Reply(with_fault(NO_ID, _unavailable(exc)))
+        return recognised if isinstance(recognised, Caller) else _refusal(NO_ID, recognised)
+
     async def answer(self, body: bytes, caller: Caller = ANYBODY) -> Reply:
         """The answer to one request, whatever has carried it."""
         began = time.perf_counter()
@@ -179,7 +197,7 @@ class Zone:
         except ZoneFault as fault:
             return Reply(with_fault(NO_ID, fault))
         try:
-            answer = await self._answer(request, caller)
+            answer = await self._answer(request, caller, len(body))
             outcome, reply = type(answer).__name__.lower(), _reply(request, answer)
         except ZoneFault as fault:
             outcome = str(fault.code)
@@ -194,18 +212,30 @@ class Zone:
         )
         return reply
 
-    async def _answer(self, request: Request, caller: Caller) -> Answer:
+    async def _answer(self, request: Request, caller: Caller, size: int) -> Answer | Refused:
         life = self._life
         if life is None:
-            raise ZoneFault(OTHER, "The zone is not running.", {"reason": "stopping"})
-        if _OTHER_NAMES.get(request.method, request.method) == GET_TASK_RESULT:
-            return self._result(request.named_params(), caller, life.work)
+            raise _not_running()
+        params = request.named_params()
+        try:
+            refused = life.door.admit(
+                caller,
+                method=request.method,
+                params=params,
+                size=size,
+                correlation_id=request.correlation_id,
+            )
+        except Unavailable as exc:
+            raise _unavailable(exc) from exc
+        if refused is not None:
+            return refused
+        if request.method in RESULT_METHODS:
+            return self._result(params, caller, life.work)
         method = self._methods.get(request.method)
         if method is None:
             raise ZoneFault(METHOD_NOT_FOUND)
         key = CallKey(caller.name, request.id)
-        job = self._job(key, method, request.named_params(), request.correlation_id, life.threads)
-        return await life.work.run(job)
+        return await life.work.run(self._job(key, method, params, request.correlation_id, life.threads))
 
     def _job(
         self, key: CallKey, method: Method, params: JsonObject, correlation_id: str | None, threads: Threads
@@ -251,15 +281,17 @@ class Zone:
 class _Life:
     """What a zone has while it runs."""
 
-    def __init__(self, store: ZoneStore, work: Work, threads: Threads) -> None:
-        self.store = store
+    def __init__(self, door: Door, work: Work, threads: Threads) -> None:
+        self.door = door
         self.work = work
         self.threads = threads
         self.drained = False
 
 
-def _reply(request: Request, answer: Answer) -> Reply:
+def _reply(request: Request, answer: Answer | Refused) -> Reply:
     match answer:
+        case Refused():
+            return _refusal(request.id, answer, request.correlation_id)
         case Done(result):
             return Reply(with_result(request.id, result))
         case Broke(error):
@@ -268,9 +300,28 @@ def _reply(request: Request, answer: Answer) -> Reply:
             return Reply(with_result(request.id, encode({"status": "accepted", "task_id": task_id})))
 
 
+def _refusal(id_: bytes, refused: Refused, correlation_id: str | None = None) -> Reply:
+    fault, headers = refused.fault(), ()
+    if refused.retry_after is not None:
+        fault.data["retry_after_ms"] = refused.retry_after * 1000
+        headers = ((b"retry-after", b"%d" % refused.retry_after),)
+    elif refused.status == HTTPStatus.UNAUTHORIZED:
+        headers = ((b"www-authenticate", b"Bearer"),)
+    return Reply(with_fault(id_, fault, correlation_id), refused.status, headers)
+
+
+def _not_running() -> ZoneFault:
+    return ZoneFault(OTHER, "The zone does not run now. Send it again later.", {"reason": "stopping"})
+
+
+def _unavailable(exc: Unavailable) -> ZoneFault:
+    message = f"The call could not be checked, so it was not run: {exc.message} Send it again later."
+    return ZoneFault(OTHER, message, {"reason": "store_unavailable"})
+
+
 @contextmanager
 def _remembering(folder: Path | None, secret_key: str | None) -> Generator[tuple[ZoneStore, Vault]]:
-    # Here, since a program that only has a zone's code in it, and does not run it, needs no SQLite.
+    # Here, as the door: no SQLite.
     from trunkline.stores.zones.file import open_zone_file, zone_in_memory  # noqa: PLC0415
 
     if folder is None:

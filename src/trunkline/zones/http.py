@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from trunkline.errors import TrunklineError
 from trunkline.jsontypes import encode
@@ -25,11 +25,15 @@ from trunkline.zones.caller import Caller
 from trunkline.zones.faults import OTHER, ZoneFault
 from trunkline.zones.replies import NO_ID, Reply, refusal, with_fault
 
+if TYPE_CHECKING:
+    from trunkline.zones.door import Shown
+
 # As ASGI has them: what is in a message depends on its type.
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
+Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 
 CALL_PATHS = frozenset({"/", "/invocations"})
 _PING = "/ping"
@@ -47,7 +51,8 @@ class Served(Protocol):
     @property
     def is_busy(self) -> bool: ...
     def running(self, data: str | Path | None = None) -> AbstractAsyncContextManager[None]: ...
-    async def answer(self, body: bytes, caller: Caller = ...) -> Reply: ...
+    def recognise(self, shown: Shown) -> Caller | Reply: ...
+    async def answer(self, body: bytes, caller: Caller) -> Reply: ...
     def document(self, path: str) -> bytes | None: ...
 
 
@@ -77,7 +82,7 @@ class Application:
         if path not in CALL_PATHS:
             return self._document(path, scope["method"])
         most = self._zone.max_body_bytes
-        refused = _refused_unread(scope["method"], dict(scope["headers"]), most)
+        refused = _refused_unread(scope["method"], scope["headers"], most)
         if refused is not None:
             return refused
         body = await _read_body(receive, most)
@@ -85,7 +90,8 @@ class Application:
             return body
         if not self._zone.is_running:
             await self._start()
-        return await self._zone.answer(body)
+        caller = self._zone.recognise(_shown(scope, body))
+        return caller if isinstance(caller, Reply) else await self._zone.answer(body, caller)
 
     def _document(self, path: str, method: str) -> Reply:
         text = self._health.text(self._zone.is_busy) if path == _PING else self._zone.document(path)
@@ -123,16 +129,32 @@ class _Health:
         return encode({"status": "HealthyBusy" if is_busy else "Healthy", "time_of_last_update": self._since})
 
 
-def _refused_unread(method: str, headers: Mapping[bytes, bytes], most_bytes: int) -> Reply | None:
+def _refused_unread(method: str, headers: Headers, most_bytes: int) -> Reply | None:
     """Why a call is refused before its body is looked at."""
     if method != "POST":
         return _wrong_method("POST")
-    if b"origin" in headers:
-        fault = ZoneFault(OTHER, "Browsers may not call a zone.", {"reason": "browser"})
-        return Reply(with_fault(NO_ID, fault), HTTPStatus.FORBIDDEN)
-    length = headers.get(b"content-length", b"0")
-    # The server has seen to it that it is a number.
-    return _too_large(most_bytes) if int(length) > most_bytes else None
+    for name, value in headers:
+        if name == b"origin":
+            fault = ZoneFault(OTHER, "Browsers may not call a zone.", {"reason": "browser"})
+            return Reply(with_fault(NO_ID, fault), HTTPStatus.FORBIDDEN)
+        # The server has seen to it that it is a number.
+        if name == b"content-length" and int(value) > most_bytes:
+            return _too_large(most_bytes)
+    return None
+
+
+def _shown(scope: Scope, body: bytes) -> Shown:
+    # Here, and only where there is a certificate: both need cryptography, which a zone has when it runs.
+    from trunkline.zones.door import Shown  # noqa: PLC0415
+
+    certificate = None
+    if "tls" in scope.get("extensions", ()):
+        from trunkline.zones.peers import client_names  # noqa: PLC0415
+
+        certificate = client_names(scope)
+    headers: Headers = scope["headers"]
+    authorizations = [value for name, value in headers if name == b"authorization"]
+    return Shown(authorizations=authorizations, certificate=certificate, body=body)
 
 
 async def _read_body(receive: Receive, most_bytes: int) -> bytes | Reply | None:
