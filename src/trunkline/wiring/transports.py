@@ -6,12 +6,19 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from trunkline.settings import Settings
+from trunkline.transports.aws_agentcore import AgentCoreTransport
 from trunkline.transports.guard import AddressPolicy
 from trunkline.transports.https import HttpTransport
+from trunkline.transports.stdio import StdioTransport
 from trunkline.transports.switch import Switch
 
 
 @asynccontextmanager
 async def open_transports(settings: Settings, policy: AddressPolicy) -> AsyncGenerator[Switch]:
-    async with HttpTransport(policy, max_answer_bytes=settings.max_answer_bytes) as https:
-        yield Switch({"https": https})
+    most_bytes = settings.max_answer_bytes
+    async with (
+        HttpTransport(policy, max_answer_bytes=most_bytes) as https,
+        AgentCoreTransport(max_answer_bytes=most_bytes) as agentcore,
+        StdioTransport(settings.stdio_commands, max_answer_bytes=most_bytes) as stdio,
+    ):
+        yield Switch({"https": https, "aws-agentcore": agentcore, "stdio": stdio})

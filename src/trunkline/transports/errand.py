@@ -1,0 +1,44 @@
+"""A request that a thread sends while its caller may stop waiting: whether it leaves is settled once, for both."""
+
+from __future__ import annotations
+
+from threading import Lock
+from time import monotonic
+
+# What may be left of a deadline that has passed in the moment of sending: no socket waits for 0 seconds.
+_LEAST_SECONDS = 0.001
+
+
+class CalledOff(Exception):
+    """The request must not leave: its caller has gone, or it has left before."""
+
+
+class Errand:
+    def __init__(self, deadline: float) -> None:
+        # By the monotonic clock.
+        self._deadline = deadline
+        self._lock = Lock()
+        self._is_sent = False
+        self._is_given_up = False
+
+    @property
+    def is_sent(self) -> bool:
+        return self._is_sent
+
+    @property
+    def is_given_up(self) -> bool:
+        return self._is_given_up
+
+    def send(self) -> float:
+        """For the thread, just before the request leaves: how many seconds are left. Raises `CalledOff`."""
+        with self._lock:
+            if self._is_given_up or self._is_sent:
+                raise CalledOff
+            self._is_sent = True
+        return max(self._deadline - monotonic(), _LEAST_SECONDS)
+
+    def give_up(self) -> bool:
+        """For the caller, who goes: whether the request has left. If it has not, it never will."""
+        with self._lock:
+            self._is_given_up = True
+            return self._is_sent
