@@ -10,5 +10,6 @@ docs/reference/zone-contract.md.
 
 from trunkline.zones.endpoint import Zone
 from trunkline.zones.faults import ZoneFault
+from trunkline.zones.link import Link, ZoneCallFailed, ZoneCallUnfinished, open_link
 
-__all__ = ["Zone", "ZoneFault"]
+__all__ = ["Link", "Zone", "ZoneCallFailed", "ZoneCallUnfinished", "ZoneFault", "open_link"]
