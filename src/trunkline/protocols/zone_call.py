@@ -73,11 +73,10 @@ def execute_request(id_: str, method: str, params: Json) -> AgentRequest:
     return AgentRequest(body=encode(call(method, id_, params)), headers={SESSION_HEADER: id_})
 
 
-def poll_request(id_: str, method: str, task_id: str, session: str) -> AgentRequest:
-    """A question about accepted work; `session` is the id of the request that was accepted."""
-    return AgentRequest(
-        body=encode(call(method, id_, {"task_id": task_id})), headers={SESSION_HEADER: session}
-    )
+def poll_request(id_: str, method: str, task_id: str, session: str | None) -> AgentRequest:
+    """A question about accepted work; `session` is the id of the request that was accepted, where it is known."""
+    headers = {} if session is None else {SESSION_HEADER: session}
+    return AgentRequest(body=encode(call(method, id_, {"task_id": task_id})), headers=headers)
 
 
 def with_correlation_id(params: Json, correlation_id: str, profile: Profile) -> Json:
