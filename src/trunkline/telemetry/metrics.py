@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Generic, TypeVar
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
 from trunkline.agents.breaker import BreakerStatus
-
-AnyMetric = TypeVar("AnyMetric", Counter, Gauge, Histogram)
+from trunkline.telemetry.tallies import Counters, Histograms
 
 _TRANSLATION_BUCKETS = (0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.005, 0.01, 0.1)
+_TURN_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)
 _STEP_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
 
 _BREAKER_NUMBERS: Mapping[BreakerStatus, int] = {"closed": 0, "half_open": 1, "open": 2}
-
-
-class Labelled(Generic[AnyMetric]):
-    """A metric with labels; its children are kept, since the metric's own way to them takes longer than to count."""
-
-    def __init__(self, metric: AnyMetric) -> None:
-        self._metric = metric
-        self._children: dict[tuple[str, ...], AnyMetric] = {}
-
-    def labels(self, *values: str) -> AnyMetric:
-        child = self._children.get(values)
-        if child is None:
-            child = self._children[values] = self._metric.labels(*values)
-        return child
 
 
 class Metrics:
@@ -38,95 +23,74 @@ class Metrics:
         self.registry = CollectorRegistry()
         r = self.registry
         # the seeds' three
-        self.protocol_requests = Labelled(
-            Counter(
-                "agent_protocol_requests_total",
-                "Total agent requests by protocol",
-                ["protocol", "agent_name"],
-                registry=r,
-            )
+        self.protocol_requests = Counters(
+            "agent_protocol_requests_total",
+            "Total agent requests by protocol",
+            ["protocol", "agent_name"],
+            registry=r,
         )
-        self.translation_seconds = Labelled(
-            Histogram(
-                "protocol_translation_duration_seconds",
-                "Time spent translating protocols",
-                ["protocol", "direction"],
-                buckets=_TRANSLATION_BUCKETS,
-                registry=r,
-            )
+        self.translation_seconds = Histograms(
+            "protocol_translation_duration_seconds",
+            "Time spent translating protocols",
+            ["protocol", "direction"],
+            buckets=_TRANSLATION_BUCKETS,
+            registry=r,
         )
-        self.translation_errors = Labelled(
-            Counter(
-                "protocol_translation_errors_total",
-                "Protocol translation errors",
-                ["protocol", "direction", "error_type"],
-                registry=r,
-            )
+        self.translation_errors = Counters(
+            "protocol_translation_errors_total",
+            "Protocol translation errors",
+            ["protocol", "direction", "error_type"],
+            registry=r,
         )
         # ours
-        self.runs_started = Counter("trunkline_runs_started_total", "Runs accepted", registry=r)
-        self.runs_finished = Labelled(
-            Counter(
-                "trunkline_runs_finished_total", "Runs that reached a final state", ["status"], registry=r
-            )
+        self.runs_started = Counters("trunkline_runs_started_total", "Runs accepted", [], registry=r).labels()
+        self.runs_finished = Counters(
+            "trunkline_runs_finished_total", "Runs that reached a final state", ["status"], registry=r
         )
-        self.attempts = Labelled(
-            Counter(
-                "trunkline_attempts_total", "Calls of agents by what became of them", ["outcome"], registry=r
-            )
+        self.attempts = Counters(
+            "trunkline_attempts_total", "Calls of agents by what became of them", ["outcome"], registry=r
         )
-        self.breakers_opened = Labelled(
-            Counter(
-                "agent_breaker_opened_total",
-                "Times that an agent's breaker has opened",
-                ["agent_name"],
-                registry=r,
-            )
+        self.breakers_opened = Counters(
+            "agent_breaker_opened_total",
+            "Times that an agent's breaker has opened",
+            ["agent_name"],
+            registry=r,
         )
-        self.step_seconds = Labelled(
-            Histogram(
-                "trunkline_step_duration_seconds",
-                "From a step's first attempt to its end",
-                ["status"],
-                buckets=_STEP_BUCKETS,
-                registry=r,
-            )
+        self.step_seconds = Histograms(
+            "trunkline_step_duration_seconds",
+            "From a step's first attempt to its end",
+            ["status"],
+            buckets=_STEP_BUCKETS,
+            registry=r,
         )
-        self.agent_pushes = Labelled(
-            Counter(
-                "agent_pushes_total",
-                "Rings of agents whose tasks have moved on, by what became of them",
-                ["result"],
-                registry=r,
-            )
+        self.agent_pushes = Counters(
+            "agent_pushes_total",
+            "Rings of agents whose tasks have moved on, by what became of them",
+            ["result"],
+            registry=r,
         )
-        self.refusals = Labelled(
-            Counter(
-                "trunkline_access_refused_total",
-                "Requests to the API without a key that allows them",
-                ["reason"],
-                registry=r,
-            )
+        self.refusals = Counters(
+            "trunkline_access_refused_total",
+            "Requests to the API without a key that allows them",
+            ["reason"],
+            registry=r,
         )
         self.calls_in_flight = Gauge("trunkline_calls_in_flight", "Agent calls under way", registry=r)
-        self.turn_seconds = Histogram(
-            "trunkline_commit_duration_seconds", "One turn of the commit loop, commit included", registry=r
+        self.turn_seconds = Histograms(
+            "trunkline_commit_duration_seconds",
+            "One turn of the commit loop, commit included",
+            [],
+            buckets=_TURN_BUCKETS,
+            registry=r,
+        ).labels()
+        self.records_consumed = Counters(
+            "trunkline_records_consumed_total", "Records taken in from the broker", ["topic"], registry=r
         )
-        self.records_consumed = Labelled(
-            Counter(
-                "trunkline_records_consumed_total",
-                "Records taken in from the broker",
-                ["topic"],
-                registry=r,
-            )
-        )
-        self.dead_letters = Labelled(
-            Counter(
-                "trunkline_dead_letters_total",
-                "Records that could not be read or stored, by what is wrong with them",
-                ["reason"],
-                registry=r,
-            )
+        self.dead_letters = Counters(
+            "trunkline_dead_letters_total",
+            "Records that could not be read or stored, by what is wrong with them",
+            ["reason"],
+            registry=r,
         )
         self.late_messages = Counter(
             "trunkline_late_messages_total", "Records dropped because their runs are deleted", registry=r
