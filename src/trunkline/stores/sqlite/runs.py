@@ -34,8 +34,13 @@ _STEP_COLUMNS = (
 UNFINISHED = ", ".join(f"'{status}'" for status in RUN_STATUSES if status not in FINAL_RUN_STATUSES)
 
 _SELECT_RUNS = f"SELECT {_RUN_COLUMNS} FROM runs"  # noqa: S608 - constants of this module
-# In no order: SQLite's own way to sort costs more than to read the few rows that there mostly are.
-_SELECT_STEPS = f"SELECT rowid, {_STEP_COLUMNS} FROM steps WHERE run_id = ?"  # noqa: S608 - as above
+# A run and its steps in one statement, which sees them both as of one moment. The run comes first by its number, the
+# steps in the order in which they were begun; not sorted here, since SQLite's own way to sort costs more than to read
+# the few rows that there mostly are.
+_SELECT_RUN_WITH_STEPS = f"""
+    SELECT 0, {_RUN_COLUMNS} FROM runs WHERE id = ?1
+    UNION ALL SELECT rowid, {_STEP_COLUMNS}, NULL, NULL, NULL, NULL FROM steps WHERE run_id = ?1
+"""  # noqa: S608 - as above
 _UPSERT_STEP = f"""
     INSERT INTO steps(run_id, {_STEP_COLUMNS}, waiting_kind, waiting_since, waiting_workflow)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -205,11 +210,9 @@ def _step_row(run_id: RunId, step: StepState) -> tuple[Value, ...]:
 def load_runs(db: apsw.Connection, run_ids: Sequence[RunId]) -> list[tuple[RunRecord, list[StepState]]]:
     loaded: list[tuple[RunRecord, list[StepState]]] = []
     for run_id in run_ids:
-        row = first(db, f"{_SELECT_RUNS} WHERE id = ?", (run_id,))
-        if row is not None:
-            # In the order in which they were begun.
-            steps = sorted(rows(db, _SELECT_STEPS, (run_id,)))
-            loaded.append((_run_record(row), [_step_state(step) for step in steps]))
+        found = sorted(rows(db, _SELECT_RUN_WITH_STEPS, (run_id,)))
+        if found:
+            loaded.append((_run_record(found[0][1:]), [_step_state(step) for step in found[1:]]))
     return loaded
 
 
@@ -293,7 +296,7 @@ def _run_record(row: Row) -> RunRecord:
 def _step_state(row: Row) -> StepState:
     (
         _, name, status, attempts, answered_failures, replies, protocol, context_id, remote_task_id, reply, input_,
-        output, error, warnings, waiting_for, started_at, finished_at,
+        output, error, warnings, waiting_for, started_at, finished_at, *_,
     ) = row  # fmt: skip
     return StepState(
         name=name,

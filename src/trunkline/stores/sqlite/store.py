@@ -133,12 +133,7 @@ class SqliteStore:
         return workflows.workflow_versions(self._reader, workflow_id, limit=limit, before=before)
 
     async def run(self, run_id: RunId) -> tuple[RunRecord, list[StepState]] | None:
-        # One statement after the other on one thread, but a commit may fall between: one snapshot for both.
-        execute(self._reader, "BEGIN")
-        try:
-            found = runs.load_runs(self._reader, [run_id])
-        finally:
-            execute(self._reader, "COMMIT")
+        found = runs.load_runs(self._reader, [run_id])
         return found[0] if found else None
 
     async def run_status(self, run_id: RunId) -> tuple[RunStatus, int] | None:
