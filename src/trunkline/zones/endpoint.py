@@ -71,14 +71,15 @@ class Zone:
         *,
         accept_after: float = 5.0,
         deadline: float = 600.0,
-        policy: Policy | None = None,
+        policy: Policy | JsonObject | None = None,
         data: str | Path | None = None,
         keep: timedelta = timedelta(hours=24),
         max_body_bytes: int = _MAX_BODY_BYTES,
         stop_timeout: float = 30.0,
     ) -> None:
         """
-        `accept_after`: seconds until slow work is answered "accepted"; `deadline`: seconds until work has failed.
+        `accept_after`: seconds until slow work is answered "accepted"; `deadline`: seconds until work has failed;
+        `policy`: who may call what, as a dict (`zones.policy_form`) or read already.
 
         `data`: the folder of what must survive a restart, or else TRUNKLINE_DATA says where; `keep`: how long answers
         can be asked for; `stop_timeout`: seconds that work may take to end when the zone is stopped.
@@ -92,7 +93,7 @@ class Zone:
         self.name = name
         self.accept_after = accept_after
         self.deadline = deadline
-        self.policy = policy or OPEN
+        self.policy = _read(policy) if isinstance(policy, dict) else policy or OPEN
         self.data = data
         self.keep = keep
         self.max_body_bytes = max_body_bytes
@@ -276,6 +277,13 @@ class Zone:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._application(scope, receive, send)
+
+
+def _read(policy: JsonObject) -> Policy:
+    # Here, as the door: no cryptography.
+    from trunkline.zones.policy_form import read_policy  # noqa: PLC0415
+
+    return read_policy(policy)
 
 
 class _Life:
