@@ -18,14 +18,15 @@ _WHAT = {
 
 
 def server_tls(
-    certificate: Path, key: Path, authority: Path | None = None, *, required: bool = False
+    certificate: Path, key: Path | None = None, authority: Path | None = None, *, required: bool = False
 ) -> ssl.SSLContext:
     """
     TLS 1.2 or newer, with PEM files; raises `ConfigurationError`.
 
-    With an authority a client may show a certificate that it has signed, and with `required` it must.
+    Without a key the certificate's file has it. With an authority a client may show a certificate that it has signed,
+    and with `required` it must.
     """
-    paths = {"certificate": certificate, "key": key}
+    paths = {"certificate": certificate, "key": key or certificate}
     if authority is not None:
         paths["authority"] = authority
     texts: dict[str, Json] = {name: _text(name, path) for name, path in paths.items()}

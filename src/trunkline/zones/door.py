@@ -84,8 +84,7 @@ class Door:
             if decision.bucket is not None:
                 self._keep(caller.name, decision.bucket)
             return None
-        shown = method[:_LONGEST_SHOWN]
-        return self._turned_away(decision, decision.reason, now, caller.name, shown, correlation_id)
+        return self._turned_away(decision, decision.reason, now, caller.name, method, correlation_id)
 
     def _recognised(self, shown: Shown, now: Instant) -> Caller:
         certified = self._by_certificate(shown.certificate)
@@ -140,16 +139,21 @@ class Door:
         method: str | None = None,
         correlation_id: str | None = None,
     ) -> Refused:
-        self._store.note_refusal(
-            Refusal(at=now, caller=caller, reason=reason, method=method, correlation_id=correlation_id)
+        note = Refusal(
+            at=now,
+            caller=_shown(caller),
+            reason=reason,
+            method=None if method is None else _shown(method),
+            correlation_id=None if correlation_id is None else _shown(correlation_id),
         )
+        self._store.note_refusal(note)
         log.warning(
             names.ZONE_CALL_REFUSED,
             zone=self._zone,
-            caller=caller,
+            caller=note.caller,
             reason=reason,
-            method=method,
-            correlation_id=correlation_id,
+            method=note.method,
+            correlation_id=note.correlation_id,
         )
         return refused
 
@@ -171,6 +175,11 @@ _UNKNOWN_CALLER = Refused(
     ),
     status=HTTPStatus.UNAUTHORIZED,
 )
+
+
+def _shown(text: str) -> str:
+    """What a caller says, so that it can be shown on a terminal: cut, and without what would steer one."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text[:_LONGEST_SHOWN])
 
 
 def _certificate_refused(reason: str) -> Refused:

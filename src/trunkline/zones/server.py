@@ -8,6 +8,7 @@ addresses only, unless its operator says that something in front of it asks.
 from __future__ import annotations
 
 import ssl
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -16,11 +17,12 @@ import uvloop
 
 from trunkline.errors import ConfigurationError, NotAllowed
 from trunkline.serving import base_url, listen, serving, stop_signal
+from trunkline.serving.tls import server_tls
 from trunkline.telemetry import names
 from trunkline.zones.caller import ANYBODY
 from trunkline.zones.connection import ZoneConnection
 from trunkline.zones.endpoint import Zone
-from trunkline.zones.policy import Policy
+from trunkline.zones.policy import Policy, Rules
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -34,7 +36,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     secret_key: str | None = None
     certificate: Path | None = None
     key: Path | None = None
-    # Who must have signed the certificates of callers, which they then need.
+    # Who must have signed the certificates of callers; those whom the policy knows by keys need none.
     client_ca: Path | None = None
     # Something in front asks who calls.
     is_open: bool = False
@@ -65,7 +67,7 @@ def check_door(policy: Policy, place: Place) -> None:
 
 async def _serve(zone: Zone, place: Place) -> None:
     check_door(zone.policy, place)
-    tls = _tls(place)
+    tls = _tls(zone.policy, place)
     stop = stop_signal()
     with listen(place.host, place.port) as listener:
         async with (
@@ -81,25 +83,18 @@ async def _serve(zone: Zone, place: Place) -> None:
             await zone.drain()
 
 
-def _tls(place: Place) -> ssl.SSLContext | None:
+def _tls(policy: Policy, place: Place) -> ssl.SSLContext | None:
     if place.certificate is None:
         if place.key is not None or place.client_ca is not None:
             raise ConfigurationError(
                 "There is no TLS without a certificate of the zone's own.", fix="Name it with --tls-cert."
             )
         return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    try:
-        context.load_cert_chain(place.certificate, place.key)
-        if place.client_ca is not None:
-            context.load_verify_locations(place.client_ca)
-            context.verify_mode = ssl.CERT_REQUIRED
-    # Not in the library's words: they name no file, and ask for a password where a key has one.
-    except (OSError, ValueError) as exc:
-        raise ConfigurationError(
-            f"The certificates cannot be used: {exc.strerror if isinstance(exc, OSError) else exc}.",
-            fix="Check that --tls-cert, --tls-key (without a password) and --client-ca name PEM files that belong"
-            " together.",
-        ) from exc
-    return context
+    return server_tls(
+        place.certificate, place.key, place.client_ca, required=_needs_certificates(policy.callers)
+    )
+
+
+def _needs_certificates(callers: Mapping[str, Rules] | None) -> bool:
+    """Whether nobody without a certificate could be let in, so that there is no need to listen to them."""
+    return callers is None or all(rules.certificates and not rules.keys for rules in callers.values())
