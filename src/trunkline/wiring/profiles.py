@@ -1,0 +1,42 @@
+"""The operator's own profiles for zones: a folder of JSON Schemas, NAME.json each, read once at the start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from trunkline.errors import ConfigurationError
+from trunkline.jsontypes import JsonObject
+from trunkline.protocols import InvalidProfile, register_profile
+
+
+def load_profiles(folder: Path | None) -> None:
+    """Makes them known to this process; raises `ConfigurationError`."""
+    if folder is None:
+        return
+    try:
+        paths = sorted(path for path in folder.iterdir() if path.suffix == ".json")
+    except OSError as exc:
+        raise ConfigurationError(
+            f"The folder of profiles {folder} cannot be read: {exc.strerror}.",
+            fix="Correct the setting profiles, or make the folder readable.",
+        ) from exc
+    for path in paths:
+        _load(path)
+
+
+def _load(path: Path) -> None:
+    try:
+        schema = msgspec.json.decode(path.read_bytes(), type=JsonObject)
+        register_profile(path.stem, schema)
+    except OSError as exc:
+        raise _unusable(path, f"it cannot be read: {exc.strerror}", "Make the file readable.") from exc
+    except msgspec.DecodeError as exc:
+        raise _unusable(path, f"it is no JSON object: {exc}", "Write a JSON Schema into it.") from exc
+    except InvalidProfile as exc:
+        raise _unusable(path, exc.message, exc.fix) from exc
+
+
+def _unusable(path: Path, reason: str, fix: str) -> ConfigurationError:
+    return ConfigurationError(f"The profile {path} cannot be used: {reason}.", fix=fix)
