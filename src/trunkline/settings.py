@@ -167,6 +167,10 @@ class Settings(BaseSettings):
         default_factory=dict,
         description="Programs that agents may be (stdio:NAME): a JSON object of commands by name.",
     )
+    profiles: Path | None = Field(
+        None,
+        description="Folder of profiles for zones beside those that come with it: NAME.json, JSON Schemas.",
+    )
     line_timeout: Duration = Field(
         timedelta(seconds=60), description="How long a line to an agent that works is held; then it is asked."
     )

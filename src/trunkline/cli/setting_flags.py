@@ -74,6 +74,8 @@ class SettingFlags:
         The longest answer that is taken from an agent.
     stdio_commands
         The programs that agents may be (stdio:NAME), as JSON: {"NAME": ["program", "argument"]}.
+    profiles
+        A folder of profiles for zones, each a JSON Schema in a file NAME.json.
     line_timeout
         How long a line to an agent that works is held before it is asked from time to time, like 60s.
     blobs
@@ -122,6 +124,7 @@ class SettingFlags:
     allowed_networks: str | None = None
     max_answer_bytes: int | None = None
     stdio_commands: str | None = None
+    profiles: str | None = None
     line_timeout: str | None = None
     blobs: str | None = None
     max_inline_bytes: int | None = None

@@ -32,6 +32,7 @@ from trunkline.transports.base import Transport
 from trunkline.transports.guard import AddressPolicy
 from trunkline.wiring.blobs import open_blobs
 from trunkline.wiring.moved import shut_if_moved
+from trunkline.wiring.profiles import load_profiles
 from trunkline.wiring.seams import Seams
 from trunkline.wiring.store import open_store
 from trunkline.wiring.traces import open_traces
@@ -70,6 +71,7 @@ async def open_core(
 ) -> AsyncGenerator[Core]:
     """`alone`: this process is the whole system, so agents on its own machine are meant."""
     policy = _address_policy(settings, alone=alone)
+    load_profiles(settings.profiles)
     async with (
         open_store(settings, clock=clock, upgrade=alone) as opened,
         open_transports(settings, policy) as transports,
