@@ -35,7 +35,7 @@ from trunkline.telemetry import names
 from trunkline.zones.caller import ANYBODY, Caller
 from trunkline.zones.documents import contract_schemas, documents
 from trunkline.zones.faults import METHOD_NOT_FOUND, OTHER, ZoneFault
-from trunkline.zones.handlers import Handler, Method
+from trunkline.zones.handlers import Handler, Method, is_async
 from trunkline.zones.http import Application, Receive, Scope, Send
 from trunkline.zones.params import Params, ParamsForm, invalid_params
 from trunkline.zones.policy import OPEN, RESULT_METHODS, Policy, Refused
@@ -130,6 +130,7 @@ class Zone:
                 handler=handler,
                 deadline=deadline or self.deadline,
                 restartable=restartable,
+                is_async=is_async(handler),
             )
             self._documents = {}
             return handler

@@ -19,7 +19,7 @@ from concurrent.futures import Executor
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 import structlog
 
@@ -58,6 +58,7 @@ class Method:
     # Seconds.
     deadline: float
     restartable: bool
+    is_async: bool
 
     def bound_to(
         self, params: JsonObject, threads: Executor, secrets_in: SecretsIn, correlation_id: str | None
@@ -70,7 +71,7 @@ class Method:
         self, argument: object, threads: Executor, broke: Callable[[BaseException], None]
     ) -> bytes:
         try:
-            return result_text(await _call(self.handler, argument, threads))
+            return result_text(await self._call(argument, threads))
         except ZoneFault as fault:
             if _may_be_told(fault):
                 raise
@@ -80,6 +81,17 @@ class Method:
         except (Exception, SystemExit) as exc:  # noqa: BLE001
             broke(exc)
         raise ZoneFault(INTERNAL_ERROR)
+
+    async def _call(self, argument: object, threads: Executor) -> object:
+        if self.is_async:
+            return await cast("Awaitable[object]", self.handler(argument))
+        context = copy_context()
+        returned = await asyncio.get_running_loop().run_in_executor(
+            threads, lambda: context.run(_plain_call, self.handler, argument)
+        )
+        if isinstance(returned, _Raised):
+            raise returned.error
+        return await cast("Awaitable[object]", returned) if inspect.isawaitable(returned) else returned
 
     def _tell(
         self, params: JsonObject, secrets_in: SecretsIn, correlation_id: str | None, error: BaseException
@@ -111,22 +123,17 @@ def result_text(returned: object) -> bytes:
     return encode(result)
 
 
-async def _call(handler: Handler, argument: object, threads: Executor) -> object:
-    if is_async(handler):
-        return await cast("Awaitable[object]", handler(argument))
-    context = copy_context()
-    returned = await asyncio.get_running_loop().run_in_executor(
-        threads, lambda: context.run(_plain_call, handler, argument)
-    )
-    return await cast("Awaitable[object]", returned) if inspect.isawaitable(returned) else returned
+class _Raised(NamedTuple):
+    """What a handler has raised in its thread: some exceptions would not come out of a future as they went in."""
+
+    error: BaseException
 
 
 def _plain_call(handler: Handler, argument: object) -> object:
     try:
         return handler(argument)
-    except StopIteration as exc:
-        # No future can hold one: whoever waits for it would wait for ever.
-        raise RuntimeError("The handler raised StopIteration.") from exc
+    except BaseException as exc:  # noqa: BLE001 - it is raised again where the call is awaited
+        return _Raised(exc)
 
 
 def is_async(handler: Handler) -> bool:

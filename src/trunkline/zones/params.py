@@ -114,8 +114,9 @@ def _conversion_to(form: type[object]) -> Conversion:
             return msgspec.convert(params, form)
         except msgspec.ValidationError as exc:
             # Its own words may quote the value; only where it is wrong can be said.
-            place = str(exc).partition(" - at `$")[2].removesuffix("`").removeprefix(".")
-            raise invalid_params([(place, "is not valid")]) from None
+            _, is_inside, place = str(exc).rpartition(" - at `$")
+            path = place.removesuffix("`").removeprefix(".") if is_inside else ""
+            raise invalid_params([(path, "is not valid")]) from None
 
     return convert
 
