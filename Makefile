@@ -6,7 +6,7 @@ PIP := $(BIN)/pip --disable-pip-version-check
 # One test process for each core; the crash tests start processes of their own beside them.
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: help setup demo up up-distributed services interop test check unit chaos interop-long sabotage fuzz bench bench-peers docs format lock clean
+.PHONY: help setup demo demo-zones up up-distributed services interop test check unit chaos interop-long sabotage fuzz bench bench-peers docs format lock clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -30,6 +30,9 @@ $(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.lock
 
 demo: setup  ## run a real workflow across four agents, and show it
 	@$(BIN)/trunkline demo
+
+demo-zones: setup  ## hand tasks from one zone to another, over https and over AWS's way, and compare
+	@$(BIN)/python -m examples.zones.demo
 
 up: setup  ## run Trunkline in one process; prints its address
 	@$(BIN)/trunkline up

@@ -1,0 +1,30 @@
+"""
+The execution zone: it does what the verification zone has let through.
+
+    trunkline zone serve execution:zone --data execution-data
+"""
+
+import asyncio
+import os
+
+from trunkline.jsontypes import JsonObject
+from trunkline.protocols.profiles import find_profile
+from trunkline.zones import Zone
+
+# Stands for a model at work.
+RESEARCH_SECONDS = float(os.environ.get("RESEARCH_SECONDS", "2"))
+
+zone = Zone("execution", accept_after=0.5)
+
+
+@zone.method("execute_task", params=find_profile("slack").schema)
+async def execute_task(params: JsonObject) -> JsonObject:
+    text = str(params["text"])
+    if text.startswith("research "):
+        topic = text.removeprefix("research ")
+        await asyncio.sleep(RESEARCH_SECONDS)
+        return {
+            "status": "success",
+            "response_text": f"I have looked into {topic}: it is worth a closer look.",
+        }
+    return {"status": "success", "response_text": f"You said: {text}"}
