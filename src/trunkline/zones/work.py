@@ -80,11 +80,13 @@ Revival: TypeAlias = Callable[[ZoneCall, JsonObject], Job | None]
 class _Running:
     """A call under way, or one that has ended and could not be written down yet."""
 
-    __slots__ = ("accepted", "job", "let_go", "outcome", "task", "task_id", "timer", "waiters")
+    __slots__ = ("accepted", "is_long", "job", "let_go", "outcome", "task", "task_id", "timer", "waiters")
 
     def __init__(self, job: Job, task_id: str) -> None:
         self.job = job
         self.task_id = task_id
+        # It has taken longer than `accept_after`; once that is on the disk, it is accepted.
+        self.is_long = False
         self.accepted = False
         # A stop has left it to the next start: whatever it ends with now is not its end.
         self.let_go = False
@@ -92,6 +94,11 @@ class _Running:
         self.waiters: list[asyncio.Future[None]] = []
         self.task: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there is something to answer."""
+        return self.outcome is not None or self.accepted
 
     def wake(self) -> None:
         waiters, self.waiters = self.waiters, []
@@ -146,7 +153,7 @@ class Work:
             running = begun
         elif running.job.digest != job.digest:
             return _other_params(job.correlation_id)
-        if running.outcome is None and not running.accepted:
+        if not running.has_news:
             await self._first_news(running)
         return running.outcome or Accepted(running.task_id)
 
@@ -184,12 +191,16 @@ class Work:
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=_FAREWELL_SECONDS)
 
-    def sweep(self) -> None:
+    async def sweep(self) -> None:
         """Writes down what could not be written before, and forgets what is old."""
         self._write_rest()
         now = self._clock.now()
-        while self._store.forget(Instant(now - self._keep // timedelta(microseconds=1)), now):
-            pass
+        before = Instant(now - self._keep // timedelta(microseconds=1))
+        forgotten = 1
+        while forgotten:
+            forgotten = self._store.forget(before, now)
+            # Calls have their turn in between.
+            await asyncio.sleep(0)
 
     def _begin(self, job: Job) -> _Running | Outcome:
         if self._stopping:
@@ -283,6 +294,7 @@ class Work:
                 self._write(running, running.outcome)
 
     def _take_long(self, running: _Running) -> None:
+        running.is_long = True
         rest = running.job.deadline - self._accept_after
         running.timer = asyncio.get_running_loop().call_later(rest, self._time_out, running)
         running.wake()
@@ -297,15 +309,17 @@ class Work:
 
     async def _first_news(self, running: _Running) -> None:
         """Returns when it has ended or is accepted."""
-        await self._news(running)
-        if running.outcome is not None or running.accepted:
+        if not running.is_long:
+            await self._news(running)
+        if running.has_news:
             return
         try:
             await self._store.accept(running.job.key)
         except Unavailable as exc:
             # What is not on the disk must not be promised; the caller can still wait for the end.
             log.error(names.ZONE_NOT_WRITTEN, method=running.job.method, error=exc.message)
-            await self._news(running)
+            if not running.has_news:
+                await self._news(running)
         else:
             running.accepted = True
 
@@ -364,7 +378,7 @@ class Work:
         while True:
             await asyncio.sleep(_SWEEP.total_seconds())
             try:
-                self.sweep()
+                await self.sweep()
             except Unavailable as exc:
                 log.error(names.STORE_UNAVAILABLE, error=exc.message)
 

@@ -227,11 +227,11 @@ async def test_answers_are_forgotten_after_their_time_and_running_work_never(has
     await hasty.answer(hasty.job(handler))
     task_id = task_of(await hasty.answer(hasty.job(endless, "2")))
     hasty.clock.advance(timedelta(hours=23))
-    hasty.work.sweep()
+    await hasty.work.sweep()
     await hasty.answer(hasty.job(handler))
     assert handler.runs == 1
     hasty.clock.advance(timedelta(hours=2))
-    hasty.work.sweep()
+    await hasty.work.sweep()
     await hasty.answer(hasty.job(handler))
     assert handler.runs == 2
     assert hasty.work.result_of("partner", task_id) == Accepted(task_id)

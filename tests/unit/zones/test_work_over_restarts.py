@@ -228,7 +228,7 @@ async def test_an_end_that_cannot_be_written_is_answered_and_written_when_it_can
             assert await call == Done(HELLO)
             assert await stage.answer(stage.job(handler)) == Done(HELLO)
         assert len(store.running()) == 1
-        stage.work.sweep()
+        await stage.work.sweep()
         assert store.running() == []
         assert await stage.answer(stage.job(handler)) == Done(HELLO)
         assert handler.runs == 1
@@ -267,3 +267,51 @@ async def test_a_stop_that_cannot_write_promises_nothing(undecided: ZoneFile) ->
         await stage.work.stop(0)
         assert reason_of(await call) == (-32000, "stopping")
     assert len(undecided.running()) == 1
+
+
+class SlowDisk:
+    """Says that it has what was accepted, or that it failed, when a test wants it to."""
+
+    def __init__(self, store: ZoneFile, *, fails: bool = False) -> None:
+        self._accept = store.accept
+        self._fails = fails
+        self.asked = asyncio.Event()
+        self.gate = asyncio.Event()
+
+    async def accept(self, key: CallKey) -> None:
+        self.asked.set()
+        await self.gate.wait()
+        if self._fails:
+            raise Unavailable("The disk has failed.")
+        await self._accept(key)
+
+
+async def test_who_comes_while_it_is_being_accepted_is_told_so_too(
+    store: ZoneFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = SlowDisk(store)
+    monkeypatch.setattr(store, "accept", disk.accept)
+    async with staged(store, accept_after=0.0) as stage:
+        handler = Handler()
+        first = asyncio.create_task(stage.answer(stage.job(handler)))
+        await disk.asked.wait()
+        second = asyncio.create_task(stage.answer(stage.job(handler)))
+        await asyncio.sleep(0)
+        disk.gate.set()
+        assert await second == await first == Accepted(store.running()[0].task_id)
+
+
+async def test_work_that_ends_while_it_is_being_accepted_is_answered_with_its_end(
+    store: ZoneFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = SlowDisk(store, fails=True)
+    monkeypatch.setattr(store, "accept", disk.accept)
+    async with staged(store, accept_after=0.0) as stage:
+        handler = Handler()
+        call = asyncio.create_task(stage.answer(stage.job(handler)))
+        await disk.asked.wait()
+        handler.gate.set()
+        while store.running():
+            await asyncio.sleep(0)
+        disk.gate.set()
+        assert await call == Done(HELLO)
