@@ -56,8 +56,11 @@ def backwards() -> None:
 
 
 def unreadable() -> None:
-    for _ in requests():
-        write('{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}')
+    """Says that it could not read the first request when the last one has come, which it answers."""
+    for request in requests():
+        if request["method"] == "end":
+            write('{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}')
+            answer(request, "end")
 
 
 def chatty() -> None:

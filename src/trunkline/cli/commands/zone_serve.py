@@ -33,6 +33,7 @@ def serve(
     tls_key: Annotated[str | None, Parameter(env_var="TRUNKLINE_ZONE_TLS_KEY")] = None,
     client_ca: Annotated[str | None, Parameter(env_var="TRUNKLINE_ZONE_CLIENT_CA")] = None,
     open_: Annotated[Flag, Parameter(name="--open")] = False,
+    stdio: Flag = False,
     log_level: LogLevel | None = None,
     log_format: LogFormat | None = None,
 ) -> int:
@@ -57,35 +58,45 @@ def serve(
     tls_cert
         The zone's certificate, PEM; it is then served over https.
     tls_key
-        The key of that certificate.
+        The key of that certificate. Default: it is in the same file.
     client_ca
-        Callers must show a certificate that one of these has signed, PEM.
+        Callers must show a certificate that one of these has signed, PEM; not those whom the policy knows by a key.
     open_
         Listen on any address although the zone does not ask who calls: something in front of it does.
+    stdio
+        Serve whoever has started it instead of an address: a request is a line on stdin, its answer one on stdout.
+        It ends with its input.
     log_level
         The least severe messages that are logged, on stderr.
     log_format
         How log lines look: json for programs, console for people.
     """
     with explained():
+        if stdio:
+            _check_no_address(host, port, tls_cert, tls_key, client_ca, open_)
         settings = _settings(host=host, port=port, data=data, log_level=log_level, log_format=log_format)
         from trunkline.telemetry.logs import configure_logs  # noqa: PLC0415  (heavy; few commands need it)
+        from trunkline.zones.lines import run_zone_on_pipes, take_pipes  # noqa: PLC0415  (as above)
+        from trunkline.zones.server import Place, run_zone  # noqa: PLC0415  (as above)
 
         configure_logs(settings.log_level, settings.log_format)
+        # Before the module is imported: it may print something.
+        pipes = take_pipes() if stdio else None
         found = find_zone(zone)
         if policy is not None:
             from trunkline.zones.policy_form import load_policy  # noqa: PLC0415  (as above)
 
             found.policy = load_policy(Path(policy))
-        from trunkline.zones.server import Place, run_zone  # noqa: PLC0415  (as above)
-
+        secret_key = None if settings.secret_key is None else settings.secret_key.get_secret_value()
+        if pipes is not None:
+            return run_zone_on_pipes(found, pipes, settings.data, secret_key)
         return run_zone(
             found,
             Place(
                 host=settings.host,
                 port=settings.port,
                 data=settings.data,
-                secret_key=None if settings.secret_key is None else settings.secret_key.get_secret_value(),
+                secret_key=secret_key,
                 certificate=_path(tls_cert),
                 key=_path(tls_key),
                 client_ca=_path(client_ca),
@@ -126,6 +137,15 @@ def find_zone(name: str) -> Zone:
             f"{name} is no Zone but of the type {type(found).__name__}.", fix=_EXAMPLE, exit_code=Exit.INVALID
         )
     return found
+
+
+def _check_no_address(*flags: object) -> None:
+    if any(flag is not None and flag is not False for flag in flags):
+        raise CliError(
+            "With --stdio a zone has no address: --host, --port, --open and the certificates mean nothing.",
+            fix="Leave them out, or --stdio.",
+            exit_code=Exit.USAGE,
+        )
 
 
 def _settings(**flags: object) -> Settings:
