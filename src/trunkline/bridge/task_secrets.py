@@ -2,7 +2,7 @@
 The named secrets of one call: opened before anything is sent, and put into a copy of its input.
 
     task.secrets        {"/bot_token": "slack-bot"}        where they go; the input has {"$secret": "slack-bot"} there
-    task.told_secrets   ["slack-bot"]                      the agent has them from a message before
+    task.told_secrets   ["slack-bot"]                      the agent may have them from another message of the run
 
 What is filled in lives as long as the call, and only where it is encoded: claims, records and logs have the task as it
 came.
@@ -11,6 +11,7 @@ came.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -39,7 +40,7 @@ class TaskSecrets:
 async def open_secrets(task: AgentTask, secrets: Secrets) -> TaskSecrets | StepError:
     """Why they cannot be had, if so; raises `Unavailable`."""
     values: dict[str, OpenSecret] = {}
-    for name in {*task.secrets.values(), *task.told_secrets}:
+    for name in {*task.secrets.values()}:
         try:
             opened = await secrets.open(name)
         except ConfigurationError:
@@ -49,6 +50,12 @@ async def open_secrets(task: AgentTask, secrets: Secrets) -> TaskSecrets | StepE
         if opened is None:
             return _error("secret_missing", f"There is no secret {name}.", name)
         values[name] = opened
+    for name in task.told_secrets:
+        # What is gone cannot be hidden any more; this call does without it.
+        with suppress(ConfigurationError):
+            opened = await secrets.open(name)
+            if opened is not None:
+                values[name] = opened
     try:
         return TaskSecrets(task, values)
     except LookupError as exc:

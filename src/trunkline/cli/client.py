@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Run,
         RunSummary,
         SavedWorkflow,
+        Secret,
     )
     from trunkline.jsontypes import Json, JsonObject
 
@@ -104,6 +105,17 @@ class Client:
 
     def reset_agent(self, name: str) -> Agent:
         return cast("Agent", self._send("POST", f"/agents/{_segment(name)}/reset").value)
+
+    # Named secrets
+
+    def secrets(self, *, limit: int | None = None) -> Page[Secret]:
+        return cast("Page[Secret]", self._list("/secrets", {}, limit))
+
+    def set_secret(self, name: str, value: str) -> Secret:
+        return cast("Secret", self._send("PUT", f"/secrets/{_segment(name)}", {"value": value}).value)
+
+    def remove_secret(self, name: str) -> None:
+        self._send("DELETE", f"/secrets/{_segment(name)}")
 
     # Workflows
 

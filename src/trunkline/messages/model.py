@@ -46,7 +46,7 @@ class AgentTask(msgspec.Struct, kw_only=True, omit_defaults=True):
     # Where the bridge puts secrets into the input: JSON pointer to the secret's name. What looks like a secret
     # anywhere else is data.
     secrets: dict[str, str] = {}
-    # Secrets, by name, that the agent was given before in this conversation: hidden if it repeats them, not sent.
+    # Secrets, by name, that other messages of the run give to the agent: hidden if it repeats them, not sent.
     told_secrets: list[str] = []
 
 

@@ -156,16 +156,16 @@ def _begun(needle: str, text: str) -> int:
     return 0 if start < 0 else len(text) - start
 
 
-def _forms(secret: str) -> tuple[str, ...]:
-    as_json = json.dumps(secret)[1:-1]
-    in_letters = json.dumps(secret, ensure_ascii=False)[1:-1]
-    # JSON may hold JSON as a text.
-    twice = json.dumps(as_json)[1:-1]
-    twice_in_letters = json.dumps(in_letters, ensure_ascii=False)[1:-1]
-    # Some encoders escape the slash, which base64 has.
-    slashed = as_json.replace("/", "\\/")
-    in_url = (quote(secret, safe=""), quote_plus(secret))
-    return (secret, as_json, in_letters, twice, twice_in_letters, slashed, *in_url, escape(secret))
+def _forms(secret: str) -> Iterator[str]:
+    # Most secrets look the same in all of them.
+    for text in {secret, escape(secret), quote(secret, safe=""), quote_plus(secret)}:
+        as_json = json.dumps(text)[1:-1]
+        in_letters = json.dumps(text, ensure_ascii=False)[1:-1]
+        yield from (text, as_json, in_letters)
+        # JSON may hold JSON as a text.
+        yield from (json.dumps(as_json)[1:-1], json.dumps(in_letters, ensure_ascii=False)[1:-1])
+        # Some encoders escape the slash, which base64 has.
+        yield as_json.replace("/", "\\/")
 
 
 def _in_base64(secret: str) -> Iterator[str]:

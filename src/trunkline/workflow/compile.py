@@ -38,6 +38,8 @@ class Step:
     catches: tuple[str, ...]
     # Where secrets stand in its input: JSON pointer to name.
     secrets: dict[str, str]
+    # By name, all that the steps of the workflow give to this agent: it may repeat any of them.
+    told_secrets: tuple[str, ...]
 
 
 class Workflow:
@@ -74,8 +76,11 @@ def build(definition: WorkflowDefinition, report: Report) -> Workflow:
     compiler = Compiler(Engine(definition.steps), report)
     parts = {name: _parts(step, compiler) for name, step in definition.steps.items()}
     links = connect(definition, {name: sites for name, (_, _, sites) in parts.items()}, report)
+    told: dict[str, set[str]] = {}
+    for step in definition.steps.values():
+        told.setdefault(step.agent, set()).update(_secrets(step).values())
     steps = {
-        name: _step(index, step, parts[name], links[name])
+        name: _step(index, step, parts[name], links[name], told[step.agent])
         for index, (name, step) in enumerate(definition.steps.items())
     }
     output = None
@@ -99,7 +104,11 @@ def _parts(step: StepDefinition, compiler: Compiler) -> _Parts:
     return when, template, sites
 
 
-def _step(index: int, definition: StepDefinition, parts: _Parts, links: Links) -> Step:
+def _secrets(step: StepDefinition) -> dict[str, str]:
+    return {} if step.input is UNSET else secret_places(step.input)
+
+
+def _step(index: int, definition: StepDefinition, parts: _Parts, links: Links, told: set[str]) -> Step:
     when, template, _ = parts
     return Step(
         name=definition.name,
@@ -111,5 +120,6 @@ def _step(index: int, definition: StepDefinition, parts: _Parts, links: Links) -
         when=when,
         input=template,
         catches=tuple(links.catches),
-        secrets={} if definition.input is UNSET else secret_places(definition.input),
+        secrets=_secrets(definition),
+        told_secrets=tuple(sorted(told)),
     )

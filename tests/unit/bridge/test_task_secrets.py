@@ -127,6 +127,13 @@ async def test_what_the_agent_was_told_before_is_hidden_and_not_sent(secrets: Se
     assert found.hidden == (CANARY,)
 
 
+async def test_what_cannot_be_told_any_more_fails_nothing(secrets: Secrets, store: Store) -> None:
+    told = AgentTask(task_id="t", told_secrets=["gone", "bot"])
+    assert (await opened(told, secrets)).hidden == (CANARY,)
+    others = Secrets(store, Vault(b"x" * KEY_BYTES), FakeClock())
+    assert (await opened(told, others)).hidden == ()
+
+
 async def test_a_secret_that_was_changed_is_hidden_in_both_forms(secrets: Secrets) -> None:
     await secrets.set("bot", "another-value")
     found = await opened(task({"t": PLACE}, **{"/t": "bot"}), secrets)

@@ -78,6 +78,27 @@ def test_a_reply_of_the_shape_of_the_input_is_not_filled_in() -> None:
     assert play.calls("s")[-1].secrets == {}
 
 
+def test_what_one_step_tells_an_agent_is_hidden_in_every_step_that_calls_it() -> None:
+    play = Rehearsal("""
+name: w
+steps:
+  before: {agent: A}
+  tells: {agent: A, needs: [before], input: {t: {$secret: one}, u: {$secret: two}}}
+  tells_less: {agent: A, needs: [tells], input: {t: {$secret: one}}}
+  elsewhere: {agent: B, needs: [tells]}
+""")
+    play.start()
+    play.succeed("before")
+    play.succeed("tells")
+    named = {task.step: (sorted(task.secrets.values()), task.told_secrets) for task in play.tasks}
+    assert named == {
+        "before": ([], ["one", "two"]),
+        "tells": (["one", "two"], []),
+        "tells_less": (["one"], ["two"]),
+        "elsewhere": ([], []),
+    }
+
+
 @pytest.mark.parametrize("code", ["secret_missing", "secret_unreadable"])
 def test_a_secret_that_is_not_there_is_not_worth_another_attempt(code: str) -> None:
     play = Rehearsal("{name: w, steps: {s: {agent: A, input: {$secret: a}, retry: {on: [any, no_answer]}}}}")

@@ -88,10 +88,6 @@ def test_a_secret_of_the_wrong_shape_is_a_finding_at_its_place(written: str, mes
         """)
     assert message in finding.message
     assert (finding.path, finding.line) == ("steps.s.input.list[0].$secret", 6)
-    validator = jsonschema_rs.validator_for(workflow_json_schema())
-    if "expression" not in message:
-        step: Json = {"agent": "A", "input": {"list": [{"$secret": "a", "more": 1}]}}
-        assert not validator.is_valid({"name": "w", "steps": {"s": step}})
 
 
 def test_a_run_cannot_return_a_secret() -> None:
@@ -109,7 +105,8 @@ def test_the_schema_takes_a_secret_anywhere_in_an_input() -> None:
     assert is_valid({"a": [{"b": {"$secret": "slack-bot"}}], "n": 1, "t": "${ input.x }"})
     assert is_valid({"$secret": "slack-bot"})
     assert is_valid("text")
-    for wrong in ({"$secret": 5}, {"$secret": "a b"}, {"$secret": "a", "x": 1}):
+    refused: list[Json] = [{"$secret": 5}, {"$secret": "a b"}, {"$secret": "a", "x": 1}]
+    for wrong in refused:
         assert not is_valid({"a": [wrong]})
 
 

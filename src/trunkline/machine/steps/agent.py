@@ -100,7 +100,7 @@ def _call(turn: Turn, plan: Step, step: StepState, text: bytes) -> None:
         remote_task_id=step.remote_task_id if step.reply is not None else None,
         trace=turn.state.trace,
     )
-    if plan.secrets:
+    if plan.told_secrets:
         _name_secrets(task, plan, step)
     turn.record(StepStarted(step.name, attempt, task.task_id, plan.agent, Payload(text)))
     turn.wish(DispatchTask(task))
@@ -110,8 +110,8 @@ def _name_secrets(task: AgentTask, plan: Step, step: StepState) -> None:
     # A reply is a person's: what looks like a secret in it is data, as everywhere but in the definition.
     if step.reply is None:
         task.secrets = plan.secrets
-    else:
-        task.told_secrets = sorted({*plan.secrets.values()})
+    sent = task.secrets.values()
+    task.told_secrets = [name for name in plan.told_secrets if name not in sent]
 
 
 def _context(turn: Turn, plan: Step, step: StepState) -> str | None:
