@@ -177,7 +177,7 @@ def as_object(message: bytes) -> JsonObject:
 
 
 def without(value: Json, replaced: Mapping[str, str]) -> Json:
-    """What may be shown, and compared: without the token, and without what is drawn anew for each task."""
+    """What may be shown: some fields have other values."""
     match value:
         case dict():
             return {name: replaced.get(name) or without(item, replaced) for name, item in value.items()}
@@ -188,20 +188,22 @@ def without(value: Json, replaced: Mapping[str, str]) -> Json:
 
 
 def travelled(told: Told) -> list[tuple[Json, Json]]:
-    """Each different exchange in its order; how often a task was asked for is a matter of time."""
-    drawn = {"task_id": "the task's id", "bot_token": HIDDEN}
-    seen: list[tuple[Json, Json]] = []
+    """Each task and its end. How often one had to be asked for is a matter of time, not of the transport."""
+    tasks: dict[str, Json] = {}
+    ends: list[tuple[Json, Json]] = []
     for exchange in told.exchanges:
-        request = as_object(exchange.request)
-        if request["method"] == "get_task_result":
-            request["id"] = "an id"
-        response = as_object(exchange.response)
-        if request["method"] == "get_task_result":
-            response["id"] = "an id"
-        pair = without(request, drawn), without(response, drawn)
-        if pair not in seen:
-            seen.append(pair)
-    return seen
+        request, response = as_object(exchange.request), as_object(exchange.response)
+        result = response.get("result")
+        is_accepted = isinstance(result, dict) and result.get("status") == "accepted"
+        if request["method"] == "execute_task":
+            asked = without(request, {"bot_token": HIDDEN})
+            if isinstance(result, dict) and is_accepted:
+                tasks[str(result["task_id"])] = asked
+        else:
+            asked = tasks[str(cast("JsonObject", request["params"])["task_id"])]
+        if not is_accepted:
+            ends.append((asked, result or response.get("error")))
+    return ends
 
 
 def show_first(told: Told) -> None:

@@ -20,9 +20,10 @@ def test_the_same_exchange_is_shown_twice_and_every_message_is_as_the_contract_h
         check=False,
     )
     assert told.returncode == 0, told.stdout + told.stderr
-    assert re.search(r"^\d+ messages between the zones, 0 not as the contract has them\.$", told.stdout, re.M)
-    exchanges = re.findall(r"^ +(?:->|<-) (\{.*)$", told.stdout, re.M)
+    assert re.search(
+        r"^\d+ messages between the zones, 0 not as the contract has them\.$", told.stdout, re.MULTILINE
+    )
+    exchanges = re.findall(r"^ +(?:->|<-) (\{.*)$", told.stdout, re.MULTILINE)
     assert len(exchanges) == 4
     assert exchanges[:2] == exchanges[2:]
-    assert told.stdout.count("execute_task -> accepted, get_task_result -> accepted") == 2
     assert "Traceback" not in told.stderr
