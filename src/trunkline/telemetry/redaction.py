@@ -166,6 +166,8 @@ def _forms(secret: str) -> Iterator[str]:
         yield from (json.dumps(as_json)[1:-1], json.dumps(in_letters, ensure_ascii=False)[1:-1])
         # Some encoders escape the slash, which base64 has.
         yield as_json.replace("/", "\\/")
+        # As a traceback has it.
+        yield from (repr(text)[1:-1], ascii(text)[1:-1])
 
 
 def _in_base64(secret: str) -> Iterator[str]:

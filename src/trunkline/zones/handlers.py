@@ -96,7 +96,7 @@ class Method:
     def _tell(
         self, params: JsonObject, secrets_in: SecretsIn, correlation_id: str | None, error: BaseException
     ) -> None:
-        redaction = Redaction.of(*secrets_in(params))
+        redaction = Redaction().beside(secrets_in(params))
         text = "".join(traceback.format_exception(error))
         log.error(
             names.ZONE_HANDLER_FAILED,
