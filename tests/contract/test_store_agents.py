@@ -48,6 +48,7 @@ FULL = Agent(
         tried=(Probe(at=Instant(8), tried="GET /card", answered="HTTP 200"),),
     ),
     options=AgentOptions(
+        transport="stdio",
         resend="never",
         endpoint_override="https://elsewhere.example/a/",
         allow_card_origin=("https://cards.example", "http://b.example:81"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from base64 import b64encode
+from pathlib import Path
 
 import pytest
 
-from trunkline.jsontypes import Json, JsonObject
-from trunkline.testing import Call, RunningSystem, ScriptedAgent, jsonrpc_task, simple_success
+from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.testing import Call, RunningSystem, ScriptedAgent, jsonrpc_task, running_system, simple_success
 from trunkline.testing.agents import Reply
 from trunkline.testing.system import error_of, step_of
 
@@ -220,6 +222,22 @@ async def test_the_health_of_an_agent_is_asked_without_giving_it_work(system: Ru
     assert healthy["status"] == "healthy"
     assert unhealthy["status"] == "unhealthy"
     assert not agent.calls
+
+
+@pytest.mark.embedded_only
+async def test_the_health_of_a_program_is_whether_it_can_be_started(tmp_path: Path) -> None:
+    commands = {"there": [sys.executable], "gone": [str(tmp_path / "nothing")]}
+    async with running_system(tmp_path / "data", stdio_commands=encode(commands).decode()) as system:
+        found: dict[str, object] = {}
+        for name in ("there", "gone", "unknown"):
+            await system.register(name, f"stdio:{name}", transport="stdio", protocol="jsonrpc-2.0")
+            health = (await system.call("GET", f"/agents/{name}/health")).json
+            found[name] = (health["status"], health["detail"])
+    assert found == {
+        "there": ("healthy", "The program there can be started."),
+        "gone": ("unhealthy", "The program gone cannot be started: its command is not there."),
+        "unknown": ("unhealthy", "No program is called unknown in TRUNKLINE_STDIO_COMMANDS."),
+    }
 
 
 async def test_a_long_task_holds_its_slot_until_it_ends(system: RunningSystem) -> None:

@@ -11,6 +11,7 @@ The three forms have no text in common, so a url alone tells what carries it.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from trunkline.agents.model import TransportName
@@ -24,6 +25,11 @@ _RUNTIME = re.compile(
 _PROGRAM = re.compile(r"stdio:(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]{0,62})")
 _RUNTIME_FORM = (
     "arn:aws:bedrock-agentcore:REGION:ACCOUNT:runtime/NAME, with ?qualifier=ENDPOINT after it if needed"
+)
+
+# What of our headers a call of InvokeAgentRuntime can say.
+_TO_A_RUNTIME = frozenset(
+    {"content-type", "accept", "x-zone-session", "traceparent", "tracestate", "baggage"}
 )
 
 
@@ -42,6 +48,17 @@ def transport_of(url: str) -> TransportName:
     if scheme == "arn":
         return "aws-agentcore"
     return "stdio" if scheme == "stdio" else "https"
+
+
+def carried_headers(transport: TransportName, headers: Mapping[str, str]) -> Mapping[str, str]:
+    """Those of a request's headers that leave with it."""
+    match transport:
+        case "https":
+            return headers
+        case "aws-agentcore":
+            return {name: value for name, value in headers.items() if name.lower() in _TO_A_RUNTIME}
+        case "stdio":
+            return {}
 
 
 def parse_runtime(url: str) -> Runtime:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from trunkline.agents.carriers import transport_of
 from trunkline.bridge.exchanges import ExchangeKind
 from trunkline.bridge.partners import Partner
 from trunkline.messages import AgentTask
@@ -101,6 +102,8 @@ def _rpc(body: bytes) -> dict[str, str | int]:
 
 
 def _address(url: str) -> dict[str, str | int]:
+    if transport_of(url) != "https":
+        return {"server.address": url.partition("?")[0]}
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     return {"server.address": parts.hostname or "", "server.port": port}

@@ -11,12 +11,24 @@ import re
 import shlex
 from collections.abc import Mapping
 
+from trunkline.agents.carriers import parse_runtime
+from trunkline.agents.urls import UrlError
+
 _VARIABLE = re.compile(r"\$TRUNKLINE_SECRET[A-Z0-9_]*")
 _SPECIAL_IN_DOUBLE_QUOTES = re.compile(r'([\\"$`])')
 # A shell's argument cannot hold NUL, and a terminal should not be given the others.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 # curl would read them as patterns.
 _GLOB = re.compile(r"[\[\]{}]")
+# By our header: how the AWS command line calls it.
+_AWS_OPTIONS = {
+    "content-type": "--content-type",
+    "accept": "--accept",
+    "x-zone-session": "--runtime-session-id",
+    "traceparent": "--trace-parent",
+    "tracestate": "--trace-state",
+    "baggage": "--baggage",
+}
 
 
 def curl_command(method: str, url: str, headers: Mapping[str, str], body: str) -> str:
@@ -32,6 +44,29 @@ def curl_command(method: str, url: str, headers: Mapping[str, str], body: str) -
     return before + " ".join((*words, *data))
 
 
+def aws_command(url: str, headers: Mapping[str, str], body: str) -> str:
+    """The same call of InvokeAgentRuntime; it is signed with the keys of whoever runs it."""
+    try:
+        runtime = parse_runtime(url)
+    except UrlError as exc:
+        return f"# There is no command for this url: {exc}"
+    words = ["aws", "bedrock-agentcore", "invoke-agent-runtime", "--region", runtime.region]
+    words += ["--agent-runtime-arn", shlex.quote(runtime.arn)]
+    if runtime.qualifier is not None:
+        words += ["--qualifier", shlex.quote(runtime.qualifier)]
+    for name, value in headers.items():
+        if option := _AWS_OPTIONS.get(name.lower()):
+            words += [option, shlex.quote(value)]
+    words += ["--payload", "fileb:///dev/stdin", "/dev/stdout"]
+    return f"{_printed(body)} | {' '.join(words)}"
+
+
+def stdio_line(body: str) -> str:
+    """What the program reads; its command line is in the operator's settings alone."""
+    line = _printed(f"{body}\n")
+    return f"# There is no curl: the agent is a program, and reads this line.\n{line}"
+
+
 def _header(name: str, value: str) -> list[str]:
     scheme, _, credentials = value.partition(" ")
     # The variable holds what a person knows, user:password; curl encodes it.
@@ -43,8 +78,14 @@ def _header(name: str, value: str) -> list[str]:
 def _body(body: str) -> tuple[str, list[str]]:
     if not _CONTROL.search(body):
         return "", ["--data-raw", shlex.quote(body)]
-    escaped = _CONTROL.sub(lambda match: f"\\0{ord(match[0]):03o}", body.replace("\\", "\\\\"))
-    return f"printf %b {shlex.quote(escaped)} | ", ["--data-binary", "@-"]
+    return f"{_printed(body)} | ", ["--data-binary", "@-"]
+
+
+def _printed(text: str) -> str:
+    if not _CONTROL.search(text):
+        return f"printf %s {shlex.quote(text)}"
+    escaped = _CONTROL.sub(lambda match: f"\\0{ord(match[0]):03o}", text.replace("\\", "\\\\"))
+    return f"printf %b {shlex.quote(escaped)}"
 
 
 def _quoted(text: str) -> str:

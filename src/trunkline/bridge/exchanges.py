@@ -12,7 +12,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from trunkline.bridge.curl import curl_command
+from trunkline.agents.carriers import carried_headers, transport_of
+from trunkline.bridge.curl import aws_command, curl_command, stdio_line
 from trunkline.bridge.frames import Frame, Frames
 from trunkline.bridge.record_text import record_text
 from trunkline.clock import Instant, rfc3339
@@ -92,8 +93,10 @@ def record(
     if kind == "push":
         headers = redaction.received_headers(sent.headers)
     else:
-        headers = redaction.sent_headers(sent.headers)
-        headers.update(FIXED_HEADERS)
+        transport = transport_of(sent.url)
+        headers = redaction.sent_headers(carried_headers(transport, sent.headers))
+        if transport == "https":
+            headers.update(FIXED_HEADERS)
     body = record_text(sent.body, redaction, _REQUEST, all_notes, MAX_BODY_BYTES)
     response = None if answer is None else _response(answer, redaction, all_notes, frames)
     return Exchange(
@@ -118,11 +121,21 @@ def encode_exchange(exchange: Exchange) -> bytes:
 
 
 def to_curl(exchange: Exchange | JsonObject) -> str:
-    """A command that repeats the request; comments before it say what it cannot repeat."""
+    """
+    A command that repeats the request; comments before it say what it cannot repeat.
+
+    For an agent in AgentCore it is one of the AWS command line; for a program, the line that it was given.
+    """
     known = exchange if isinstance(exchange, Exchange) else msgspec.convert(exchange, Exchange)
     comments = "".join(f"# {note}\n" for note in known.notes if note.startswith(_REQUEST))
     request = known.request
-    return comments + curl_command(request.method, request.url, request.headers, request.body)
+    match transport_of(request.url):
+        case "https":
+            return comments + curl_command(request.method, request.url, request.headers, request.body)
+        case "aws-agentcore":
+            return comments + aws_command(request.url, request.headers, request.body)
+        case "stdio":
+            return comments + stdio_line(request.body)
 
 
 def _response(

@@ -1,22 +1,33 @@
-"""Whether an agent can be reached: one GET, which asks it to do nothing."""
+"""
+Whether an agent can be reached, found out without asking it to do anything.
+
+Over https by one GET. A program is only looked for. A runtime of AgentCore cannot be asked: every call is work.
+"""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
 
 from trunkline.agents import Agent
-from trunkline.bridge.partners import Partners
+from trunkline.agents.carriers import parse_program, transport_of
+from trunkline.agents.programs import Program
+from trunkline.bridge.partners import Partner, Partners
 from trunkline.clock import Clock, Instant, seconds_between
 from trunkline.messages import StepError
 from trunkline.transports.base import Transport, TransportError
 
 _HEALTH_SECONDS = 5.0
+_NOT_ASKED = "It cannot be asked without giving it work: AgentCore has only calls."
+
+Health = Literal["healthy", "unhealthy", "unknown"]
 
 
 class HealthReport(msgspec.Struct, frozen=True, kw_only=True):
-    status: Literal["healthy", "unhealthy"]
+    status: Health
     checked_at: Instant
     detail: str
     protocol: str | None
@@ -25,8 +36,11 @@ class HealthReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HealthCheck:
-    def __init__(self, transport: Transport, partners: Partners, clock: Clock) -> None:
+    def __init__(
+        self, transport: Transport, partners: Partners, clock: Clock, programs: Mapping[str, Program]
+    ) -> None:
         self._transport = transport
+        self._programs = programs
         self._partners = partners
         self._clock = clock
 
@@ -35,6 +49,16 @@ class HealthCheck:
         partner = await self._partners.of(agent)
         if isinstance(partner, StepError):
             return self._report(started, "unhealthy", partner.message)
+        match transport_of(partner.address):
+            case "aws-agentcore":
+                return self._report(started, "unknown", _NOT_ASKED, partner.protocol)
+            case "stdio":
+                status, detail = self._look_for(parse_program(partner.address))
+                return self._report(started, status, detail, partner.protocol)
+            case "https":
+                return await self._ask(partner, started)
+
+    async def _ask(self, partner: Partner, started: Instant) -> HealthReport:
         headers = {"Accept": "application/json", **partner.credentials.headers}
         try:
             headers |= await partner.token(_HEALTH_SECONDS)
@@ -49,10 +73,18 @@ class HealthCheck:
             started, "healthy" if healthy else "unhealthy", detail, partner.protocol, answer.status
         )
 
+    def _look_for(self, name: str) -> tuple[Health, str]:
+        program = self._programs.get(name)
+        if program is None:
+            return "unhealthy", f"No program is called {name} in TRUNKLINE_STDIO_COMMANDS."
+        if shutil.which(program.command[0]) is None:
+            return "unhealthy", f"The program {name} cannot be started: its command is not there."
+        return "healthy", f"The program {name} can be started."
+
     def _report(
         self,
         started: Instant,
-        status: Literal["healthy", "unhealthy"],
+        status: Health,
         detail: str,
         protocol: str | None = None,
         http_status: int | None = None,

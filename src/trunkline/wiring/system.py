@@ -270,7 +270,7 @@ def _services(core: Core, intake: Intake, probes: Probes) -> Services:
         hooks=core.hooks,
         traces=core.traces,
         dead_letters=DeadLetters(core.store, can_replay=core.settings.uses_kafka),
-        check_health=HealthCheck(core.transport, core.partners, core.clock),
+        check_health=HealthCheck(core.transport, core.partners, core.clock, core.settings.stdio_commands),
         refresh_dialect=core.partners.refresh,
         readiness=probes.readiness,
         metrics=probes.metrics,

@@ -367,6 +367,27 @@ async def test_an_agents_options_are_applied_shown_and_added(trunkline: Trunklin
     assert "did you mean http://x:1?" in wrong.err
 
 
+async def test_an_agents_transport_is_applied_shown_and_added(trunkline: Trunkline) -> None:
+    arn = "arn:aws:bedrock-agentcore:eu-central-1:123456789012:runtime/zone-a1B2c3D4e5"
+    Path("zones.yaml").write_text(
+        f"agents:\n  - {{name: Far, url: '{arn}?qualifier=blue', transport: aws-agentcore, protocol: jsonrpc-2.0}}\n"
+    )
+    assert "created" in (await trunkline("agents", "apply", "zones.yaml")).out
+    assert "unchanged" in (await trunkline("agents", "apply", "zones.yaml")).out
+    assert "aws-agentcore" in (await trunkline("agents", "show", "Far")).out
+    health = await trunkline("agents", "health", "Far")
+    assert (health.code, "unknown" in health.out) == (0, True)
+
+    near = ("agents", "add", "Near", "stdio:near", "--transport", "stdio")
+    added = await trunkline(*near, "--protocol", "jsonrpc-2.0", "--json")
+    assert (added.code, added.json["transport"]) == (0, "stdio")
+    assert (await trunkline("agents", "health", "Near")).code == 6
+    for wrong in (("agents", "add", "X", arn, "--protocol", "jsonrpc-2.0"), near):
+        refused = await trunkline(*wrong)
+        assert refused.code == 7
+        assert "transport" in refused.err or "auto is not possible over stdio" in refused.err
+
+
 async def test_an_operator_looks_again_what_an_agent_speaks(trunkline: Trunkline) -> None:
     async with ScriptedAgent({}) as agent:
         await trunkline("agents", "add", "Looked", agent.url)

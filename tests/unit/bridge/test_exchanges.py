@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Mapping
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -160,3 +162,55 @@ def test_a_record_of_an_older_program_is_read_as_a_call() -> None:
     fields = msgspec.to_builtins(exchange())
     del fields["kind"], fields["frames"]
     assert msgspec.convert(fields, Exchange).kind == "send"
+
+
+ARN = "arn:aws:bedrock-agentcore:eu-central-1:123456789012:runtime/zone-a1B2c3D4e5"
+HEADERS = {"Accept": "application/json", "X-Correlation-ID": "c-1", "X-Zone-Session": "s" * 36}
+
+
+def called(url: str, body: bytes = b"{}") -> Exchange:
+    return record(
+        Redaction(),
+        Sent("POST", url, HEADERS, body),
+        None,
+        step="write",
+        attempt=1,
+        started_at=Instant(0),
+        duration_ms=1.0,
+    )
+
+
+def test_a_record_has_only_the_headers_that_have_left() -> None:
+    assert called("http://host/agent").request.headers.keys() == {*HEADERS, "Accept-Encoding", "User-Agent"}
+    assert called(ARN).request.headers.keys() == {"Accept", "X-Zone-Session"}
+    assert called("stdio:zone").request.headers == {}
+
+
+def test_a_call_of_agentcore_is_repeated_by_the_aws_command_line(tmp_path: Path) -> None:
+    body = '{"text":"it\'s $HOME\\n"}'
+    command = to_curl(called(f"{ARN}?qualifier=blue", body.encode()))
+    # A program of that name, which shows what it was given.
+    (tmp_path / "aws").write_text('#!/bin/sh\nprintf "%s " "$@"\ncat\n')
+    (tmp_path / "aws").chmod(0o755)
+    shown = subprocess.run(
+        ["sh", "-c", command],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert shown == (
+        f"bedrock-agentcore invoke-agent-runtime --region eu-central-1 --agent-runtime-arn {ARN} --qualifier blue "
+        f"--accept application/json --runtime-session-id {'s' * 36} --payload fileb:///dev/stdin /dev/stdout {body}"
+    )
+
+
+def test_for_a_program_there_is_the_line_that_it_has_read() -> None:
+    command = to_curl(called("stdio:zone", b'{"text":"it\'s"}'))
+    assert command.startswith("# There is no curl: the agent is a program")
+    shown = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True).stdout
+    assert shown == '{"text":"it\'s"}\n'
+
+
+def test_an_arn_that_cannot_be_read_has_no_command() -> None:
+    assert to_curl(called("arn:aws:lambda:x")).startswith("# There is no command for this url: it must have")

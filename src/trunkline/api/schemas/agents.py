@@ -307,7 +307,9 @@ class AgentPage(Shape):
 
 
 class AgentHealth(Shape):
-    status: Literal["healthy", "unhealthy"]
+    status: Literal["healthy", "unhealthy", "unknown"] = Field(
+        description="`unknown`: the agent cannot be asked without giving it work."
+    )
     checked_at: Time
     detail: str
     protocol: str | None

@@ -145,14 +145,14 @@ def health(agent: AgentArgument, /, *, server: Server = HERE) -> int:
     """
     See whether an agent can be reached.
 
-    Exits with 6 when it cannot.
+    Exits with 6 when it cannot, and with 0 when that cannot be found out without giving it work.
     """
     answer = server.client().agent_health(agent)
     if server.json:
         print_json(answer)
     else:
         print_fields([(name.replace("_", " "), value) for name, value in answer.items()])
-    return Exit.OK if answer.get("status") == "healthy" else Exit.UNREACHABLE
+    return Exit.UNREACHABLE if answer.get("status") == "unhealthy" else Exit.OK
 
 
 def refresh(agent: AgentArgument, /, *, server: Server = HERE) -> int:
