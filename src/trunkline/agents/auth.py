@@ -25,7 +25,6 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from trunkline.agents.certificates import TLS_FIELDS, validate_tls, wrong_signing_key
 from trunkline.agents.credentials import (
     MOST_TOKEN_SECONDS,
     NO_CREDENTIALS,
@@ -86,7 +85,7 @@ def validate_auth_config(auth_type: str, config: JsonObject | None) -> list[Find
     if auth_type == "mtls":
         return _validate_mutual(fields)
     own, tls = _apart(fields)
-    findings = [] if tls is None else validate_tls(tls, "auth_config.tls")
+    findings = [] if tls is None else _validate_tls(tls, "auth_config.tls")
     match auth_type:
         case "headers":
             return findings + _validate_headers(own)
@@ -173,14 +172,27 @@ def _apart(fields: Mapping[str, Json], name: str = "tls") -> tuple[dict[str, Jso
 
 
 def _tls(fields: Mapping[str, Json]) -> Tls:
-    return msgspec.convert({name: fields.get(name) for name in TLS_FIELDS}, Tls)
+    return msgspec.convert({name: fields.get(name) for name in Tls.__struct_fields__}, Tls)
 
 
 def _validate_mutual(fields: Mapping[str, Json]) -> list[Finding]:
     missing = [
         _finding(name, "is required, as PEM") for name in ("certificate", "key") if fields.get(name) is None
     ]
-    return missing or validate_tls(fields, "auth_config")
+    return missing or _validate_tls(fields, "auth_config")
+
+
+def _validate_tls(fields: Mapping[str, Json], place: str) -> list[Finding]:
+    # 7 MB of a library that agents without certificates and keys of their own do without.
+    from trunkline.agents.certificates import validate_tls  # noqa: PLC0415
+
+    return validate_tls(fields, place)
+
+
+def _wrong_signing_key(value: Json) -> str | None:
+    from trunkline.agents.certificates import wrong_signing_key  # noqa: PLC0415 - as above
+
+    return wrong_signing_key(value)
 
 
 def _validate_fields(auth_type: str, fields: Mapping[str, Json]) -> list[Finding]:
@@ -196,7 +208,7 @@ def _validate_fields(auth_type: str, fields: Mapping[str, Json]) -> list[Finding
     if auth_type == "api_key" and not findings:
         findings += _validate_api_key(str(fields["name"]), str(fields["value"]), fields.get("in"))
     if isinstance(token_tls := fields.get("token_tls"), dict):
-        findings += validate_tls(token_tls, "auth_config.token_tls")
+        findings += _validate_tls(token_tls, "auth_config.token_tls")
     return findings
 
 
@@ -310,7 +322,7 @@ _FIELDS: Mapping[str, Mapping[str, Callable[[Json], str | None]]] = {
         "token_tls": _wrong_object,
     },
     "signed": {
-        "key": wrong_signing_key,
+        "key": _wrong_signing_key,
         "issuer": _wrong_text,
         "audience": _wrong_text,
         "lifetime_seconds": _wrong_lifetime,

@@ -27,7 +27,7 @@ from cryptography.hazmat.primitives.serialization import (
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json
 
-TLS_FIELDS = ("authority", "certificate", "key")
+_TLS_FIELDS = ("authority", "certificate", "key")
 # A chain has a few certificates of some kilobytes.
 _MOST_CHARACTERS = 256 * 1024
 
@@ -37,9 +37,9 @@ def validate_tls(fields: Mapping[str, Json], place: str) -> list[Finding]:
     findings = [
         Finding(path=f"{place}.{name}", message="is not a field; they are: authority, certificate, key")
         for name in fields
-        if name not in TLS_FIELDS
+        if name not in _TLS_FIELDS
     ]
-    given = {name: fields[name] for name in TLS_FIELDS if fields.get(name) is not None}
+    given = {name: fields[name] for name in _TLS_FIELDS if fields.get(name) is not None}
     if not given:
         return [*findings, Finding(path=place, message="names neither an authority nor a certificate")]
     findings += [

@@ -7,13 +7,6 @@ import ssl
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cryptography.hazmat.primitives.serialization import (
-    BestAvailableEncryption,
-    Encoding,
-    PrivateFormat,
-    load_pem_private_key,
-)
-
 from trunkline.agents.tls import Tls
 from trunkline.transports.base import TransportError
 
@@ -49,6 +42,14 @@ def _context(tls: Tls) -> ssl.SSLContext:
 
 
 def _present(context: ssl.SSLContext, certificate: str, key: str) -> None:
+    # 7 MB of a library that agents without a certificate of ours do without.
+    from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415
+        BestAvailableEncryption,
+        Encoding,
+        PrivateFormat,
+        load_pem_private_key,
+    )
+
     # OpenSSL reads these only from files. The key is in its file for a moment, under a password that nobody else knows.
     password = secrets.token_bytes(32).hex().encode()
     private = load_pem_private_key(key.encode(), password=None)
