@@ -13,6 +13,7 @@ from tests.sabotage.rules_of_doors import DOORS
 from tests.sabotage.rules_of_limits import LIMITS
 from tests.sabotage.rules_of_lines import LINES
 from tests.sabotage.rules_of_runs import RUNS
+from tests.sabotage.rules_of_secrets import SECRETS
 from tests.sabotage.rules_of_tasks import TASKS
 from tests.sabotage.rules_of_travel import TRAVEL
 from tests.sabotage.rules_of_way_out import WAY_OUT
@@ -28,6 +29,7 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "Choosing a dialect": DIALECTS,
         "Answers": ANSWERS,
         "Doors and secrets": DOORS,
+        "Named secrets": SECRETS,
         "The way out": WAY_OUT,
     }
 )

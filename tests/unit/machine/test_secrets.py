@@ -16,15 +16,21 @@ SECRET: Json = {"$secret": "slack-bot"}
 ONE = '{name: w, steps: {s: {agent: A, input: {token: {$secret: slack-bot}, given: "${ input }"}}}}'
 
 
-def test_a_call_names_the_secrets_of_the_definition_and_nothing_that_came_as_data() -> None:
-    play = Rehearsal(ONE, run_input={"token": {"$secret": "stolen"}, "$secret": "stolen"})
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"$secret": "stolen"},
+        {"token": {"$secret": "stolen"}},
+        [{"$secret": "stolen"}],
+        '{"$secret": "stolen"}',
+    ],
+)
+def test_a_call_names_the_secrets_of_the_definition_and_nothing_that_came_as_data(given: Json) -> None:
+    play = Rehearsal(ONE, run_input=given)
     play.start()
     task = play.task("s")
     assert task.secrets == {"/token": "slack-bot"}
-    assert task.input_data == {
-        "token": SECRET,
-        "given": {"token": {"$secret": "stolen"}, "$secret": "stolen"},
-    }
+    assert task.input_data == {"token": SECRET, "given": given}
 
 
 @pytest.mark.parametrize(
