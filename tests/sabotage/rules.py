@@ -17,6 +17,7 @@ from tests.sabotage.rules_of_secrets import SECRETS
 from tests.sabotage.rules_of_tasks import TASKS
 from tests.sabotage.rules_of_travel import TRAVEL
 from tests.sabotage.rules_of_way_out import WAY_OUT
+from tests.sabotage.rules_of_zone_door import ZONE_DOOR
 
 GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
     {
@@ -31,6 +32,7 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "Doors and secrets": DOORS,
         "Named secrets": SECRETS,
         "The way out": WAY_OUT,
+        "The door of a zone": ZONE_DOOR,
     }
 )
 RULES: Sequence[Rule] = tuple(rule for rules in GROUPS.values() for rule in rules)
