@@ -110,15 +110,21 @@ async def test_the_same_call_twice_at_once_runs_once_and_both_get_its_answer(pat
     assert handler.runs == 1
 
 
-async def test_an_id_is_refused_for_other_params_while_it_runs_and_after_it_has_ended(patient: Stage) -> None:
+async def test_an_id_is_refused_for_other_params_while_it_runs(hasty: Stage) -> None:
     handler = Handler()
-    first = asyncio.create_task(patient.answer(patient.job(handler)))
-    await handler.began.wait()
-    other = patient.job(handler, digest=b"other")
-    assert reason_of(await patient.answer(other)) == (-32000, "id_reused")
-    handler.gate.set()
-    assert await first == Done(HELLO)
-    assert reason_of(await patient.answer(other)) == (-32000, "id_reused")
+    task_id = task_of(await hasty.answer(hasty.job(handler)))
+    refused = await hasty.answer(hasty.job(handler, digest=b"other"))
+    assert refused != Accepted(task_id)
+    assert reason_of(refused) == (-32000, "id_reused")
+    assert handler.runs == 1
+
+
+async def test_an_id_is_refused_for_other_params_after_it_has_ended(patient: Stage) -> None:
+    handler = Handler(is_open=True)
+    first = await patient.answer(patient.job(handler))
+    refused = await patient.answer(patient.job(handler, digest=b"other"))
+    assert refused != first
+    assert reason_of(refused) == (-32000, "id_reused")
     assert handler.runs == 1
 
 
