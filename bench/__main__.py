@@ -21,11 +21,13 @@ from bench.speed import speed
 from bench.spoken import spoken
 from bench.stand import Stand, stand, sync_ms
 from bench.table import Row, show
+from bench.zones import zones
 
 FIGURES: Mapping[str, Callable[[Stand], Awaitable[list[Row]]]] = {
     "speed": speed,
     "dialects": dialects,
     "spoken": spoken,
+    "zones": zones,
     "execute": execute,
     "long": long_runs,
     "disk": slow_disk,
