@@ -8,6 +8,7 @@ from types import MappingProxyType
 from tests.sabotage.rule import Rule
 from tests.sabotage.rules_of_answers import ANSWERS
 from tests.sabotage.rules_of_calls import CALLS
+from tests.sabotage.rules_of_carriers import CARRIERS
 from tests.sabotage.rules_of_dialects import DIALECTS
 from tests.sabotage.rules_of_doors import DOORS
 from tests.sabotage.rules_of_limits import LIMITS
@@ -18,6 +19,7 @@ from tests.sabotage.rules_of_tasks import TASKS
 from tests.sabotage.rules_of_travel import TRAVEL
 from tests.sabotage.rules_of_way_out import WAY_OUT
 from tests.sabotage.rules_of_zone_door import ZONE_DOOR
+from tests.sabotage.rules_of_zone_work import ZONE_WORK
 
 GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
     {
@@ -32,7 +34,9 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "Doors and secrets": DOORS,
         "Named secrets": SECRETS,
         "The way out": WAY_OUT,
+        "Ways out that are not HTTP": CARRIERS,
         "The door of a zone": ZONE_DOOR,
+        "The work of a zone": ZONE_WORK,
     }
 )
 RULES: Sequence[Rule] = tuple(rule for rules in GROUPS.values() for rule in rules)

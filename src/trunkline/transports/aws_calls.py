@@ -159,6 +159,7 @@ class Runtimes:
                 try:
                     client = self._new_client(region)
                 except (BotoCoreError, ValueError) as exc:
+                    # Not its text, as in `_not_sent`.
                     message = f"boto3 makes no client for {region}: {type(exc).__name__}."
                     raise TransportError("agent_transport_unavailable", message) from exc
                 self._clients[region] = client
