@@ -17,6 +17,7 @@ from trunkline.clock import Clock, SystemClock
 from trunkline.services.commits import CommitLoop
 from trunkline.services.directory import AgentDirectory
 from trunkline.services.hooks import HookKey, Hooks
+from trunkline.services.profile_folder import load_profiles
 from trunkline.services.registry import Registry
 from trunkline.services.secrets import Secrets
 from trunkline.services.vault import Vault, load_key
@@ -32,7 +33,6 @@ from trunkline.transports.base import Transport
 from trunkline.transports.guard import AddressPolicy
 from trunkline.wiring.blobs import open_blobs
 from trunkline.wiring.moved import shut_if_moved
-from trunkline.wiring.profiles import load_profiles
 from trunkline.wiring.seams import Seams
 from trunkline.wiring.store import open_store
 from trunkline.wiring.traces import open_traces

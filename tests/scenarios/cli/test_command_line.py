@@ -388,6 +388,61 @@ async def test_an_agents_transport_is_applied_shown_and_added(trunkline: Trunkli
         assert "transport" in refused.err or "auto is not possible over stdio" in refused.err
 
 
+async def test_a_zone_is_registered_with_its_profile(trunkline: Trunkline) -> None:
+    def answer(call: Call) -> Json:
+        return {
+            "jsonrpc": "2.0",
+            "id": call.id,
+            "result": {"status": "success", "response_text": f"{call.method}!"},
+        }
+
+    Path("schema.json").write_text('{"required": ["n"], "properties": {"n": {"type": "integer"}}}')
+    async with ScriptedAgent(answer) as zone:
+        added = await trunkline(
+            "agents", "add", "Zone", zone.url, "--protocol", "jsonrpc-2.0", "--config", "profile=@schema.json",
+            "--config", "method=count", "--json",
+        )  # fmt: skip
+        assert added.code == 0
+        assert added.json["protocol_config"] == {
+            "profile": {"required": ["n"], "properties": {"n": {"type": "integer"}}},
+            "method": "count",
+        }
+        named = await trunkline(
+            "agents", "add", "Slack", zone.url, "--protocol", "jsonrpc-2.0", "--config", "profile=slack", "--json",
+        )  # fmt: skip
+        assert named.json["protocol_config"] == {"profile": "slack"}
+        counted = await trunkline(
+            "run", workflow("counting", "count: {agent: Zone, input: {n: 3}}"), "--wait", "60", "--json"
+        )
+        refused = await trunkline(
+            "run", workflow("miscounting", "count: {agent: Zone, input: {n: three}}"), "--wait", "60"
+        )
+    assert counted.code == 0
+    assert "count!" in counted.out
+    assert refused.code == 10
+    assert 'n the value is not of type "integer"' in refused.out + refused.err
+    assert len(zone.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (["profile=slak"], "did you mean 'slack'?"),
+        (["profile=slack", 'batch={"max": 2}'], "a zone takes no batches"),
+        (["profile=slack", "method=rpc.run"], "begins with 'rpc.'"),
+    ],
+)
+async def test_a_zone_that_makes_no_sense_is_exit_7(
+    trunkline: Trunkline, config: list[str], words: str
+) -> None:
+    flags = [word for pair in config for word in ("--config", pair)]
+    refused = await trunkline(
+        "agents", "add", "Wrong", "http://127.0.0.1:9/", "--protocol", "jsonrpc-2.0", *flags
+    )
+    assert refused.code == 7
+    assert words in refused.err
+
+
 async def test_an_operator_looks_again_what_an_agent_speaks(trunkline: Trunkline) -> None:
     async with ScriptedAgent({}) as agent:
         await trunkline("agents", "add", "Looked", agent.url)

@@ -10,8 +10,8 @@ import pytest
 from trunkline.errors import ConfigurationError
 from trunkline.protocols import find_profile, validate_protocol_config
 from trunkline.protocols.profiles import known_profiles
+from trunkline.services.profile_folder import load_profiles
 from trunkline.settings import load_settings
-from trunkline.wiring.profiles import load_profiles
 
 
 @pytest.fixture(autouse=True)

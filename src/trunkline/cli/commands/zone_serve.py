@@ -75,13 +75,15 @@ def serve(
         if stdio:
             _check_no_address(host, port, tls_cert, tls_key, client_ca, open_)
         settings = _settings(host=host, port=port, data=data, log_level=log_level, log_format=log_format)
-        from trunkline.telemetry.logs import configure_logs  # noqa: PLC0415  (heavy; few commands need it)
+        from trunkline.services.profile_folder import load_profiles  # noqa: PLC0415  (heavy; few commands need it)
+        from trunkline.telemetry.logs import configure_logs  # noqa: PLC0415  (as above)
         from trunkline.zones.lines import run_zone_on_pipes, take_pipes  # noqa: PLC0415  (as above)
         from trunkline.zones.server import Place, run_zone  # noqa: PLC0415  (as above)
 
         configure_logs(settings.log_level, settings.log_format)
         # Before the module is imported: it may print something.
         pipes = take_pipes() if stdio else None
+        load_profiles(settings.profiles)
         found = find_zone(zone)
         if policy is not None:
             from trunkline.zones.policy_form import load_policy  # noqa: PLC0415  (as above)
