@@ -1,0 +1,323 @@
+"""
+What is said between two zones, case by case: each is said over every transport, with the same bytes at both ends.
+
+The ids are fixed, so that the bytes are the same each time; what a zone or a link makes up (a task's id, a question's)
+is a placeholder in the golden files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from hashlib import sha256
+
+import pytest
+from tests.contract.zones.carriers import Carrier
+
+from trunkline.jsontypes import Json, JsonObject, decode, encode
+from trunkline.zones.link import ZoneCallFailed
+
+# What an id begins with that is not made up on the way.
+FIXED = "00000000-0000-4000-8000-"
+
+Case = Callable[[Carrier], Awaitable[None]]
+
+
+def fixed(name: str) -> str:
+    return FIXED + sha256(name.encode()).hexdigest()[:12]
+
+
+def request(id_: str, method: str = "execute_task", params: Json = None) -> bytes:
+    return encode({"jsonrpc": "2.0", "id": fixed(id_), "method": method, "params": params})
+
+
+def read(body: bytes) -> JsonObject:
+    message = decode(body)
+    assert isinstance(message, dict)
+    return message
+
+
+def result(body: bytes) -> JsonObject:
+    found = read(body)["result"]
+    assert isinstance(found, dict)
+    return found
+
+
+def error(body: bytes) -> JsonObject:
+    found = read(body)["error"]
+    assert isinstance(found, dict)
+    return found
+
+
+def data(body: bytes) -> JsonObject:
+    found = error(body)["data"]
+    assert isinstance(found, dict)
+    return found
+
+
+# --- bytes
+
+
+async def success(carrier: Carrier) -> None:
+    answer = await carrier.send(request("success", params={"text": "tea 🍵"}))
+    assert read(answer)["id"] == fixed("success")
+    assert result(answer) == {"status": "success", "response_text": "did tea 🍵", "runs": 1}
+
+
+async def accepted_and_asked_for(carrier: Carrier) -> None:
+    answer = result(await carrier.send(request("accepted", "slow", {"text": "a walk"})))
+    assert answer["status"] == "accepted"
+    question: JsonObject = {"task_id": answer["task_id"]}
+    first = await carrier.send(request("accepted, asked", "get_task_result", question))
+    assert result(first) == answer
+    second = await carrier.send(request("accepted, asked again", "get_task_result", question))
+    assert result(second) == {"status": "success", "response_text": "did a walk at last"}
+    third = await carrier.send(request("accepted, by its other name", "GetAsyncTaskResult", question))
+    assert result(third) == result(second)
+
+
+async def accepted_and_failed(carrier: Carrier) -> None:
+    answer = result(await carrier.send(request("failed late", "slow_failure", {"text": "p1"})))
+    question: JsonObject = {"task_id": answer["task_id"]}
+    await carrier.send(request("failed late, asked", "get_task_result", question))
+    end = await carrier.send(request("failed late, asked again", "get_task_result", question))
+    assert error(end)["code"] == -32050
+
+
+async def unknown_task(carrier: Carrier) -> None:
+    answer = await carrier.send(request("unknown", "get_task_result", {"task_id": fixed("no task")}))
+    assert error(answer)["code"] == -32602
+
+
+async def same_id_twice(carrier: Carrier) -> None:
+    body = request("twice", params={"text": "once"})
+    answers = [await carrier.send(body), await carrier.send(body)]
+    assert answers[0] == answers[1]
+    assert result(answers[1])["runs"] == 1
+
+
+async def same_id_at_once(carrier: Carrier) -> None:
+    body = request("at once", "slow", {"text": "one walk"})
+    first, second = await asyncio.gather(carrier.send(body), carrier.send(body))
+    assert first == second
+    await carrier.send(request("at once, asked", "get_task_result", {"task_id": result(first)["task_id"]}))
+
+
+async def same_id_with_other_params(carrier: Carrier) -> None:
+    await carrier.send(request("reused", params={"text": "this"}))
+    answer = await carrier.send(request("reused", params={"text": "that"}))
+    assert error(answer)["code"] == -32000
+    assert data(answer)["reason"] == "id_reused"
+
+
+async def numbers_as_ids(carrier: Carrier) -> None:
+    for id_ in (b"7", b"7.5", b"-0.0"):
+        body = b'{"jsonrpc":"2.0","id":%b,"method":"execute_task","params":{"text":"%b"}}' % (id_, id_)
+        assert (await carrier.send(body)).startswith(b'{"jsonrpc":"2.0","id":%b,"result":' % id_)
+
+
+async def invalid_params(carrier: Carrier) -> None:
+    answer = await carrier.send(request("invalid", params={"times": 0, "correlation_id": "c-1"}))
+    assert error(answer)["code"] == -32602
+    assert data(answer)["fields"] == [
+        {"path": "text", "message": "is required"},
+        {"path": "times", "message": "the value is less than the minimum of 1"},
+    ]
+    assert data(answer)["correlation_id"] == "c-1"
+
+
+async def profile(carrier: Carrier) -> None:
+    params: JsonObject = {"channel": "C1", "text": "hello", "bot_token": "xoxb-example"}
+    more: JsonObject = {"thread_ts": "1.2", "attachments": [{"title": "a"}], "team_id": "T1", "user_id": "U1"}
+    answer = await carrier.send(request("profile", "post", {**params, **more, "correlation_id": "c-2"}))
+    assert result(answer)["response_text"] == "posted to C1"
+    lacking = await carrier.send(request("lacking", "post", {"bot_token": "xoxb-example", "text": 5}))
+    assert error(lacking)["code"] == -32602
+    assert b"xoxb" not in answer + lacking
+
+
+async def renewed_secret(carrier: Carrier) -> None:
+    params: JsonObject = {"channel": "C1", "text": "hello"}
+    first = await carrier.send(request("renewed", "post", {**params, "bot_token": "xoxb-first"}))
+    second = await carrier.send(request("renewed", "post", {**params, "bot_token": "xoxb-second"}))
+    assert first == second
+
+
+async def method_not_found(carrier: Carrier) -> None:
+    assert error(await carrier.send(request("not found", "no_such_method", {})))["code"] == -32601
+
+
+async def handlers_own_error(carrier: Carrier) -> None:
+    answer = await carrier.send(request("own error", "fail", {"text": "p1", "correlation_id": "c-3"}))
+    assert error(answer) == {
+        "code": -32050,
+        "message": "The printer is out of paper.",
+        "data": {"printer": "p1", "correlation_id": "c-3"},
+    }
+
+
+async def internal_error(carrier: Carrier) -> None:
+    answer = await carrier.send(request("internal", "crash", {"text": "a spanner", "correlation_id": "c-4"}))
+    assert error(answer) == {
+        "code": -32603,
+        "message": "Internal error",
+        "data": {"correlation_id": "c-4"},
+    }
+
+
+async def timeout(carrier: Carrier) -> None:
+    answer = await carrier.send(request("timeout", "late", {"correlation_id": "c-5"}))
+    assert error(answer)["code"] == -32001
+    assert data(answer)["correlation_id"] == "c-5"
+
+
+async def concurrent_calls(carrier: Carrier) -> None:
+    """They end in another order than they begin."""
+    bodies = [request(name, "meet", {"place": "bytes", "text": name}) for name in ("Ann", "Ben", "Cleo")]
+    answers = await asyncio.gather(*(carrier.send(body) for body in bodies))
+    assert [result(answer)["response_text"] for answer in answers] == [
+        f"{name} was there" for name in ("Ann", "Ben", "Cleo")
+    ]
+
+
+# --- a link
+
+
+async def link_success(carrier: Carrier) -> None:
+    found = await carrier.link().execute_task({"text": "by link"}, id=fixed("link"), correlation_id="c-6")
+    assert found == {"status": "success", "response_text": "did by link", "runs": 1}
+
+
+async def link_asks_for_accepted_work(carrier: Carrier) -> None:
+    found = await carrier.link("slow").execute_task({"text": "a link's walk"}, id=fixed("link, accepted"))
+    assert found == {"status": "success", "response_text": "did a link's walk at last"}
+
+
+async def link_with_a_profile(carrier: Carrier) -> None:
+    """The correlation id travels in the params, and comes back in errors."""
+    params: JsonObject = {"channel": "C1", "text": "hello", "bot_token": "xoxb-example"}
+    posted = carrier.link("post", profile="slack")
+    found = await posted.execute_task(params, id=fixed("link, profile"), correlation_id="c-6")
+    assert found["response_text"] == "posted to C1"
+    crashed = carrier.link("crash", profile="slack")
+    with pytest.raises(ZoneCallFailed) as raised:
+        await crashed.execute_task(params, id=fixed("link, profile, crash"), correlation_id="c-7")
+    assert raised.value.error.jsonrpc_code == -32603
+    assert b'"correlation_id":"c-7"' in carrier.here[-1].response
+    with pytest.raises(ZoneCallFailed) as unsent:
+        await posted.execute_task({"text": "hello"})
+    assert unsent.value.error.code == "request_not_encodable"
+
+
+async def link_comes_again(carrier: Carrier) -> None:
+    first = await carrier.link().execute_task({"text": "once by link"}, id=fixed("link, twice"))
+    assert await carrier.link().execute_task({"text": "once by link"}, id=fixed("link, twice")) == first
+    assert first["runs"] == 1
+    assert await link_code(carrier, "execute_task", {"text": "otherwise"}, "link, twice") == -32000
+
+
+async def link_errors(carrier: Carrier) -> None:
+    codes = [
+        await link_code(carrier, "execute_task", {"times": 1}),
+        await link_code(carrier, "no_such_method", {}),
+        await link_code(carrier, "fail", {"text": "p1"}),
+        await link_code(carrier, "crash", {"text": "a spanner"}),
+        await link_code(carrier, "late", {}),
+        await link_code(carrier, "slow_failure", {"text": "p1"}),
+    ]
+    assert codes == [-32602, -32601, -32050, -32603, -32001, -32050]
+
+
+async def link_code(carrier: Carrier, method: str, params: JsonObject, id_: str = "") -> int | None:
+    with pytest.raises(ZoneCallFailed) as raised:
+        await carrier.link(method).execute_task(params, id=fixed(id_ or f"link, {method}"))
+    return raised.value.error.jsonrpc_code
+
+
+async def link_calls_at_once(carrier: Carrier) -> None:
+    link = carrier.link("meet")
+    names = ("Dan", "Eve", "Fay")
+    answers = await asyncio.gather(
+        *(link.execute_task({"place": "link", "text": name}, id=fixed(f"link, {name}")) for name in names)
+    )
+    assert [answer["response_text"] for answer in answers] == [f"{name} was there" for name in names]
+
+
+# --- bytes that are no request of the contract
+
+
+async def reserved_method(carrier: Carrier) -> None:
+    assert error(await carrier.send(request("reserved", "rpc.discover", {})))["code"] == -32601
+
+
+async def positional_params(carrier: Carrier) -> None:
+    assert error(await carrier.send(request("positional", params=["tea"])))["code"] == -32602
+
+
+async def invalid_request(carrier: Carrier) -> None:
+    bodies = (
+        b'{"jsonrpc":"1.0","id":"a","method":"execute_task","params":{}}',
+        b'{"id":"a","method":"execute_task","params":{}}',
+        b'{"jsonrpc":"2.0","id":"a","params":{}}',
+        b'{"jsonrpc":"2.0","id":"a","method":1,"params":"bar"}',
+        b'{"jsonrpc":"2.0","id":"a","method":"execute_task","params":"bar"}',
+    )
+    for body in bodies:
+        await refused(await carrier.send(body), -32600)
+    for body in (b"1", b'{"jsonrpc":"2.0","id":null,"method":"execute_task","params":{}}', b'{"id":true}'):
+        await refused(await carrier.send_unlabelled(body), -32600)
+
+
+async def refused(answer: bytes, code: int) -> None:
+    assert error(answer)["code"] == code
+    assert read(answer)["id"] is None
+
+
+async def parse_error(carrier: Carrier) -> None:
+    for body in (b'{"jsonrpc": "2.0", "method": "foobar, "params": "bar", "baz]', b"\xff\xfe", b"{"):
+        await refused(await carrier.send_unlabelled(body), -32700)
+
+
+async def batch(carrier: Carrier) -> None:
+    for body in (b"[]", b"[1]", b"[" + request("in a batch", params={"text": "no"}) + b"]"):
+        await refused(await carrier.send_unlabelled(body), -32600)
+
+
+async def notification(carrier: Carrier) -> None:
+    body = b'{"jsonrpc":"2.0","method":"execute_task","params":{"text":"no"}}'
+    await refused(await carrier.send_unlabelled(body), -32600)
+
+
+PROPER: Mapping[str, Case] = {
+    case.__name__: case
+    for case in (
+        success,
+        accepted_and_asked_for,
+        accepted_and_failed,
+        unknown_task,
+        same_id_twice,
+        same_id_at_once,
+        same_id_with_other_params,
+        numbers_as_ids,
+        invalid_params,
+        profile,
+        renewed_secret,
+        method_not_found,
+        handlers_own_error,
+        internal_error,
+        timeout,
+        concurrent_calls,
+        link_success,
+        link_asks_for_accepted_work,
+        link_with_a_profile,
+        link_comes_again,
+        link_errors,
+        link_calls_at_once,
+    )
+}
+# In these the requests are not as the contract has them; the answers are.
+IMPROPER: Mapping[str, Case] = {
+    case.__name__: case
+    for case in (reserved_method, positional_params, invalid_request, parse_error, batch, notification)
+}
+CASES = {**PROPER, **IMPROPER}
