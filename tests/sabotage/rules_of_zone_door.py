@@ -9,7 +9,7 @@ from tests.sabotage.rule import Rule
 _DOOR = "tests/unit/zones/test_door.py"
 _WRONG = f"{_DOOR}::test_a_token_that_is_wrong_is_refused_and_the_answer_does_not_say_why"
 _POLICY = "tests/unit/zones/test_policy.py"
-_CALLERS = "tests/zones/test_callers.py"
+_CALLERS = "tests/scenarios/zones/test_callers.py"
 _TOKENS = "zones/signed_tokens.py"
 
 ZONE_DOOR: Sequence[Rule] = (
@@ -22,7 +22,7 @@ ZONE_DOOR: Sequence[Rule] = (
         caught_by=(
             f"{_WRONG}[another zone]",
             f"{_WRONG}[two zones]",
-            f"{_CALLERS}::test_a_token_that_is_wrong_runs_nothing[audience]",
+            f"{_CALLERS}::test_a_token_that_is_wrong_runs_nothing[embedded-audience]",
         ),
     ),
     Rule(
@@ -31,7 +31,10 @@ ZONE_DOOR: Sequence[Rule] = (
         file=_TOKENS,
         old="if claims.exp <= now - SKEW_SECONDS:",
         new="if claims.exp <= 0:",
-        caught_by=(f"{_WRONG}[expired]", f"{_CALLERS}::test_a_token_that_is_wrong_runs_nothing[expiry]"),
+        caught_by=(
+            f"{_WRONG}[expired]",
+            f"{_CALLERS}::test_a_token_that_is_wrong_runs_nothing[embedded-expiry]",
+        ),
     ),
     Rule(
         name="token-for-minutes",
@@ -49,7 +52,7 @@ ZONE_DOOR: Sequence[Rule] = (
         new="if not token.id:",
         caught_by=(
             f"{_DOOR}::test_a_token_is_good_once_also_after_a_restart",
-            f"{_CALLERS}::test_a_signed_call_is_answered_and_its_token_is_worth_nothing_any_more",
+            f"{_CALLERS}::test_a_signed_call_is_answered_and_its_token_is_worth_nothing_any_more[embedded]",
         ),
     ),
     Rule(
@@ -68,7 +71,7 @@ ZONE_DOOR: Sequence[Rule] = (
         new="if claims.body is not None and not claims.body:",
         caught_by=(
             f"{_WRONG}[for another body]",
-            f"{_CALLERS}::test_a_token_of_one_request_does_not_carry_another",
+            f"{_CALLERS}::test_a_token_of_one_request_does_not_carry_another[embedded]",
         ),
     ),
     Rule(
@@ -115,7 +118,7 @@ ZONE_DOOR: Sequence[Rule] = (
         caught_by=(
             f"{_POLICY}::test_no_window_lets_more_calls_in_than_the_burst_and_what_time_brings",
             f"{_DOOR}::test_a_caller_that_calls_too_often_is_told_to_wait_and_another_is_not",
-            f"{_CALLERS}::test_what_a_policy_limits_is_refused_with_its_own_status",
+            f"{_CALLERS}::test_what_a_policy_limits_is_refused_with_its_own_status[embedded]",
         ),
     ),
     Rule(
@@ -124,7 +127,7 @@ ZONE_DOOR: Sequence[Rule] = (
         file="zones/peers.py",
         old="    if names:\n        return names\n",
         new="",
-        caught_by=(f"{_CALLERS}::test_a_certificate_is_as_good_as_a_token",),
+        caught_by=(f"{_CALLERS}::test_a_certificate_is_as_good_as_a_token[embedded]",),
     ),
     Rule(
         name="handlers-secrets-in-no-log",
@@ -133,7 +136,7 @@ ZONE_DOOR: Sequence[Rule] = (
         old="traceback=redaction.text(text),",
         new="traceback=text,",
         caught_by=(
-            "tests/zones/test_zone_process.py::test_no_secret_of_a_call_is_logged_although_its_handler_repeats_it",
+            "tests/scenarios/zones/test_zone_process.py::test_no_secret_of_a_call_is_logged_although_its_handler_repeats_it[embedded]",
         ),
     ),
 )

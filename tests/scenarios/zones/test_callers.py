@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from cryptography import x509
 from tests.certificates import made, signing_key
-from tests.zones.served import AMPLE, BOT_TOKEN, PUBLIC, Answered, call, post, served, token_for
+from tests.scenarios.zones.served import AMPLE, BOT_TOKEN, PUBLIC, Answered, call, post, served, token_for
 
 from trunkline.agents.tls import Tls
 from trunkline.jsontypes import JsonObject
@@ -20,7 +20,8 @@ from trunkline.zones import Zone
 from trunkline.zones.audit import WORDS, newest_refusals, words_for
 from trunkline.zones.endpoint import zone_file
 
-pytestmark = pytest.mark.anyio
+# A zone has a store of its own, and no broker.
+pytestmark = [pytest.mark.anyio, pytest.mark.embedded_only]
 
 ROOT = made("root")
 SERVER = made("server", signed_by=ROOT)

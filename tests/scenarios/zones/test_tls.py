@@ -26,6 +26,9 @@ from trunkline.transports.https import HttpTransport
 from trunkline.zones.connection import ZoneConnection
 from trunkline.zones.peers import client_names
 
+# Nothing here has a store or a broker.
+pytestmark = pytest.mark.embedded_only
+
 AMPLE = 60.0
 ROOT = made("root")
 SERVER = made("server", signed_by=ROOT)

@@ -15,11 +15,14 @@ from typing import Any
 
 import pytest
 from tests.certificates import made
-from tests.zones.served import AMPLE, BOT_TOKEN, PUBLIC, call, post, token_for
+from tests.scenarios.zones.served import AMPLE, BOT_TOKEN, PUBLIC, call, post, token_for
+
+# A zone has a store of its own, and no broker.
+pytestmark = pytest.mark.embedded_only
 
 PROGRAM = str(Path(sys.executable).with_name("trunkline"))
-ROOT = Path(__file__).parents[2]
-ZONE = "tests.zones.talkative:zone"
+ROOT = Path(__file__).parents[3]
+ZONE = "tests.scenarios.zones.talkative:zone"
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("TRUNKLINE_")}
 
 
