@@ -19,10 +19,11 @@ from trunkline.workflow.durations import format_duration, parse_duration
 from trunkline.workflow.expressions import Condition, ExpressionError, Scope, Template
 from trunkline.workflow.load import Loaded, compile_workflow, load_workflow
 from trunkline.workflow.schema import workflow_json_schema
-from trunkline.workflow.secret_places import SECRET_KEY, SECRET_NAME_RULE, is_secret_name
+from trunkline.workflow.secret_places import SECRET_KEY, SECRET_NAME_PATTERN, SECRET_NAME_RULE, is_secret_name
 
 __all__ = [
     "SECRET_KEY",
+    "SECRET_NAME_PATTERN",
     "SECRET_NAME_RULE",
     "Condition",
     "ExpressionError",

@@ -18,9 +18,14 @@ from trunkline.clock import rfc3339
 from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import encode
 from trunkline.stores.secrets import Secret
+from trunkline.workflow import SECRET_NAME_PATTERN
 
 SECRETS = "/api/v1/secrets"
 SecretPath = Annotated[str, Path(description="The secret's name.")]
+# Described here; the service says in words what is wrong with a name.
+NewSecretPath = Annotated[
+    str, Path(description="The secret's name.", json_schema_extra={"pattern": SECRET_NAME_PATTERN})
+]
 # Whatever else the body may say is not looked at, lest a message repeat a part of the value.
 _EXPECTED = 'Send {"value": "…"} and nothing else.'
 
@@ -43,7 +48,7 @@ class SecretRoutes:
         secrets, next_cursor = page(found, limit, lambda secret: secret.name)
         return Response(page_json([_shown(secret) for secret in secrets], next_cursor), media_type=JSON)
 
-    async def set(self, request: Request, secret: SecretPath) -> Response:
+    async def set(self, request: Request, secret: NewSecretPath) -> Response:
         """Sets a secret, or changes it; running workflows use the new value within two seconds."""
         document = decode_object(await read_body(request, self._limits.max_body_bytes))
         value = document.get("value")
