@@ -85,8 +85,8 @@ $(FUZZ)/.ready: requirements.lock tests/fuzz/requirements.txt
 	@touch $@
 
 RUNS ?= 1000000
-fuzz: $(FUZZ)/.ready  ## throw a million mutated answers, streams and cards at what reads them; some minutes for each
-	for target in answers streams cards; do $(FUZZ)/bin/python -m tests.fuzz $$target $(RUNS) || exit 1; done
+fuzz: $(FUZZ)/.ready  ## throw a million mutated answers, streams, cards and requests at what reads them; some minutes for each
+	for target in answers streams cards zones; do $(FUZZ)/bin/python -m tests.fuzz $$target $(RUNS) || exit 1; done
 
 bench: $(VENV)/.ready-dev services  ## measure against the hand-written floor, in one run
 	$(BIN)/python -m bench

@@ -23,6 +23,7 @@ def main() -> None:
     atheris = import_module("atheris")
     with atheris.instrument_imports(include=["trunkline"]):
         targets = import_module("tests.fuzz.targets")
+    import_module("trunkline.telemetry.logs").configure_logs("error", "json")
     target = targets.TARGETS[name]
     with TemporaryDirectory() as folder:
         for number, seed in enumerate(target.seeds()):

@@ -1,5 +1,5 @@
 """
-What a fuzzer throws bytes at: an agent's answers, its streams, and its card.
+What a fuzzer throws bytes at: an agent's answers, its streams and its card, and a zone.
 
 A target takes any bytes and returns nothing; what it raises is a bug. The first byte chooses the dialect, the
 second what is done with the rest, so that one corpus reaches all of them.
@@ -7,7 +7,11 @@ second what is done with the rest, so that one corpus reaches all of them.
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from trunkline.agents.urls import parse_url
-from trunkline.jsontypes import decode, encode
+from trunkline.jsontypes import JsonObject, decode, encode
 from trunkline.messages import ERROR_CODES, AgentTask
 from trunkline.protocols import (
     AgentAnswer,
@@ -33,6 +37,8 @@ from trunkline.protocols import (
     next_card_url,
 )
 from trunkline.protocols.sse import SseParser, StreamTooLong
+from trunkline.zones import Zone
+from trunkline.zones.documents import contract_validator
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 AGENT_URL = "http://agent.example/a2a"
@@ -45,6 +51,10 @@ MAX_EVENT_BYTES = 3_072
 PROTOCOLS = ProtocolAdapterFactory.supported_protocols()
 STREAMED = [name for name in PROTOCOLS if name in ("a2a-0.2", "a2a-0.3", "a2a-1.0", "a2a-1.0-http")]
 LISTED = [name for name in PROTOCOLS if name.startswith("a2a-1")]
+# What a fuzzer's bytes may take the place of; the first is all of it.
+ENVELOPE = b'{"jsonrpc":"2.0","id":"6f0e","method":"execute_task","params":{"text":"hi"}}'
+ENVELOPE_PARTS = (b"", b'"6f0e"', b'"execute_task"', b'{"text":"hi"}', b'"hi"')
+RESPONSES = contract_validator("response")
 ADAPTERS = {name: ProtocolAdapterFactory.create_adapter(name) for name in PROTOCOLS}
 
 
@@ -112,6 +122,72 @@ def cards(data: bytes) -> None:
         _must(chosen.reason != "", "whoever must decide learns why")
 
 
+def zones(data: bytes) -> None:
+    """A request to a zone, or a part of one in the place of another's."""
+    part, body = ENVELOPE_PARTS[data[:1][0] % len(ENVELOPE_PARTS)] if data else b"", data[1:]
+    body = ENVELOPE.replace(part, body, 1) if part else body
+    zone = _running_zone()
+    text = zone.loop.run_until_complete(zone.zone.answer(body)).body
+    answer = msgspec.json.decode(text, type=_Response)
+    RESPONSES.validate(decode(text))
+    _must(b"\n" not in text, "an answer is one line")
+    code = answer.error.code if answer.error is not None else None
+    _must(code != -32603, "nothing breaks")
+    _must(code != -32000 or b'"reason":"id_reused"' in text, "whoever may call is only refused for an old id")
+    _must(
+        (bytes(answer.id) == b"null") == (code in {-32700, -32600}),
+        "an id is there where there was a request",
+    )
+    _must(bytes(answer.id) == b"null" or bytes(answer.id) in body, "an id is as it was written")
+    _must(code == -32700 or _is_json(body), "what is not JSON is a parse error")
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        json.loads(data.decode())
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+class _Error(msgspec.Struct):
+    code: int
+
+
+class _Response(msgspec.Struct):
+    id: msgspec.Raw
+    error: _Error | None = None
+
+
+class _Fuzzed(NamedTuple):
+    zone: Zone
+    loop: asyncio.AbstractEventLoop
+    # It runs for as long as somebody holds this.
+    life: AbstractAsyncContextManager[None]
+
+
+@cache
+def _running_zone() -> _Fuzzed:
+    zone = Zone("fuzzed")
+    schema: JsonObject = {
+        "type": "object",
+        "required": ["text"],
+        "properties": {
+            "text": {"type": "string"},
+            "bot_token": {"type": "string"},
+            "attachments": {"type": "array"},
+        },
+    }
+
+    @zone.method("execute_task", params=schema)
+    async def execute_task(params: JsonObject) -> JsonObject:  # pyright: ignore[reportUnusedFunction] - the zone has it
+        return {"params": params}
+
+    loop, life = asyncio.new_event_loop(), zone.running()
+    loop.run_until_complete(life.__aenter__())
+    return _Fuzzed(zone, loop, life)
+
+
 def check(outcome: Outcome) -> None:
     """One of the documented outcomes, whole enough to be told and kept."""
     match outcome:
@@ -168,8 +244,29 @@ def _card_seeds() -> Iterator[bytes]:
     yield b"\1\0" + encode({"name": "a", "url": "http://localhost:1", "additionalInterfaces": more})
 
 
+def _zone_seeds() -> Iterator[bytes]:
+    for method in ("execute_task", "get_task_result", "GetAsyncTaskResult", "rpc.discover"):
+        request = encode({"jsonrpc": "2.0", "id": "6f0e", "method": method, "params": {"task_id": "t"}})
+        yield b"\0" + request
+        yield b"\0[" + request + b"]"
+    yield b'\0{"jsonrpc": "2.0", "method": "foobar, "params": "bar", "baz]'
+    for id_ in (b"-1.50e1", b'"\\ud83d\\ude00"', b"123456789012345678901234567890", b"null", b"true"):
+        yield b"\1" + id_
+    yield b'\2"get_task_result"'
+    for params in (
+        {"text": "hi", "bot_token": "x", "attachments": [{"a": 1.5e3}]},
+        {"text": 5},
+        ["hi"],
+        "hi",
+    ):
+        yield b"\3" + encode(params)
+    yield b'\3{"text":"\\u00e4","text":""}'
+    yield b'\4"hi","correlation_id":"c","task_id":"t"'
+
+
 TARGETS = {
     "answers": Target(answers, _answer_seeds),
     "streams": Target(streams, _stream_seeds),
     "cards": Target(cards, _card_seeds),
+    "zones": Target(zones, _zone_seeds),
 }

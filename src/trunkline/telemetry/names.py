@@ -79,6 +79,7 @@ TURN_FAILED = "turn_failed"
 # zones
 ZONE_CALL = "zone_call"
 ZONE_HANDLER_FAILED = "zone_handler_failed"
+ZONE_FAILED = "zone_failed"
 ZONE_FORGETS = "zone_forgets"
 ZONE_CALL_REFUSED = "zone_call_refused"
 ZONE_CALL_TIMED_OUT = "zone_call_timed_out"

@@ -14,6 +14,8 @@ from importlib.resources import files
 from typing import cast
 from urllib.parse import quote
 
+import jsonschema_rs
+
 from trunkline import __version__
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.zones.faults import MESSAGES
@@ -31,6 +33,14 @@ def contract_schemas() -> Mapping[str, JsonObject]:
         for file in folder.iterdir()
         if file.name.endswith(_ENDING)
     }
+
+
+def contract_validator(name: str) -> jsonschema_rs.Validator:
+    """What holds a message to the contract, e.g. to its `response`."""
+    place = "https://zone.invalid/schemas/"
+    schemas = [(f"{place}{each}{_ENDING}", schema) for each, schema in contract_schemas().items()]
+    registry = jsonschema_rs.Registry(schemas)
+    return jsonschema_rs.validator_for({"$ref": f"{place}{name}{_ENDING}"}, registry=registry, offline=True)
 
 
 def documents(zone: str, methods: Mapping[str, JsonObject]) -> Mapping[str, bytes]:

@@ -16,6 +16,7 @@ import hashlib
 import os
 import re
 import time
+import traceback
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
@@ -32,9 +33,10 @@ from trunkline.jsontypes import JsonObject, encode
 from trunkline.services.vault import KEY_BYTES, Vault, load_key
 from trunkline.stores.zones import CallKey, ZoneCall, ZoneStore
 from trunkline.telemetry import names
+from trunkline.telemetry.redaction import Redaction
 from trunkline.zones.caller import ANYBODY, Caller
 from trunkline.zones.documents import contract_schemas, documents
-from trunkline.zones.faults import METHOD_NOT_FOUND, OTHER, ZoneFault
+from trunkline.zones.faults import INTERNAL_ERROR, METHOD_NOT_FOUND, OTHER, ZoneFault
 from trunkline.zones.handlers import Handler, Method, is_async
 from trunkline.zones.http import Application, Receive, Scope, Send
 from trunkline.zones.params import Params, ParamsForm, invalid_params
@@ -204,6 +206,11 @@ class Zone:
         except ZoneFault as fault:
             outcome = str(fault.code)
             reply = Reply(with_fault(request.id, fault, request.correlation_id))
+        # The outermost layer of every transport: whatever is wrong with us, the caller gets an answer.
+        except Exception as exc:  # noqa: BLE001
+            outcome = str(INTERNAL_ERROR)
+            reply = Reply(with_fault(request.id, ZoneFault(INTERNAL_ERROR), request.correlation_id))
+            self._tell(exc, request)
         log.debug(
             names.ZONE_CALL,
             method=request.method,
@@ -213,6 +220,13 @@ class Zone:
             duration_ms=round((time.perf_counter() - began) * 1000, 3),
         )
         return reply
+
+    def _tell(self, error: Exception, request: Request) -> None:
+        redaction = Redaction.of(*self.policy.secrets_in(request.params))
+        text = redaction.text("".join(traceback.format_exception(error)))
+        log.error(
+            names.ZONE_FAILED, method=request.method, correlation_id=request.correlation_id, traceback=text
+        )
 
     async def _answer(self, request: Request, caller: Caller, size: int) -> Answer | Refused:
         life = self._life

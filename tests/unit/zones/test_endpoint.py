@@ -10,14 +10,13 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, cast
 
-import jsonschema_rs
 import pytest
 from structlog.testing import capture_logs
 
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.zones import Zone, ZoneFault
 from trunkline.zones.caller import Caller
-from trunkline.zones.documents import contract_schemas
+from trunkline.zones.documents import contract_validator
 from trunkline.zones.policy import Policy, Rules
 
 pytestmark = pytest.mark.anyio
@@ -26,14 +25,7 @@ CANARY = "xoxb-canary"
 ALICE, BOB = (Caller(name=name, known_by="token") for name in ("alice", "bob"))
 
 
-def response_validator() -> jsonschema_rs.Validator:
-    schemas = {name: cast("dict[str, Any]", schema) for name, schema in contract_schemas().items()}
-    base = "https://zone.example/schemas/"
-    registry = jsonschema_rs.Registry([(f"{base}{name}.json", schema) for name, schema in schemas.items()])
-    return jsonschema_rs.validator_for({"$ref": f"{base}response.json"}, registry=registry, offline=True)
-
-
-RESPONSES = response_validator()
+RESPONSES = contract_validator("response")
 
 
 class Asked:

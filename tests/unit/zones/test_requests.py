@@ -70,6 +70,8 @@ UNREADABLE = {
     "a line break in a text": request(params='{"text":"a\nb"}'),
     "a comma at the end": request(params='{"text":"a",}'),
     "a little too deep": request(params='{"a":' + "[" * 200 + "]" * 200 + "}"),
+    "a name twice, and then no JSON": b'{"a":1,"a":2} and more',
+    "a name twice, and too deep": b'{"a":1,"a":' + b"[" * 300 + b"]" * 300 + b"}",
     "much too deep": request(params='{"a":' + "[" * 100_000 + "]" * 100_000 + "}"),
     "objects too deep": request(params='{"a":' * 5_000 + "1" + "}" * 5_000),
 }
