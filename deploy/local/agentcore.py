@@ -16,6 +16,7 @@ import os
 import re
 import secrets
 import signal
+import ssl
 import sys
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -133,6 +134,8 @@ class StandIn:
     complaints: list[str] = field(default_factory=list[str])
     # 0: a free one.
     port: int = 0
+    # With it, it speaks https as AWS does.
+    tls: ssl.SSLContext | None = None
     url: str = ""
 
     @property
@@ -152,9 +155,9 @@ class StandIn:
         self._session = aiohttp.ClientSession()
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", self.port).start()
+        await web.TCPSite(self._runner, "127.0.0.1", self.port, ssl_context=self.tls).start()
         host, port = self._runner.addresses[0][:2]
-        self.url = f"http://{host}:{port}"
+        self.url = f"{'http' if self.tls is None else 'https'}://{host}:{port}"
         return self
 
     async def __aexit__(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import ssl
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
@@ -27,6 +29,7 @@ from deploy.local.agentcore import (
     Silence,
     StandIn,
 )
+from tests.certificates import made
 from yarl import URL
 
 from trunkline.protocols.base import AgentAnswer
@@ -338,6 +341,87 @@ async def test_an_endpoint_that_is_not_there_has_got_nothing(
     error = await failure()
     assert (error.code, error.sent) == (code, False)
     assert endpoint.invocations == []
+
+
+@pytest.fixture
+async def secure_endpoint(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncGenerator[StandIn]:
+    certificate, key = made("localhost")
+    (tmp_path / "certificate.pem").write_text(certificate)
+    (tmp_path / "key.pem").write_text(key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "certificate.pem", tmp_path / "key.pem")
+    async with StandIn(tls=context) as standing_in:
+        for name, value in standing_in.env.items():
+            monkeypatch.setenv(name, value)
+        yield standing_in
+
+
+async def test_the_endpoint_is_called_by_tls_when_its_certificate_is_known(
+    secure_endpoint: StandIn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("AWS_CA_BUNDLE", str(tmp_path / "certificate.pem"))
+    secure_endpoint.plan.append(Said(RESPONSE))
+    assert (await call()).body == RESPONSE
+
+
+async def test_an_endpoint_with_a_strange_certificate_has_got_nothing(secure_endpoint: StandIn) -> None:
+    error = await failure()
+    assert (error.code, error.sent) == ("agent_tls_failed", False)
+    assert secure_endpoint.invocations == []
+
+
+async def test_another_error_of_tls_may_have_come_after_the_request(
+    endpoint: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_BEDROCK_AGENTCORE", endpoint.url.replace("http:", "https:"))
+    error = await failure()
+    assert (error.code, error.sent) == ("agent_connection_lost", True)
+
+
+async def test_a_call_that_waits_for_credentials_too_long_is_never_sent(
+    endpoint: StandIn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    given = {"Version": 1, "AccessKeyId": endpoint.key, "SecretAccessKey": endpoint.secret}
+    gate, config = tmp_path / "gate", tmp_path / "config"
+    os.mkfifo(gate)
+    config.write_text(f"[default]\ncredential_process = cat {gate}\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
+    endpoint.token = None
+    async with transport(most_calls=1) as opened:
+        with pytest.raises(TransportError, match="waited for boto3 to be ready") as caught:
+            await opened.post(ARN, REQUEST, HEADERS, 0.5)
+        assert (caught.value.code, caught.value.sent) == ("agent_unreachable", False)
+        await asyncio.to_thread(gate.write_bytes, msgspec.json.encode(given))
+        # It gets the only place when the thread of the other has ended.
+        endpoint.plan.append(Said(RESPONSE))
+        assert (await opened.post(ARN, b"2", HEADERS, PLENTY)).body == RESPONSE
+    assert [one.payload for one in endpoint.invocations] == [b"2"]
+
+
+_SILENT = f"""
+import asyncio
+from trunkline.transports.aws_agentcore import AgentCoreTransport
+
+async def main():
+    async with AgentCoreTransport() as transport:
+        call = asyncio.create_task(transport.post("{ARN}", b"{{}}", {{}}, 3600))
+        await asyncio.get_running_loop().run_in_executor(None, input)
+        call.cancel()
+
+asyncio.run(main())
+"""
+
+
+async def test_a_process_ends_though_a_runtime_is_silent(endpoint: StandIn) -> None:
+    endpoint.plan.append(Silence())
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", _SILENT, stdin=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    while not endpoint.invocations:
+        await asyncio.sleep(0.01)
+    _, err = await asyncio.wait_for(process.communicate(b"\n"), PLENTY)
+    assert (process.returncode, err) == (0, b"")
 
 
 async def test_no_proxy_is_taken_from_the_environment(

@@ -153,17 +153,19 @@ class Runtimes:
         return Invoked(self._whole(answer, errand))
 
     def _client(self, region: str) -> _Client:
+        # First without the lock: whoever makes a client may have to wait for credentials.
+        client = self._clients.get(region)
+        if client is not None:
+            return client
         with self._making:
-            client = self._clients.get(region)
-            if client is None:
+            if region not in self._clients:
                 try:
-                    client = self._new_client(region)
+                    self._clients[region] = self._new_client(region)
                 except (BotoCoreError, ValueError) as exc:
                     # Not its text, as in `_not_sent`.
                     message = f"boto3 makes no client for {region}: {type(exc).__name__}."
                     raise TransportError("agent_transport_unavailable", message) from exc
-                self._clients[region] = client
-        return client
+            return self._clients[region]
 
     def _new_client(self, region: str) -> _Client:
         self._session = self._session or cast("_Session", Session())
