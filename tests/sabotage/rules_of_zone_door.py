@@ -67,8 +67,8 @@ ZONE_DOOR: Sequence[Rule] = (
         name="token-for-this-body",
         breaks="A token that was caught can carry any other call, if it comes first.",
         file=_TOKENS,
-        old="if claims.body is not None and claims.body != body_digest(body):",
-        new="if claims.body is not None and not claims.body:",
+        old="return self.body is None or self.body == body_digest(body)",
+        new="return self.body is None or bool(body)",
         caught_by=(
             f"{_WRONG}[for another body]",
             f"{_CALLERS}::test_a_token_of_one_request_does_not_carry_another[embedded]",

@@ -6,14 +6,14 @@ A zone's door: who calls, whether it may, and a note of everyone who was turned 
     nothing      `platform` or `anybody`, whichever the policy lets in
 
 What one of them shows and is wrong is refused, whatever else the caller could have been taken for. An answer to a call
-that was not authenticated is always the same; what was wrong is in the audit.
+that was not authenticated is always the same; what was wrong is in the audit. A body is read only of callers that are
+known, and only as much of it as they may send.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import TypeAlias
 
 import msgspec
 import structlog
@@ -24,14 +24,13 @@ from trunkline.jsontypes import JsonObject
 from trunkline.stores.zones import Refusal, ZoneStore
 from trunkline.telemetry import names
 from trunkline.zones.caller import ANYBODY, Caller
-from trunkline.zones.policy import Allowed, Policy, Refused, decide
+from trunkline.zones.policy import Allowed, Policy, Refused, decide, too_large
 from trunkline.zones.signed_tokens import BadToken, GoodToken, read_token
 
 log = structlog.stdlib.get_logger(__name__)
 
 PLATFORM = Caller(name="platform", known_by="platform")
 NOBODY = "nobody"
-Recognised: TypeAlias = Caller | Refused
 
 # Names may be many where every certificate of an authority is let in.
 _MOST_BUCKETS = 10_000
@@ -46,7 +45,16 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     authorizations: Sequence[bytes] = ()
     # The names in its checked certificate; None: it has none.
     certificate: Sequence[str] | None = None
-    body: bytes = b""
+    # How many bytes its body has, if it says so.
+    size: int | None = None
+
+
+class Visitor(msgspec.Struct, frozen=True, kw_only=True):
+    """Who calls. A token counts only when the body has come, too."""
+
+    caller: Caller
+    max_bytes: int | None = None
+    token: GoodToken | None = None
 
 
 class Door:
@@ -60,16 +68,35 @@ class Door:
         self._takes_tokens = any(rules.keys for rules in callers.values())
         self._certified = {name: caller for caller, rules in callers.items() for name in rules.certificates}
 
-    def recognise(self, shown: Shown) -> Recognised:
-        """Who calls; a refusal has been noted."""
+    def greet(self, shown: Shown) -> Visitor | Refused:
+        """Who calls, before its body is read; a refusal has been noted."""
         now = self._clock.now()
         try:
-            return self._recognised(shown, now)
+            visitor = self._recognised(shown, now)
         except BadToken as exc:
             # Only a name from the policy: a stranger's own words have no place in the audit.
             return self._turned_away(_UNKNOWN_CALLER, exc.reason, now, exc.issuer or NOBODY)
         except _Unrecognised as exc:
             return self._turned_away(exc.refused, exc.refused.reason, now, exc.claimed)
+        if visitor.max_bytes is not None and shown.size is not None and shown.size > visitor.max_bytes:
+            refused = too_large(visitor.max_bytes)
+            return self._turned_away(refused, refused.reason, now, visitor.caller.name)
+        return visitor
+
+    def hear(self, visitor: Visitor, body: bytes) -> Refused | None:
+        """Why its token is not good for this body, or any more, which has been noted; from now on it is used."""
+        token = visitor.token
+        if token is None:
+            return None
+        now = self._clock.now()
+        # A body may be long in coming; and tokens that have run out are not remembered.
+        if now >= token.until:
+            return self._turned_away(_UNKNOWN_CALLER, "token_expired", now, token.issuer)
+        if not token.is_for(body):
+            return self._turned_away(_UNKNOWN_CALLER, "token_body", now, token.issuer)
+        if not self._store.use_token(token.issuer, token.id, token.until, now):
+            return self._turned_away(_UNKNOWN_CALLER, "token_used", now, token.issuer)
+        return None
 
     def admit(
         self, caller: Caller, *, method: str, params: JsonObject, size: int, correlation_id: str | None = None
@@ -86,17 +113,20 @@ class Door:
             return None
         return self._turned_away(decision, decision.reason, now, caller.name, method, correlation_id)
 
-    def _recognised(self, shown: Shown, now: Instant) -> Caller:
+    def _recognised(self, shown: Shown, now: Instant) -> Visitor:
         certified = self._by_certificate(shown.certificate)
+        token = None
         if self._takes_tokens and shown.authorizations:
             token = self._by_token(shown, now)
             if certified is not None and certified.name != token.issuer:
                 raise _Unrecognised(_certificate_refused("certificate_of_another"), token.issuer)
-            if not self._store.use_token(token.issuer, token.id, token.until, now):
-                raise BadToken("token_used", token.issuer)
-            return Caller(name=token.issuer, known_by="token")
-        if certified is not None:
-            return certified
+            caller = Caller(name=token.issuer, known_by="token")
+        else:
+            caller = certified or self._unknown(shown)
+        rules = self._policy.rules_of(caller)
+        return Visitor(caller=caller, max_bytes=None if rules is None else rules.max_bytes, token=token)
+
+    def _unknown(self, shown: Shown) -> Caller:
         callers = self._policy.callers
         if callers is None or ANYBODY.name in callers:
             return ANYBODY
@@ -110,7 +140,7 @@ class Door:
         scheme, _, text = shown.authorizations[0].partition(b" ")
         if len(shown.authorizations) > 1 or scheme.lower() != _BEARER or not text.isascii():
             raise BadToken("token_malformed")
-        return read_token(text.decode(), self._policy, self._zone, shown.body, now)
+        return read_token(text.decode(), self._policy, self._zone, now)
 
     def _by_certificate(self, certificate: Sequence[str] | None) -> Caller | None:
         if not certificate:

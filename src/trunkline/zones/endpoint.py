@@ -47,11 +47,12 @@ from trunkline.zones.threads import Threads
 from trunkline.zones.work import Accepted, Answer, Broke, Done, Job, Work
 
 if TYPE_CHECKING:
-    from trunkline.zones.door import Door, Shown
+    from trunkline.zones.door import Door, Shown, Visitor
 
 log = structlog.stdlib.get_logger(__name__)
 
 AnyHandler = TypeVar("AnyHandler", bound=Handler)
+Said = TypeVar("Said")
 
 GET_TASK_RESULT = "get_task_result"
 _RESERVED = "rpc."
@@ -183,15 +184,22 @@ class Zone:
             self._life.drained = True
             await self._life.work.stop(self.stop_timeout)
 
-    def recognise(self, shown: Shown) -> Caller | Reply:
-        """Who calls, or the answer to whoever may not."""
+    def greet(self, shown: Shown) -> Visitor | Reply:
+        """Who calls, before its body is read; or the answer to whoever may not."""
+        return self._at_the_door(lambda door: door.greet(shown))
+
+    def hear(self, visitor: Visitor, body: bytes) -> Reply | None:
+        """The answer to a caller whose token is not for this body; None: it may be answered."""
+        return self._at_the_door(lambda door: door.hear(visitor, body))
+
+    def _at_the_door(self, ask: Callable[[Door], Said | Refused]) -> Said | Reply:
         if self._life is None:
             return Reply(with_fault(NO_ID, _not_running()))
         try:
-            recognised = self._life.door.recognise(shown)
+            said = ask(self._life.door)
         except Unavailable as exc:
             return Reply(with_fault(NO_ID, _unavailable(exc)))
-        return recognised if isinstance(recognised, Caller) else _refusal(NO_ID, recognised)
+        return _refusal(NO_ID, said) if isinstance(said, Refused) else said
 
     async def answer(self, body: bytes, caller: Caller = ANYBODY) -> Reply:
         """The answer to one request, whatever has carried it."""

@@ -26,7 +26,7 @@ from trunkline.zones.faults import OTHER, ZoneFault
 from trunkline.zones.replies import NO_ID, Reply, refusal, with_fault
 
 if TYPE_CHECKING:
-    from trunkline.zones.door import Shown
+    from trunkline.zones.door import Shown, Visitor
 
 # As ASGI has them: what is in a message depends on its type.
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -51,7 +51,8 @@ class Served(Protocol):
     @property
     def is_busy(self) -> bool: ...
     def running(self, data: str | Path | None = None) -> AbstractAsyncContextManager[None]: ...
-    def recognise(self, shown: Shown) -> Caller | Reply: ...
+    def greet(self, shown: Shown) -> Visitor | Reply: ...
+    def hear(self, visitor: Visitor, body: bytes) -> Reply | None: ...
     async def answer(self, body: bytes, caller: Caller) -> Reply: ...
     def document(self, path: str) -> bytes | None: ...
 
@@ -85,13 +86,15 @@ class Application:
         refused = _refused_unread(scope["method"], scope["headers"], most)
         if refused is not None:
             return refused
-        body = await _read_body(receive, most)
-        if not isinstance(body, bytes):
-            return body
         if not self._zone.is_running:
             await self._start()
-        caller = self._zone.recognise(_shown(scope, body))
-        return caller if isinstance(caller, Reply) else await self._zone.answer(body, caller)
+        visitor = self._zone.greet(_shown(scope))
+        if isinstance(visitor, Reply):
+            return visitor
+        body = await _read_body(receive, min(most, visitor.max_bytes or most))
+        if not isinstance(body, bytes):
+            return body
+        return self._zone.hear(visitor, body) or await self._zone.answer(body, visitor.caller)
 
     def _document(self, path: str, method: str) -> Reply:
         text = self._health.text(self._zone.is_busy) if path == _PING else self._zone.document(path)
@@ -143,7 +146,7 @@ def _refused_unread(method: str, headers: Headers, most_bytes: int) -> Reply | N
     return None
 
 
-def _shown(scope: Scope, body: bytes) -> Shown:
+def _shown(scope: Scope) -> Shown:
     # Here, and only where there is a certificate: both need cryptography, which a zone has when it runs.
     from trunkline.zones.door import Shown  # noqa: PLC0415
 
@@ -152,9 +155,15 @@ def _shown(scope: Scope, body: bytes) -> Shown:
         from trunkline.zones.peers import client_names  # noqa: PLC0415
 
         certificate = client_names(scope)
+    authorizations: list[bytes] = []
+    size = None
     headers: Headers = scope["headers"]
-    authorizations = [value for name, value in headers if name == b"authorization"]
-    return Shown(authorizations=authorizations, certificate=certificate, body=body)
+    for name, value in headers:
+        if name == b"authorization":
+            authorizations.append(value)
+        elif name == b"content-length":
+            size = int(value)
+    return Shown(authorizations=authorizations, certificate=certificate, size=size)
 
 
 async def _read_body(receive: Receive, most_bytes: int) -> bytes | Reply | None:

@@ -132,15 +132,19 @@ def decide(
             status=403,
         )
     if rules.max_bytes is not None and size > rules.max_bytes:
-        return Refused(
-            reason="too_large",
-            message=f"The request is larger than {rules.max_bytes} bytes, which is the most that this caller may send.",
-            status=413,
-        )
+        return too_large(rules.max_bytes)
     if method in RESULT_METHODS:
         return Allowed(bucket)
     refused = _refused_method(rules, method) or _refused_params(rules, params)
     return refused or _within_rate(rules.rate, bucket, now)
+
+
+def too_large(max_bytes: int) -> Refused:
+    return Refused(
+        reason="too_large",
+        message=f"The request is larger than {max_bytes} bytes, which is the most that this caller may send.",
+        status=413,
+    )
 
 
 def _refused_method(rules: Rules, method: str) -> Refused | None:

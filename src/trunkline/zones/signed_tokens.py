@@ -66,18 +66,23 @@ class _Claims(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GoodToken(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything about it holds, except that it may have been used before."""
+    """Everything about it holds, except that it may be for another body, or may have been used before."""
 
     issuer: str
     id: str
     # After this it is refused anyway.
     until: Instant
+    # Of the one body that it is for; None: for any.
+    body: str | None = None
+
+    def is_for(self, body: bytes) -> bool:
+        return self.body is None or self.body == body_digest(body)
 
 
 _claims = msgspec.json.Decoder(_Claims)
 
 
-def read_token(text: str, policy: Policy, audience: str, body: bytes, now: Instant) -> GoodToken:
+def read_token(text: str, policy: Policy, audience: str, now: Instant) -> GoodToken:
     """Raises `BadToken`."""
     signed, claims = _opened(text)
     keys = _keys_of(policy, claims.iss)
@@ -86,11 +91,11 @@ def read_token(text: str, policy: Policy, audience: str, body: bytes, now: Insta
     # What else is wrong with it is for nobody to know who cannot sign.
     if not any(_is_signed_with(key, signed) for key in keys):
         raise BadToken("token_signature", claims.iss)
-    wrong = _wrong_claim(claims, audience, body, now)
+    wrong = _wrong_claim(claims, audience, now)
     if wrong is not None:
         raise BadToken(wrong, claims.iss)
     until = Instant(int((claims.exp + SKEW_SECONDS) * _MICROSECONDS))
-    return GoodToken(issuer=claims.iss, id=claims.jti, until=until)
+    return GoodToken(issuer=claims.iss, id=claims.jti, until=until, body=claims.body)
 
 
 def _opened(text: str) -> tuple[jws.CompactSignature, _Claims]:
@@ -135,18 +140,13 @@ def _key(text: str) -> OKPKey | ECKey:
     return ECKey.import_key(text)
 
 
-def _wrong_claim(claims: _Claims, audience: str, body: bytes, now: Instant) -> TokenFault | None:
+def _wrong_claim(claims: _Claims, audience: str, now: Instant) -> TokenFault | None:
     # One that is good in two places could be carried from the one to the other.
     if claims.aud not in (audience, [audience]):
         return "token_audience"
     if claims.sub is not None and claims.sub != claims.iss:
         return "token_subject"
-    wrong = _wrong_time(claims, now / _MICROSECONDS)
-    if wrong is not None:
-        return wrong
-    if claims.body is not None and claims.body != body_digest(body):
-        return "token_body"
-    return None
+    return _wrong_time(claims, now / _MICROSECONDS)
 
 
 def _wrong_time(claims: _Claims, now: float) -> TokenFault | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
@@ -104,6 +106,16 @@ async def test_a_token_that_is_wrong_runs_nothing(
     assert reason not in refused(answer, 401)
     assert answer.body["id"] is None
     assert reasons(tmp_path) == [reason]
+
+
+async def test_a_stranger_is_answered_before_its_body_has_come(tmp_path: Path) -> None:
+    async with served(zone_with(SIGNED), tmp_path) as url:
+        reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(url).port)
+        writer.write(b"POST / HTTP/1.1\r\nHost: zone\r\nContent-Length: 50000000\r\n\r\n{")
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), AMPLE)
+        writer.close()
+    assert head.startswith(b"HTTP/1.1 401 ")
+    assert reasons(tmp_path) == ["no_credentials"]
 
 
 async def test_documents_and_health_need_no_token(tmp_path: Path) -> None:

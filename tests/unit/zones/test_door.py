@@ -23,7 +23,7 @@ from trunkline.stores.zones.file import open_zone_file, zone_in_memory
 from trunkline.telemetry import names
 from trunkline.testing import FakeClock
 from trunkline.zones.caller import ANYBODY, Caller
-from trunkline.zones.door import PLATFORM, Door, Shown
+from trunkline.zones.door import PLATFORM, Door, Shown, Visitor
 from trunkline.zones.policy import OPEN, Refused
 from trunkline.zones.policy_form import read_policy
 
@@ -97,8 +97,16 @@ def with_secret(content: object, secret: bytes, algorithm: str = "HS256") -> str
     return f"{begun}.{part(hmac.new(secret, begun.encode(), hashlib.sha256).digest())}"
 
 
-def shown(token: str, body: bytes = BODY, certificate: tuple[str, ...] | None = None) -> Shown:
-    return Shown(authorizations=(f"Bearer {token}".encode(),), certificate=certificate, body=body)
+def shown(token: str, certificate: tuple[str, ...] | None = None) -> Shown:
+    return Shown(authorizations=(f"Bearer {token}".encode(),), certificate=certificate)
+
+
+def recognised(door: Door, shown: Shown, body: bytes = BODY) -> Caller | Refused:
+    """Who has sent this body with what it has shown."""
+    visitor = door.greet(shown)
+    if isinstance(visitor, Refused):
+        return visitor
+    return door.hear(visitor, body) or visitor.caller
 
 
 def reason_of(store: ZoneStore) -> str:
@@ -108,7 +116,7 @@ def reason_of(store: ZoneStore) -> str:
 def test_a_token_that_its_caller_has_signed_for_this_request_is_taken(door: Door, clock: FakeClock) -> None:
     signer = Signer(key=PRIVATE, issuer="verification", audience="execution")
     token = signed_token(signer, BODY, clock.now(), "one")
-    assert door.recognise(shown(token)) == VERIFICATION
+    assert recognised(door, shown(token)) == VERIFICATION
 
 
 @pytest.mark.parametrize(
@@ -124,7 +132,7 @@ def test_a_token_that_its_caller_has_signed_for_this_request_is_taken(door: Door
 def test_both_keys_are_taken_while_they_change(
     door: Door, clock: FakeClock, key: str, header: dict[str, object]
 ) -> None:
-    assert door.recognise(shown(signed(claims(clock), key, **header))) == VERIFICATION
+    assert recognised(door, shown(signed(claims(clock), key, **header))) == VERIFICATION
 
 
 @pytest.mark.parametrize(
@@ -143,43 +151,43 @@ def test_both_keys_are_taken_while_they_change(
 def test_what_a_token_may_also_say(door: Door, clock: FakeClock, changed: dict[str, object]) -> None:
     now = seconds(clock)
     said = {name: now + value if isinstance(value, int) else value for name, value in changed.items()}
-    assert door.recognise(shown(signed(claims(clock, **said)))) == VERIFICATION
+    assert recognised(door, shown(signed(claims(clock, **said)))) == VERIFICATION
 
 
 def test_a_token_is_good_once_also_after_a_restart(tmp_path: Path, clock: FakeClock) -> None:
     token = signed(claims(clock))
     for expected in (None, "token_used", "token_used"):
         with open_zone_file(tmp_path / "zone.db") as store:
-            recognised = Door("execution", read_policy(POLICY), store, clock).recognise(shown(token))
-            assert (reason_of(store) if isinstance(recognised, Refused) else None) == expected
+            found = recognised(Door("execution", read_policy(POLICY), store, clock), shown(token))
+            assert (reason_of(store) if isinstance(found, Refused) else None) == expected
 
 
 def test_a_used_token_stays_used_for_as_long_as_clocks_may_differ(
     door: Door, store: ZoneStore, clock: FakeClock
 ) -> None:
     token = signed(claims(clock))
-    assert door.recognise(shown(token)) == VERIFICATION
+    assert recognised(door, shown(token)) == VERIFICATION
     for moved in (30, 30, 29):
         clock.advance(timedelta(seconds=moved))
         store.forget(clock.now(), clock.now())
-        assert isinstance(door.recognise(shown(token)), Refused)
+        assert isinstance(recognised(door, shown(token)), Refused)
         assert reason_of(store) == "token_used"
     clock.advance(timedelta(seconds=1))
-    door.recognise(shown(token))
+    recognised(door, shown(token))
     assert reason_of(store) == "token_expired"
 
 
 def test_two_callers_may_have_the_same_token_id(door: Door, clock: FakeClock) -> None:
     other = claims(clock, iss="other", sub="other")
-    assert door.recognise(shown(signed(claims(clock)))) == VERIFICATION
-    assert door.recognise(shown(signed(other, OTHER_PRIVATE))) == Caller(name="other", known_by="token")
+    assert recognised(door, shown(signed(claims(clock)))) == VERIFICATION
+    assert recognised(door, shown(signed(other, OTHER_PRIVATE))) == Caller(name="other", known_by="token")
 
 
 def test_a_token_with_another_body_is_not_used_up(door: Door, store: ZoneStore, clock: FakeClock) -> None:
     token = signed(claims(clock))
-    assert isinstance(door.recognise(shown(token, b"another")), Refused)
+    assert isinstance(recognised(door, shown(token), b"another"), Refused)
     assert reason_of(store) == "token_body"
-    assert door.recognise(shown(token)) == VERIFICATION
+    assert recognised(door, shown(token)) == VERIFICATION
 
 
 Attack = Callable[[FakeClock], str]
@@ -320,7 +328,7 @@ def test_a_token_that_is_wrong_is_refused_and_the_answer_does_not_say_why(
 ) -> None:
     make, reason = ATTACKS[attack]
     with capture_logs() as lines:
-        refused = door.recognise(shown(make(clock)))
+        refused = recognised(door, shown(make(clock)))
     assert isinstance(refused, Refused)
     assert (refused.status, refused.code) == (401, -32000)
     assert refused.message.startswith("Not authenticated.")
@@ -351,20 +359,20 @@ def test_a_header_that_is_none_of_ours_is_refused(
     door: Door, store: ZoneStore, clock: FakeClock, headers: tuple[bytes, ...]
 ) -> None:
     good = signed(claims(clock)).encode()
-    found = Shown(authorizations=tuple(header.replace(b"GOOD", good) for header in headers), body=BODY)
-    assert isinstance(door.recognise(found), Refused)
+    found = Shown(authorizations=tuple(header.replace(b"GOOD", good) for header in headers))
+    assert isinstance(recognised(door, found), Refused)
     assert reason_of(store) == "token_malformed"
 
 
 def test_a_bad_token_is_refused_although_anybody_may_call(store: ZoneStore, clock: FakeClock) -> None:
     policy = read_policy({"callers": {"anybody": {}, "verification": {"keys": [PUBLIC]}}})
     door = Door("execution", policy, store, clock)
-    assert door.recognise(Shown(body=BODY)) == ANYBODY
-    assert isinstance(door.recognise(shown("secret")), Refused)
+    assert recognised(door, Shown()) == ANYBODY
+    assert isinstance(recognised(door, shown("secret")), Refused)
 
 
 def test_whoever_shows_nothing_is_not_authenticated(door: Door, store: ZoneStore) -> None:
-    refused = door.recognise(Shown(body=BODY))
+    refused = recognised(door, Shown())
     assert isinstance(refused, Refused)
     assert refused.status == 401
     assert reason_of(store) == "no_credentials"
@@ -372,16 +380,16 @@ def test_whoever_shows_nothing_is_not_authenticated(door: Door, store: ZoneStore
 
 def test_an_open_zone_takes_anybody_and_reads_no_token(store: ZoneStore, clock: FakeClock) -> None:
     door = Door("execution", OPEN, store, clock)
-    assert door.recognise(shown("of some gateway")) == ANYBODY
-    assert door.recognise(Shown()) == ANYBODY
+    assert recognised(door, shown("of some gateway")) == ANYBODY
+    assert recognised(door, Shown()) == ANYBODY
 
 
 def test_behind_a_platform_a_call_that_shows_nothing_is_the_platforms(
     store: ZoneStore, clock: FakeClock
 ) -> None:
     door = Door("execution", read_policy({"callers": {"platform": {}}}), store, clock)
-    assert door.recognise(Shown()) == PLATFORM
-    assert door.recognise(shown("of the platform's own")) == PLATFORM
+    assert recognised(door, Shown()) == PLATFORM
+    assert recognised(door, shown("of the platform's own")) == PLATFORM
 
 
 @pytest.mark.parametrize(
@@ -402,29 +410,29 @@ def test_behind_a_platform_a_call_that_shows_nothing_is_the_platforms(
 def test_a_certificate_stands_for_the_caller_that_the_policy_has_for_its_name(
     door: Door, store: ZoneStore, certificate: tuple[str, ...], expected: str
 ) -> None:
-    recognised = door.recognise(Shown(certificate=certificate))
-    if isinstance(recognised, Caller):
-        assert recognised == Caller(name=expected, known_by="certificate")
+    found = recognised(door, Shown(certificate=certificate))
+    if isinstance(found, Caller):
+        assert found == Caller(name=expected, known_by="certificate")
     else:
-        assert (recognised.status, reason_of(store)) == (403, expected)
+        assert (found.status, reason_of(store)) == (403, expected)
 
 
 def test_a_token_and_a_certificate_must_be_of_the_same_caller(
     door: Door, store: ZoneStore, clock: FakeClock
 ) -> None:
     token = signed(claims(clock))
-    assert isinstance(door.recognise(shown(token, certificate=("other.example",))), Refused)
+    assert isinstance(recognised(door, shown(token, certificate=("other.example",))), Refused)
     assert reason_of(store) == "certificate_of_another"
-    assert door.recognise(shown(token, certificate=("verification.example",))) == VERIFICATION
+    assert recognised(door, shown(token, certificate=("verification.example",))) == VERIFICATION
 
 
 def test_a_token_is_enough_beside_a_certificate_that_says_nothing(door: Door, clock: FakeClock) -> None:
-    assert door.recognise(shown(signed(claims(clock)), certificate=("proxy.example",))) == VERIFICATION
+    assert recognised(door, shown(signed(claims(clock)), certificate=("proxy.example",))) == VERIFICATION
 
 
 def test_without_a_list_of_callers_a_certificate_names_its_own(store: ZoneStore, clock: FakeClock) -> None:
     door = Door("execution", OPEN, store, clock)
-    assert door.recognise(Shown(certificate=("a.example", "b.example"))) == Caller(
+    assert recognised(door, Shown(certificate=("a.example", "b.example"))) == Caller(
         name="a.example", known_by="certificate"
     )
 
@@ -464,3 +472,31 @@ def test_a_refused_call_leaves_a_note_without_its_params(door: Door, store: Zone
     assert refused.reason == "caller_not_allowed"
     assert "xoxb" not in f"{lines} {refused} {store.refusals(1)}"
     assert isinstance(lines[0]["zone"], str)
+
+
+def test_a_caller_is_known_before_its_body_is_read(door: Door, store: ZoneStore, clock: FakeClock) -> None:
+    for attack in ("", signed(claims(clock, aud="billing")), signed(claims(clock), OTHER_PRIVATE)):
+        assert isinstance(door.greet(shown(attack)), Refused)
+    visitor = door.greet(shown(signed(claims(clock))))
+    assert isinstance(visitor, Visitor)
+    assert visitor.caller == VERIFICATION
+
+
+def test_a_body_that_says_to_be_too_large_is_not_read(store: ZoneStore, clock: FakeClock) -> None:
+    door = Door("execution", read_policy({"defaults": {"max_bytes": 10}}), store, clock)
+    visitor = door.greet(Shown(size=10))
+    assert isinstance(visitor, Visitor)
+    assert visitor.max_bytes == 10
+    refused = door.greet(Shown(size=11))
+    assert isinstance(refused, Refused)
+    assert (refused.status, reason_of(store)) == (413, "too_large")
+
+
+def test_a_token_that_runs_out_while_its_body_comes_is_refused(
+    door: Door, store: ZoneStore, clock: FakeClock
+) -> None:
+    visitor = door.greet(shown(signed(claims(clock))))
+    assert isinstance(visitor, Visitor)
+    clock.advance(timedelta(seconds=90))
+    assert isinstance(door.hear(visitor, BODY), Refused)
+    assert reason_of(store) == "token_expired"
