@@ -29,8 +29,8 @@ from trunkline.stores.migrations import HEAD, REVISIONS
 
 pytestmark = pytest.mark.anyio
 
-# The last commit of the schema's revision before.
-PREVIOUS = "f78082402dd1a3405126c60f16d47dbc4004c64c"
+# The program as it was with the revision before.
+PREVIOUS = "5d4b2955900aa6617a64773b2eb7224ec11c8c47"
 PREVIOUS_REVISION = REVISIONS[-2]
 
 _ROOT = Path(__file__).parents[2]

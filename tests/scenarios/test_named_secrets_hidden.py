@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
 import pytest
 from structlog.testing import capture_logs
+from structlog.typing import EventDict
 from tests.scenarios.collector import collecting
 from tests.scenarios.test_secrets import CANARY, ECHOES, assert_hidden, everything_kept, everything_readable
 
@@ -62,17 +63,21 @@ def sent() -> list[Outgoing]:
 
 
 @pytest.fixture(scope="module")
+def logs() -> Generator[list[EventDict]]:
+    """Of everything that the tests of this file do."""
+    with capture_logs() as lines:
+        yield lines
+    assert_hidden("\n".join(repr(line) for line in lines), "logs", CANARY)
+
+
+@pytest.fixture(scope="module")
 async def watched(
-    shared_settings: Mapping[str, str], folder: Path, sent: list[Outgoing]
+    shared_settings: Mapping[str, str], folder: Path, sent: list[Outgoing], logs: list[EventDict]
 ) -> AsyncGenerator[RunningSystem]:
     seams = Seams(producer=lambda producer: Copying(producer, sent))
-    with capture_logs() as logs:
-        async with running_system(folder, seams=seams) as running:
-            assert (await running.call("PUT", "/secrets/bot", {"value": CANARY})).status == 201
-            yield running
-    # Of everything that the tests of this file have done.
-    assert {"secret_set", "http_call", "protocol_request_translation"} <= {line["event"] for line in logs}
-    assert_hidden("\n".join(repr(line) for line in logs), "logs", CANARY)
+    async with running_system(folder, seams=seams) as running:
+        assert (await running.call("PUT", "/secrets/bot", {"value": CANARY})).status == 201
+        yield running
 
 
 def mirror(call: Call) -> Reply:
@@ -134,6 +139,7 @@ async def test_an_agent_that_repeats_a_named_secret_does_not_make_it_readable(
     folder: Path,
     shared_settings: Mapping[str, str],
     sent: list[Outgoing],
+    logs: list[EventDict],
     name: str,
     protocol: str,
     script: Script,
@@ -150,6 +156,7 @@ async def test_an_agent_that_repeats_a_named_secret_does_not_make_it_readable(
     for message in sent:
         assert_hidden(message.value.decode("latin-1"), message.topic, CANARY)
     assert bool(sent) is bool(shared_settings)
+    assert {"secret_set", "http_call", "protocol_request_translation"} <= {line["event"] for line in logs}
 
 
 def assert_reached(call: Call) -> None:
@@ -199,9 +206,7 @@ async def test_a_stream_that_repeats_a_named_secret_does_not_make_it_readable(wa
         assert_hidden(text, where, CANARY)
 
 
-async def test_no_span_has_a_named_secret(
-    shared_settings: Mapping[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_span_has_a_named_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with collecting() as collector:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
         async with ScriptedAgent(simple_error(f"no: {CANARY}")) as agent, running_system(tmp_path) as system:

@@ -24,16 +24,18 @@ CANARY = "canary-of-the-command-line"
 
 
 @pytest.fixture(scope="module")
-def server(shared_settings: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("secrets")
+
+
+@pytest.fixture(scope="module")
+def server(shared_settings: Mapping[str, str], folder: Path) -> Generator[str]:
     """One that logs all it can: at the end nothing of it may have the secret."""
-    folder = tmp_path_factory.mktemp("secrets")
     log = folder / "log"
     arguments = ["trunkline", "up", "--port", "0", "--data", str(folder / "data"), "--log-level", "debug"]
     with running("Trunkline", arguments, log) as url:
         yield url
-    text = log.read_text()
-    assert {"secret_set", "secret_removed", "protocol_request_translation"} <= set(re.findall(r"\w+", text))
-    assert CANARY not in text
+    assert CANARY not in log.read_text()
 
 
 class Result(NamedTuple):
@@ -55,7 +57,9 @@ def trunkline(url: str, *arguments: str, stdin: str = "", **environment: str) ->
     return Result(done.returncode, done.stdout, done.stderr)
 
 
-def test_a_secret_is_set_from_every_place_listed_and_removed(server: str, tmp_path: Path) -> None:
+def test_a_secret_is_set_from_every_place_listed_and_removed(
+    server: str, folder: Path, tmp_path: Path
+) -> None:
     file = tmp_path / "value"
     file.write_text(f"{CANARY}\n")
     piped = trunkline(server, "secrets", "set", "from.stdin", "--json", stdin=f"{CANARY}\n")
@@ -67,13 +71,18 @@ def test_a_secret_is_set_from_every_place_listed_and_removed(server: str, tmp_pa
     assert (read.err, again.err) == ("from_file is set\n", "from_file is changed\n")
     listed = trunkline(server, "secrets", "list", "--json")
     shown = [(item["name"], item["version"]) for item in json.loads(listed.out)["items"]]
-    assert shown == [("from-env", 1), ("from.stdin", 1), ("from_file", 2)]
+    # Others of this file may have set theirs.
+    assert [item for item in shown if item[0].startswith("from")] == [
+        ("from-env", 1),
+        ("from.stdin", 1),
+        ("from_file", 2),
+    ]
     assert "from.stdin" in trunkline(server, "secrets", "list").out
     for name in ("from-env", "from.stdin", "from_file"):
         assert trunkline(server, "secrets", "remove", name).code == 0
     gone = trunkline(server, "secrets", "remove", "from-env")
     assert (gone.code, "trunkline secrets list" in gone.err) == (3, True)
-    assert "secrets set NAME" in trunkline(server, "secrets", "list").err
+    assert {"secret_set", "secret_removed"} <= words_of(folder / "log")
 
 
 @pytest.mark.parametrize(
@@ -127,7 +136,11 @@ def test_a_typed_value_is_not_shown(server: str) -> None:
     assert CANARY.encode() not in shown
 
 
-async def test_a_workflow_that_names_a_secret_can_be_checked_drawn_and_run(server: str) -> None:
+def words_of(log: Path) -> set[str]:
+    return set(re.findall(r"\w+", log.read_text()))
+
+
+async def test_a_workflow_that_names_a_secret_can_be_checked_drawn_and_run(server: str, folder: Path) -> None:
     step = "post: {agent: Poster, input: {text: hi, token: {$secret: poster}}}"
     file = workflow("posts", step)
     broken = workflow("broken", 'post: {agent: Poster, input: {token: {$secret: "${ input.name }"}}}')
@@ -151,3 +164,4 @@ async def test_a_workflow_that_names_a_secret_can_be_checked_drawn_and_run(serve
     copied = trunkline(server, "runs", "wire", run_id, "--curl")
     assert "# The request body had secrets, which are not shown: poster." in copied.out
     assert trunkline(server, "runs", "wire", run_id, "--har").code == 0
+    assert "protocol_request_translation" in words_of(folder / "log")
