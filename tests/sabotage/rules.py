@@ -18,6 +18,8 @@ from tests.sabotage.rules_of_secrets import SECRETS
 from tests.sabotage.rules_of_tasks import TASKS
 from tests.sabotage.rules_of_travel import TRAVEL
 from tests.sabotage.rules_of_way_out import WAY_OUT
+from tests.sabotage.rules_of_zone_answers import ZONE_ANSWERS
+from tests.sabotage.rules_of_zone_calls import ZONE_CALLS
 from tests.sabotage.rules_of_zone_door import ZONE_DOOR
 from tests.sabotage.rules_of_zone_work import ZONE_WORK
 
@@ -35,8 +37,10 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "Named secrets": SECRETS,
         "The way out": WAY_OUT,
         "Ways out that are not HTTP": CARRIERS,
+        "The answers of a zone": ZONE_ANSWERS,
         "The door of a zone": ZONE_DOOR,
         "The work of a zone": ZONE_WORK,
+        "Calls of zones": ZONE_CALLS,
     }
 )
 RULES: Sequence[Rule] = tuple(rule for rules in GROUPS.values() for rule in rules)

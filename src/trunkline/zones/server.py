@@ -19,12 +19,14 @@ from trunkline.errors import ConfigurationError, NotAllowed
 from trunkline.serving import base_url, listen, serving, stop_signal
 from trunkline.serving.tls import server_tls
 from trunkline.telemetry import names
-from trunkline.zones.caller import ANYBODY
 from trunkline.zones.connection import ZoneConnection
 from trunkline.zones.endpoint import Zone
 from trunkline.zones.policy import Policy, Rules
 
 log = structlog.stdlib.get_logger(__name__)
+
+# Callers who need show nothing of themselves, whatever else the policy says of the others.
+_TAKEN_AT_THEIR_WORD = frozenset({"anybody", "platform"})
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,14 +57,20 @@ def run_zone(zone: Zone, place: Place) -> int:
 
 def check_door(policy: Policy, place: Place) -> None:
     """Raises `NotAllowed` for a zone that anybody on a network could call."""
-    asks = place.client_ca is not None or (policy.callers is not None and ANYBODY.name not in policy.callers)
-    if asks or place.is_open or place.is_loopback:
+    if place.is_open or place.is_loopback or _asks(policy, place):
         return
     raise NotAllowed(
         f"On {place.host} anybody who reaches it could call this zone: it does not ask who calls.",
         fix="Give it a policy with callers and their keys (--policy), or have callers show certificates (--client-ca);"
         " say --open if something in front of it asks who calls; or listen on 127.0.0.1.",
     )
+
+
+def _asks(policy: Policy, place: Place) -> bool:
+    """Whether every caller must show who it is."""
+    if policy.callers is None:
+        return place.client_ca is not None
+    return _TAKEN_AT_THEIR_WORD.isdisjoint(policy.callers)
 
 
 async def _serve(zone: Zone, place: Place) -> None:

@@ -256,7 +256,7 @@ def test_a_stop_lets_the_work_end_and_its_caller_have_the_answer(
         "@zone.method('wait')\n"
         "async def wait(params):\n"
         "    print('begun', flush=True)\n"
-        "    await asyncio.sleep(0.5)\n"
+        "    await asyncio.sleep(2)\n"
         "    return 'waited'\n"
     )
     command = [
