@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.messages import AgentTask
@@ -89,6 +90,55 @@ def test_what_cannot_be_sent_cannot_be_streamed_either(input_data: Json, complai
             encode_it(task)
         assert raised.value.code == "request_not_encodable"
         assert complaint in str(raised.value)
+
+
+WHOLE: JsonObject = {
+    "kind": "task",
+    "id": "r",
+    "contextId": "c",
+    "status": {
+        "state": "completed",
+        "message": {"role": "agent", "parts": [{"kind": "text", "text": "Done."}]},
+    },
+    "artifacts": [
+        {
+            "artifactId": "a",
+            "name": "answer",
+            "parts": [{"kind": "text", "text": "42"}],
+            "metadata": {"n": 1},
+        },
+        {"artifactId": "b", "parts": [{"kind": "data", "data": {"unit": None}}]},
+    ],
+    "history": [{"role": "user", "messageId": "m", "parts": [{"kind": "text", "text": "q"}]}],
+    "metadata": {"usage": {"input_tokens": 3}},
+}
+
+
+@pytest.mark.parametrize("without", ["", "contextId", "history", "metadata", "artifacts", "id"])
+def test_a_completed_task_means_the_same_in_one_event_as_without_a_stream_and_piece_by_piece(
+    without: str,
+) -> None:
+    result = {name: value for name, value in WHOLE.items() if name != without}
+    at_once, folded = A2AV03Adapter().read_stream(TASK), A2AV03Adapter().read_stream(TASK)
+    news = at_once.take(encode({"jsonrpc": "2.0", "id": "t", "result": result}))
+    assert news.is_over
+    assert (news.remote_task_id, news.context_id) == (result.get("id"), result.get("contextId"))
+    # A field that no version of A2A has: such a task is read tolerantly.
+    folded.take(encode({"jsonrpc": "2.0", "id": "t", "result": {**result, "extra": True}}))
+    plain = A2AV03Adapter().decode(answered({"jsonrpc": "2.0", "id": "t", "result": result}), TASK)
+    outcomes = [reading.outcome() for reading in (at_once, folded)]
+    assert isinstance(plain, Succeeded)
+    for outcome in outcomes:
+        assert isinstance(outcome, Succeeded)
+        assert decode(outcome.output) == decode(plain.output)
+        assert replace(outcome, output=b"") == replace(plain, output=b"")
+
+
+def test_a_task_in_one_event_keeps_the_conversation_that_it_was_begun_in() -> None:
+    result = {name: value for name, value in WHOLE.items() if name != "contextId"}
+    reading = A2AV03Adapter().read_stream(AgentTask(task_id="t", input_data="q", context_id="earlier"))
+    reading.take(encode({"jsonrpc": "2.0", "id": "t", "result": result}))
+    assert reading.outcome().context_id == "earlier"
 
 
 def test_ten_thousand_pieces_are_one_text() -> None:

@@ -15,10 +15,15 @@ from trunkline.protocols.jsonrpc import AnswerReader, RpcError, open_envelope
 _answers = AnswerReader(Result)
 
 
+def open_exact_answer(body: bytes, task_id: str, protocol: str) -> Reading | None:
+    """What an answer in the exact form says; None when it needs a closer look."""
+    exact = _answers.exact(body, task_id, protocol)
+    return None if exact is None else read_exact(exact)
+
+
 def open_answer(body: bytes, task_id: str, protocol: str) -> Reading | RpcError:
     """What the answer says; raises `NotJson` or `ProtocolTranslationError`."""
-    exact = _answers.exact(body, task_id, protocol)
-    reading = None if exact is None else read_exact(exact)
+    reading = open_exact_answer(body, task_id, protocol)
     if reading is not None:
         return reading
     answer = open_envelope(body, task_id, protocol)

@@ -21,6 +21,7 @@ from trunkline.messages import AgentTask, Progress
 from trunkline.protocols.a2a_task.outcome import heard_meanwhile
 from trunkline.protocols.a2a_task.reading import text_of
 from trunkline.protocols.a2a_task.states import COMPLETED, PENDING, RECOGNIZED, canonical, is_user
+from trunkline.protocols.a2a_v03.envelope import open_exact_answer
 from trunkline.protocols.a2a_v03.model import Message, is_thought, parts_of, texts_in
 from trunkline.protocols.a2a_v03.outcome import outcome_of_answer
 from trunkline.protocols.a2a_v03.reading import Reading
@@ -64,6 +65,8 @@ class TaskStream(StreamReading):
         # What the agent says while its task works, by the message's id.
         self._said: dict[str, _Pieces] = {}
         self._direct: JsonObject | None = None
+        # The outcome of a stream that has one event only.
+        self._at_once: Outcome | None = None
         self._error: RpcError | None = None
         self._state: str | None = None
         # Something that is an answer, not only the news that there is one.
@@ -76,14 +79,28 @@ class TaskStream(StreamReading):
     def take(self, data: bytes) -> StreamNews:
         if self._is_over:
             return StreamNews(is_over=True)
-        answer = self._open(data)
-        if isinstance(answer, RpcError):
-            self._error = answer
-            self._is_over = True
-            return StreamNews(is_over=True)
-        return self._take_result(answer.value)
+        try:
+            whole = None if self._has_begun else self._open_whole(data)
+            answer = whole or open_envelope(data, self._task_id, self._protocol)
+        except (NotJson, ProtocolTranslationError) as exc:
+            raise self._malformed(exc, data) from exc
+        match answer:
+            case Reading():
+                self._at_once = outcome_of_answer(answer, data, self._output_mode, any_result=False)
+                self._is_over = True
+                return StreamNews(
+                    remote_task_id=answer.remote_task_id, context_id=answer.context_id, is_over=True
+                )
+            case RpcError():
+                self._error = answer
+                self._is_over = True
+                return StreamNews(is_over=True)
+            case RpcResult(value=result):
+                return self._take_result(result)
 
     def outcome(self) -> Outcome:
+        if self._at_once is not None:
+            return self._at_once
         if self._error is not None:
             return outcome_of_answer(self._error, b"", self._output_mode, any_result=False)
         if not self._has_begun:
@@ -98,11 +115,16 @@ class TaskStream(StreamReading):
         body = encode({"result": result})
         return outcome_of_answer(read_tolerantly(result), body, self._output_mode, any_result=False)
 
-    def _open(self, data: bytes) -> RpcResult | RpcError:
-        try:
-            return open_envelope(data, self._task_id, self._protocol)
-        except (NotJson, ProtocolTranslationError) as exc:
-            raise self._malformed(exc, data) from exc
+    def _open_whole(self, data: bytes) -> Reading | None:
+        """A completed task in its exact form, with what it has made: as an answer without a stream has it."""
+        reading = open_exact_answer(data, self._task_id, self._protocol)
+        if reading is None or reading.state is None or canonical(reading.state) != COMPLETED:
+            return None
+        if not any(artifact.parts for artifact in reading.artifacts):
+            return None
+        # What the task had before would not be in it.
+        is_same = reading.context_id is not None or self._context_id is None
+        return reading if is_same and reading.remote_task_id is not None else None
 
     def _take_result(self, result: Json) -> StreamNews:
         reading = read_tolerantly(result)
