@@ -8,8 +8,8 @@ asked for afterwards, because by then the agent has the task.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from types import TracebackType
 
 import msgspec
 
@@ -52,18 +52,27 @@ class Patience:
     def __init__(self, seconds: float) -> None:
         self._end = asyncio.get_running_loop().time() + seconds
         self._has_task = False
+        # Of the stream that is listened to now.
         self._timeout: asyncio.Timeout | None = None
 
     @property
     def is_over(self) -> bool:
         return self._has_task and asyncio.get_running_loop().time() >= self._end
 
-    @asynccontextmanager
-    async def lasting(self) -> AsyncGenerator[None]:
-        """Raises TimeoutError when it is over."""
-        async with asyncio.timeout(None) as self._timeout:
-            self._set()
-            yield
+    async def __aenter__(self) -> None:
+        """The block raises TimeoutError when it is over."""
+        self._timeout = await asyncio.timeout(None).__aenter__()
+        self._set()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        timeout, self._timeout = self._timeout, None
+        if timeout is not None:
+            if timeout.expired():
+                # A timer may ring a moment early.
+                self._end = asyncio.get_running_loop().time()
+            await timeout.__aexit__(kind, error, trace)
 
     def agent_has_task(self) -> None:
         if not self._has_task:

@@ -46,7 +46,13 @@ from trunkline.stores.base import ClaimedTask, ExchangeRecord
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 from trunkline.telemetry.traces import Traces, trace_headers
-from trunkline.transports.base import StreamedAnswer, StreamLimits, Transport, TransportError
+from trunkline.transports.base import (
+    SECRETS_SENT,
+    StreamedAnswer,
+    StreamLimits,
+    Transport,
+    TransportError,
+)
 
 _BROKEN_OFF = "Trunkline broke the call off before the answer was complete."
 # The whole of a body is in the wire record.
@@ -91,6 +97,7 @@ class Talk:
         """From here on the task is sent with its secrets; `hiding` makes partners whose records do not show them."""
         self._secrets = secrets
         self._task = secrets.filled
+        SECRETS_SENT.set(secrets.hidden)
 
     def hiding(self, partner: Partner) -> Partner:
         """The partner for this talk alone: it must not be kept."""
@@ -200,7 +207,7 @@ class Talk:
         )
         answer: AgentAnswer | None = None
         try:
-            async with patience.lasting(), self._opened(partner, sent, headers, limits) as opened:
+            async with patience, self._opened(partner, sent, headers, limits) as opened:
                 streamed, started_at, started = opened
                 if not _is_event_stream(streamed):
                     answer = await self._whole(streamed)

@@ -14,7 +14,7 @@ AMPLE = 60.0
 
 
 async def listen(patience: Patience) -> None:
-    async with patience.lasting():
+    async with patience:
         await asyncio.Event().wait()
 
 
@@ -57,3 +57,13 @@ async def test_an_agent_that_has_not_taken_the_task_is_heard_out() -> None:
     patience.leave()
     assert not await has_ended(listening, within=0.1)
     assert not patience.is_over
+
+
+async def test_who_leaves_between_two_streams_disturbs_nobody() -> None:
+    patience = Patience(AMPLE)
+    patience.agent_has_task()
+    async with patience:
+        pass
+    patience.leave()
+    assert patience.is_over
+    assert await has_ended(asyncio.create_task(listen(patience)))
