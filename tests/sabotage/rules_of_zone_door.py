@@ -31,10 +31,15 @@ ZONE_DOOR: Sequence[Rule] = (
         file=_TOKENS,
         old="if claims.exp <= now - SKEW_SECONDS:",
         new="if claims.exp <= 0:",
-        caught_by=(
-            f"{_WRONG}[expired]",
-            f"{_CALLERS}::test_a_token_that_is_wrong_runs_nothing[embedded-expiry]",
-        ),
+        caught_by=(f"{_DOOR}::test_a_caller_is_known_before_its_body_is_read",),
+    ),
+    Rule(
+        name="token-for-now-still",
+        breaks="A token whose body is slow to come is used after it was forgotten that it had been used.",
+        file="zones/door.py",
+        old="if now >= token.until:",
+        new="if now < 0:",
+        caught_by=(f"{_DOOR}::test_a_token_that_runs_out_while_its_body_comes_is_refused",),
     ),
     Rule(
         name="token-for-minutes",

@@ -475,7 +475,13 @@ def test_a_refused_call_leaves_a_note_without_its_params(door: Door, store: Zone
 
 
 def test_a_caller_is_known_before_its_body_is_read(door: Door, store: ZoneStore, clock: FakeClock) -> None:
-    for attack in ("", signed(claims(clock, aud="billing")), signed(claims(clock), OTHER_PRIVATE)):
+    old = claims(clock, iat=seconds(clock) - 90, exp=seconds(clock) - 30)
+    for attack in (
+        "",
+        signed(old),
+        signed(claims(clock, aud="billing")),
+        signed(claims(clock), OTHER_PRIVATE),
+    ):
         assert isinstance(door.greet(shown(attack)), Refused)
     visitor = door.greet(shown(signed(claims(clock))))
     assert isinstance(visitor, Visitor)
