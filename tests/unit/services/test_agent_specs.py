@@ -121,7 +121,7 @@ def test_a_protocol_config_is_checked_for_its_protocol() -> None:
 
 def test_an_unknown_auth_type_is_refused_with_the_known_ones() -> None:
     assert findings(auth_type="magic") == [
-        ("auth_type", "must be one of none, bearer, api_key, basic, headers, oauth2, mtls")
+        ("auth_type", "must be one of none, bearer, api_key, basic, headers, oauth2, signed, mtls")
     ]
 
 
