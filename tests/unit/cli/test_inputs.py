@@ -97,6 +97,19 @@ def test_headers_are_one_per_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert auth_config("headers", env="AGENT_HEADERS", file=None) == {"X-One": "1", "X-Two": "a:b"}
 
 
+def test_a_signer_is_one_json_object(tmp_path: Path) -> None:
+    (tmp_path / "signer.json").write_text('{"key": "PEM", "issuer": "verification", "lifetime_seconds": 30}')
+    assert auth_config("signed", env=None, file=str(tmp_path / "signer.json")) == {
+        "key": "PEM",
+        "issuer": "verification",
+        "lifetime_seconds": 30,
+    }
+    (tmp_path / "signer.json").write_text("-----BEGIN PRIVATE KEY-----")
+    with pytest.raises(CliError, match="The secret for signed is not a JSON object") as caught:
+        auth_config("signed", env=None, file=str(tmp_path / "signer.json"))
+    assert "PRIVATE KEY" not in str(caught.value)
+
+
 def test_a_client_of_oauth2_is_one_json_object(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLIENT", '{"client_id": "me", "client_secret": "s"}')
     assert auth_config("oauth2", env="CLIENT", file=None) == {"client_id": "me", "client_secret": "s"}
