@@ -17,16 +17,22 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from http import HTTPStatus
 from pathlib import Path
+from traceback import format_tb
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import structlog
 
 from trunkline.errors import TrunklineError
 from trunkline.jsontypes import encode
+from trunkline.telemetry import names
 from trunkline.zones.caller import Caller
-from trunkline.zones.faults import OTHER, ZoneFault
+from trunkline.zones.faults import INTERNAL_ERROR, OTHER, ZoneFault
 from trunkline.zones.replies import NO_ID, Reply, refusal, with_fault
 
 if TYPE_CHECKING:
     from trunkline.zones.door import Shown, Visitor
+
+log = structlog.stdlib.get_logger(__name__)
 
 # As ASGI has them: what is in a message depends on its type.
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -69,13 +75,23 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         match scope["type"]:
             case "http":
-                reply = await self._reply(scope, receive)
+                reply = await self._reply_in_any_case(scope, receive)
                 if reply is not None:
                     await _send_reply(send, reply)
             case "lifespan":
                 await self._live(receive, send)
             case _:
                 await send({"type": "websocket.close", "code": 1000})
+
+    async def _reply_in_any_case(self, scope: Scope, receive: Receive) -> Reply | None:
+        try:
+            return await self._reply(scope, receive)
+        # The outermost layer: the server's own answer would be no JSON-RPC.
+        except Exception as exc:  # noqa: BLE001
+            # Without the error's own words unless they are ours: a token may be in them.
+            reason = exc.message if isinstance(exc, TrunklineError) else type(exc).__name__
+            log.error(names.ZONE_FAILED, reason=reason, traceback="".join(format_tb(exc.__traceback__)))
+            return Reply(with_fault(NO_ID, ZoneFault(INTERNAL_ERROR)), HTTPStatus.INTERNAL_SERVER_ERROR)
 
     async def _reply(self, scope: Scope, receive: Receive) -> Reply | None:
         """None: the caller has gone before it has said what it wants."""

@@ -295,3 +295,15 @@ async def test_a_zone_can_be_mounted_in_another_application(
     assert {answer.status for answer in answers} == {200}
     assert len({answer.body for answer in answers}) == 1
     assert document.status == 200
+
+
+async def test_a_zone_that_cannot_start_still_answers_in_json_rpc(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRUNKLINE_DATA", str(tmp_path))
+    async with make_zone().running():
+        with listen("127.0.0.1", 0) as listener:
+            async with serving(make_zone(), listener, ZoneConnection), aiohttp.ClientSession() as session:
+                answer = await Client(base_url(listener), session).ask("POST", "/", CALL)
+    assert answer.status == 500
+    assert answer.error == {"code": -32603, "message": "Internal error"}

@@ -387,3 +387,27 @@ async def test_a_zone_without_a_folder_says_that_it_forgets(monkeypatch: pytest.
         async with zone.running():
             assert await Asked(zone).result("execute_task", {})
     assert "zone_forgets" in [line["event"] for line in logs]
+
+
+class Broken(Policy, frozen=True):
+    def identity_of(self, params: JsonObject) -> JsonObject:
+        raise LookupError(f"nothing to see in {params}")
+
+
+async def test_a_mistake_of_ours_is_an_internal_error_with_its_id(tmp_path: Path) -> None:
+    zone = Zone("execution", policy=Broken())
+    zone.method("execute_task")(echo)
+    async with asked(zone, tmp_path) as asking:
+        with capture_logs() as logs:
+            answer = await asking.call(
+                "execute_task", {"bot_token": CANARY, "correlation_id": "c-81"}, id_="mine"
+            )
+    assert answer["id"] == "mine"
+    assert answer["error"] == {
+        "code": -32603,
+        "message": "Internal error",
+        "data": {"correlation_id": "c-81"},
+    }
+    [line] = [line for line in logs if line["event"] == "zone_failed"]
+    assert "nothing to see" in line["traceback"]
+    assert "canary" not in str(logs)
