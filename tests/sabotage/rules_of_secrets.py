@@ -75,6 +75,16 @@ SECRETS: Sequence[Rule] = (
         caught_by=(f"{_RUNS}::test_a_call_with_a_secret_does_not_travel_with_others[embedded]",),
     ),
     Rule(
+        name="secret-in-no-line-of-a-program",
+        breaks="A program that prints what it got has it in our log.",
+        file="bridge/talk.py",
+        old="SECRETS_SENT.set(secrets.hidden)",
+        new="SECRETS_SENT.set(secrets.hidden[:0])",
+        caught_by=(
+            f"{_RUNS}::test_a_program_that_prints_what_it_got_does_not_bring_it_into_the_log[embedded]",
+        ),
+    ),
+    Rule(
         name="secret-is-there-first",
         breaks="An agent is called with the name of a secret instead of the secret.",
         file="bridge/invoke.py",

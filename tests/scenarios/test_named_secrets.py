@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
@@ -11,7 +13,15 @@ from structlog.typing import EventDict
 
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.telemetry import names
-from trunkline.testing import Call, RunningSystem, ScriptedAgent, jsonrpc_task, simple_error, simple_success
+from trunkline.testing import (
+    Call,
+    RunningSystem,
+    ScriptedAgent,
+    jsonrpc_task,
+    running_system,
+    simple_error,
+    simple_success,
+)
 from trunkline.testing.agents import Hangup, Reply
 from trunkline.testing.system import error_of, step_of
 
@@ -305,3 +315,48 @@ async def test_a_call_with_a_secret_does_not_travel_with_others(system: RunningS
     # The scripted agent takes a batch, which is a list, for a call without a method.
     assert [call.method for call in agent.calls] == ["message/send"] * 2
     assert "canary" not in f"{run} {await wire_of(system, run)}"
+
+
+NOISY = """
+import json, sys
+for line in sys.stdin:
+    task = json.loads(line)
+    print("got", line, file=sys.stderr, flush=True)
+    print("no answer:", line, flush=True)
+    print(json.dumps({"task_id": task["task_id"], "status": "success", "output": task["input"]}), flush=True)
+"""
+
+
+async def test_a_program_that_prints_what_it_got_does_not_bring_it_into_the_log(tmp_path: Path) -> None:
+    commands = {"noisy": {"command": [sys.executable, "-c", NOISY]}}
+    with capture_logs() as logs:
+        async with running_system(tmp_path / "data", stdio_commands=commands) as system:
+            await put(system)
+            await system.register("A", "stdio:noisy", transport="stdio", protocol="simple-a2a")
+            # Under a name that tells nothing.
+            await save(system, {"text": "hello", "anything": SECRET})
+            run = await system.run("w")
+            shown = f"{run} {await wire_of(system, run)}"
+            await logged(logs, names.PROGRAM_SAID, 1)
+    assert run["status"] == "COMPLETED", run
+    assert "[redacted]" in str(run["output"])
+    assert CANARY not in f"{shown} {logs}"
+
+
+async def test_a_zone_gets_its_token_and_nobody_else(system: RunningSystem) -> None:
+    await put(system)
+
+    def posted(call: Call) -> Json:
+        result: JsonObject = {"status": "success", "response_text": f"posted with {CANARY}"}
+        return {"jsonrpc": "2.0", "id": call.id, "result": result}
+
+    async with ScriptedAgent(posted) as agent:
+        await system.register("A", agent.url, protocol="jsonrpc-2.0", protocol_config={"profile": "slack"})
+        await save(system, {"channel": "C1", "text": "hi", "bot_token": SECRET}, retry=ONCE)
+        run = await system.run("w")
+    assert run["status"] == "COMPLETED", run
+    params = agent.calls[0].body["params"]
+    assert isinstance(params, dict)
+    assert params["bot_token"] == CANARY
+    assert step_of(run, "only")["output"] is not None
+    assert CANARY not in f"{run} {await wire_of(system, run)}"

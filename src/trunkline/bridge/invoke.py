@@ -33,7 +33,7 @@ from trunkline.bridge.task_log import task_log
 from trunkline.bridge.task_secrets import open_secrets
 from trunkline.clock import Clock, Instant, after, seconds_between
 from trunkline.errors import Unavailable
-from trunkline.messages import ERROR_CODES, AgentResult, Progress, StepError, fix_for
+from trunkline.messages import ERROR_CODES, AgentResult, AgentTask, Progress, StepError, fix_for
 from trunkline.policies import RetryPolicy
 from trunkline.protocols import (
     AgentRequest,
@@ -144,7 +144,8 @@ class AgentInvoker:
     async def _call(
         self, talk: Talk, agent: Agent, claim: ClaimedTask, hear: Callable[[Finished], None]
     ) -> Finished:
-        unknown = await self._open_secrets(talk, claim)
+        task = claim.task
+        unknown = await self._open_secrets(talk, task) if task.secrets or task.told_secrets else None
         if unknown is not None and not self._is_pollable(claim):
             return self.failed(claim, _with_doubt(unknown, claim), retry=agent.retry)
         partner = await self._partners.of(agent, talk.note)
@@ -180,11 +181,8 @@ class AgentInvoker:
         brought = await self._patiently(lambda: self._attachments.bring(claim.task))
         return claim if brought is claim.task else msgspec.structs.replace(claim, task=brought)
 
-    async def _open_secrets(self, talk: Talk, claim: ClaimedTask) -> StepError | None:
+    async def _open_secrets(self, talk: Talk, task: AgentTask) -> StepError | None:
         """Gives the talk the secrets of its task; why that is not possible."""
-        task = claim.task
-        if not task.secrets and not task.told_secrets:
-            return None
         opened = await self._patiently(lambda: open_secrets(task, self._secrets))
         if isinstance(opened, StepError):
             task_log(task).warning(names.SECRET_NOT_KNOWN, code=opened.code, error=opened.message)
@@ -443,7 +441,7 @@ class AgentInvoker:
         if isinstance(partner, Partner) and claim.remote_task_id is not None:
             request = partner.adapter.encode_cancel(claim.task, claim.remote_task_id)
             # What the agent says to it might repeat a secret that we could not hide.
-            if isinstance(request, AgentRequest) and await self._open_secrets(talk, claim) is None:
+            if isinstance(request, AgentRequest) and await self._open_secrets(talk, claim.task) is None:
                 await self._stop(talk, talk.hiding(partner), claim, request)
         if not ended:
             return Finished(claim=claim, answer=None, result=None, exchanges=talk.exchanges)

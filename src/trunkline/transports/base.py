@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
+from contextvars import ContextVar
 from typing import Protocol
 
 import msgspec
@@ -22,6 +23,10 @@ FIXED_HEADERS: Mapping[str, str] = {
     "Accept-Encoding": "identity",
     "User-Agent": f"trunkline/{__version__}",
 }
+
+# The named secrets in the request that the present task sends, for a transport that writes log lines of its own: they
+# may not be there. Set by whoever has put them in.
+SECRETS_SENT: ContextVar[tuple[str, ...]] = ContextVar("secrets_sent", default=())
 
 
 class TransportError(Exception):

@@ -14,6 +14,7 @@ from trunkline.jsontypes import decode
 from trunkline.telemetry import names
 from trunkline.telemetry.redaction import Redaction
 from trunkline.telemetry.telling import TELLING_PARTS
+from trunkline.transports.base import SECRETS_SENT
 from trunkline.transports.lines import LineReader
 
 log = structlog.stdlib.get_logger()
@@ -43,15 +44,23 @@ class Words:
         self._said = self._unsaid = 0
 
     def hide_secrets_of(self, body: bytes) -> None:
-        """What stands in a request under a telling name does not appear from now on."""
+        """
+        What stands in a request under a telling name, or was put there as a secret, does not appear from now on.
+        """
         for found in _SECRET_FIELD.findall(body):
             try:
                 secret = decode(found)
             except msgspec.DecodeError:
                 # No text of JSON, so nobody can have read it.
                 continue
-            if isinstance(secret, str) and secret not in self._recent:
-                self._recent.append(secret)
+            if isinstance(secret, str):
+                self._hide(secret)
+        for secret in SECRETS_SENT.get():
+            self._hide(secret)
+
+    def _hide(self, secret: str) -> None:
+        if secret not in self._recent:
+            self._recent.append(secret)
 
     def hear(self, data: bytes) -> None:
         for line in self._lines.feed(data):
