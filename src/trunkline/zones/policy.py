@@ -24,11 +24,13 @@ import msgspec
 from trunkline.agents.bucket import Bucket, next_token, refilled, whole_tokens, without
 from trunkline.agents.model import RateLimit
 from trunkline.clock import Instant, seconds_between
+from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.protocols.profiles import Profile
 from trunkline.telemetry.telling import is_telling
 from trunkline.zones.caller import Caller
 from trunkline.zones.faults import OTHER, ZoneFault
+from trunkline.zones.params import invalid_params
 
 # Whoever may begin work may ask what became of it. Such a question is no work, and takes nothing from the rate.
 RESULT_METHODS = frozenset({"get_task_result", "GetAsyncTaskResult"})
@@ -105,8 +107,12 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
     code: int = OTHER
     # Whole seconds after which it may try again.
     retry_after: int | None = None
+    # Of params that fit no profile: what is wrong with them, by the one that they come closest to.
+    findings: tuple[Finding, ...] = ()
 
     def fault(self) -> ZoneFault:
+        if self.findings:
+            return invalid_params([(finding.path, finding.message) for finding in self.findings])
         return ZoneFault(self.code, self.message)
 
 
@@ -158,15 +164,17 @@ def _refused_method(rules: Rules, method: str) -> Refused | None:
 
 
 def _refused_params(rules: Rules, params: JsonObject) -> Refused | None:
-    if rules.profiles is None or any(not profile.check(params) for profile in rules.profiles):
+    if rules.profiles is None:
+        return None
+    findings = [profile.check(params) for profile in rules.profiles]
+    if not all(findings):
         return None
     return Refused(
         reason="profile_not_allowed",
-        message=(
-            "The params fit no profile that this caller may send."
-            f" It may send: {_listed([profile.name for profile in rules.profiles])}."
-        ),
-        status=403,
+        message="The params fit no profile that this caller may send.",
+        # Most who come here have made a mistake, and it is answered as one: with 200, which every transport carries.
+        status=200,
+        findings=tuple(min(findings, key=len, default=())),
     )
 
 
