@@ -144,4 +144,14 @@ ZONE_DOOR: Sequence[Rule] = (
             "tests/scenarios/zones/test_zone_process.py::test_no_secret_of_a_call_is_logged_although_its_handler_repeats_it[embedded]",
         ),
     ),
+    Rule(
+        name="no-secret-in-a-zones-answer",
+        breaks="A handler that repeats the token it was given has it kept in the zone's file and sent back.",
+        file="zones/endpoint.py",
+        old="perform = partial(without_echoes, perform, secrets)",
+        new="secrets = ()",
+        caught_by=(
+            "tests/scenarios/zones/test_zone_process.py::test_no_answer_repeats_a_secret_of_its_call_and_none_is_kept[embedded]",
+        ),
+    ),
 )

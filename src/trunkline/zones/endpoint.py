@@ -20,6 +20,7 @@ import traceback
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -36,6 +37,7 @@ from trunkline.telemetry import names
 from trunkline.telemetry.redaction import Redaction
 from trunkline.zones.caller import ANYBODY, Caller
 from trunkline.zones.documents import contract_schemas, documents
+from trunkline.zones.echoes import secrets_under, without_echoes
 from trunkline.zones.faults import INTERNAL_ERROR, METHOD_NOT_FOUND, OTHER, ZoneFault
 from trunkline.zones.handlers import Handler, Method, is_async
 from trunkline.zones.http import Application, Receive, Scope, Send
@@ -266,6 +268,9 @@ class Zone:
     ) -> Job:
         """Raises a fault for params that are wrong."""
         perform = method.bound_to(params, threads, self.policy.secrets_in, correlation_id)
+        secrets = tuple(secrets_under(self.policy.secret_fields, params))
+        if secrets:
+            perform = partial(without_echoes, perform, secrets)
         same = _ordered.encode([method.name, self.policy.identity_of(params)])
         return Job(
             key=key,

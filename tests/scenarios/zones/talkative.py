@@ -6,7 +6,7 @@ import base64
 import json
 
 from trunkline.jsontypes import JsonObject
-from trunkline.zones import Zone
+from trunkline.zones import Zone, ZoneFault
 
 zone = Zone("execution", policy={"secret_fields": ["pin"]})
 
@@ -29,3 +29,13 @@ async def repeat_later(params: JsonObject) -> str:
 def encode(params: JsonObject) -> str:
     text = base64.b64encode(f"user:{params['bot_token']}".encode()).decode()
     raise RuntimeError(f"Authorization: Basic {text}")
+
+
+@zone.method("return_it")
+def return_it(params: JsonObject) -> JsonObject:
+    return {"response_text": f"posted with {params['bot_token']}", "used": [params]}
+
+
+@zone.method("raise_it")
+def raise_it(params: JsonObject) -> JsonObject:
+    raise ZoneFault(-32050, f"Slack refuses {params['bot_token']}", {"used": [params]})

@@ -96,6 +96,30 @@ async def test_no_secret_of_a_call_is_logged_although_its_handler_repeats_it(tmp
 
 
 @pytest.mark.anyio
+async def test_no_answer_repeats_a_secret_of_its_call_and_none_is_kept(tmp_path: Path) -> None:
+    async with zone_process(tmp_path) as (url, process):
+        params = {"bot_token": BOT_TOKEN, "text": "hello", "author": "nobody"}
+        answered = await post(url, call("return_it", **params))
+        refused = await post(url, call("raise_it", **params))
+        kept = b"".join(path.read_bytes() for path in tmp_path.glob("zone.db*"))
+        logged = await said_by(process)
+    shown = {**params, "bot_token": "[redacted]"}
+    assert answered.body["result"] == {
+        "status": "success",
+        "response_text": "posted with [redacted]",
+        "used": [shown],
+    }
+    assert refused.error == {
+        "code": -32050,
+        "message": "Slack refuses [redacted]",
+        "data": {"used": [shown]},
+    }
+    for part in forms(BOT_TOKEN):
+        assert part not in logged
+        assert part.encode() not in kept
+
+
+@pytest.mark.anyio
 async def test_the_audit_shows_refusals_while_the_zone_runs_and_no_token(tmp_path: Path) -> None:
     policy = tmp_path / "policy.json"
     policy.write_text(json.dumps({"callers": {"verification": {"keys": [PUBLIC]}}}))
