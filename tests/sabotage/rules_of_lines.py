@@ -149,7 +149,7 @@ LINES: Sequence[Rule] = (
         name="unanswered-question-is-asked-again",
         breaks="A task that the agent works on fails because one question how it stands was lost.",
         file="bridge/invoke.py",
-        old="if overloaded or not ERROR_CODES[error.code].answered:",
+        old="if overloaded or error.http_status == _TOO_MANY or not ERROR_CODES[error.code].answered:",
         new='if error.code == "":',
         caught_by=(
             f"{_CONVERSATIONS}::test_a_question_how_it_stands_that_fails_is_asked_again[embedded-HTTP 503]",
