@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import socket
 import ssl
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -40,15 +39,6 @@ def listen(host: str, port: int) -> socket.socket:
 def base_url(listener: socket.socket, scheme: str = "http") -> str:
     host, port = listener.getsockname()[:2]
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
-
-
-def stop_signal() -> asyncio.Event:
-    """Set when the process is asked to stop: SIGTERM or Ctrl-C."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    return stop
 
 
 class _Server(uvicorn.Server):

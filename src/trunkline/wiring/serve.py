@@ -8,7 +8,6 @@ after it, or be mended: it waits, and says on stderr and at `/readyz` for what.
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import Collection, Mapping
 from contextlib import AsyncExitStack
 from socket import socket
@@ -20,7 +19,7 @@ from trunkline.api.gate import Gate
 from trunkline.api.server import base_url, listen, serving
 from trunkline.api.services import OK
 from trunkline.errors import Unavailable, WrongSchema
-from trunkline.serving import stop_signal
+from trunkline.serving import calm_collector, stop_signal
 from trunkline.settings import Settings, is_loopback
 from trunkline.telemetry import names
 from trunkline.telemetry.logs import configure_logs
@@ -109,15 +108,7 @@ async def _announce_and_wait(listener: socket, system: System, stop: asyncio.Eve
     url = base_url(listener)
     log.info(names.READY, url=url)
     print(url, flush=True)  # noqa: T201 - the one line on stdout that scripts wait for
-    _calm_collector()
+    calm_collector()
     await stop.wait()
     log.info(names.STOPPING)
     system.stopping.set()
-
-
-def _calm_collector() -> None:
-    # What is loaded by now stays for good, and what a run makes is freed without the collector: looking through
-    # all of it again and again took a sixth of the time. No collection before it: it would find next to nothing,
-    # and hold up for 40 ms whoever has waited for the start.
-    gc.freeze()
-    gc.set_threshold(20_000, 25, 50)

@@ -16,7 +16,7 @@ import structlog
 import uvloop
 
 from trunkline.errors import ConfigurationError, NotAllowed
-from trunkline.serving import base_url, listen, serving, stop_signal
+from trunkline.serving import base_url, calm_collector, listen, serving, stop_signal
 from trunkline.serving.tls import server_tls
 from trunkline.telemetry import names
 from trunkline.zones.connection import ZoneConnection
@@ -85,6 +85,7 @@ async def _serve(zone: Zone, place: Place) -> None:
             url = base_url(listener, place.scheme)
             log.info(names.READY, url=url)
             print(url, flush=True)  # noqa: T201 - the one line on stdout that scripts wait for
+            calm_collector()
             await stop.wait()
             log.info(names.STOPPING)
             # Before the server: whoever waits for an answer gets it.
