@@ -8,10 +8,13 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+import structlog
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
 from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.messages import AgentTask
+from trunkline.protocols import ProtocolAdapterFactory, SimpleA2AAdapter
 from trunkline.telemetry import names
 from trunkline.testing import (
     Call,
@@ -360,3 +363,30 @@ async def test_a_zone_gets_its_token_and_nobody_else(system: RunningSystem) -> N
     assert params["bot_token"] == CANARY
     assert step_of(run, "only")["output"] is not None
     assert CANARY not in f"{run} {await wire_of(system, run)}"
+
+
+class Clumsy(SimpleA2AAdapter):
+    """A dialect of somebody else's, with a mistake that says all it knows."""
+
+    def to_agent_request(self, task: AgentTask) -> JsonObject:
+        raise RuntimeError(f"cannot write {task.input_data}")
+
+    def get_protocol_name(self) -> str:
+        return "clumsy"
+
+
+async def test_a_dialect_that_breaks_does_not_bring_a_secret_into_the_log(
+    system: RunningSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await put(system)
+    monkeypatch.setattr(ProtocolAdapterFactory, "_adapters", {"clumsy": Clumsy})
+    with capture_logs(processors=[structlog.processors.format_exc_info]) as logs:
+        async with ScriptedAgent(simple_success({})) as agent:
+            await system.register("A", agent.url, protocol="clumsy")
+            await save(system, {"text": "hello", "t": SECRET}, retry=ONCE)
+            run = await system.run("w")
+    assert error_of(run)["code"] == "internal_error"
+    crashed = str([line for line in logs if line["event"] == names.CALL_CRASHED])
+    assert "cannot write" in crashed
+    assert "to_agent_request" in crashed
+    assert CANARY not in f"{logs} {run}"

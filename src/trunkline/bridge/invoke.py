@@ -140,6 +140,12 @@ class AgentInvoker:
             if talk.exchanges:
                 hear(Finished(claim=claim, answer=None, result=None, exchanges=talk.exchanges))
             raise
+        except Exception as exc:
+            told = talk.without_secrets(exc)
+            if told is exc:
+                raise
+            # Whoever logs it does not know what must not be shown.
+            raise told from None
 
     async def _call(
         self, talk: Talk, agent: Agent, claim: ClaimedTask, hear: Callable[[Finished], None]

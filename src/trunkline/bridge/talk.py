@@ -45,6 +45,7 @@ from trunkline.protocols import (
 from trunkline.stores.base import ClaimedTask, ExchangeRecord
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
+from trunkline.telemetry.redaction import Redaction
 from trunkline.telemetry.traces import Traces, trace_headers
 from trunkline.transports.base import (
     SECRETS_SENT,
@@ -105,6 +106,13 @@ class Talk:
             return partner
         # In a batch the others' records would have to hide them too.
         return replace(partner, redaction=partner.redaction.beside(self._secrets.hidden), batch=None)
+
+    def without_secrets(self, exc: Exception) -> Exception:
+        """The same mistake of ours, in words without the secrets of the call."""
+        if self._secrets is None:
+            return exc
+        told = Redaction().beside(self._secrets.hidden).text(f"{type(exc).__name__}: {exc}")
+        return RuntimeError(told).with_traceback(exc.__traceback__)
 
     def encode(self, partner: Partner, wishes: Wishes, *, streamed: bool) -> AgentRequest | Failed:
         """The task as a request; for a stream where that is wanted and the dialect has one."""

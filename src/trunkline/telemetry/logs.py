@@ -29,7 +29,10 @@ def configure_logs(level: str, log_format: LogFormat) -> None:
             processors=[
                 structlog.processors.add_log_level,
                 structlog.processors.TimeStamper(fmt="iso", utc=True),
-                structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),
+                # Not the usual way to show an exception: that shows what every variable held, secrets too.
+                structlog.dev.ConsoleRenderer(
+                    colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+                ),
             ],
             wrapper_class=wrapper,
             logger_factory=structlog.PrintLoggerFactory(sys.stderr),
