@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import os
 import resource
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from datetime import timedelta
@@ -20,7 +23,8 @@ from trunkline.clock import Instant, after
 from trunkline.errors import ConfigurationError, DataInUse, Unavailable
 from trunkline.stores.sqlite.driver import execute
 from trunkline.stores.zones import CallKey, Refusal, ZoneCall
-from trunkline.stores.zones.file import MOST_REFUSALS, ZoneFile, open_zone_file, read_refusals, zone_in_memory
+from trunkline.stores.zones.file import ZoneFile, open_zone_file, zone_in_memory
+from trunkline.stores.zones.refusals import MOST_REFUSALS, read_refusals, refusals_file
 
 pytestmark = pytest.mark.anyio
 
@@ -143,21 +147,65 @@ async def test_only_accepted_calls_can_be_asked_for_and_only_by_their_caller(pat
         assert store.call("partner", call(1).task_id) == msgspec.structs.replace(call(1), accepted=True)
 
 
+class Disk:
+    """Notes what is synced; waits, and fails, as a test wants."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.synced: list[str] = []
+        self.gate = threading.Event()
+        self.gate.set()
+        self.fails = False
+        self._sync = os.fsync
+        monkeypatch.setattr(os, "fsync", self.sync)
+
+    def sync(self, descriptor: int) -> None:
+        self.synced.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
+        assert self.gate.wait(20)
+        if self.fails:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        self._sync(descriptor)
+
+
 async def test_what_is_accepted_is_in_a_log_that_was_synced(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+    store: ZoneFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    synced: list[str] = []
-    real = os.fsync
+    store.begin(call(1))
+    disk = Disk(monkeypatch)
+    await store.accept(call(1).key)
+    assert disk.synced == ["zone.db-wal"]
 
-    def watched(descriptor: int) -> None:
-        synced.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
-        real(descriptor)
 
-    with open_zone_file(path) as store:
-        store.begin(call(1))
-        monkeypatch.setattr(os, "fsync", watched)
+async def test_what_is_accepted_at_once_waits_for_the_disk_once(
+    store: ZoneFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(20):
+        store.begin(call(number))
+    disk = Disk(monkeypatch)
+    disk.gate.clear()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(store.accept(call(0).key))
+        while not disk.synced:
+            await asyncio.sleep(0)
+        # It has begun without those that come now.
+        late = [group.create_task(store.accept(call(number).key)) for number in range(1, 20)]
+        await asyncio.sleep(0)
+        assert not any(each.done() for each in late)
+        disk.gate.set()
+    assert disk.synced == ["zone.db-wal"] * 2
+
+
+async def test_a_disk_that_has_failed_once_is_not_believed_again(
+    store: ZoneFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.begin(call(1))
+    disk = Disk(monkeypatch)
+    disk.fails = True
+    with pytest.raises(Unavailable, match="could not be brought to the disk: Input/output error"):
         await store.accept(call(1).key)
-    assert synced == ["zone.db-wal"]
+    disk.fails = False
+    with pytest.raises(Unavailable, match="could not be brought to the disk") as refused:
+        await store.accept(call(1).key)
+    assert "start the zone again" in refused.value.fix
 
 
 async def test_old_calls_are_forgotten_and_running_ones_never(store: ZoneFile) -> None:
@@ -228,7 +276,7 @@ async def test_refusals_can_be_read_when_the_zone_is_gone(path: Path) -> None:
 
 
 async def test_refusals_of_a_zone_that_is_not_there_are_said_to_be_missing(path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"There is no .*zone\.db"):
+    with pytest.raises(ConfigurationError, match=r"There is no .*zone-audit\.db"):
         read_refusals(path, 10)
     assert not path.exists()
 
@@ -261,17 +309,26 @@ async def test_a_database_of_another_program_is_refused(path: Path) -> None:
 async def test_a_file_of_a_newer_program_is_refused_and_can_be_opened_by_it_again(path: Path) -> None:
     with open_zone_file(path) as store:
         store.begin(call(1))
-    _set_version(path, 2)
-    with pytest.raises(ConfigurationError, match="is of version 2, and this program knows up to 1"):
-        read_refusals(path, 1)
-    with (
-        pytest.raises(ConfigurationError, match="is of version 2, and this program knows up to 1"),
-        open_zone_file(path),
-    ):
-        pass
-    _set_version(path, 1)
+    for newer in (path, refusals_file(path)):
+        _set_version(newer, 2)
+        with (
+            pytest.raises(
+                ConfigurationError, match=f"{newer} is of version 2, and this program knows up to 1"
+            ),
+            open_zone_file(path),
+        ):
+            pass
+        _set_version(newer, 1)
     with open_zone_file(path) as store:
         assert len(store.running()) == 1
+
+
+async def test_refusals_of_a_newer_program_are_not_read(path: Path) -> None:
+    with open_zone_file(path):
+        pass
+    _set_version(refusals_file(path), 2)
+    with pytest.raises(ConfigurationError, match="is of version 2, and this program knows up to 1"):
+        read_refusals(path, 1)
 
 
 def _set_version(path: Path, version: int) -> None:

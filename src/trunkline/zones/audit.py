@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trunkline.stores.zones import Refusal
-from trunkline.stores.zones.file import read_refusals
+from trunkline.stores.zones.refusals import read_refusals
 from trunkline.zones.endpoint import zone_file
 
 # By the reason in a refusal: what it means, and what to do if the caller was right.

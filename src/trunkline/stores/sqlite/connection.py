@@ -84,17 +84,36 @@ def connect(path: Path) -> apsw.Connection:
     return db
 
 
-@contextmanager
-def translated_errors() -> Generator[None]:
+class _TranslatedErrors:
+    # Not a generator: each transaction enters one, and a generator costs as much as a statement.
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        match error:
+            case None:
+                return
+            case apsw.FullError():
+                raise Unavailable(
+                    "The disk is full: nothing can be written.", fix="Free some space; nothing is lost."
+                ) from error
+            case (
+                apsw.IOError()
+                | apsw.BusyError()
+                | apsw.ReadOnlyError()
+                | apsw.CorruptError()
+                | apsw.CantOpenError()
+            ):
+                raise Unavailable(f"The database cannot be used: {error}") from error
+            case _:
+                return
+
+
+_translated_errors = _TranslatedErrors()
+
+
+def translated_errors() -> _TranslatedErrors:
     """What SQLite says when it cannot go on, as what we tell our users."""
-    try:
-        yield
-    except apsw.FullError as exc:
-        raise Unavailable(
-            "The disk is full: nothing can be written.", fix="Free some space; nothing is lost."
-        ) from exc
-    except (apsw.IOError, apsw.BusyError, apsw.ReadOnlyError, apsw.CorruptError, apsw.CantOpenError) as exc:
-        raise Unavailable(f"The database cannot be used: {exc}") from exc
+    return _translated_errors
 
 
 @contextmanager

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Protocol
 
 import apsw
 
 from trunkline.clock import Instant
-from trunkline.errors import ConfigurationError, Unavailable
+from trunkline.errors import Unavailable
 from trunkline.stores.sqlite.committer import Committer
 from trunkline.stores.sqlite.connection import (
     check_library,
@@ -29,17 +29,17 @@ from trunkline.stores.sqlite.connection import (
 )
 from trunkline.stores.sqlite.driver import Row, execute, first, rows
 from trunkline.stores.zones import CallKey, Refusal, ZoneCall
+from trunkline.stores.zones.refusals import Refusals, refusals_file
+from trunkline.stores.zones.schema import Schema, bring_to
 
-SCHEMA_VERSION = 1
-MOST_REFUSALS = 10_000
 # Deleted at once: a few milliseconds, in which the zone answers nobody.
 _FORGOTTEN_AT_ONCE = 500
-# Refusals come in floods; the oldest are deleted by so many.
-_REFUSALS_AT_ONCE = 100
 
 # No index on what a call becomes: it would cost as much as all the rest. Calls are numbered as they come, so the old
 # ones are the first ones, and `marks` has the number below which all have finished.
-_SCHEMA = """
+_SCHEMA = Schema(
+    version=1,
+    script="""
 CREATE TABLE calls (
     number INTEGER PRIMARY KEY,
     caller TEXT NOT NULL,
@@ -67,15 +67,8 @@ CREATE TABLE tokens (
     until INTEGER NOT NULL,
     UNIQUE (caller, token_id)
 );
-CREATE TABLE refusals (
-    number INTEGER PRIMARY KEY,
-    at INTEGER NOT NULL,
-    caller TEXT NOT NULL,
-    reason TEXT NOT NULL,
-    method TEXT,
-    correlation_id TEXT
-);
-"""
+""",
+)
 _SELECT = (
     "SELECT number, caller, id, task_id, method, digest, began_at, params, correlation_id, accepted, runs, result,"
     " error, finished_at FROM calls "
@@ -98,8 +91,9 @@ class _Disk(Protocol):
 
 
 class ZoneFile:
-    def __init__(self, db: apsw.Connection, disk: _Disk) -> None:
+    def __init__(self, db: apsw.Connection, refusals: Refusals, disk: _Disk) -> None:
         self._db = db
+        self._refusals = refusals
         self._disk = disk
         # The numbers of the calls that have not finished, the oldest first.
         self._unfinished = {_call(row).key: int(row[0]) for row in _unfinished(db)}
@@ -181,19 +175,10 @@ class ZoneFile:
             )
 
     def note_refusal(self, refusal: Refusal) -> None:
-        with translated_errors():
-            execute(
-                self._db,
-                "INSERT INTO refusals (at, caller, reason, method, correlation_id) VALUES (?, ?, ?, ?, ?)",
-                (refusal.at, refusal.caller, refusal.reason, refusal.method, refusal.correlation_id),
-            )
-            number = self._db.last_insert_rowid()
-            if number % _REFUSALS_AT_ONCE == 0:
-                execute(self._db, "DELETE FROM refusals WHERE number <= ?", (number - MOST_REFUSALS,))
+        self._refusals.note(refusal)
 
     def refusals(self, limit: int) -> Sequence[Refusal]:
-        with translated_errors():
-            return _refusals(self._db, limit)
+        return self._refusals.newest(limit)
 
     def forget(self, before: Instant, now: Instant) -> int:
         with translated_errors():
@@ -223,21 +208,40 @@ class ZoneFile:
         )
 
 
-class _File:
+class _Log:
     """SQLite's log, which has everything that no checkpoint has brought to the database's own file and the disk."""
 
     def __init__(self, path: Path) -> None:
-        self._log = path.with_name(path.name + "-wal")
-        self._committer = Committer(self._sync)
+        self._path = path.with_name(path.name + "-wal")
+        self._asked = 0
+        # The thread's own: how many it has answered, and up to which one they are served.
+        self._answered = 0
+        self._served = 0
+        self._failure: Unavailable | None = None
         _sync(path.parent)
+        self._committer = Committer(self._answer)
 
     async def sync(self) -> None:
+        self._asked += 1
         cancelled = await self._committer.commit()
         if cancelled is not None:
             raise cancelled
 
-    def _sync(self) -> None:
-        _sync(self._log)
+    def _answer(self) -> None:
+        """Many who ask at once are served by one wait for the disk."""
+        self._answered += 1
+        if self._answered <= self._served:
+            return
+        if self._failure is not None:
+            # The system forgets what it failed to write, and the next time says that all is well.
+            raise Unavailable(self._failure.message, fix=self._failure.fix)
+        asked = self._asked
+        try:
+            _sync(self._path)
+        except Unavailable as exc:
+            self._failure = exc
+            raise
+        self._served = asked
 
     def close(self) -> None:
         self._committer.close()
@@ -256,66 +260,32 @@ def open_zone_file(path: Path) -> Generator[ZoneFile]:
     """
     check_library()
     make_folder(path.parent)
-    with owned(path):
-        make_file(path)
-        with closing(connect(path)) as db:
-            with translated_errors():
-                _bring_to_schema(db, path)
-                execute(db, "PRAGMA synchronous=NORMAL")
-                file = _File(path)
-                try:
-                    store = ZoneFile(db, file)
-                except BaseException:
-                    file.close()
-                    raise
-            try:
-                yield store
-            finally:
-                file.close()
+    with owned(path), ExitStack() as stack:
+        with translated_errors():
+            db = stack.enter_context(_opened(path))
+            bring_to(_SCHEMA, db, path)
+            execute(db, "PRAGMA synchronous=NORMAL")
+            # Nobody else may read it either: to let others in and out around each statement costs a third of its time.
+            execute(db, "PRAGMA locking_mode=EXCLUSIVE")
+            audit = refusals_file(path)
+            refusals = Refusals(audit, stack.enter_context(_opened(audit)))
+            log = stack.enter_context(closing(_Log(path)))
+            store = ZoneFile(db, refusals, log)
+        yield store
 
 
 @contextmanager
 def zone_in_memory() -> Generator[ZoneFile]:
     """For a zone that need not remember anything over its restarts."""
-    with closing(connect(Path(":memory:"))) as db:
-        _bring_to_schema(db, Path(":memory:"))
-        yield ZoneFile(db, _Memory())
+    nowhere = Path(":memory:")
+    with closing(connect(nowhere)) as db, closing(connect(nowhere)) as audit:
+        bring_to(_SCHEMA, db, nowhere)
+        yield ZoneFile(db, Refusals(nowhere, audit), _Memory())
 
 
-def read_refusals(path: Path, limit: int) -> Sequence[Refusal]:
-    """From the file of a zone that may be running."""
-    if not path.exists():
-        raise ConfigurationError(f"There is no {path}.", fix="Name the zone's data folder with --data.")
-    with translated_errors(), closing(connect(path)) as db:
-        _check_schema(db, path)
-        return _refusals(db, limit)
-
-
-def _bring_to_schema(db: apsw.Connection, path: Path) -> None:
-    if _version(db) == 0 and first(db, "SELECT 1 FROM sqlite_master LIMIT 1") is None:
-        # All of it or nothing: a file with half a schema could never be opened again.
-        with db:
-            execute(db, _SCHEMA)
-            execute(db, f"PRAGMA user_version = {SCHEMA_VERSION}")
-    _check_schema(db, path)
-
-
-def _check_schema(db: apsw.Connection, path: Path) -> None:
-    version = _version(db)
-    if version > SCHEMA_VERSION:
-        raise ConfigurationError(
-            f"{path} is of version {version}, and this program knows up to {SCHEMA_VERSION}.",
-            fix="Start the newer version of Trunkline that wrote it, or choose another folder with --data.",
-        )
-    if version < SCHEMA_VERSION:
-        raise ConfigurationError(
-            f"{path} holds tables of another program.", fix="Choose another folder with --data."
-        )
-
-
-def _version(db: apsw.Connection) -> int:
-    row = first(db, "PRAGMA user_version")
-    return 0 if row is None else int(row[0])
+def _opened(path: Path) -> closing[apsw.Connection]:
+    make_file(path)
+    return closing(connect(path))
 
 
 def _sync(path: Path) -> None:
@@ -326,7 +296,10 @@ def _sync(path: Path) -> None:
         finally:
             os.close(descriptor)
     except OSError as exc:
-        raise Unavailable(f"{path} could not be brought to the disk: {exc.strerror or exc}.") from exc
+        raise Unavailable(
+            f"{path} could not be brought to the disk: {exc.strerror or exc}.",
+            fix="Look after the disk, then start the zone again.",
+        ) from exc
 
 
 def _unfinished(db: apsw.Connection) -> Sequence[Row]:
@@ -351,15 +324,3 @@ def _call(row: Row) -> ZoneCall:
         error=error,
         finished_at=finished_at,
     )
-
-
-def _refusals(db: apsw.Connection, limit: int) -> Sequence[Refusal]:
-    found = rows(
-        db,
-        "SELECT at, caller, reason, method, correlation_id FROM refusals ORDER BY number DESC LIMIT ?",
-        (min(limit, MOST_REFUSALS),),
-    )
-    return [
-        Refusal(at=at, caller=caller, reason=reason, method=method, correlation_id=correlation_id)
-        for at, caller, reason, method, correlation_id in found
-    ]
