@@ -353,6 +353,9 @@ class Work:
             return None
 
     async def _interrupt(self, running: _Running) -> None:
+        if running.outcome is not None:
+            # It has ended while another one was seen to.
+            return
         job = running.job
         log.warning(names.ZONE_CALL_INTERRUPTED, method=job.method, correlation_id=job.correlation_id)
         if not job.restartable:

@@ -319,3 +319,22 @@ async def test_work_that_ends_while_it_is_being_accepted_is_answered_with_its_en
             await asyncio.sleep(0)
         disk.gate.set()
         assert await call == Done(HELLO)
+
+
+async def test_work_that_ends_while_a_stop_sees_to_another_is_done(
+    store: ZoneFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = SlowDisk(store)
+    monkeypatch.setattr(store, "accept", disk.accept)
+    async with staged(store) as stage:
+        slow, quick = Handler(), Handler()
+        first = asyncio.create_task(stage.answer(stage.job(slow, "1", restartable=True)))
+        second = asyncio.create_task(stage.answer(stage.job(quick, "2", restartable=True)))
+        await quick.began.wait()
+        stopping = asyncio.create_task(stage.work.stop(0))
+        await disk.asked.wait()
+        quick.gate.set()
+        assert await second == Done(HELLO)
+        disk.gate.set()
+        await stopping
+        assert isinstance(await first, Accepted)
