@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from time import monotonic
 from uuid import UUID, uuid4
@@ -161,7 +161,7 @@ class Link:
         wrong = objection(sent, self._profile)
         if wrong is not None:
             raise ZoneCallFailed(step_error("request_not_encodable", wrong), id=call_id)
-        errand = _Errand(call_id, correlation_id, deadline, session=call_id, secrets=_secrets_in(sent))
+        errand = _Errand(call_id, correlation_id, deadline, session=call_id, params=sent)
         request = execute_request(call_id, self._method, sent)
         answer = await self._answer(errand, lambda: (call_id, request))
         return await self._end(errand, answer)
@@ -266,7 +266,7 @@ class Link:
 
     def _hidden(self, error: StepError, errand: _Errand) -> StepError:
         """The error without any secret that it repeats."""
-        redaction = Redaction(self._proof).beside(errand.secrets)
+        redaction = Redaction(self._proof).beside(_secrets_in(errand.params))
         return replace(error, message=redaction.text(error.message), detail=redaction.value(error.detail))
 
 
@@ -281,15 +281,15 @@ class _Errand:
         *,
         session: str | None,
         task_id: str | None = None,
-        secrets: tuple[str, ...] = (),
+        params: Json = None,
     ) -> None:
         self.id = id_
         self.correlation_id = correlation_id
         # Where the zone has the task, if it is one of many machines.
         self.session = session
         self.task_id = task_id
-        # Values of the params that no error may repeat.
-        self.secrets = secrets
+        # No error may repeat the secrets in them.
+        self.params = params
         # Something was sent, and what became of it is not known.
         self.is_in_doubt = False
         self._until = monotonic() + seconds
@@ -366,9 +366,19 @@ def _text_in(params: Json, name: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _secrets_in(params: Json) -> tuple[str, ...]:
-    fields = params.items() if isinstance(params, dict) else ()
-    return tuple(value for name, value in fields if isinstance(value, str) and is_telling(name))
+def _secrets_in(value: Json, *, is_secret: bool = False) -> Iterator[str]:
+    """The texts under a name that tells of a secret, at any depth."""
+    match value:
+        case str() if is_secret:
+            yield value
+        case dict():
+            for name, inner in value.items():
+                yield from _secrets_in(inner, is_secret=is_secret or is_telling(name))
+        case list():
+            for inner in value:
+                yield from _secrets_in(inner, is_secret=is_secret)
+        case _:
+            pass
 
 
 def _leaves_doubt(error: StepError) -> bool:

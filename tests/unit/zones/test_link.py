@@ -318,18 +318,21 @@ async def test_later_the_result_can_be_asked_for_with_what_the_error_carried() -
 
 
 async def test_no_secret_is_in_any_log_or_error() -> None:
-    said = f"cannot post with {SECRET}"
+    said = f"cannot post with {SECRET} or nested-secret"
     proof = Credentials(headers={"Authorization": "Bearer door-secret"}, secrets=("door-secret",))
     carrier = saying(
         TransportError("agent_connection_lost", f"{said} door-secret"), error(-32000, said, token=said)
     )
     with capture_logs() as lines, pytest.raises(ZoneCallFailed) as raised:
-        await link_over(carrier, proof=proof).execute_task(PARAMS)
+        await link_over(carrier, proof=proof).execute_task(
+            {**PARAMS, "attachments": [{"auth": {"keys": ["nested-secret"]}}]}
+        )
     failed = raised.value
     assert carrier.sent[0].headers["Authorization"] == "Bearer door-secret"
     shown = f"{lines}{failed!r}{failed.error!r}{failed.__cause__!r}{failed.__context__!r}"
     assert len(lines) == 1
     assert SECRET not in shown
+    assert "nested-secret" not in shown
     assert "door-secret" not in shown
     assert "C1" not in shown
 
