@@ -12,6 +12,7 @@ asked is done by `zones/work.py`, once for each id.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import re
@@ -59,8 +60,10 @@ Said = TypeVar("Said")
 GET_TASK_RESULT = "get_task_result"
 _RESERVED = "rpc."
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-# What AWS AgentCore carries at most; a policy may allow less.
-_MAX_BODY_BYTES = 100 * 1024 * 1024
+# A task and its attachments. AWS AgentCore would carry 100 MB; a policy may allow a caller less.
+_MAX_BODY_BYTES = 16 * 1024 * 1024
+# Read in a thread: it could take so long that others wait for it.
+_LONG_BODY_BYTES = 256 * 1024
 _ordered = msgspec.json.Encoder(order="deterministic")
 
 
@@ -207,7 +210,7 @@ class Zone:
         """The answer to one request, whatever has carried it."""
         began = time.perf_counter()
         try:
-            request = read_request(body)
+            request = read_request(body) if len(body) < _LONG_BODY_BYTES else await _read_aside(body)
         except ZoneFault as fault:
             return Reply(with_fault(NO_ID, fault))
         try:
@@ -322,6 +325,10 @@ class _Life:
         self.work = work
         self.threads = threads
         self.drained = False
+
+
+async def _read_aside(body: bytes) -> Request:
+    return await asyncio.to_thread(read_request, body)
 
 
 def _reply(request: Request, answer: Answer | Refused) -> Reply:

@@ -269,6 +269,13 @@ async def test_an_id_comes_back_byte_for_byte(tmp_path: Path) -> None:
             assert reply.body.startswith(b'{"jsonrpc":"2.0","id":' + text + b',"result":')
 
 
+async def test_a_long_request_is_read_like_a_short_one(tmp_path: Path) -> None:
+    async with asked(zone_with(echo), tmp_path) as zone:
+        assert (await zone.result("execute_task", {"text": "x" * 1_000_000}))["params"] == ["text"]
+        broken = await zone.send(b'{"jsonrpc":"2.0","id":"1","params":"' + b"x" * 1_000_000)
+    assert cast("JsonObject", broken["error"])["code"] == -32700
+
+
 async def test_every_invalid_request_has_no_id_even_where_one_could_be_read(tmp_path: Path) -> None:
     async with asked(zone_with(echo), tmp_path) as zone:
         for body in (
