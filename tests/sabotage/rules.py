@@ -13,6 +13,7 @@ from tests.sabotage.rules_of_dialects import DIALECTS
 from tests.sabotage.rules_of_doors import DOORS
 from tests.sabotage.rules_of_limits import LIMITS
 from tests.sabotage.rules_of_lines import LINES
+from tests.sabotage.rules_of_programs import PROGRAMS
 from tests.sabotage.rules_of_runs import RUNS
 from tests.sabotage.rules_of_secrets import SECRETS
 from tests.sabotage.rules_of_tasks import TASKS
@@ -37,6 +38,7 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "Named secrets": SECRETS,
         "The way out": WAY_OUT,
         "Ways out that are not HTTP": CARRIERS,
+        "Agents that are programs": PROGRAMS,
         "The answers of a zone": ZONE_ANSWERS,
         "The door of a zone": ZONE_DOOR,
         "The work of a zone": ZONE_WORK,

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import threading
+from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
-from typing import Self, TypeAlias, cast
+from typing import Self, TypeAlias
 
 import msgspec
 import structlog
@@ -25,7 +28,6 @@ log = structlog.stdlib.get_logger()
 # The value of a request's `id`: 1 and "1" are two, 1 and 1.0 are one.
 Key: TypeAlias = str | int | float
 
-_STDIN, _STDOUT, _STDERR = 0, 1, 2
 # Of a program that has ended, or has closed its output: how long is waited for what is still in the pipes. A program
 # that it has started itself may hold them open.
 _REST_SECONDS = 1.0
@@ -63,22 +65,63 @@ class Question:
         self.answer.cancel()
 
 
-class Child(asyncio.SubprocessProtocol):
+class _Input(asyncio.BaseProtocol):
+    """The pipe that requests are written to."""
+
+    def __init__(self, lost: Callable[[], None]) -> None:
+        self._lost = lost
+        self.has_room = asyncio.Event()
+        self.has_room.set()
+        self.is_open = True
+
+    def pause_writing(self) -> None:
+        self.has_room.clear()
+
+    def resume_writing(self) -> None:
+        self.has_room.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc  # how the process ends tells more
+        self.is_open = False
+        self._lost()
+
+
+class _Output(asyncio.Protocol):
+    """A pipe that is read."""
+
+    def __init__(self, heard: Callable[[bytes], None], lost: Callable[[], None]) -> None:
+        self._heard = heard
+        self._lost = lost
+        self.is_open = True
+
+    def data_received(self, data: bytes) -> None:
+        self._heard(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self.is_open = False
+        self._lost()
+
+
+class Child:
     """A process, from its start to its end."""
 
-    def __init__(self, name: str, longest: int, words: Words) -> None:
+    def __init__(self, name: str, process: subprocess.Popen[bytes], longest: int, words: Words) -> None:
         self._name = name
+        self._process = process
         self._longest = longest
         self._words = words
         self._lines = LineReader(longest)
         # In the order in which they were written; those that were left too, so that their answers go to nobody else.
         self._questions: dict[Question, None] = {}
         self._writing = asyncio.Lock()
-        self._may_write = asyncio.Event()
-        self._may_write.set()
+        self._input = _Input(self._lose)
+        self._output = _Output(self._hear, self._lose)
+        self._errors = _Output(words.hear, self._look_for_end)
+        self._pipes: list[asyncio.BaseTransport] = []
         self._over = asyncio.Event()
         self._began_at = self.ended_at = monotonic()
-        self._is_leaving = self._is_closing = False
+        self._has_exited = self._is_leaving = self._is_closing = False
         self.has_answered = False
 
     @classmethod
@@ -86,19 +129,22 @@ class Child(asyncio.SubprocessProtocol):
         """Raises OSError: it cannot be started."""
         variables = program.variables(os.environ)
         words = Words(name, [variables[given] for given in program.environment if given in variables])
-        _, child = await asyncio.get_running_loop().subprocess_exec(
-            lambda: cls(name, longest, words),
-            *program.command,
-            env=variables,
-            # Ctrl-C is for us, who then end it in order; and what it has started can be ended with it.
-            start_new_session=True,
-        )
+        child = cls(name, await asyncio.to_thread(_spawn, program, variables), longest, words)
+        await child._connect()
         log.info(names.PROGRAM_STARTED, program=name, pid=child.pid)
         return child
 
+    async def _connect(self) -> None:
+        loop, process = asyncio.get_running_loop(), self._process
+        self._stdin, _ = await loop.connect_write_pipe(lambda: self._input, process.stdin)
+        stdout, _ = await loop.connect_read_pipe(lambda: self._output, process.stdout)
+        stderr, _ = await loop.connect_read_pipe(lambda: self._errors, process.stderr)
+        self._pipes = [self._stdin, stdout, stderr]
+        threading.Thread(target=self._wait, args=(loop,), name=f"program {self._name}", daemon=True).start()
+
     @property
     def pid(self) -> int:
-        return self._transport.get_pid()
+        return self._process.pid
 
     @property
     def lives(self) -> bool:
@@ -114,13 +160,13 @@ class Child(asyncio.SubprocessProtocol):
         """When it is written; None: it has ended before that."""
         # One at a time, and only when the pipe has room: whoever is not served in time has sent nothing.
         async with self._writing:
-            await self._may_write.wait()
+            await self._input.has_room.wait()
             if self._is_leaving:
                 return None
             self._words.hide_secrets_of(body)
             question = Question(key)
             self._questions[question] = None
-            self._input.write(body + b"\n")
+            self._stdin.write(body + b"\n")
         self._forget_old()
         return question
 
@@ -132,13 +178,13 @@ class Child(asyncio.SubprocessProtocol):
         """Its input ends, then it is told to end, then it is ended: each when the one before has not helped in time."""
         self._is_closing = True
         self._leave()
-        self._input.close()
+        self._stdin.close()
         for ending in (signal.SIGTERM, signal.SIGKILL):
             if await self._is_over_within(seconds):
                 return
             self._signal(ending)
         if not await self._is_over_within(seconds):
-            self._transport.close()
+            self._cut()
 
     async def _is_over_within(self, seconds: float) -> bool:
         with suppress(TimeoutError):
@@ -157,74 +203,31 @@ class Child(asyncio.SubprocessProtocol):
             for question in left[:-_MOST_LEFT]:
                 del self._questions[question]
 
-    # --- what the event loop tells
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.SubprocessTransport", transport)
-        self._input = cast("asyncio.WriteTransport", self._transport.get_pipe_transport(_STDIN))
-
-    def pause_writing(self) -> None:
-        self._may_write.clear()
-
-    def resume_writing(self) -> None:
-        self._may_write.set()
-
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        if fd == _STDERR:
-            self._words.hear(data)
-        else:
-            for line in self._lines.feed(data):
-                self._take(line)
-
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        del exc  # how the process ends tells more
-        # Without its input and its output it is of no use any more.
-        if fd != _STDERR and not self._is_closing:
-            self._leave()
-            self._cut_later()
-
-    def process_exited(self) -> None:
-        self._leave()
-        self._cut_later()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        del exc
-        self._leave()
-        self._words.end()
-        how = _how(self._transport.get_returncode())
-        (log.info if self._is_closing else log.warning)(
-            names.PROGRAM_ENDED, program=self._name, pid=self.pid, how=how
-        )
-        self._fail(
-            "agent_connection_lost",
-            f"The program {self._name} {how} before it answered; the log has its words.",
-        )
-        self._over.set()
-
     # --- answers
 
-    def _take(self, line: Line) -> None:
-        if not line.is_whole:
-            self._refuse_long_line()
-        elif line.text.strip():
-            self._take_answer(line.text)
+    def _hear(self, data: bytes) -> None:
+        for line in self._lines.feed(data):
+            if not line.is_whole:
+                self._refuse_long_line()
+            elif line.text.strip():
+                self._take_answer(line)
 
-    def _take_answer(self, text: bytes) -> None:
+    def _take_answer(self, line: Line) -> None:
         try:
-            key = read_labels(text).key
+            key = read_labels(line.text).key
         except msgspec.DecodeError:
             key = UNSET
         if key is UNSET:
-            self._words.ignore(text, "it is no JSON object with an id")
+            self._words.ignore(line.text, "it is no JSON object with an id")
             return
         question = self._asked(key)
         if question is None:
-            self._words.ignore(text, "nothing was asked under its id")
+            self._words.ignore(line.text, "nothing was asked under its id")
             return
         del self._questions[question]
         self.has_answered = True
         if question.waits:
-            question.answer.set_result(text)
+            question.answer.set_result(line.text)
 
     def _asked(self, key: Key | None) -> Question | None:
         """Whose answer this is. A program that could not read a request cannot say which: it is the oldest's."""
@@ -235,8 +238,7 @@ class Child(asyncio.SubprocessProtocol):
         return next((question for question in asked if question.waits), next(iter(asked), None))
 
     def _refuse_long_line(self) -> None:
-        waiting = sum(question.waits for question in self._questions)
-        if waiting == 1:
+        if sum(question.waits for question in self._questions) == 1:
             refusal = too_large(self._longest)
             self._fail(refusal.code, refusal.message)
         # Of several nobody can say whose answer it was, so none of them has one.
@@ -249,21 +251,60 @@ class Child(asyncio.SubprocessProtocol):
 
     # --- the end
 
+    def _lose(self) -> None:
+        """Its input or its output is closed: it is of no use any more."""
+        self._leave()
+        if not self._is_closing:
+            self._cut_later()
+        self._look_for_end()
+
+    def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
+        """In a thread of its own."""
+        self._process.wait()
+        # Raised by a loop that has ended: then nobody wants to know.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(self._exit)
+
+    def _exit(self) -> None:
+        self._has_exited = True
+        self._leave()
+        self._cut_later()
+        self._look_for_end()
+
     def _leave(self) -> None:
         """From here on it is not asked any more."""
         if not self._is_leaving:
             self._is_leaving = True
             self.ended_at = monotonic()
-            # Whoever waits for room in the pipe learns that there will be none.
-            self._may_write.set()
+        # Whoever waits for room in the pipe learns that there will be none.
+        self._input.has_room.set()
 
     def _cut_later(self) -> None:
         asyncio.get_running_loop().call_later(_REST_SECONDS, self._cut)
 
     def _cut(self) -> None:
-        if not self._over.is_set():
-            self._signal(signal.SIGKILL)
-            self._transport.close()
+        self._signal(signal.SIGKILL)
+        self._close_pipes()
+
+    def _close_pipes(self) -> None:
+        # At once: what it has not read it will not read.
+        if self._input.is_open:
+            self._stdin.abort()
+        for pipe in self._pipes:
+            pipe.close()
+
+    def _look_for_end(self) -> None:
+        if self._over.is_set() or not self._has_exited or self._output.is_open or self._errors.is_open:
+            return
+        self._over.set()
+        self._close_pipes()
+        self._words.end()
+        how = _how(self._process.returncode)
+        (log.info if self._is_closing else log.warning)(
+            names.PROGRAM_ENDED, program=self._name, pid=self.pid, how=how
+        )
+        message = f"The program {self._name} {how} before it answered; the log has its words."
+        self._fail("agent_connection_lost", message)
 
     def _fail(self, code: str, message: str) -> None:
         for question in self._questions:
@@ -272,9 +313,21 @@ class Child(asyncio.SubprocessProtocol):
         self._questions.clear()
 
 
-def _how(code: int | None) -> str:
-    if code is None:
-        return "closed its output"
+def _spawn(program: Program, variables: dict[str, str]) -> subprocess.Popen[bytes]:
+    # Not by the event loop: uvloop leaves the program every descriptor that we have inherited ourselves.
+    return subprocess.Popen(  # noqa: S603 - the operator's own command
+        program.command,
+        bufsize=0,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=variables,
+        # Ctrl-C is for us, who then end it in order; and what it has started can be ended with it.
+        start_new_session=True,
+    )
+
+
+def _how(code: int) -> str:
     if code >= 0:
         return f"ended with exit code {code}"
     try:

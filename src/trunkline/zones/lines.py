@@ -11,6 +11,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple
@@ -78,14 +79,15 @@ async def serve_lines(zone: Zone, pipes: Pipes, stop: asyncio.Event) -> None:
         reading = asyncio.create_task(conversation.read(), name="read requests")
         stopping = asyncio.create_task(stop.wait(), name="wait for the stop")
         await asyncio.wait((reading, stopping), return_when=asyncio.FIRST_COMPLETED)
-        if not stop.is_set():
-            # There are no more. Those that came are begun first: a zone that drains begins nothing.
-            await conversation.answered(zone.stop_timeout)
+        # Whatever has come by now has been begun, and may end.
         log.info(names.STOPPING)
         reading.cancel()
         stopping.cancel()
         await zone.drain()
         await conversation.answered(_FAREWELL_SECONDS)
+        # What has ended the reading, if it was no end of the input.
+        with suppress(asyncio.CancelledError):
+            await reading
 
 
 class _Conversation:

@@ -58,6 +58,8 @@ def backwards() -> None:
 def unreadable() -> None:
     """Says that it could not read the first request when the last one has come, which it answers."""
     for request in requests():
+        if request["method"] == "begin":
+            answer(request, "begun")
         if request["method"] == "end":
             write('{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}')
             answer(request, "end")
@@ -117,6 +119,12 @@ def environment() -> None:
         answer(request, dict(os.environ))
 
 
+def descriptors() -> None:
+    """Says which it has; the last one is that of the list itself."""
+    for request in requests():
+        answer(request, sorted(map(int, os.listdir("/proc/self/fd")))[:-1])
+
+
 def talks() -> None:
     """Says what it was told, on its standard error."""
     for request in requests():
@@ -130,6 +138,17 @@ def floods() -> None:
         for number in range(2_000):
             write("line", number, to=sys.stderr)
         answer(request, "done")
+
+
+def alone() -> None:
+    """Says which of those that were started before it still run; closes its output when asked to hang."""
+    others = [int(note.name) for note in Path(sys.argv[2]).iterdir() if int(note.name) != os.getpid()]
+    alive = [pid for pid in others if Path(f"/proc/{pid}").exists()]
+    for request in requests():
+        if request["method"] == "hang":
+            os.close(1)
+            time.sleep(FOREVER)
+        answer(request, {"me": os.getpid(), "others": alive})
 
 
 def leaves_a_child() -> None:
@@ -154,8 +173,10 @@ KINDS: dict[str, Callable[[], None]] = {
         stubborn,
         silent,
         environment,
+        descriptors,
         talks,
         floods,
+        alone,
         leaves_a_child,
     )
 }

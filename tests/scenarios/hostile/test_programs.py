@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from time import monotonic
 
@@ -154,6 +154,14 @@ async def test_a_late_answer_is_nobody_elses(tmp_path: Path) -> None:
     assert answers == [1, 2]
 
 
+async def test_a_late_answer_without_an_id_is_nobody_elses(tmp_path: Path) -> None:
+    async with running("unreadable", tmp_path) as transport:
+        assert await result(transport, request(1, "begin")) == "begun"
+        assert (await error(transport, request(2), SHORT)).code == "agent_timeout"
+        answer = json.loads((await post(transport, request(3, "end"))).body)
+    assert answer == {"jsonrpc": "2.0", "id": 3, "result": "end"}
+
+
 async def test_headers_and_tls_are_not_for_programs(tmp_path: Path) -> None:
     async with running("echo", tmp_path) as transport:
         answer = await transport.post(URL, request(1), {"A": "b\n"}, AMPLE, Tls(authority="none"))
@@ -192,6 +200,7 @@ async def test_what_cannot_be_told_from_others_is_not_sent(tmp_path: Path, body:
         ("stdio:worker?x", "agent_url_invalid", "stdio:NAME"),
         ("stdio:", "agent_url_invalid", "stdio:NAME"),
     ],
+    ids=["unknown", "path", "query", "nothing"],
 )
 async def test_only_programs_of_the_settings_are_started(
     tmp_path: Path, url: str, code: str, why: str
@@ -286,6 +295,21 @@ async def test_a_program_whose_child_holds_its_output_open_is_dead_all_the_same(
     assert "ended with exit code 5" in lost.message
 
 
+async def test_a_program_is_started_again_only_when_its_last_life_is_over(tmp_path: Path) -> None:
+    """Its data may be for one process at a time."""
+    async with running("alone", tmp_path) as transport:
+        first = await result(transport, request(1))
+        hanging = asyncio.create_task(error(transport, request(2, "hang")))
+        second = first
+        while second == first:
+            with suppress(TransportError):
+                second = json.loads((await post(transport, request(3), SHORT)).body)["result"]
+        assert (await hanging).code == "agent_connection_lost"
+    assert isinstance(first, dict)
+    [again] = [pid for pid in lives(tmp_path) if pid != first["me"]]
+    assert second == {"me": again, "others": []}
+
+
 # --- the end
 
 
@@ -343,6 +367,17 @@ async def test_a_program_gets_no_variable_that_is_not_for_it(
     assert isinstance(got, dict)
     assert (got["WORKER_KEY"], got["LC_TIME"], got["PATH"]) == ("its own", "C", os.environ["PATH"])
     assert {name for name in got if name.startswith(("TRUNKLINE_", "AWS_"))} == set()
+
+
+async def test_a_program_gets_no_file_that_we_have_open(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.set_inheritable(writing, True)
+    try:
+        async with running("descriptors", tmp_path) as transport:
+            assert await result(transport, request(1)) == [0, 1, 2]
+    finally:
+        os.close(reading)
+        os.close(writing)
 
 
 async def test_what_a_program_says_is_logged_without_its_secrets_and_cut(

@@ -66,10 +66,6 @@ def test_the_commands_are_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
             '{"worker": {"command": ["python"], "env": ["A"]}}',
             "worker: it has a key env that means nothing",
         ),
-        (
-            '{"worker": {"command": ["python"], "environment": ["TRUNKLINE_SECRET_KEY"]}}',
-            "TRUNKLINE_SECRET_KEY is a setting of Trunkline itself, which no program gets",
-        ),
     ],
 )
 def test_what_is_no_command_is_refused_with_the_reason(
@@ -80,3 +76,13 @@ def test_what_is_no_command_is_refused_with_the_reason(
     said = capsys.readouterr().err
     assert said.startswith("error: stdio_commands")
     assert why in said
+
+
+def test_our_own_settings_are_for_no_program(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = '{"worker": {"command": ["python"], "environment": ["TRUNKLINE_SECRET_KEY"]}}'
+    monkeypatch.setenv("TRUNKLINE_STDIO_COMMANDS", text)
+    assert run_command_line(["config", "view"]) == 7
+    said = capsys.readouterr().err
+    assert "TRUNKLINE_SECRET_KEY is a setting of Trunkline itself, which no program gets" in said

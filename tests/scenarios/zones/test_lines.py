@@ -16,7 +16,8 @@ import pytest
 
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 
-pytestmark = pytest.mark.anyio
+# A zone has neither a store nor a broker of the system.
+pytestmark = [pytest.mark.embedded_only, pytest.mark.anyio]
 
 HERE = Path(__file__).parent
 # Long enough for any machine: only a hang reaches it.
