@@ -73,7 +73,7 @@ class Redaction:
         self._needles = _needles(secrets)
         self._needles_in_json = tuple(needle.encode() for needle in self._needles)
         # How much of a text beyond the cut must be looked at to find a secret that lies across it.
-        self.longest = max(map(len, self._needles), default=0)
+        self.longest = max(map(len, chain(self._needles, self._passing)), default=0)
 
     def text(self, text: str) -> str:
         if not self.longest:
@@ -128,9 +128,11 @@ class Redaction:
         return self.text(url)
 
     def sent_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
-        return {
-            name: self._shown.get(name.lower()) or self._value(name, value) for name, value in headers.items()
-        }
+        shown = {name: self._value(name, value) for name, value in headers.items()}
+        if self._shown:
+            variables = ((name, self._shown.get(name.lower())) for name in headers)
+            shown |= {name: variable for name, variable in variables if variable}
+        return shown
 
     def received_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         return {self.text(name): self._value(name, value) for name, value in headers.items()}
@@ -139,7 +141,7 @@ class Redaction:
         # Only we may name a variable: a copied command would put its value there.
         if is_telling(name) or VARIABLE_PREFIX in value:
             return REDACTED
-        return self.text(value)
+        return self.text(value) if self.longest else value
 
 
 def _needles(secrets: Iterable[str]) -> tuple[str, ...]:
