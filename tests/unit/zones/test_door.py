@@ -6,11 +6,13 @@ import hashlib
 import hmac
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from joserfc.jwk import ECKey, OKPKey
 from structlog.testing import capture_logs
 from tests.certificates import signing_key
@@ -506,3 +508,42 @@ def test_a_token_that_runs_out_while_its_body_comes_is_refused(
     clock.advance(timedelta(seconds=90))
     assert isinstance(door.hear(visitor, BODY), Refused)
     assert reason_of(store) == "token_expired"
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(data=st.data())
+@settings(max_examples=200, deadline=None)
+def test_whatever_a_token_says_it_is_refused_or_its_callers_own(data: st.DataObject) -> None:
+    clock = FakeClock()
+    odd = data.draw(st.dictionaries(st.sampled_from([*sorted(claims(clock)), "nbf", "x"]), JSON_VALUES))
+    header = data.draw(st.dictionaries(st.sampled_from(["alg", "typ", "kid", "crit", "b64"]), JSON_VALUES))
+    with zone_in_memory() as store:
+        door = Door("execution", read_policy(POLICY), store, clock)
+        found = recognised(door, shown(signed({**claims(clock), **odd}, PRIVATE, **header)))
+        if isinstance(found, Refused):
+            assert found.status == 401
+            assert store.refusals(1)[0].caller in {"nobody", "verification"}
+        else:
+            assert found == VERIFICATION
+            assert not odd.keys() & {"iss", "aud", "exp", "iat"} or _still_holds(odd, clock)
+
+
+def _still_holds(odd: Mapping[str, object], clock: FakeClock) -> bool:
+    """Whether what was changed in a token that was taken is as good as what it should have been."""
+    said = claims(clock, **odd)
+    times = (said["iat"], said["exp"], said.get("nbf", 0))
+    assert all(isinstance(time, int | float) and not isinstance(time, bool) for time in times)
+    return said["iss"] == "verification" and said["aud"] in ("execution", ["execution"])
+
+
+@given(token=st.binary(max_size=400) | st.text(alphabet="eyJ.-_AQ=", max_size=400).map(str.encode))
+def test_any_bytes_in_the_place_of_a_token_are_refused(token: bytes) -> None:
+    with zone_in_memory() as store:
+        door = Door("execution", read_policy(POLICY), store, FakeClock())
+        assert isinstance(door.greet(Shown(authorizations=[b"Bearer " + token])), Refused)
