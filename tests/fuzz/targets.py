@@ -32,6 +32,7 @@ from trunkline.protocols import (
     ProtocolTranslationError,
     Succeeded,
     Working,
+    ZoneAdapter,
     failure_of,
     negotiate,
     next_card_url,
@@ -55,7 +56,9 @@ LISTED = [name for name in PROTOCOLS if name.startswith("a2a-1")]
 ENVELOPE = b'{"jsonrpc":"2.0","id":"6f0e","method":"execute_task","params":{"text":"hi"}}'
 ENVELOPE_PARTS = (b"", b'"6f0e"', b'"execute_task"', b'{"text":"hi"}', b'"hi"')
 RESPONSES = contract_validator("response")
-ADAPTERS = {name: ProtocolAdapterFactory.create_adapter(name) for name in PROTOCOLS}
+ADAPTERS = {name: ProtocolAdapterFactory.create_adapter(name) for name in PROTOCOLS} | {"zone": ZoneAdapter()}
+# By the names of their folders of golden answers.
+ANSWERING = list(ADAPTERS)
 
 
 class _Wire(msgspec.Struct):
@@ -84,7 +87,7 @@ def answers(data: bytes) -> None:
             found = ADAPTERS[name].decode_find(answer, TASK)
             _must(found is None or found != "", "a task that is found has a name")
         else:
-            check(ADAPTERS[PROTOCOLS[first % len(PROTOCOLS)]].decode(answer, TASK))
+            check(ADAPTERS[ANSWERING[first % len(ANSWERING)]].decode(answer, TASK))
     except ProtocolTranslationError as exc:
         check(failure_of(exc))
 
@@ -215,7 +218,7 @@ def _taken_apart(data: bytes) -> tuple[int, int, bytes]:
 
 
 def _answer_seeds() -> Iterator[bytes]:
-    for number, protocol in enumerate(PROTOCOLS):
+    for number, protocol in enumerate(ANSWERING):
         for path in sorted((GOLDEN / "answers" / protocol).glob("*.json")):
             wire = msgspec.json.decode(path.read_bytes(), type=_Case).answer
             yield bytes([number, 0]) + (bytes(wire.body) if wire.text is None else wire.text.encode())
