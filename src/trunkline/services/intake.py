@@ -56,14 +56,21 @@ class Intake:
 
     async def _accepted(self, future: asyncio.Future[AnyAnswer]) -> AnyAnswer:
         self._loop.ring()
+        # By hand, at a third of what a timeout of asyncio costs each run.
+        timer = asyncio.get_running_loop().call_later(self._patience, self._give_up, future)
         try:
-            async with asyncio.timeout(self._patience):
-                return await future
-        except TimeoutError:
-            raise Unavailable(
-                self._loop.trouble or "The store has not answered in time.",
-                fix="Try again. A run that is to be started once at most needs an Idempotency-Key.",
-            ) from None
+            return await future
+        finally:
+            timer.cancel()
+
+    def _give_up(self, future: asyncio.Future[AnyAnswer]) -> None:
+        if not future.done():
+            future.set_exception(
+                Unavailable(
+                    self._loop.trouble or "The store has not answered in time.",
+                    fix="Try again. A run that is to be started once at most needs an Idempotency-Key.",
+                )
+            )
 
     async def work(self, tx: Transaction) -> None:
         # Whoever has given up, or has gone away, wants nothing any more.
