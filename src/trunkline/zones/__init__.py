@@ -8,8 +8,21 @@ What carries the bytes is a transport's business; neither side's code knows of i
 docs/reference/zone-contract.md.
 """
 
+from typing import TYPE_CHECKING
+
 from trunkline.zones.endpoint import Zone
 from trunkline.zones.faults import ZoneFault
-from trunkline.zones.link import Link, ZoneCallFailed, ZoneCallUnfinished, open_link
+
+if TYPE_CHECKING:
+    from trunkline.zones.link import Link, ZoneCallFailed, ZoneCallUnfinished, open_link
 
 __all__ = ["Link", "Zone", "ZoneCallFailed", "ZoneCallUnfinished", "ZoneFault", "open_link"]
+
+
+def __getattr__(name: str) -> object:
+    # The link is loaded when it is asked for: a zone that only serves has no use for an HTTP client.
+    if name in __all__:
+        from trunkline.zones import link  # noqa: PLC0415
+
+        return getattr(link, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,7 +16,7 @@ from typing import Protocol, TypeAlias, TypeGuard, cast
 import jsonschema_rs
 import msgspec
 
-from trunkline.jsontypes import Json, JsonObject
+from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.zones.faults import INVALID_PARAMS, ZoneFault
 
 # A JSON Schema, or a type: a msgspec Struct, a dataclass, a TypedDict, a pydantic model.
@@ -101,7 +101,7 @@ def _unfolded(schema: dict[str, object]) -> JsonObject:
     if not isinstance(reference, str) or not isinstance(definitions, dict):
         return whole
     top = cast("JsonObject", definitions[reference.removeprefix("#/$defs/")])
-    return {**top, "$defs": definitions}
+    return {**top, "$defs": definitions} if b'"#/$defs/' in encode(top) else top
 
 
 def _as_they_are(params: JsonObject) -> object:
