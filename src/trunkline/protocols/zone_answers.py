@@ -34,7 +34,7 @@ from trunkline.protocols.jsonrpc import VERSION
 from trunkline.protocols.outcomes import AgentAnswer, ProtocolTranslationError, step_error
 
 PROTOCOL = "jsonrpc-2.0"
-INVALID_PARAMS = -32602
+_INVALID_PARAMS = -32602
 
 _FORM = (
     "Let the zone always answer with 'jsonrpc': '2.0', the request's 'id', and either 'result' or 'error'; a result "
@@ -45,7 +45,7 @@ _FIXES = {
     -32700: "The zone could not parse the request: see what stands between it and us.",
     -32600: "The zone takes no such request: check that it speaks this contract.",
     -32601: "The zone does not know the method: check protocol_config.method.",
-    INVALID_PARAMS: _INPUT_HINT,
+    _INVALID_PARAMS: _INPUT_HINT,
     -32603: "Look at the zone's log: it failed inside.",
     -32001: "The work took longer than its deadline in the zone: raise it there, or make the work shorter.",
 }
@@ -218,6 +218,15 @@ def _step_error(code: int, message: str, data: Json) -> StepError:
         # A refusal by rate is one over every transport, also where there is no HTTP to say so.
         http_status=None if wait is None else _TOO_MANY,
         retry_after_ms=wait,
+    )
+
+
+def is_about_task(error: StepError) -> bool:
+    """Whether the answer to a question says that the task is not known: of params a question has no others."""
+    fields = error.detail.get("fields") if isinstance(error.detail, dict) else None
+    return error.jsonrpc_code == _INVALID_PARAMS and any(
+        isinstance(field, dict) and field.get("path") == "task_id"
+        for field in (fields if isinstance(fields, list) else ())
     )
 
 

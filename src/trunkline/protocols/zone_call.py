@@ -40,12 +40,12 @@ from trunkline.protocols.outcomes import NO_WISHES, to_internal
 from trunkline.protocols.outputs import Output, OutputMode, finish
 from trunkline.protocols.profiles import Profile, find_profile
 from trunkline.protocols.zone_answers import (
-    INVALID_PARAMS,
     PROTOCOL,
     Accepted,
     Done,
     Refused,
     ZoneAnswer,
+    is_about_task,
     read_answer,
     read_reply,
 )
@@ -161,8 +161,8 @@ class ZoneAdapter(ProtocolAdapter):
             case Accepted():
                 return Working(remote_task_id=answer.task_id, state="accepted")
             case Refused():
-                # Of a question the zone takes nothing but the task's id: it does not know that one.
-                unknown = answer.id == _poll_id(task) and answer.error.jsonrpc_code == INVALID_PARAMS
+                # The work itself may have failed in the same words.
+                unknown = answer.id == _poll_id(task) and is_about_task(answer.error)
                 return Failed(error=answer.error, warnings=answer.notes, task_unknown=unknown)
             case _:
                 assert_never(answer)

@@ -33,7 +33,7 @@ from trunkline.jsontypes import Json, JsonObject
 from trunkline.messages import ERROR_CODES, StepError
 from trunkline.protocols import AgentRequest, ProtocolTranslationError, failure_of, find_profile
 from trunkline.protocols.outcomes import step_error
-from trunkline.protocols.zone_answers import INVALID_PARAMS, Accepted, Done, Refused, ZoneAnswer, read_reply
+from trunkline.protocols.zone_answers import Accepted, Done, Refused, ZoneAnswer, is_about_task, read_reply
 from trunkline.protocols.zone_call import (
     METHOD,
     POLL_METHOD,
@@ -57,6 +57,7 @@ _DEADLINE_SECONDS = 600.0
 _ANSWER_SECONDS = 60.0
 # For the last question, which begins when the deadline is reached.
 _LAST_SECONDS = 1.0
+_COME_AGAIN = "Come again later with the same id, or with get_task_result and the task_id."
 _HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
 # What a moment later may be otherwise: nothing has come through, or the zone said that it cannot tell.
 _PASSING = frozenset(
@@ -189,12 +190,19 @@ class Link:
             task_id = errand.task_id = answer.task_id
             left = errand.left()
             if left <= 0:
-                error = step_error("agent_task_unfinished", "The zone was still at work at the deadline.")
+                error = step_error(
+                    "agent_task_unfinished", "The zone was still at work at the deadline.", fix=_COME_AGAIN
+                )
                 raise ZoneCallUnfinished(error, id=errand.id, task_id=task_id)
             await asyncio.sleep(min(self._asking.pause(times), left))
             answer = await self._ask(errand, task_id)
             times += 1
-        return msgspec.json.decode(answer.result, type=JsonObject)
+        try:
+            return msgspec.json.decode(answer.result, type=JsonObject)
+        except msgspec.DecodeError as exc:
+            # A number that cannot be held, deep in a long result: it is looked for only here.
+            error = step_error("agent_answer_malformed", f"malformed JSON-RPC response: {exc}")
+            raise ZoneCallFailed(error, id=errand.id, task_id=errand.task_id) from exc
 
     async def _ask(self, errand: _Errand, task_id: str) -> Done | Accepted:
         def question() -> tuple[str, AgentRequest]:
@@ -204,7 +212,7 @@ class Link:
         try:
             answer = await self._answer(errand, question)
         except ZoneCallFailed as exc:
-            if exc.error.jsonrpc_code != INVALID_PARAMS:
+            if not is_about_task(exc.error):
                 raise
             lost = f"The zone does not know the task {task_id}: {exc.error.message}"
             raise ZoneCallFailed(step_error("agent_task_lost", lost), id=exc.id, task_id=task_id) from exc

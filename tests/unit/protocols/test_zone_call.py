@@ -251,8 +251,13 @@ def test_only_the_question_can_find_a_task_unknown() -> None:
     poll = SLACK.encode_poll(TASK, "z-1")
     assert poll is not None
     asked = msgspec.json.decode(poll.body, type=JsonObject)["id"]
-    error: JsonObject = {"code": -32602, "message": "Invalid params"}
-    for id_, unknown in ((id_of(sent()), False), (asked, True)):
+    for id_, path, unknown in (
+        (id_of(sent()), "task_id", False),
+        (asked, "task_id", True),
+        (asked, "channel", False),
+    ):
+        data: JsonObject = {"fields": [{"path": path, "message": "is not known"}]}
+        error: JsonObject = {"code": -32602, "message": "Invalid params", "data": data}
         outcome = SLACK.decode(answered({"jsonrpc": "2.0", "id": id_, "error": error}), TASK)
         assert isinstance(outcome, Failed)
         assert outcome.task_unknown is unknown

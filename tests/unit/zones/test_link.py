@@ -236,14 +236,30 @@ async def test_what_cannot_pass_is_an_error_at_once(
     assert failed.fix
 
 
+async def test_a_long_result_that_nobody_can_hold_is_malformed() -> None:
+    def answer(sent: Sent) -> Answer:
+        said = f'{{"status":"success","response_text":"{"x" * 70_000}","n":1e999}}'
+        return AgentAnswer(200, {}, f'{{"jsonrpc":"2.0","id":"{sent.id}","result":{said}}}'.encode())
+
+    failed = await failure(saying(answer))
+    assert (failed.error.code, "out of range" in failed.message) == ("agent_answer_malformed", True)
+
+
 async def test_work_that_breaks_after_it_was_accepted_names_its_task() -> None:
     failed = await failure(saying(ACCEPTED, error(-32603, "Internal error")))
     assert (failed.error.jsonrpc_code, failed.task_id) == (-32603, "z-1")
 
 
 async def test_a_task_that_the_zone_does_not_know_is_lost() -> None:
-    failed = await failure(saying(ACCEPTED, error(-32602, "Invalid params")))
+    fields: Json = [{"path": "task_id", "message": "is not known"}]
+    failed = await failure(saying(ACCEPTED, error(-32602, "Invalid params", fields=fields)))
     assert (failed.error.code, failed.task_id) == ("agent_task_lost", "z-1")
+
+
+async def test_work_that_fails_by_its_params_is_not_lost() -> None:
+    fields: Json = [{"path": "channel", "message": "is archived"}]
+    failed = await failure(saying(ACCEPTED, error(-32602, "Invalid params", fields=fields)))
+    assert (failed.error.code, failed.error.jsonrpc_code) == ("agent_jsonrpc_error", -32602)
 
 
 async def test_an_answer_about_another_task_is_not_ours() -> None:
