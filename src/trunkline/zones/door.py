@@ -12,13 +12,16 @@ known, and only as much of it as they may send.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from http import HTTPStatus
+from typing import TypeVar
 
 import msgspec
 import structlog
 
-from trunkline.agents.bucket import Bucket
+from trunkline.agents.bucket import Bucket, refilled, whole_tokens, without
+from trunkline.agents.model import RateLimit
 from trunkline.clock import Clock, Instant
 from trunkline.jsontypes import JsonObject
 from trunkline.stores.zones import Refusal, ZoneStore
@@ -31,10 +34,13 @@ log = structlog.stdlib.get_logger(__name__)
 
 PLATFORM = Caller(name="platform", known_by="platform")
 NOBODY = "nobody"
+Key = TypeVar("Key")
 
 # Names may be many where every certificate of an authority is let in.
 _MOST_BUCKETS = 10_000
 _LONGEST_SHOWN = 200
+# Of one caller for one reason: a flood must not wash out of the audit what else was refused, nor fill the log.
+_NOTED = RateLimit(per_second=10.0, burst=1_000)
 _BEARER = b"bearer"
 
 
@@ -64,6 +70,9 @@ class Door:
         self._store = store
         self._clock = clock
         self._buckets: dict[str, Bucket] = {}
+        # By caller and reason: what is left of `_NOTED`, and how many were not noted since the last one that was.
+        self._notes: dict[tuple[str, str], Bucket] = {}
+        self._unnoted: Counter[tuple[str, str]] = Counter()
         callers = policy.callers or {}
         self._takes_tokens = any(rules.keys for rules in callers.values())
         self._certified = {name: caller for caller, rules in callers.items() for name in rules.certificates}
@@ -109,7 +118,7 @@ class Door:
         )
         if isinstance(decision, Allowed):
             if decision.bucket is not None:
-                self._keep(caller.name, decision.bucket)
+                _keep(self._buckets, caller.name, decision.bucket)
             return None
         return self._turned_away(decision, decision.reason, now, caller.name, method, correlation_id)
 
@@ -153,13 +162,6 @@ class Door:
             raise _Unrecognised(_certificate_refused("certificate_ambiguous"))
         return Caller(name=found.pop(), known_by="certificate") if found else None
 
-    def _keep(self, caller: str, bucket: Bucket) -> None:
-        # The one that has not called for longest is the first.
-        self._buckets.pop(caller, None)
-        self._buckets[caller] = bucket
-        if len(self._buckets) > _MOST_BUCKETS:
-            del self._buckets[next(iter(self._buckets))]
-
     def _turned_away(
         self,
         refused: Refused,
@@ -169,6 +171,12 @@ class Door:
         method: str | None = None,
         correlation_id: str | None = None,
     ) -> Refused:
+        kind = (caller, reason)
+        left = refilled(self._notes.get(kind), _NOTED, now)
+        if whole_tokens(left) == 0:
+            self._unnoted[kind] += 1
+            return refused
+        _keep(self._notes, kind, without(left, 1))
         note = Refusal(
             at=now,
             caller=_shown(caller),
@@ -184,8 +192,17 @@ class Door:
             reason=reason,
             method=note.method,
             correlation_id=note.correlation_id,
+            unnoted=self._unnoted.pop(kind, 0),
         )
         return refused
+
+
+def _keep(buckets: dict[Key, Bucket], key: Key, bucket: Bucket) -> None:
+    # The one that was not used for longest is the first.
+    buckets.pop(key, None)
+    buckets[key] = bucket
+    if len(buckets) > _MOST_BUCKETS:
+        del buckets[next(iter(buckets))]
 
 
 class _Unrecognised(Exception):

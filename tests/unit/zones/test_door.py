@@ -465,6 +465,22 @@ def test_a_caller_that_calls_too_often_is_told_to_wait_and_another_is_not(
     assert [admitted("verification") for _ in range(2)] == [None, "too_fast"]
 
 
+def test_a_flood_of_strangers_hides_no_other_refusal_and_is_counted(
+    door: Door, store: ZoneStore, clock: FakeClock
+) -> None:
+    with capture_logs() as lines:
+        for _ in range(1_500):
+            assert isinstance(door.greet(Shown()), Refused)
+        assert isinstance(door.greet(shown(signed(claims(clock, aud="billing")))), Refused)
+    noted = [refusal.reason for refusal in store.refusals(5_000)]
+    assert noted == ["token_audience"] + ["no_credentials"] * 1_000
+    assert len(lines) == 1_001
+    clock.advance(timedelta(seconds=1))
+    with capture_logs() as later:
+        door.greet(Shown())
+    assert [line["unnoted"] for line in later] == [500]
+
+
 def test_a_refused_call_leaves_a_note_without_its_params(door: Door, store: ZoneStore) -> None:
     with capture_logs() as lines:
         refused = door.admit(
