@@ -287,6 +287,22 @@ def test_a_stop_lets_the_work_end_and_its_caller_have_the_answer(
         assert zone.wait(timeout=60) == 0
 
 
+@pytest.mark.parametrize(
+    ("flags", "used"), [([], "its-own"), (["--data", "given"], "given")], ids=["own", "given"]
+)
+def test_the_zones_own_folder_is_used_unless_another_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str], used: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = "from trunkline.zones import Zone\nprint('hello')\nzone = Zone('own', data='its-own')\n"
+    (tmp_path / "own.py").write_text(text)
+    arguments = ["trunkline", "zone", "serve", "own:zone", "--port", "0", *flags]
+    with running("The zone", arguments, tmp_path / "log") as url:
+        assert url.startswith("http://127.0.0.1:")
+    assert (tmp_path / used / "zone.db").exists()
+    assert "hello" in (tmp_path / "log").read_text()
+
+
 def test_another_asgi_server_runs_it_too(folder: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "TRUNKLINE_DATA": str(tmp_path)}
     command = [sys.executable, "-m", "uvicorn", "execution:zone", "--port", "0", "--log-level", "info"]

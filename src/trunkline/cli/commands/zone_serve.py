@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -52,7 +53,7 @@ def serve(
     port
         The port to listen on; 0 takes a free one. Default: 8000.
     data
-        The folder of what must survive a restart. Default: ./trunkline-data.
+        The folder of what must survive a restart. Default: the zone's own, or ./trunkline-data.
     policy
         A file that says who may call what: TOML or JSON.
     tls_cert
@@ -84,20 +85,22 @@ def serve(
         # Before the module is imported: it may print something.
         pipes = take_pipes() if stdio else None
         load_profiles(settings.profiles)
-        found = find_zone(zone)
+        # The first line on stdout is the URL, whatever the module prints.
+        with redirect_stdout(sys.stderr):
+            found = find_zone(zone)
         if policy is not None:
             from trunkline.zones.policy_form import load_policy  # noqa: PLC0415  (as above)
 
             found.policy = load_policy(Path(policy))
         secret_key = None if settings.secret_key is None else settings.secret_key.get_secret_value()
         if pipes is not None:
-            return run_zone_on_pipes(found, pipes, settings.data, secret_key)
+            return run_zone_on_pipes(found, pipes, _data(settings, found), secret_key)
         return run_zone(
             found,
             Place(
                 host=settings.host,
                 port=settings.port,
-                data=settings.data,
+                data=_data(settings, found),
                 secret_key=secret_key,
                 certificate=_path(tls_cert),
                 key=_path(tls_key),
@@ -154,6 +157,13 @@ def _settings(**flags: object) -> Settings:
     from trunkline.settings import load_settings  # noqa: PLC0415  (heavy; few commands need it)
 
     return load_settings({name: value for name, value in flags.items() if value is not None})
+
+
+def _data(settings: Settings, zone: Zone) -> Path:
+    """What the operator says comes before what the zone's author has said, and that before the default."""
+    if zone.data is None or "data" in settings.model_fields_set:
+        return settings.data
+    return Path(zone.data)
 
 
 def _is_loopback(host: str) -> bool:
