@@ -106,7 +106,7 @@ ZONE_CALLS: Sequence[Rule] = (
         name="link-hides-the-secrets-of-its-params",
         breaks="A zone that repeats a secret puts it into its caller's logs.",
         file="zones/link.py",
-        old="redaction = Redaction(self._proof).beside(errand.secrets)",
+        old="redaction = Redaction(self._proof).beside(_secrets_in(errand.params))",
         new="redaction = Redaction(self._proof)",
         caught_by=(f"{_LINK}::test_no_secret_is_in_any_log_or_error",),
     ),
