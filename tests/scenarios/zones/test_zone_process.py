@@ -17,6 +17,9 @@ import pytest
 from tests.certificates import made
 from tests.scenarios.zones.served import AMPLE, BOT_TOKEN, PUBLIC, call, post, token_for
 
+from trunkline.agents.tls import Tls
+from trunkline.transports.base import TransportError
+
 # A zone has a store of its own, and no broker.
 pytestmark = pytest.mark.embedded_only
 
@@ -147,13 +150,31 @@ async def test_the_audit_shows_refusals_while_the_zone_runs_and_no_token(tmp_pat
 
 
 @pytest.mark.anyio
-async def test_a_zone_with_certificates_wants_them_before_it_listens(tmp_path: Path) -> None:
+@pytest.mark.parametrize("takes_tokens", [True, False], ids=["tokens-too", "certificates-only"])
+async def test_only_whom_the_policy_knows_by_a_key_needs_no_certificate(
+    tmp_path: Path, takes_tokens: bool
+) -> None:
     root = made("root")
     (tmp_path / "server.pem").write_text("".join(made("server", signed_by=root)))
     (tmp_path / "root.pem").write_text(root[0])
-    flags = ("--tls-cert", str(tmp_path / "server.pem"), "--client-ca", str(tmp_path / "root.pem"))
-    async with zone_process(tmp_path / "data", *flags) as (url, _):
+    known = f'keys = ["""{PUBLIC}"""]' if takes_tokens else 'certificates = ["verification"]'
+    (tmp_path / "policy.toml").write_text(
+        f'[callers.verification]\n{known}\n[callers.other]\ncertificates = ["other"]\n'
+    )
+    flags = ("--policy", str(tmp_path / "policy.toml"), "--tls-cert", str(tmp_path / "server.pem"))
+    body = call("return_it", bot_token=BOT_TOKEN)
+    client = made("other", signed_by=root)
+    async with zone_process(tmp_path / "data", *flags, "--client-ca", str(tmp_path / "root.pem")) as (url, _):
         assert url.startswith("https://127.0.0.1:")
+        certified = Tls(authority=root[0], certificate=client[0], key=client[1])
+        assert (await post(url, body, tls=certified)).status == 200
+        stranger = Tls(authority=root[0])
+        if takes_tokens:
+            assert (await post(url, body, token_for(body), tls=stranger)).status == 200
+            assert (await post(url, body, tls=stranger)).status == 401
+        else:
+            with pytest.raises(TransportError):
+                await post(url, body, token_for(body), tls=stranger)
 
 
 def test_an_audit_needs_a_zones_folder(tmp_path: Path) -> None:
