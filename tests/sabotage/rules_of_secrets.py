@@ -118,8 +118,8 @@ SECRETS: Sequence[Rule] = (
         name="value-before-stays-hidden",
         breaks="A task that was called before a secret was changed shows the value that it was given.",
         file="services/secrets.py",
-        old="[text for text in before if text != value][:1]",
-        new="[text for text in before if text != value][:0]",
+        old='"before": before[:1]',
+        new='"before": before[:0]',
         caught_by=(f"{_SERVICE}::test_the_value_before_the_last_is_hidden_and_no_older_one",),
     ),
     Rule(

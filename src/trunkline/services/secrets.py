@@ -18,7 +18,7 @@ import structlog
 
 from trunkline.clock import Clock, Instant, after
 from trunkline.errors import ConfigurationError, Finding, Invalid, NotFound
-from trunkline.jsontypes import JsonObject
+from trunkline.jsontypes import Json, JsonObject
 from trunkline.services.vault import Vault
 from trunkline.stores.base import Store
 from trunkline.stores.secrets import Secret
@@ -66,8 +66,9 @@ class Secrets:
         """Raises `Invalid`, which never says the value."""
         _check(name, value)
         earlier = await self._store.secret(name)
-        before = () if earlier is None else self._hidden(earlier)
-        content: JsonObject = {"value": value, "before": [text for text in before if text != value][:1]}
+        hidden = () if earlier is None else self._hidden(earlier)
+        before: list[Json] = [text for text in hidden if text != value]
+        content: JsonObject = {"value": value, "before": before[:1]}
         async with self._store.transaction() as tx:
             secret = await tx.set_secret(name, self._vault.seal(content, owner=_owner(name)))
         self._forget(name)

@@ -13,275 +13,82 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
-from trunkline.agents import Agent, BreakerPolicy
-from trunkline.agents.breaker import BreakerStatus, CallEnd
-from trunkline.agents.limits import AgentState
+from trunkline.agents import Agent
+from trunkline.agents.breaker import BreakerStatus
 from trunkline.clock import Instant
 from trunkline.ids import RunId
-from trunkline.machine.state import RunState, RunStatus, StepState, WaitingFor
-from trunkline.messages import AgentTask, Dispatch, Outgoing, StepError, TaskKey, TraceContext
+from trunkline.machine.state import RunStatus, StepState
+from trunkline.messages import Dispatch, Outgoing, TaskKey
+from trunkline.stores.run_records import (
+    EventRecord,
+    ExistingRun,
+    InboxItem,
+    NewRun,
+    RunRecord,
+    Timer,
+    Transition,
+    WaitingStep,
+    WaitKind,
+    WaitPlace,
+    WokenRun,
+    WorkflowVersion,
+)
 from trunkline.stores.secrets import SecretReads, SecretWrites
 from trunkline.stores.tables import Table, TableRow
-
-# --- workflows
-
-
-class WorkflowVersion(msgspec.Struct, frozen=True, kw_only=True):
-    """One immutable version of a workflow."""
-
-    workflow_id: str
-    name: str
-    version: int
-    # The definition as `workflow.load_workflow` canonicalised it: equal content, equal bytes.
-    canonical: bytes
-    # What the user wrote, as it was written.
-    source: bytes
-    created_at: Instant
-
-
-# --- runs
-
-
-class NewRun(msgspec.Struct, frozen=True, kw_only=True):
-    id: RunId
-    workflow_id: str
-    workflow_name: str
-    workflow_version: int
-    input: bytes
-    correlation_id: str
-    created_at: Instant
-    idempotency_key: str | None = None
-    # Of the request that made it: the same key with another digest is another request.
-    request_digest: bytes | None = None
-    retry_of: RunId | None = None
-    trace: TraceContext | None = None
-
-
-class ExistingRun(msgspec.Struct, frozen=True):
-    """The run that an idempotency key has made before."""
-
-    id: RunId
-    request_digest: bytes
-
-
-class RunRecord(msgspec.Struct, kw_only=True):
-    """A run as the doors show it."""
-
-    id: RunId
-    workflow_id: str
-    workflow_name: str
-    workflow_version: int
-    status: RunStatus
-    version: int
-    seq: int
-    input: bytes
-    correlation_id: str
-    created_at: Instant
-    output: bytes | None = None
-    error: StepError | None = None
-    paused: bool = False
-    retry_of: RunId | None = None
-    cancel_requested_at: Instant | None = None
-    started_at: Instant | None = None
-    finished_at: Instant | None = None
-    contexts: dict[str, str] = {}
-    # Of whoever asked for it.
-    trace: TraceContext | None = None
-
-
-class EventRecord(msgspec.Struct, frozen=True):
-    """One line of a run's history: `data` is JSON text."""
-
-    seq: int
-    type: str
-    at: Instant
-    data: bytes
-
-
-class InboxItem(msgspec.Struct, frozen=True):
-    """Something for a run to take in. A second item with the same key for the same run is dropped."""
-
-    run_id: RunId
-    key: str
-    payload: bytes
-
-
-class WokenRun(msgspec.Struct):
-    """A run that has something to take in; claimed until the transaction ends."""
-
-    run_id: RunId
-    version: int
-    # (row, payload), oldest first.
-    items: list[tuple[int, bytes]]
-
-
-class Timer(msgspec.Struct, frozen=True):
-    """Puts `payload` into the run's inbox under `key` when it is due."""
-
-    run_id: RunId
-    key: str
-    due: Instant
-    payload: bytes
-
-
-WaitKind = Literal["input", "auth", "outcome"]
-
-
-class WaitPlace(NamedTuple):
-    """Where a step stands among those that wait for a person."""
-
-    since: Instant
-    run_id: RunId
-    step: str
-
-
-class WaitingStep(msgspec.Struct, frozen=True, kw_only=True):
-    """A step that waits for a person: for an answer, or for word of what became of its call."""
-
-    place: WaitPlace
-    workflow_id: str
-    workflow_name: str
-    workflow_version: int
-    attempts: int
-    replies: int
-    protocol: str | None
-    waiting_for: WaitingFor
-
-
-class Transition(msgspec.Struct, kw_only=True):
-    """One run's step forward: written only if its version is still `expected_version`."""
-
-    state: RunState
-    expected_version: int
-    changed_steps: Sequence[StepState]
-    events: Sequence[EventRecord]
-    applied: Sequence[int]
-    timers: Sequence[Timer] = ()
-    dropped_timers: Sequence[str] = ()
-
-
-# --- tasks
-
-# `in_doubt`: may have been called, must not be called again; whoever called it may still bring the answer.
-TaskStatus = Literal["queued", "claimed", "remote", "in_doubt", "done"]
-
-
-class QueuedTask(msgspec.Struct, frozen=True):
-    """A task that the bridge has taken in."""
-
-    task: AgentTask
-    payload: bytes
-
-
-class ClaimedTask(msgspec.Struct, frozen=True, kw_only=True):
-    """
-    A task that this bridge has claimed; its answer counts only while the epoch is the same.
-
-    With `remote_task_id` the agent has taken the task already: it is asked, not called.
-    """
-
-    key: TaskKey
-    task: AgentTask
-    epoch: int
-    remote_task_id: str | None = None
-    # The conversation that the agent has put the task into.
-    context_id: str | None = None
-    # The end of the attempt, known once the agent has taken the task.
-    deadline: Instant | None = None
-    polls: int = 0
-    # The agent's, where it has one: how the call ends is to be noted (`note_calls`).
-    breaker: BreakerPolicy | None = None
-    # Let through to see whether the agent works again.
-    is_probe: bool = False
-
-
-class StoppedTask(msgspec.Struct, frozen=True, kw_only=True):
-    """
-    A task that is to end, and where it stood.
-
-    `queued` ones are done now; `claimed` ones are in somebody's hands; `remote` ones were claimed by this call, so
-    that the agent can be told; `done` ones are told only if the agent waits for a reply. Whoever holds one may die
-    before it has ended: `reclaim_tasks` remembers that it is to end.
-    """
-
-    claim: ClaimedTask
-    was: TaskStatus
-
-
-class ReclaimedTasks(msgspec.Struct, frozen=True, kw_only=True):
-    """What an earlier owner had in its hands when it died, apart from what is simply queued again."""
-
-    # Marked `at_most_once`; in doubt from here on, at the same epoch: a late answer still counts.
-    in_doubt: list[ClaimedTask]
-    # The processes whose leases have passed, as people know them.
-    gone: list[str] = []
-    # They were to end. Ended here, unless the agent has taken them: then they are claimed, so that it can be told.
-    stopped: list[ClaimedTask]
-
-
-class TaskAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """
-    What a bridge writes about a task it has claimed. `poll_at`: not the end, ask again then.
-
-    `holds`: not the end either, the call goes on; whoever takes it over from a dead bridge knows what is written.
-    """
-
-    key: TaskKey
-    epoch: int
-    poll_at: Instant | None = None
-    holds: bool = False
-    remote_task_id: str | None = None
-    context_id: str | None = None
-    deadline: Instant | None = None
-    polls: int = 0
-    # The encoded `AgentResult`, kept until the executor has it, where the broker may lose messages.
-    result: bytes | None = None
-
-    @property
-    def new_status(self) -> TaskStatus:
-        if self.holds:
-            return "claimed"
-        return "done" if self.poll_at is None else "remote"
-
-
-class NotedCall(msgspec.Struct, frozen=True):
-    """How a call of an agent with a breaker has ended."""
-
-    agent: str
-    policy: BreakerPolicy
-    end: CallEnd
-
-
-class BreakerChange(msgspec.Struct, frozen=True):
-    """A breaker that has opened or closed."""
-
-    agent: str
-    status: BreakerStatus
-    reason: str | None = None
-
-
-class AgentLoad(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent has to do, and what bridges know of it together."""
-
-    at: Instant
-    # Claimed by a bridge, or taken by the agent.
-    in_flight: int
-    queued: int
-    state: AgentState
-
-
-class ExchangeRecord(msgspec.Struct, frozen=True):
-    """One HTTP exchange of a step: `record` is JSON text, already redacted and cut."""
-
-    run_id: RunId
-    step: str
-    attempt: int
-    record: bytes
-
+from trunkline.stores.task_records import (
+    AgentLoad,
+    BreakerChange,
+    ClaimedTask,
+    ExchangeRecord,
+    NotedCall,
+    QueuedTask,
+    ReclaimedTasks,
+    StoppedTask,
+    TaskAnswer,
+    TaskStatus,
+)
+
+__all__ = [
+    "AgentLoad",
+    "ApiKey",
+    "Backlog",
+    "BreakerChange",
+    "ClaimedTask",
+    "DeadLetter",
+    "Dispatch",
+    "EventRecord",
+    "ExchangeRecord",
+    "ExistingRun",
+    "InboxFilled",
+    "InboxItem",
+    "KeyRole",
+    "Moved",
+    "NewRun",
+    "NotedCall",
+    "Notice",
+    "QueuedTask",
+    "ReclaimedTasks",
+    "RunRecord",
+    "RunsChanged",
+    "StoppedTask",
+    "Store",
+    "TaskAnswer",
+    "TaskKey",
+    "TaskStatus",
+    "TasksRung",
+    "Timer",
+    "Transaction",
+    "Transition",
+    "WaitKind",
+    "WaitPlace",
+    "WaitingStep",
+    "WokenRun",
+    "WorkflowVersion",
+]
 
 # --- what travels
 
