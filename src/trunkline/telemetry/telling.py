@@ -6,8 +6,9 @@ import re
 from functools import lru_cache
 
 REDACTED = "[redacted]"
-TELLING_PARTS = "auth|cookie|token|secret|passw|credential|api-?_?key|signature|session"
-_TELLING_NAME = re.compile(TELLING_PARTS, re.IGNORECASE)
+_TELLING_NAME = re.compile(
+    r"auth|cookie|token|secret|passw|credential|api-?_?key|signature|session", re.IGNORECASE
+)
 # Headers with the id of a request to a zone, which its body shows, too.
 _HARMLESS = frozenset({"x-zone-session", "x-amzn-bedrock-agentcore-runtime-session-id"})
 

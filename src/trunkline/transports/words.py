@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Iterable
 from time import monotonic
@@ -10,10 +9,10 @@ from time import monotonic
 import msgspec
 import structlog
 
-from trunkline.jsontypes import decode
+from trunkline.jsontypes import Json, decode
 from trunkline.telemetry import names
 from trunkline.telemetry.redaction import Redaction
-from trunkline.telemetry.telling import TELLING_PARTS
+from trunkline.telemetry.telling import is_telling
 from trunkline.transports.base import SECRETS_SENT
 from trunkline.transports.lines import LineReader
 
@@ -28,9 +27,6 @@ _MOST_LINES = 500
 _WINDOW_SECONDS = 10.0
 # Of the latest requests: their secrets may be repeated a while after they were answered.
 _MOST_SECRETS = 256
-_SECRET_FIELD = re.compile(
-    rb'"[^"]*(?:%b)[^"]*"\s*+:\s*+("(?:[^"\\]++|\\.)*+")' % TELLING_PARTS.encode(), re.IGNORECASE | re.DOTALL
-)
 
 
 class Words:
@@ -47,20 +43,9 @@ class Words:
         """
         What stands in a request under a telling name, or was put there as a secret, does not appear from now on.
         """
-        for found in _SECRET_FIELD.findall(body):
-            try:
-                secret = decode(found)
-            except msgspec.DecodeError:
-                # No text of JSON, so nobody can have read it.
-                continue
-            if isinstance(secret, str):
-                self._hide(secret)
-        for secret in SECRETS_SENT.get():
-            self._hide(secret)
-
-    def _hide(self, secret: str) -> None:
-        if secret not in self._recent:
-            self._recent.append(secret)
+        for secret in (*_secrets_in(body), *SECRETS_SENT.get()):
+            if secret not in self._recent:
+                self._recent.append(secret)
 
     def hear(self, data: bytes) -> None:
         for line in self._lines.feed(data):
@@ -102,3 +87,25 @@ class Words:
         if self._unsaid:
             log.warning(names.PROGRAM_LINES_DROPPED, program=self._program, lines=self._unsaid)
             self._unsaid = 0
+
+
+def _secrets_in(body: bytes) -> list[str]:
+    """Every text under a telling name, however deep it stands."""
+    try:
+        left: list[tuple[Json, bool]] = [(decode(body), False)]
+    except (msgspec.DecodeError, RecursionError):
+        # Then the program cannot read it either.
+        return []
+    found: list[str] = []
+    while left:
+        value, is_secret = left.pop()
+        match value:
+            case dict():
+                left += [(item, is_secret or is_telling(name)) for name, item in value.items()]
+            case list():
+                left += [(item, is_secret) for item in value]
+            case str() if is_secret:
+                found.append(value)
+            case _:
+                pass
+    return found
