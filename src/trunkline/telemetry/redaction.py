@@ -35,6 +35,18 @@ _SHORTEST_IN_BASE64 = 6
 _MOST_PASSING = 128
 
 
+class _Passing:
+    """The last tokens that were made for one request each."""
+
+    def __init__(self) -> None:
+        self.tokens: deque[str] = deque(maxlen=_MOST_PASSING)
+        self.longest = 0
+
+    def add(self, token: str) -> None:
+        self.tokens.append(token)
+        self.longest = max(self.longest, len(token))
+
+
 class Redaction:
     def __init__(self, credentials: Credentials = NO_CREDENTIALS) -> None:
         self._credentials = credentials
@@ -42,7 +54,7 @@ class Redaction:
         self._query = credentials.query
         self._secrets = credentials.secrets
         self._learned: tuple[str, ...] = ()
-        self._passing: deque[str] = deque(maxlen=_MOST_PASSING)
+        self._passing = _Passing()
         self._look_for(self._secrets)
 
     @classmethod
@@ -54,8 +66,8 @@ class Redaction:
         more = tuple(form for secret in secrets for form in (secret, *_in_base64(secret)))
         made = Redaction(msgspec.structs.replace(self._credentials, secrets=(*self._secrets, *more)))
         made.learn(self._learned)
-        for token in self._passing:
-            made.hide(token)
+        # One list for both: the next request's token may be made for the one, and repeated to the other.
+        made._passing = self._passing
         return made
 
     def learn(self, secrets: tuple[str, ...]) -> None:
@@ -66,26 +78,29 @@ class Redaction:
 
     def hide(self, token: str) -> None:
         """Hides a token for one request, until so many others that its own answer must have come."""
-        self._passing.append(token)
-        self.longest = max(self.longest, len(token))
+        self._passing.add(token)
 
     def _look_for(self, secrets: tuple[str, ...]) -> None:
         self._needles = _needles(secrets)
         self._needles_in_json = tuple(needle.encode() for needle in self._needles)
-        # How much of a text beyond the cut must be looked at to find a secret that lies across it.
-        self.longest = max(map(len, chain(self._needles, self._passing)), default=0)
+        self._longest = max(map(len, self._needles), default=0)
+
+    @property
+    def longest(self) -> int:
+        """How much of a text beyond the cut must be looked at to find a secret across it; 0: none is known."""
+        return max(self._longest, self._passing.longest)
 
     def text(self, text: str) -> str:
         if not self.longest:
             return text
-        for needle in chain(self._needles, self._passing):
+        for needle in chain(self._needles, self._passing.tokens):
             if needle in text:
                 text = text.replace(needle, REDACTED)
         return text
 
     def begun_in(self, text: str) -> int:
         """How many characters at the text's end may be the beginning of a secret whose rest is still to come."""
-        return max((_begun(needle, text) for needle in chain(self._needles, self._passing)), default=0)
+        return max((_begun(needle, text) for needle in chain(self._needles, self._passing.tokens)), default=0)
 
     def body(self, body: bytes) -> bytes:
         """JSON text without the secrets; JSON it stays."""
@@ -103,7 +118,7 @@ class Redaction:
         # Any letter can be written as an escape, which whoever reads the text next turns into the letter.
         return (
             any(needle in body for needle in self._needles_in_json)
-            or any(token.encode() in body for token in self._passing)
+            or any(token.encode() in body for token in self._passing.tokens)
             or (self.longest > 0 and b"\\u" in body)
         )
 

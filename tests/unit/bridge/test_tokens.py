@@ -317,3 +317,15 @@ async def test_a_signed_token_is_made_anew_for_each_request_and_is_hidden(
         assert redaction.begun_in(f"You sent {text[:-1]}") == len(text) - 1
         assert redaction.longest >= len(text)
     assert not tokens.forget(signer, {"Authorization": f"Bearer {sent[-1]}"})
+
+
+async def test_a_signed_token_of_a_call_with_secrets_is_hidden_from_the_next_call_too(tokens: Tokens) -> None:
+    config: dict[str, Json] = {"key": signing_key()[0], "issuer": "verification", "audience": "execution"}
+    signer = credentials("Zone", "signed", config)
+    kept = tokens.redaction(signer)
+    first, second = kept.beside(("xoxb-1",)), kept.beside(("xoxb-2",))
+    sent = (await tokens.headers(signer, first))["Authorization"].removeprefix("Bearer ")
+    for redaction in (kept, first, second):
+        assert redaction.text(f"You sent {sent}!") == "You sent [redacted]!"
+        assert redaction.longest == len(sent)
+    assert second.text("xoxb-1 xoxb-2") == "xoxb-1 [redacted]"
