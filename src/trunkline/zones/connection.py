@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import cast
+
 from trunkline.serving.connection import Connection, Refusal
+from trunkline.serving.gathering import GatheringTransport
 from trunkline.zones.replies import refusal as refused
 
 
 class ZoneConnection(Connection):
     fix_of_bad_http = "Send HTTP/1.1: POST with a JSON-RPC request as the body."
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - as the server has it
+        # All that the server needs of a transport.
+        super().connection_made(cast("asyncio.Transport", GatheringTransport(transport, self.loop)))
 
     def refusal_text(self, refusal: Refusal) -> bytes:
         reply = refused(refusal.status, f"{refusal.detail} {refusal.fix}")

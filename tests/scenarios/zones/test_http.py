@@ -113,6 +113,17 @@ async def test_a_call_is_answered_wherever_and_however_it_comes(
     assert answer.body == b'{"jsonrpc":"2.0","id":"1","result":{"status":"success","response_text":"hi"}}'
 
 
+async def test_an_answer_comes_in_one_piece(tmp_path: Path) -> None:
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+    async with served(make_zone(), tmp_path) as client:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(client.url.rpartition(":")[2]))
+        for number in range(20):
+            body = CALL.replace(b'"1"', b"%d" % number)
+            writer.write(head % len(body) + body)
+            assert (await reader.read(65_536)).endswith(b'"response_text":"hi"}}')
+        writer.close()
+
+
 @pytest.mark.parametrize(
     "body", [b"", b"nonsense", b"[]", b"\xff", CALL.replace(b"echo", b"nope"), b'{"a":1,"a":2}']
 )
