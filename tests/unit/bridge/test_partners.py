@@ -16,8 +16,9 @@ from trunkline.bridge.dialects import CARD_FRESH_FOR, Dialects
 from trunkline.bridge.partners import Partner, Partners
 from trunkline.bridge.tokens import Tokens
 from trunkline.jsontypes import Json, JsonObject, encode
-from trunkline.messages import AgentTask
-from trunkline.protocols import AgentAnswer
+from trunkline.messages import AgentTask, StepError
+from trunkline.protocols import AgentAnswer, register_profile
+from trunkline.protocols.profiles import known_profiles
 from trunkline.services.directory import AgentDirectory
 from trunkline.services.registry import AgentSpec, Registry
 from trunkline.services.vault import KEY_BYTES, Vault
@@ -171,3 +172,19 @@ async def test_a_process_that_ends_does_not_wait_for_its_questions(tmp_path: Pat
         stage.clock.advance(CARD_FRESH_FOR)
         await stage.partner(agent)
     assert len(stage.cards.gets) == 1
+
+
+async def test_a_profile_that_only_another_process_knows_is_told_as_such(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr("trunkline.protocols.profiles._profiles", dict(known_profiles()))
+        register_profile("invoice", {})
+        agent = await stage.agent(protocol="jsonrpc-2.0", protocol_config={"profile": "invoice"})
+    found = await stage.partners.of(agent)
+    assert isinstance(found, StepError)
+    assert (found.code, "no profile of the name 'invoice'" in found.message) == (
+        "agent_protocol_unclear",
+        True,
+    )
+    assert "the setting profiles" in found.fix
