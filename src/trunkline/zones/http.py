@@ -98,15 +98,18 @@ class Application:
         path: str = scope["path"].removeprefix(scope.get("root_path", "")) or "/"
         if path not in CALL_PATHS:
             return self._document(path, scope["method"])
-        most = self._zone.max_body_bytes
-        refused = _refused_unread(scope["method"], scope["headers"], most)
+        refused = _refused_unread(scope["method"], scope["headers"])
         if refused is not None:
             return refused
         if not self._zone.is_running:
             await self._start()
-        visitor = self._zone.greet(_shown(scope))
+        shown = _shown(scope)
+        visitor = self._zone.greet(shown)
         if isinstance(visitor, Reply):
             return visitor
+        most = self._zone.max_body_bytes
+        if shown.size is not None and shown.size > most:
+            return _too_large(most)
         body = await _read_body(receive, min(most, visitor.max_bytes or most))
         if not isinstance(body, bytes):
             return body
@@ -148,17 +151,14 @@ class _Health:
         return encode({"status": "HealthyBusy" if is_busy else "Healthy", "time_of_last_update": self._since})
 
 
-def _refused_unread(method: str, headers: Headers, most_bytes: int) -> Reply | None:
-    """Why a call is refused before its body is looked at."""
+def _refused_unread(method: str, headers: Headers) -> Reply | None:
+    """Why a call is refused, whoever it comes from."""
     if method != "POST":
         return _wrong_method("POST")
-    for name, value in headers:
+    for name, _ in headers:
         if name == b"origin":
             fault = ZoneFault(OTHER, "Browsers may not call a zone.", {"reason": "browser"})
             return Reply(with_fault(NO_ID, fault), HTTPStatus.FORBIDDEN)
-        # The server has seen to it that it is a number.
-        if name == b"content-length" and int(value) > most_bytes:
-            return _too_large(most_bytes)
     return None
 
 
@@ -178,6 +178,7 @@ def _shown(scope: Scope) -> Shown:
         if name == b"authorization":
             authorizations.append(value)
         elif name == b"content-length":
+            # The server has seen to it that it is a number.
             size = int(value)
     return Shown(authorizations=authorizations, certificate=certificate, size=size)
 
