@@ -5,11 +5,18 @@ from __future__ import annotations
 import signal
 
 import pytest
+from hypothesis import HealthCheck, settings
 from tests import services
 
 # A shell starts a command in the background with Ctrl-C switched off, and so would every program that a test starts
 # inherit it: those that test Ctrl-C need it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# A slow machine is no finding, and a test that fails fails again. `make fuzz` is where chance belongs.
+settings.register_profile(
+    "unhurried", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("unhurried")
 
 
 def pytest_configure(config: pytest.Config) -> None:
