@@ -10,6 +10,7 @@ from tests.contract.samples import NOW
 from trunkline.clock import after
 from trunkline.stores.base import Store
 from trunkline.stores.secrets import Secret
+from trunkline.stores.tables import TABLES
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio
@@ -68,3 +69,10 @@ async def test_what_is_rolled_back_has_not_happened(store: Store) -> None:
     with pytest.raises(LookupError):
         await fail()
     assert [(secret.name, secret.sealed) for secret in await store.secrets(limit=10)] == [("a", b"first")]
+
+
+async def test_secrets_do_not_travel_to_another_store(store: Store) -> None:
+    await put(store, "a", b"of no use elsewhere")
+    async with store.transaction() as tx:
+        dumped = [row for table in TABLES async for rows in tx.dump(table) for row in rows]
+    assert dumped == []

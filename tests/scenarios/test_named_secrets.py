@@ -281,19 +281,21 @@ async def logged(logs: list[EventDict], event: str, times: int) -> None:
 
 async def test_an_agent_that_is_told_to_stop_cannot_show_the_secret(system: RunningSystem) -> None:
     await put(system)
-    working = jsonrpc_task(f"I have {CANARY}", state="working")
-    async with ScriptedAgent(working) as agent:
+
+    def works_until_told(call: Call) -> Json:
+        state = "canceled" if call.method == "tasks/cancel" else "working"
+        return jsonrpc_task(f"{state} with {CANARY}", state=state)(call)
+
+    async with ScriptedAgent(works_until_told) as agent:
         await system.register("A", agent.url, protocol="jsonrpc-2.0")
         await save(system, {"text": "x", "t": SECRET}, timeout="60s")
         run_id = await system.start("w")
         await agent.called_for("tasks/get")
-        agent.script(jsonrpc_task(f"stopped with {CANARY}", state="canceled"))
         await system.call("POST", f"/runs/{run_id}/cancel")
         run = await system.wait_for(run_id)
     assert run["status"] == "CANCELLED"
-    assert "tasks/cancel" in [call.method for call in agent.calls]
     wire = await wire_of(system, run)
-    assert "stopped with [redacted]" in wire
+    assert "canceled with [redacted]" in wire
     assert CANARY not in wire
 
 

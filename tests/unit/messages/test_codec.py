@@ -65,6 +65,8 @@ tasks = st.builds(
     timeout_ms=st.none() | st.integers(1, 10**9),
     at_most_once=st.booleans(),
     context_id=st.none() | texts,
+    secrets=st.dictionaries(texts, names, max_size=3),
+    told_secrets=st.lists(names, max_size=3),
     remote_task_id=st.none() | texts,
     pool=st.none() | names,
 )
