@@ -65,6 +65,8 @@ class Profile:
         """What is wrong with params; empty: they can be sent, or taken."""
         if not isinstance(params, dict):
             return [Finding(path="", message="the params must be an object: they travel by name")]
+        if self._validator.is_valid(params):
+            return []
         found = islice(self._validator.iter_errors(params), _MOST_FINDINGS)
         return [finding for error in found for finding in _findings(error)][:_MOST_FINDINGS]
 

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
-from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.messages import StepError
 from trunkline.protocols.answer_json import JsonReader, NotJson, json_kind, parse
 from trunkline.protocols.http_answer import (
@@ -260,7 +260,11 @@ def _text(value: Raw | UnsetType) -> str | UnsetType:
 
 
 def _value(raw: Raw) -> Json:
-    return parse(bytes(raw))
+    # The whole has been read: only a number of a long answer can still be out of range.
+    try:
+        return decode(raw)
+    except msgspec.ValidationError as exc:
+        raise NotJson(f"The JSON is not usable: {exc}") from exc
 
 
 def _shown(value: Json) -> str:

@@ -71,6 +71,8 @@ _PASSING = frozenset(
 )
 _PASSING_STATUSES = frozenset({408, 425, 429})
 
+_results: msgspec.json.Decoder[JsonObject] = msgspec.json.Decoder(JsonObject)
+
 
 class Pace(msgspec.Struct, frozen=True, kw_only=True):
     """How long to wait before the next time: ever longer, and by chance a little less, so that callers spread."""
@@ -198,7 +200,7 @@ class Link:
             answer = await self._ask(errand, task_id)
             times += 1
         try:
-            return msgspec.json.decode(answer.result, type=JsonObject)
+            return _results.decode(answer.result)
         except msgspec.DecodeError as exc:
             # A number that cannot be held, deep in a long result: it is looked for only here.
             error = step_error("agent_answer_malformed", f"malformed JSON-RPC response: {exc}")
