@@ -129,6 +129,8 @@ class Zone:
             raise ValueError(f"A method's name may not be empty or begin with {_RESERVED!r}: {name!r}.")
         if name in self._methods or name in RESULT_METHODS:
             raise ValueError(f"The zone {self.name} has a method {name} already.")
+        if deadline is not None and deadline <= 0:
+            raise ValueError("deadline must be more than 0 seconds.")
         form = Params(params)
 
         def register(handler: AnyHandler) -> AnyHandler:

@@ -234,6 +234,16 @@ def test_a_zone_needs_a_plain_name(name: str) -> None:
         Zone(name)
 
 
+@pytest.mark.parametrize("seconds", [0, -1.0])
+def test_a_time_that_is_none_is_refused(seconds: float) -> None:
+    with pytest.raises(ValueError, match="more than 0 seconds"):
+        Zone("execution", accept_after=seconds)
+    with pytest.raises(ValueError, match="more than 0 seconds"):
+        Zone("execution", deadline=seconds)
+    with pytest.raises(ValueError, match="more than 0 seconds"):
+        Zone("execution").method("execute_task", deadline=seconds)
+
+
 async def test_wrong_params_are_named_and_the_handler_is_not_called(tmp_path: Path) -> None:
     called: list[object] = []
     schema: JsonObject = {
