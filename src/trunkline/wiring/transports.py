@@ -19,6 +19,11 @@ async def open_transports(settings: Settings, policy: AddressPolicy) -> AsyncGen
     async with (
         HttpTransport(policy, max_answer_bytes=most_bytes) as https,
         AgentCoreTransport(max_answer_bytes=most_bytes) as agentcore,
-        StdioTransport(settings.stdio_commands, max_answer_bytes=most_bytes) as stdio,
+        StdioTransport(
+            settings.stdio_commands,
+            max_answer_bytes=most_bytes,
+            # A zone that has accepted work finishes it first.
+            end_seconds=settings.stop_timeout.total_seconds(),
+        ) as stdio,
     ):
         yield Switch({"https": https, "aws-agentcore": agentcore, "stdio": stdio})
