@@ -47,17 +47,6 @@ ZONE_ANSWERS: Sequence[Rule] = (
         ),
     ),
     Rule(
-        name="zone-values-not-repeated",
-        breaks="A token in the wrong param stands in the answer, and in the logs of whoever gets it.",
-        file="zones/params.py",
-        old="mask=_MASK, ",
-        new="",
-        caught_by=(
-            f"{_PARAMS}::test_no_value_is_repeated",
-            f"{_ENDPOINT}::test_wrong_params_are_named_and_the_handler_is_not_called",
-        ),
-    ),
-    Rule(
         name="zone-types-words-not-repeated",
         breaks="What a type's own rules say about a value, with the value, is told to the caller.",
         file="zones/params.py",

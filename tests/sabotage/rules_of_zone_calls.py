@@ -92,6 +92,7 @@ ZONE_CALLS: Sequence[Rule] = (
         new="",
         caught_by=(
             f'{_PROFILES}::test_no_kind_of_finding_quotes_a_value[{{"properties":{{"a":{{"maxLength":2}}}}}}]',
+            "tests/unit/zones/test_params.py::test_no_value_is_repeated",
         ),
     ),
     Rule(

@@ -33,6 +33,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000)
 _MOST_FINDINGS = 20
 _LONGEST_MESSAGE = 300
+# Names come from whoever is wrong, too.
+_LONGEST_PATH = 150
 
 
 class InvalidProfile(Invalid):
@@ -67,6 +69,8 @@ class Profile:
             return [Finding(path="", message="the params must be an object: they travel by name")]
         if self._validator.is_valid(params):
             return []
+        if self._validator.is_valid(params):
+            return []
         found = islice(self._validator.iter_errors(params), _MOST_FINDINGS)
         return [finding for error in found for finding in _findings(error)][:_MOST_FINDINGS]
 
@@ -82,7 +86,7 @@ def _findings(error: jsonschema_rs.ValidationError) -> list[Finding]:
 
 
 def _finding(path: Sequence[str | int], message: str) -> Finding:
-    return Finding(path=path_text(tuple(path)), message=message[:_LONGEST_MESSAGE])
+    return Finding(path=path_text(tuple(path))[:_LONGEST_PATH], message=message[:_LONGEST_MESSAGE])
 
 
 def _reason(exc: ValueError) -> str:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import dataclasses
 import typing
 from collections.abc import Callable, Sequence
-from itertools import islice
 from typing import Protocol, TypeAlias, TypeGuard, cast
 
-import jsonschema_rs
 import msgspec
 
 from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.protocols.profiles import InvalidProfile, Profile
+from trunkline.workflow.places import path_text
 from trunkline.zones.faults import INVALID_PARAMS, ZoneFault
 
 # A JSON Schema, or a type: a msgspec Struct, a dataclass, a TypedDict, a pydantic model.
@@ -25,12 +25,7 @@ Conversion: TypeAlias = Callable[[JsonObject], object]
 
 ANY_OBJECT: JsonObject = {"type": "object"}
 
-# A pattern that needs more steps back than this is an attack, or will be one.
-_PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000)
-_MASK = "the value"
 _MOST_FINDINGS = 20
-_LONGEST_MESSAGE = 300
-_LONGEST_NAME = 100
 
 
 class Params:
@@ -39,18 +34,15 @@ class Params:
     def __init__(self, form: ParamsForm = None) -> None:
         self.schema, self._converted = _schema_and_conversion(form)
         try:
-            # Offline: a $ref must not make us fetch anything.
-            self._validator = jsonschema_rs.validator_for(
-                self.schema, offline=True, mask=_MASK, pattern_options=_PATTERNS
-            )
-        except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as exc:
+            self._profile = Profile("params", self.schema)
+        except InvalidProfile as exc:
             raise ValueError(f"The params are no valid JSON Schema: {exc}") from exc
 
     def check(self, params: JsonObject) -> object:
         """What the handler is called with; raises a fault that names what is wrong."""
-        if not self._validator.is_valid(params):
-            errors = islice(self._validator.iter_errors(params), _MOST_FINDINGS)
-            raise invalid_params([finding for error in errors for finding in _findings(error)])
+        findings = self._profile.check(params)
+        if findings:
+            raise invalid_params([(finding.path, finding.message) for finding in findings])
         return self._converted(params)
 
 
@@ -129,26 +121,7 @@ def _conversion_to_model(model: _Model) -> Conversion:
             return model.model_validate(params)
         except ValidationError as exc:
             # As above: a validator's own words may quote the value.
-            places = [_path(error["loc"]) for error in exc.errors(include_input=False, include_url=False)]
+            places = [path_text(error["loc"]) for error in exc.errors(include_input=False, include_url=False)]
             raise invalid_params([(place, "is not valid") for place in places]) from None
 
     return convert
-
-
-def _findings(error: jsonschema_rs.ValidationError) -> list[tuple[str, str]]:
-    place = tuple(error.instance_path)
-    match error.kind:
-        case jsonschema_rs.ValidationErrorKind.Required(property=name):
-            return [(_path((*place, name)), "is required")]
-        case jsonschema_rs.ValidationErrorKind.AdditionalProperties(unexpected=unexpected):
-            return [(_path((*place, name)), "is not known") for name in unexpected]
-        case _:
-            return [(_path(place), error.message[:_LONGEST_MESSAGE])]
-
-
-def _path(place: Sequence[str | int]) -> str:
-    """`attachments[0].name`"""
-    text = ""
-    for part in place:
-        text += f"[{part}]" if isinstance(part, int) else f".{part[:_LONGEST_NAME]}"
-    return text.removeprefix(".")
