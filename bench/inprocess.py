@@ -19,6 +19,7 @@ from bench.job import AGENT, DEFINITION, RUN_INPUT, WORKFLOW
 from bench.load import take_orders
 from trunkline.services.registry import AgentSpec
 from trunkline.services.runs import Runs
+from trunkline.serving import calm_collector
 from trunkline.settings import load_settings
 from trunkline.telemetry.logs import configure_logs
 from trunkline.wiring import open_system
@@ -59,6 +60,8 @@ async def _main(agent_url: str, data: Path) -> None:
         services = system.api
         await services.registry.create(AgentSpec(name=AGENT, url=agent_url, protocol="jsonrpc-2.0"))
         await services.workflows.save(DEFINITION.encode())
+        # As the server does it when it is ready: otherwise this would pay for the collector instead of the API.
+        calm_collector()
 
         def slot(number: int) -> Callable[[], Awaitable[None]]:
             del number
