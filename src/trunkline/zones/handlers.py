@@ -76,9 +76,12 @@ class Method:
             if _may_be_told(fault):
                 raise
             broke(fault)
+        except (asyncio.CancelledError, GeneratorExit):
+            # They end the coroutine, and are no failure of the author's code.
+            raise
         # The outermost frame of the author's code, which may raise anything; a program that is a handler may
-        # even ask to exit.
-        except (Exception, SystemExit) as exc:  # noqa: BLE001
+        # even ask to exit, or interrupt itself.
+        except BaseException as exc:  # noqa: BLE001
             broke(exc)
         raise ZoneFault(INTERNAL_ERROR)
 

@@ -19,7 +19,7 @@ from trunkline.protocols.profiles import InvalidProfile, Profile
 from trunkline.workflow.places import path_text
 from trunkline.zones.faults import INVALID_PARAMS, ZoneFault
 
-# A JSON Schema, or a type: a msgspec Struct, a dataclass, a TypedDict, a pydantic model.
+# A JSON Schema, or a type: a msgspec Struct, a dataclass, a TypedDict, a pydantic model, a dict of anything.
 ParamsForm: TypeAlias = JsonObject | type[object] | None
 Conversion: TypeAlias = Callable[[JsonObject], object]
 
@@ -70,17 +70,18 @@ def _schema_and_conversion(form: ParamsForm) -> tuple[JsonObject, Conversion]:
         return form, _as_they_are
     if _is_model(form):
         return form.model_json_schema(), _conversion_to_model(form)
-    if _has_fields(form):
+    if _is_object(form):
         return _unfolded(msgspec.json.schema(form)), _conversion_to(form)
     raise TypeError(
-        "params takes a JSON Schema (a dict), a msgspec Struct, a dataclass, a TypedDict or a pydantic model,"
+        "params takes a JSON Schema (a dict), a msgspec Struct, a dataclass, a TypedDict, a pydantic model or dict,"
         f" not {form!r}."
     )
 
 
-def _has_fields(form: type[object]) -> bool:
+def _is_object(form: type[object]) -> bool:
     return (
-        typing.is_typeddict(form)
+        (typing.get_origin(form) or form) is dict
+        or typing.is_typeddict(form)
         or dataclasses.is_dataclass(form)
         or (isinstance(form, type) and issubclass(form, msgspec.Struct))  # pyright: ignore[reportUnnecessaryIsInstance] - whoever is not checked may give anything
     )

@@ -137,6 +137,11 @@ class Work:
         """Whether anything goes on whose caller has been answered."""
         return any(each.accepted and each.outcome is None for each in self._running.values())
 
+    @property
+    def _is_ending(self) -> bool:
+        """Whether everything is being cancelled: a loop that ends begins with all tasks at once, also this one."""
+        return self._sweeping is None or self._sweeping.cancelling() > 0
+
     async def start(self, revival: Revival) -> None:
         """Takes up what an earlier process has left."""
         for call in self._store.running():
@@ -249,10 +254,11 @@ class Work:
         except ZoneFault as fault:
             outcome = Broke(error_text(fault, job.correlation_id))
         except asyncio.CancelledError:
-            task = running.task
-            if task is None or task.cancelling():
+            if running.outcome is not None or running.let_go or self._is_ending:
                 # Ours, or the end of the loop: after the restart it is found as it was.
                 raise
+            # The handler's own, which may even have cancelled the task that it runs in.
+            log.error(names.ZONE_HANDLER_FAILED, method=job.method, error=asyncio.CancelledError.__name__)
             outcome = Broke(error_text(ZoneFault(INTERNAL_ERROR), job.correlation_id))
         # Whatever else it is: a call without an end would be waited for until its deadline.
         except Exception as exc:  # noqa: BLE001

@@ -118,7 +118,8 @@ async def test_what_a_handler_may_not_return_is_an_internal_error(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "error", [RuntimeError, ZeroDivisionError, StopIteration, SystemExit, TimeoutError, KeyError]
+    "error",
+    [RuntimeError, ZeroDivisionError, StopIteration, SystemExit, KeyboardInterrupt, TimeoutError, KeyError],
 )
 @pytest.mark.parametrize("kind", ["sync", "async"])
 async def test_what_a_handler_raises_is_for_the_log_and_without_secrets(
@@ -143,6 +144,21 @@ async def test_what_a_handler_raises_is_for_the_log_and_without_secrets(
     assert line["correlation_id"] == "c-81"
     assert "in fail" in line["traceback"]
     assert "canary" not in str(logs)
+
+
+async def test_a_handler_that_cancels_itself_has_failed(tmp_path: Path) -> None:
+    async def cancel(_: JsonObject) -> object:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.Event().wait()
+        return {}
+
+    async with asked(zone_with(cancel), tmp_path) as zone:
+        with capture_logs() as logs:
+            answer = await zone.call("execute_task", {})
+    assert answer["error"] == {"code": -32603, "message": "Internal error"}
+    assert [line["error"] for line in logs if line["event"] == "zone_handler_failed"] == ["CancelledError"]
 
 
 async def test_a_fault_that_a_handler_raises_is_told_as_it_is(tmp_path: Path) -> None:

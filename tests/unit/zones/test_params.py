@@ -78,6 +78,12 @@ def test_right_params_come_as_they_are() -> None:
     assert Params(None).check({"any": ["thing"]}) == {"any": ["thing"]}
 
 
+def test_a_dict_is_a_type_too() -> None:
+    assert Params(dict).check({"any": ["thing"]}) == {"any": ["thing"]}
+    assert Params(dict[str, int]).check({"a": 1}) == {"a": 1}
+    assert set(fields_of(dict[str, int], {"a": "b"})) == {"a"}
+
+
 class Kind(Enum):
     A = "a"
 
