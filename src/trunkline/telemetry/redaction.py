@@ -30,6 +30,8 @@ VARIABLE_PREFIX = "$TRUNKLINE_SECRET"
 _SHORTEST_SECRET = 4
 # Anything shorter stands in too many texts by chance.
 _SHORTEST_IN_BASE64 = 6
+# How many times over a text in JSON is looked for as JSON.
+_DEEPEST_IN_JSON = 4
 # More than the calls that one agent answers at a time by default. Such a token is made of letters that are the same in
 # every form of text.
 _MOST_PASSING = 128
@@ -82,7 +84,9 @@ class Redaction:
 
     def _look_for(self, secrets: tuple[str, ...]) -> None:
         self._needles = _needles(secrets)
-        self._needles_in_json = tuple(needle.encode() for needle in self._needles)
+        # A body is looked at before it is decoded, where every text has been escaped once more.
+        in_json = {form for needle in self._needles for form in (needle, *_as_json(needle))}
+        self._needles_in_json = tuple(needle.encode() for needle in in_json)
         self._longest = max(map(len, self._needles), default=0)
 
     @property
@@ -176,22 +180,29 @@ def _begun(needle: str, text: str) -> int:
 def _forms(secret: str) -> Iterator[str]:
     # Most secrets look the same in all of them.
     for text in {secret, escape(secret), quote(secret, safe=""), quote_plus(secret)}:
-        as_json = json.dumps(text)[1:-1]
-        in_letters = json.dumps(text, ensure_ascii=False)[1:-1]
-        yield from (text, as_json, in_letters)
-        # JSON may hold JSON as a text.
-        yield from (json.dumps(as_json)[1:-1], json.dumps(in_letters, ensure_ascii=False)[1:-1])
+        yield text
+        # JSON may hold JSON as a text, where an agent repeats what it was told to another.
+        level = {text}
+        for _ in range(_DEEPEST_IN_JSON):
+            level = {form for each in level for form in _as_json(each)}
+            yield from level
         # Some encoders escape the slash, which base64 has.
-        yield as_json.replace("/", "\\/")
+        yield _as_json(text)[0].replace("/", "\\/")
         # As a traceback has it.
         yield from (repr(text)[1:-1], ascii(text)[1:-1])
 
 
+def _as_json(text: str) -> tuple[str, str]:
+    """As it stands in JSON, in ASCII and in its own letters."""
+    return json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]
+
+
 def _in_base64(secret: str) -> Iterator[str]:
     """What is the same wherever the secret stands in an encoded text: it may begin at any of three bits."""
-    data = secret.encode()
-    for shift in range(3):
-        encoded = b64encode(b"\0" * shift + data).decode()
-        certain = encoded[-(-8 * shift // 6) : 8 * (shift + len(data)) // 6]
-        if len(certain) >= _SHORTEST_IN_BASE64:
-            yield from (certain, certain.replace("+", "-").replace("/", "_"))
+    # What is encoded is often JSON.
+    for data in {form.encode() for form in (secret, *_as_json(secret))}:
+        for shift in range(3):
+            encoded = b64encode(b"\0" * shift + data).decode()
+            certain = encoded[-(-8 * shift // 6) : 8 * (shift + len(data)) // 6]
+            if len(certain) >= _SHORTEST_IN_BASE64:
+                yield from (certain, certain.replace("+", "-").replace("/", "_"))

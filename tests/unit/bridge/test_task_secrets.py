@@ -169,12 +169,27 @@ def test_no_usual_encoding_shows_a_secret(secret: str, around: str) -> None:
     ]
     for form in forms:
         assert redaction.text(f"{around}{form}{around}") == f"{around}[redacted]{around}"
+    assert "[redacted]" in redaction.text(b64encode(f"{around}{once}".encode()).decode())
     data = f"{around}{secret}{around}".encode()
     plain = b64encode(secret.encode()).decode()
     for encoded in (b64encode(data).decode(), urlsafe_b64encode(data).decode()):
         hidden = redaction.text(encoded)
         assert "[redacted]" in hidden
         assert plain.rstrip("=") not in hidden
+
+
+@pytest.mark.parametrize("depth", range(1, 5))
+@pytest.mark.parametrize(
+    "secret", ['with"quote', "with\nlines\n", "mit ä\\"], ids=["quote", "lines", "letters"]
+)
+def test_a_secret_in_json_in_json_is_hidden_in_a_body(secret: str, depth: int) -> None:
+    body = secret
+    for _ in range(depth):
+        body = encode({"said": body}).decode()
+    hidden = Redaction().beside((secret,)).body(body.encode()).decode()
+    for _ in range(depth):
+        hidden = json.loads(hidden)["said"]
+    assert hidden == "[redacted]"
 
 
 @given(secret=st.text("ab", min_size=4, max_size=12), text=st.text("ab", max_size=20))
