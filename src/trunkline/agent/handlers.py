@@ -1,0 +1,165 @@
+"""
+Handlers, in each of their forms, and what becomes of what they do.
+
+    def answer(task)                    called in a thread; so it may block
+    async def answer(task)              awaited
+    async def answer(task), yielding    each thing that it yields is told at once
+
+What else than `AgentError` and `Rejected` is raised is a mistake in the handler: its text is for the agent's log, and
+the caller learns only that the agent has failed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from concurrent.futures import Executor
+from contextvars import copy_context
+from typing import NamedTuple, TypeAlias, cast
+
+import msgspec
+
+from trunkline.agent.answers import AgentError, Question, Rejected, Status, artifacts_of
+from trunkline.agent.messages import Message
+from trunkline.agent.parts import Part
+from trunkline.agent.values import Json, JsonObject
+from trunkline.agent.work import Work
+
+log = logging.getLogger("trunkline.agent")
+
+FAILED = "The agent has failed; its log says why."
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """What a handler is called with."""
+
+    id: str
+    context_id: str
+    message: Message
+    # What was said before in this conversation, the oldest first.
+    history: tuple[Message, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return self.message.text
+
+    @property
+    def data(self) -> Json:
+        return self.message.data
+
+    @property
+    def input(self) -> Json:
+        return self.message.input
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return self.message.parts
+
+    @property
+    def metadata(self) -> JsonObject:
+        return self.message.metadata or {}
+
+
+Handler: TypeAlias = Callable[[Task], object]
+_Yielding: TypeAlias = "AsyncGenerator[object, Message | None]"
+
+
+class _Raised(NamedTuple):
+    error: BaseException
+
+
+def check_handler(handler: Handler) -> None:
+    """Raises a `TypeError` for what cannot be one."""
+    if not callable(handler):
+        raise TypeError(f"A handler is a function, not {type(handler).__name__}.")
+    if inspect.isgeneratorfunction(handler):
+        raise TypeError("A handler that yields is written with async def.")
+
+
+async def perform(handler: Handler, work: Work, before: Sequence[Message], threads: Executor) -> None:
+    """Brings the task to its end, whatever the handler does."""
+    try:
+        work.begin()
+        await _answer(handler, work, before, threads)
+        work.end("completed")
+    except asyncio.CancelledError:
+        work.end("canceled")
+        raise
+    except Rejected as exc:
+        work.end("rejected", str(exc) or "The agent does not take the task on.")
+    except AgentError as exc:
+        work.end("failed", str(exc) or FAILED)
+    # The outermost frame of the author's code, which may raise anything, also a wish to exit.
+    except (Exception, SystemExit):
+        log.exception("The handler of task %s has failed", work.id)
+        work.end("failed", FAILED)
+
+
+async def _answer(handler: Handler, work: Work, before: Sequence[Message], threads: Executor) -> None:
+    task = Task(id=work.id, context_id=work.context_id, message=work.message, history=tuple(before))
+    given = await _called(handler, task, work, threads)
+    while isinstance(given, Question):
+        reply = await work.ask(given.text)
+        task = msgspec.structs.replace(task, message=reply, history=(*before, *work.history[:-1]))
+        given = await _called(handler, task, work, threads)
+    if isinstance(given, Status):
+        raise TypeError("A Status is yielded, not returned.")
+    for artifact in artifacts_of(given):
+        work.add(artifact)
+
+
+async def _called(handler: Handler, task: Task, work: Work, threads: Executor) -> object:
+    """What the handler returns; what it yields is told already."""
+    if inspect.iscoroutinefunction(handler) or inspect.isasyncgenfunction(handler):
+        given = handler(task)
+    else:
+        given = await _in_thread(handler, task, threads)
+    if inspect.isasyncgen(given):
+        await _told(cast("_Yielding", given), work)
+        return None
+    return await cast("Awaitable[object]", given) if inspect.isawaitable(given) else given
+
+
+async def _in_thread(handler: Handler, task: Task, threads: Executor) -> object:
+    context = copy_context()
+
+    def call() -> object:
+        # Carried over as a value: a StopIteration cannot be raised into a future.
+        try:
+            return context.run(handler, task)
+        except BaseException as exc:  # noqa: BLE001
+            return _Raised(exc)
+
+    given = await asyncio.get_running_loop().run_in_executor(threads, call)
+    if isinstance(given, _Raised):
+        raise given.error
+    return given
+
+
+async def _told(pieces: _Yielding, work: Work) -> None:
+    reply: Message | None = None
+    try:
+        while True:
+            reply = await _tell(await pieces.asend(reply), work)
+    except StopAsyncIteration:
+        return
+    finally:
+        await pieces.aclose()
+
+
+async def _tell(piece: object, work: Work) -> Message | None:
+    """Publishes what was yielded; the reply if it was a question."""
+    match piece:
+        case str():
+            if piece:
+                work.add_piece(piece)
+        case Status(text):
+            work.tell(text)
+        case Question(text):
+            return await work.ask(text)
+        case _:
+            for artifact in artifacts_of(piece):
+                work.add(artifact)
+    return None
