@@ -178,8 +178,10 @@ def _begun(needle: str, text: str) -> int:
 
 
 def _forms(secret: str) -> Iterator[str]:
+    # A header's bytes are read as Latin-1, whatever the agent meant by them.
+    in_header = secret.encode(errors="replace").decode("latin-1")
     # Most secrets look the same in all of them.
-    for text in {secret, escape(secret), quote(secret, safe=""), quote_plus(secret)}:
+    for text in {secret, in_header, escape(secret), quote(secret, safe=""), quote_plus(secret)}:
         yield text
         # JSON may hold JSON as a text, where an agent repeats what it was told to another.
         level = {text}

@@ -178,6 +178,13 @@ def test_no_usual_encoding_shows_a_secret(secret: str, around: str) -> None:
         assert plain.rstrip("=") not in hidden
 
 
+def test_a_secret_that_an_agent_repeats_in_a_header_is_hidden_whatever_its_letters() -> None:
+    read = 'said "Schlüssel"'.encode().decode("latin-1")
+    assert Redaction().beside(("Schlüssel",)).received_headers({"X-Echo": read}) == {
+        "X-Echo": 'said "[redacted]"'
+    }
+
+
 @pytest.mark.parametrize("depth", range(1, 5))
 @pytest.mark.parametrize(
     "secret", ['with"quote', "with\nlines\n", "mit ä\\"], ids=["quote", "lines", "letters"]
