@@ -1,0 +1,67 @@
+"""A caller built with the A2A project's Python SDK 0.3: URL. Prints what it has been told, as one JSON object."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from uuid import uuid4
+
+import httpx
+from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
+from a2a.client.errors import A2AClientJSONRPCError
+from a2a.types import Message, Part, Role, Task, TaskIdParams, TaskQueryParams, TextPart
+
+
+def message(text: str, task_id: str | None = None) -> Message:
+    part = Part(root=TextPart(text=text))
+    return Message(role=Role.user, message_id=str(uuid4()), parts=[part], task_id=task_id)
+
+
+def text_in(parts: list[Part]) -> str:
+    return "".join(part.root.text for part in parts)
+
+
+def text_of(task: Task) -> str:
+    return "".join(text_in(artifact.parts) for artifact in task.artifacts or [])
+
+
+async def sent(client: Client, text: str, task_id: str | None = None) -> tuple[Task, list[str]]:
+    """The task as it stands at the end, and what the events were."""
+    events = [event async for event in client.send_message(message(text, task_id))]
+    return events[-1][0], ["task" if update is None else update.kind for _, update in events]
+
+
+async def main() -> None:
+    async with httpx.AsyncClient(timeout=60) as http:
+        card = await A2ACardResolver(http, sys.argv[1]).get_agent_card()
+        streams = ClientFactory(ClientConfig(httpx_client=http)).create(card)
+        waits = ClientFactory(ClientConfig(httpx_client=http, streaming=False)).create(card)
+        polls = ClientFactory(ClientConfig(httpx_client=http, streaming=False, polling=True)).create(card)
+        streamed, kinds = await sent(streams, "hello")
+        waited, _ = await sent(waits, "hello")
+        failed, _ = await sent(waits, "fail")
+        asking, _ = await sent(streams, "ask")
+        replied, _ = await sent(streams, "Rome", asking.id)
+        polled, _ = await sent(polls, "wait")
+        canceled = await polls.cancel_task(TaskIdParams(id=polled.id))
+        try:
+            await polls.get_task(TaskQueryParams(id="unknown"))
+        except A2AClientJSONRPCError as exc:
+            code = exc.error.code
+        told = {
+            "name": card.name,
+            "kinds": kinds,
+            "streamed": text_of(streamed),
+            "waited": text_of(waited),
+            "failed": [failed.status.state.value, text_in(failed.status.message.parts)],
+            "asking": [asking.status.state.value, text_in(asking.status.message.parts)],
+            "replied": text_of(replied),
+            "canceled": canceled.status.state.value,
+            "unknown": code,
+        }
+        print(json.dumps(told))  # noqa: T201 - the test reads it
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
