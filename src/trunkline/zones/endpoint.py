@@ -171,6 +171,9 @@ class Zone:
         # Here, since a program that has a zone's code in it and does not run it needs no cryptography.
         from trunkline.zones.door import Door  # noqa: PLC0415
 
+        unknown = self.policy.methods - self._methods.keys() - RESULT_METHODS
+        if unknown:
+            log.warning(names.ZONE_METHODS_UNKNOWN, methods=sorted(unknown))
         clock = SystemClock()
         with (
             _remembering(Path(folder) if folder else None, secret_key) as (store, vault),

@@ -56,6 +56,12 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     defaults: Rules = Rules()
     secret_fields: frozenset[str] = USUAL_SECRET_FIELDS
 
+    @property
+    def methods(self) -> frozenset[str]:
+        """All that it names."""
+        rules = (self.defaults, *(self.callers or {}).values())
+        return frozenset(method for each in rules for method in each.methods or ())
+
     def rules_of(self, caller: Caller) -> Rules | None:
         """What holds for this caller; None: it may not call."""
         if self.callers is None:

@@ -73,8 +73,20 @@ def _asks(policy: Policy, place: Place) -> bool:
     return _TAKEN_AT_THEIR_WORD.isdisjoint(policy.callers)
 
 
+def check_certificates(policy: Policy, place: Place) -> None:
+    """Raises `ConfigurationError` for a zone that nobody could call."""
+    if policy.callers is None or place.client_ca is not None or not _needs_certificates(policy.callers):
+        return
+    raise ConfigurationError(
+        "The policy knows every caller by a certificate, and nothing says who may have signed them: nobody could"
+        " call this zone.",
+        fix="Name who signs them with --client-ca, or give the callers keys in the policy.",
+    )
+
+
 async def _serve(zone: Zone, place: Place) -> None:
     check_door(zone.policy, place)
+    check_certificates(zone.policy, place)
     tls = _tls(zone.policy, place)
     stop = stop_signal()
     with listen(place.host, place.port) as listener:

@@ -388,6 +388,18 @@ async def test_a_policy_refuses_with_a_status_and_the_requests_id(tmp_path: Path
         assert b'"id":1.50,' in reply.body
 
 
+async def test_a_method_that_only_the_policy_has_is_told_at_the_start(tmp_path: Path) -> None:
+    rules = Rules(methods=frozenset({"execute_task", "get_task_result", "exceute_task"}))
+    for policy in (Policy(defaults=rules), Policy(callers={"alice": rules})):
+        zone = Zone("execution", policy=policy)
+        zone.method("execute_task")(echo)
+        with capture_logs() as logs:
+            async with zone.running(tmp_path):
+                pass
+        [line] = [line for line in logs if line["event"] == "zone_methods_unknown"]
+        assert line["methods"] == ["exceute_task"]
+
+
 async def test_a_zone_that_does_not_run_takes_nothing() -> None:
     answer = await Asked(zone_with(echo)).call("execute_task", {})
     assert cast("JsonObject", answer["error"])["code"] == -32000

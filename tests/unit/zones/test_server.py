@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from trunkline.errors import NotAllowed
+from trunkline.errors import ConfigurationError, NotAllowed
 from trunkline.zones.policy import OPEN, Policy, Rules
-from trunkline.zones.server import Place, check_door
+from trunkline.zones.server import Place, check_certificates, check_door
 
 KNOWN = Rules(certificates=("spiffe://zones/verification",))
 
@@ -57,3 +57,23 @@ def test_whoever_need_not_show_who_it_is_may_not_come_from_anywhere(asked: Polic
 )
 def test_a_zone_that_asks_who_calls_may_listen_anywhere(asked: Policy, where: Place) -> None:
     check_door(asked, where)
+
+
+def test_a_zone_that_nobody_could_call_is_not_served() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        check_certificates(policy("verification"), place())
+    assert "--client-ca" in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("asked", "where"),
+    [
+        (OPEN, place()),
+        (policy("verification"), place(client_ca=CA)),
+        (Policy(callers={"verification": KNOWN, "other": Rules(keys=("a key",))}), place()),
+        (Policy(callers={"verification": KNOWN, "platform": Rules()}), place()),
+    ],
+    ids=["open", "certificates", "a_key_too", "platform_too"],
+)
+def test_a_zone_that_somebody_could_call_is_served(asked: Policy, where: Place) -> None:
+    check_certificates(asked, where)
