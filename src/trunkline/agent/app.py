@@ -47,6 +47,8 @@ from trunkline.agent.values import Json, JsonObject, NotJson, TooDeep, decode, e
 MAX_BODY_BYTES = 10 * 1024 * 1024
 MAX_BATCH = 100
 
+# Without a limit a caller that waits for a task without end would keep the server from stopping.
+_STOP_SECONDS = 10
 _NO_HANDLER = "The agent has no handler. Put @agent before the function that answers."
 
 H = TypeVar("H", bound=Handler)
@@ -108,7 +110,13 @@ class Agent:
             ) from exc
         if self._handler is None:
             raise RuntimeError(_NO_HANDLER)
-        uvicorn.run(self, host=host, port=port, interface="asgi3")
+        uvicorn.run(
+            self,
+            host=host,
+            port=port,
+            interface="asgi3",
+            timeout_graceful_shutdown=_STOP_SECONDS,
+        )
 
     async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
         match scope["type"]:

@@ -17,7 +17,7 @@ from typing import Literal
 
 import msgspec
 
-from trunkline.agent.parts import Data, Part, Text, read_parts
+from trunkline.agent.parts import Data, Part, Text, read_parts, size_of
 from trunkline.agent.refusals import invalid_params
 from trunkline.agent.values import Json, JsonObject, NotJson, TooDeep, decode, encode, kind_of
 
@@ -42,7 +42,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
         if texts:
             return "\n".join(texts)
         data = self._data_part()
-        if data is None:
+        if data is None or data.data is None:
             return ""
         return _named_text(data.data) or encode(data.data).decode()
 
@@ -67,6 +67,10 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     def key(self) -> bytes:
         """The same for a message that is sent again, in whichever dialect; another for one with another content."""
         return sha256(msgspec.json.encode(self)).digest()
+
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return size_of(self.parts) + (0 if self.metadata is None else len(encode(self.metadata)))
 
     def _data_part(self) -> Data | None:
         return next((part for part in self.parts if isinstance(part, Data)), None)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from trunkline.agent.refusals import invalid_params
-from trunkline.agent.values import Json, JsonObject, kind_of
+from trunkline.agent.values import Json, JsonObject, encode, kind_of
 
 # Both alphabets of base64 are in use.
 _URL_ALPHABET = str.maketrans("-_", "+/")
@@ -66,11 +66,26 @@ def joined(parts: Iterable[Part]) -> list[Part]:
     return whole
 
 
+def size_of(parts: Iterable[Part]) -> int:
+    """About how many bytes they take."""
+    return sum(_size(part) for part in parts)
+
+
 def read_parts(listed: Json) -> tuple[Part, ...]:
     """The parts of a message; raises a refusal that names the one at fault."""
     if not isinstance(listed, list) or not listed:
         raise invalid_params("message.parts must be an array with at least one part")
     return tuple(_read(part, f"message.parts[{index}]") for index, part in enumerate(listed))
+
+
+def _size(part: Part) -> int:
+    match part:
+        case Text(text=text):
+            return len(text)
+        case Data(data=data):
+            return len(encode(data))
+        case File(content=content):
+            return len(content or b"")
 
 
 def _read(part: Json, where: str) -> Part:

@@ -21,6 +21,8 @@ from trunkline.agent.work import Work
 
 MAX_TASKS = 10_000
 KEEP = timedelta(hours=1)
+# What ended tasks may take; a few with large files in them must not fill the machine's memory.
+MAX_KEPT_BYTES = 256 * 1024 * 1024
 
 # To look at every task with every message would cost more than the messages do.
 _SWEEP_EVERY = timedelta(seconds=1)
@@ -38,10 +40,12 @@ class Shelf:
         *,
         max_tasks: int = MAX_TASKS,
         keep: timedelta = KEEP,
+        max_kept_bytes: int = MAX_KEPT_BYTES,
         now: Callable[[], datetime] = _utc_now,
     ) -> None:
         self._max_tasks = max_tasks
         self._keep = keep
+        self._max_kept_bytes = max_kept_bytes
         self._now = now
         # The oldest first.
         self._works: dict[str, Work] = {}
@@ -112,6 +116,13 @@ class Shelf:
         for work in [work for work in self._works.values() if work.rests]:
             if now - work.status.at >= self._keep:
                 self._forget(work)
+        ended = [work for work in self._works.values() if work.has_ended]
+        excess = sum(work.size for work in ended) - self._max_kept_bytes
+        for work in ended:
+            if excess <= 0:
+                break
+            excess -= work.size
+            self._forget(work)
 
     def _make_room(self) -> None:
         oldest = next((work for work in self._works.values() if work.has_ended), None)

@@ -22,7 +22,7 @@ import msgspec
 
 from trunkline.agent.answers import Artifact
 from trunkline.agent.messages import Message
-from trunkline.agent.parts import Part, clean, joined
+from trunkline.agent.parts import Part, clean, joined, size_of
 
 State = Literal["submitted", "working", "input-required", "completed", "canceled", "failed", "rejected"]
 
@@ -62,6 +62,8 @@ class Work:
         self.message = message
         # Of every message that it has taken; by them a repetition is recognised.
         self.keys = [message.key()]
+        # About how many bytes it takes to keep it.
+        self.size = message.size()
         self.history = [self._placed(message)]
         self.results: list[Result] = []
         self._wholes = 0
@@ -154,6 +156,7 @@ class Work:
     def reply(self, message: Message) -> None:
         assert self._reply is not None  # noqa: S101 - only called while it asks
         self.keys.append(message.key())
+        self.size += message.size()
         future, self._reply = self._reply, None
         self._move("working")
         self.history.append(self._placed(message))
@@ -186,6 +189,7 @@ class Work:
     def _add(self, result: Result) -> None:
         if not self.has_ended:
             self.results.append(result)
+            self.size += size_of(result.parts)
             self._publish(result)
 
     def _publish(self, update: Update) -> None:

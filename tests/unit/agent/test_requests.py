@@ -182,6 +182,15 @@ async def test_a_wrong_request_of_simple_a2a_is_told_so_in_its_own_form(
     assert (answer.json["task_id"], answer.json["output"]) == (body["task_id"], None)
 
 
+@pytest.mark.parametrize(
+    ("given", "seen"), [("tides", "tides"), ("", ""), (None, ""), (7, "7"), ([], "[]"), ({"query": "q"}, "q")]
+)
+async def test_simple_a2a_takes_any_input(agent: Agent, given: Json, seen: str) -> None:
+    answer = await post(agent, {"task_id": "t", "input": given})
+    assert answer.json["status"] == "success"
+    assert answer.json["output"] == {"text": seen}
+
+
 @pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version.name)
 async def test_how_much_history_is_sent_is_the_callers_wish(agent: Agent, version: Version) -> None:
     task = version.task(await result_of(agent, version.send, version.params()))

@@ -232,6 +232,18 @@ async def test_what_has_ended_is_forgotten_after_a_while() -> None:
     assert running.state == "canceled"
 
 
+async def test_what_has_ended_is_forgotten_earlier_when_it_takes_too_much_memory() -> None:
+    clock = SetClock()
+    shelf = Shelf(max_kept_bytes=2_500, now=clock)
+    large = [shelf.take(message(number), lambda _: "x" * 1_000) for number in range(3)]
+    for work in large:
+        await work.settled()
+    clock.now += timedelta(seconds=1)
+    assert [shelf.find(work.id) for work in large[1:]] == large[1:]
+    with pytest.raises(UnknownTask):
+        shelf.find(large[0].id)
+
+
 async def test_when_every_place_is_taken_what_has_ended_makes_room_and_what_runs_does_not() -> None:
     shelf = Shelf(max_tasks=2)
     ended = shelf.take(message(1), lambda task: task.text)
