@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from tests.sabotage.rule import Rule
+from tests.sabotage.rules_of_agent_kit import AGENT_KIT
 from tests.sabotage.rules_of_answers import ANSWERS
 from tests.sabotage.rules_of_calls import CALLS
 from tests.sabotage.rules_of_carriers import CARRIERS
@@ -43,6 +44,7 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "The door of a zone": ZONE_DOOR,
         "The work of a zone": ZONE_WORK,
         "Calls of zones": ZONE_CALLS,
+        "Agents written with the kit": AGENT_KIT,
     }
 )
 RULES: Sequence[Rule] = tuple(rule for rules in GROUPS.values() for rule in rules)

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 import pytest
-from tests.unit.agent.asgi import living, post, result_of
+from tests.unit.agent.asgi import call, living, post, result_of
 from tests.unit.agent.versions import V1, VERSIONS, Version, parts, texts, words
 
 from trunkline.agent import Agent, AgentError, Artifact, File, Message, Question, Rejected, Task
@@ -202,11 +202,12 @@ async def test_a_question_waits_for_its_reply(version: Version, handler: object)
     asking = await sent(agent, version)
     assert (version.state(asking), words(asking)) == ("input-required", "Which city?")
     reply = version.params("Rome", "m-2", taskId=asking["id"], contextId=asking["contextId"])
-    done = version.task(await result_of(agent, version.send, reply))
+    answer = await call(agent, version.send, reply)
+    assert isinstance(answer["result"], dict)
+    done = version.task(answer["result"])
     assert done["id"] == asking["id"]
     assert texts(done) == ["tides in Rome"]
-    again = version.task(await result_of(agent, version.send, reply))
-    assert again == done
+    assert await call(agent, version.send, reply) == answer
 
 
 async def test_a_conversation_goes_on_in_the_next_task(version: Version) -> None:

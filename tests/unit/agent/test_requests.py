@@ -104,7 +104,7 @@ async def test_a_wrong_request_gets_its_code_and_its_id(
 ) -> None:
     answer = await post(agent, body)
     assert answer.status == 200
-    error = answer.json["error"]
+    error = answer.json.get("error")
     assert isinstance(error, dict)
     assert (error["code"], answer.json["id"]) == (code, call_id)
     assert len(str(error["message"])) > 10
@@ -113,8 +113,9 @@ async def test_a_wrong_request_gets_its_code_and_its_id(
 
 @pytest.mark.parametrize("call_id", ["a", "", 0, 1.5, None], ids=repr)
 async def test_an_answer_has_the_id_of_its_request(agent: Agent, call_id: Json) -> None:
-    answer = await call(agent, "message/send", {"message": MESSAGE}, call_id)
+    answer = (await post(agent, request("message/send", {"message": MESSAGE}, call_id))).json
     assert "result" in answer
+    assert encode(answer["id"]) == encode(call_id)
 
 
 async def test_a_request_that_is_too_large_is_not_read_to_its_end(agent: Agent) -> None:
