@@ -20,6 +20,7 @@ import socket
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
+import msgspec
 from aiohttp import web
 
 from trunkline.agents import AuthType
@@ -30,7 +31,13 @@ ALLOWED_USERS = frozenset({"U-ada", "U-grace"})
 # Of one user, for as long as this process lives.
 MOST_MESSAGES = 5
 SECONDS_FOR_A_TASK = 60.0
-FIELDS = ("event_id", "channel", "user_id", "text")
+
+
+class Message(msgspec.Struct):
+    event_id: str
+    channel: str
+    user_id: str
+    text: str
 
 
 class Verification:
@@ -40,11 +47,13 @@ class Verification:
         self._messages: dict[str, int] = {}
 
     async def take(self, request: web.Request) -> web.Response:
-        message = await request.json()
-        wrong = [name for name in FIELDS if not isinstance(message.get(name), str)]
-        if wrong:
-            return _refused(400, f"These must be texts: {', '.join(wrong)}")
-        user = message["user_id"]
+        try:
+            message = msgspec.json.decode(await request.read(), type=Message)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return _refused(
+                400, "A message is a JSON object with the texts event_id, channel, user_id and text"
+            )
+        user = message.user_id
         if user not in ALLOWED_USERS:
             return _refused(403, f"{user} may not ask for anything here")
         self._messages[user] = self._messages.get(user, 0) + 1
@@ -52,16 +61,16 @@ class Verification:
             return _refused(429, f"{user} has asked {MOST_MESSAGES} times already")
         return await self._hand_on(message)
 
-    async def _hand_on(self, message: dict[str, str]) -> web.Response:
+    async def _hand_on(self, message: Message) -> web.Response:
         params: JsonObject = {
-            "channel": message["channel"],
-            "text": message["text"],
+            "channel": message.channel,
+            "text": message.text,
             "bot_token": self._bot_token,
-            "correlation_id": message["event_id"],
-            "user_id": message["user_id"],
+            "correlation_id": message.event_id,
+            "user_id": message.user_id,
         }
         # A chat delivers an event again when it gets no answer in time: the same event is the same task.
-        task = str(uuid5(NAMESPACE_URL, f"chat:{message['event_id']}"))
+        task = str(uuid5(NAMESPACE_URL, f"chat:{message.event_id}"))
         try:
             result = await self._link.execute_task(params, id=task, deadline=SECONDS_FOR_A_TASK)
         except ZoneCallFailed as failed:
