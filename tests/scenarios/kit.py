@@ -21,7 +21,10 @@ class _Server(uvicorn.Server):
 @asynccontextmanager
 async def served(agent: Agent) -> AsyncGenerator[str]:
     """Its address, as long as it is served."""
-    server = _Server(uvicorn.Config(agent, host="127.0.0.1", port=0, log_config=None))
+    config = uvicorn.Config(
+        agent, host="127.0.0.1", port=0, log_config=None, lifespan="on", timeout_graceful_shutdown=1
+    )
+    server = _Server(config)
     serving = asyncio.create_task(server.serve())
     try:
         while not server.started:
@@ -31,5 +34,4 @@ async def served(agent: Agent) -> AsyncGenerator[str]:
         yield f"http://127.0.0.1:{port}/agent"
     finally:
         server.should_exit = True
-        server.force_exit = True
         await serving
