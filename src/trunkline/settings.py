@@ -75,6 +75,10 @@ def _program(value: object) -> object:
         for key in sorted(map(str, cast("dict[object, object]", value).keys() - _PROGRAM_KEYS)):
             raise ValueError(f"it has a key {key} that means nothing; it may have command and environment")
         return cast("object", value)
+    if isinstance(value, str):
+        raise ValueError(
+            'a command is a list of its words, such as ["python", "-m", "zone"]; no shell reads it'
+        )
     return value
 
 

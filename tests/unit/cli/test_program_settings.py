@@ -57,7 +57,7 @@ def test_the_commands_are_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     [
         ("python -m zone", 'write commands by name, such as {"worker": ["python", "-m", "zone"]}'),
         ("[]", "stdio_commands: Input should be a valid dictionary"),
-        ('{"worker": "python -m zone"}', "stdio_commands.worker: "),
+        ('{"worker": "python -m zone"}', "stdio_commands.worker: a command is a list of its words"),
         ('{"worker": []}', "its command is empty"),
         ('{"worker": [""]}', "its command is empty"),
         ('{"worker": ["python", 1]}', "stdio_commands.worker.command.1: Input should be a valid string"),
