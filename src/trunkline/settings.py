@@ -76,9 +76,8 @@ def _program(value: object) -> object:
             raise ValueError(f"it has a key {key} that means nothing; it may have command and environment")
         return cast("object", value)
     if isinstance(value, str):
-        raise ValueError(
-            'a command is a list of its words, such as ["python", "-m", "zone"]; no shell reads it'
-        )
+        why = 'a command is a list of its words, such as ["python", "-m", "zone"]; no shell reads it'
+        raise ValueError(why)  # noqa: TRY004 - pydantic tells of a ValueError only
     return value
 
 
