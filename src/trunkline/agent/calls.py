@@ -7,13 +7,14 @@ A call that waits for a task may be given up by its caller: the task goes on all
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
+from typing import NoReturn, TypeVar
 
 import msgspec
 
 from trunkline.agent.a2a_v03 import A2AV03
 from trunkline.agent.a2a_v1 import A2AV1
-from trunkline.agent.dialect import Dialect, Operation
+from trunkline.agent.dialect import Dialect
 from trunkline.agent.handlers import Handler
 from trunkline.agent.lists import list_tasks
 from trunkline.agent.refusals import (
@@ -38,6 +39,8 @@ _VERSIONS = ("0.2", "0.3", "1.0")
 # Proxies cut connections on which nothing comes for a minute or so.
 _PING_SECONDS = 15.0
 _PING = b": ping\n\n"
+
+T = TypeVar("T")
 
 
 class Following(msgspec.Struct, frozen=True):
@@ -75,6 +78,13 @@ class Calls:
 
     async def answer(self, body: Json, version: str) -> JsonObject | Following:
         """The answer to one request; raises a `Refusal` only where that needs a status of its own."""
+        return await self._answer(body, version, self._follow)
+
+    async def answer_in_batch(self, body: Json, version: str) -> JsonObject:
+        """As `answer`, where a stream has no place: what asks for one is refused, and nothing is begun."""
+        return await self._answer(body, version, _no_stream)
+
+    async def _answer(self, body: Json, version: str, follow: Callable[[Call, Dialect], T]) -> JsonObject | T:
         try:
             call = read_call(body)
             dialect = _dialect_of(call)
@@ -82,39 +92,35 @@ class Calls:
             return error(id_of(body), refused)
         try:
             _check_version(version)
-            return await self._perform(call, dialect)
+            return await self._perform(call, dialect, follow)
         except Refusal as refused:
             if refused.status != 200:
                 raise
             return error(call.id, refused, dialect.error_data(refused.code))
 
-    async def answer_in_batch(self, body: Json, version: str) -> JsonObject:
-        """As `answer`, where a stream has no place."""
-        answered = await self.answer(body, version)
-        if isinstance(answered, Following):
-            refused = Refusal(INVALID_REQUEST, "Invalid Request: a stream cannot be one answer of a batch")
-            return error(answered.call_id, refused)
-        return answered
+    def _follow(self, call: Call, dialect: Dialect) -> Following:
+        if dialect.operations[call.method] == "stream":
+            wanted = dialect.wanted(call.params)
+            work = self._shelf.take(wanted.message, self._handler)
+            return _following(call, dialect, work, wanted.history)
+        work = self._named(call)
+        if work.has_ended and not dialect.streams_ended_tasks:
+            raise Refusal(UNSUPPORTED, f"Task {work.id} is {work.state}: ask for it instead")
+        return _following(call, dialect, work, None)
 
-    async def _perform(self, call: Call, dialect: Dialect) -> JsonObject | Following:
-        operation: Operation = dialect.operations[call.method]
-        match operation:
+    async def _perform(
+        self, call: Call, dialect: Dialect, follow: Callable[[Call, Dialect], T]
+    ) -> JsonObject | T:
+        match dialect.operations[call.method]:
             case "send":
                 return await self._send(call, dialect)
-            case "stream":
-                wanted = dialect.wanted(call.params)
-                work = self._shelf.take(wanted.message, self._handler)
-                return _following(call, dialect, work, wanted.history)
+            case "stream" | "resubscribe":
+                return follow(call, dialect)
             case "get":
                 history = dialect.history_length(call.params)
                 return result(call.id, dialect.task(self._named(call), history))
             case "cancel":
                 return result(call.id, dialect.task(_canceled(self._named(call)), None))
-            case "resubscribe":
-                work = self._named(call)
-                if work.has_ended and not dialect.streams_ended_tasks:
-                    raise Refusal(UNSUPPORTED, f"Task {work.id} is {work.state}: ask for it instead")
-                return _following(call, dialect, work, None)
             case "list":
                 return result(call.id, list_tasks(self._shelf, dialect, call.params))
             case "push":
@@ -134,6 +140,11 @@ class Calls:
         if not isinstance(task_id, str) or not task_id:
             raise invalid_params("id must be the id of a task")
         return self._shelf.find(task_id)
+
+
+def _no_stream(call: Call, dialect: Dialect) -> NoReturn:
+    del call, dialect
+    raise Refusal(INVALID_REQUEST, "Invalid Request: a stream cannot be one answer of a batch")
 
 
 def _dialect_of(call: Call) -> Dialect:

@@ -60,6 +60,15 @@ async def test_the_same_message_gets_the_same_task_while_it_runs_and_afterwards(
     assert held.count == 1
 
 
+async def test_a_stream_in_a_batch_is_refused_and_begins_nothing() -> None:
+    held = Held()
+    body: JsonObject = {"jsonrpc": "2.0", "id": 1, "method": V1.stream, "params": V1.params()}
+    assert b"-32600" in (await post(held.agent, [body])).body
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert held.count == 0
+
+
 async def test_another_content_under_the_same_id_is_another_task() -> None:
     held = Held()
     held.may_end.set()
