@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from tests.interop.environments import environment
+from tests.interop.environments import NODE, environment
 from tests.scenarios.kit import served
 from tests.services import needed
 
@@ -21,6 +22,8 @@ CALLERS = {
     "a2a-sdk-0.3": ("python-0.3", "a2a_v03.py", ()),
     "a2a-sdk-1": ("python-1", "a2a_v1.py", ("1.0",)),
     "a2a-sdk-1-speaking-0.3": ("python-1", "a2a_v1.py", ("0.3",)),
+    "a2a-js-0.3": ("node", "a2a_js_v03.mjs", ()),
+    "a2a-js-1": ("node", "a2a_js_v1.mjs", ()),
 }
 TOLD: JsonObject = {
     "name": "Kit",
@@ -49,18 +52,24 @@ async def play(task: Task) -> AsyncGenerator[object, Message]:
             yield "world."
 
 
+def command_of(home: Path, program: str) -> list[str]:
+    if not program.endswith(".mjs"):
+        return [str(home / "bin" / "python"), "-W", "ignore", str(CLIENTS / program)]
+    # Node looks for packages beside the program; servers of the same name are there, too.
+    return [str(NODE), str(shutil.copy(CLIENTS / program, home / f"client_{program}"))]
+
+
 @pytest.mark.parametrize("caller", CALLERS)
 async def test_the_a2a_projects_own_clients_understand_the_kit(caller: str) -> None:
     name, program, arguments = CALLERS[caller]
     with needed():
-        python = environment(name) / "bin" / "python"
+        command = command_of(environment(name), program)
     agent = Agent("Kit", description="Plays.")
     agent.handler(play)
     async with served(agent) as url:
         client = await asyncio.create_subprocess_exec(
-            str(python), "-W", "ignore", str(CLIENTS / program), url, *arguments,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        )  # fmt: skip
+            *command, url, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        )
         printed, complaints = await client.communicate()
     assert client.returncode == 0, complaints.decode()
     assert decode(printed) == TOLD

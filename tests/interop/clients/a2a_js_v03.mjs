@@ -1,0 +1,40 @@
+// A caller built with the A2A project's JavaScript SDK 0.3: URL. Prints what it has been told, as one JSON object.
+
+import { randomUUID } from "node:crypto";
+import { ClientFactory } from "a2a-v0.3/client";
+
+const client = await new ClientFactory().createFromUrl(process.argv[2] + "/");
+
+const message = (text, taskId) => ({
+  message: { kind: "message", role: "user", messageId: randomUUID(), parts: [{ kind: "text", text }], taskId },
+});
+const textIn = (parts) => parts.map((part) => part.text).join("");
+const textOf = (task) => task.artifacts.map((artifact) => textIn(artifact.parts)).join("");
+
+const kinds = [];
+let streamed = "";
+for await (const event of client.sendMessageStream(message("hello"))) {
+  kinds.push(event.kind);
+  if (event.kind === "artifact-update") streamed += textIn(event.artifact.parts);
+}
+const waited = await client.sendMessage(message("hello"));
+const failed = await client.sendMessage(message("fail"));
+const asking = await client.sendMessage(message("ask"));
+const replied = await client.sendMessage(message("Rome", asking.id));
+const begun = await client.sendMessage({ ...message("wait"), configuration: { blocking: false } });
+const canceled = await client.cancelTask({ id: begun.id });
+const unknown = await client.getTask({ id: "unknown" }).catch((error) => error.name);
+
+console.log(
+  JSON.stringify({
+    name: (await client.getAgentCard()).name,
+    kinds,
+    streamed,
+    waited: textOf(waited),
+    failed: [failed.status.state, textIn(failed.status.message.parts)],
+    asking: [asking.status.state, textIn(asking.status.message.parts)],
+    replied: textOf(replied),
+    canceled: canceled.status.state,
+    unknown: unknown === "TaskNotFoundError" ? -32001 : unknown,
+  }),
+);
