@@ -10,9 +10,11 @@ knows those too.
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from html import escape
 from itertools import chain
 from typing import Self
@@ -30,6 +32,11 @@ VARIABLE_PREFIX = "$TRUNKLINE_SECRET"
 _SHORTEST_SECRET = 4
 # Anything shorter stands in too many texts by chance.
 _SHORTEST_IN_BASE64 = 6
+# What is left as it is by those who encode everything, by Python, and by JavaScript, for a part and for the whole.
+_SAFE_IN_ADDRESSES = ("", "/", "!'()*", "!'()*;,/?:@&=+$#")
+_ESCAPED_IN_ADDRESS = re.compile("%[0-9A-F]{2}")
+# Most secrets are written in these letters.
+_THE_SAME_EVERYWHERE = re.compile("[A-Za-z0-9._~-]*")
 # How many times over a text in JSON is looked for as JSON.
 _DEEPEST_IN_JSON = 4
 # More than the calls that one agent answers at a time by default. Such a token is made of letters that are the same in
@@ -51,7 +58,6 @@ class _Passing:
 
 class Redaction:
     def __init__(self, credentials: Credentials = NO_CREDENTIALS) -> None:
-        self._credentials = credentials
         self._shown = credentials.shown
         self._query = credentials.query
         self._secrets = credentials.secrets
@@ -66,10 +72,11 @@ class Redaction:
     def beside(self, secrets: Iterable[str]) -> Redaction:
         """One that hides these too, however they are encoded; this one stays as it is."""
         more = tuple(form for secret in secrets for form in (secret, *_in_base64(secret)))
-        made = Redaction(msgspec.structs.replace(self._credentials, secrets=(*self._secrets, *more)))
-        made.learn(self._learned)
-        # One list for both: the next request's token may be made for the one, and repeated to the other.
-        made._passing = self._passing
+        # One list of passing tokens for both: the next request's may be made for the one, and repeated to the other.
+        made = copy(self)
+        made._secrets = (*self._secrets, *more)
+        # Those that are known already stay: a key of many lines has many forms.
+        made._look_also_for(more)
         return made
 
     def learn(self, secrets: tuple[str, ...]) -> None:
@@ -83,10 +90,17 @@ class Redaction:
         self._passing.add(token)
 
     def _look_for(self, secrets: tuple[str, ...]) -> None:
-        self._needles = _needles(secrets)
+        self._needles: tuple[str, ...] = ()
+        self._needles_in_json: tuple[bytes, ...] = ()
+        self._look_also_for(secrets)
+
+    def _look_also_for(self, secrets: tuple[str, ...]) -> None:
+        more = _needles(secrets)
+        # The longest first, so that no part of one is left.
+        self._needles = tuple(sorted({*self._needles, *more}, key=len, reverse=True))
         # A body is looked at before it is decoded, where every text has been escaped once more.
-        in_json = {form for needle in self._needles for form in (needle, *_as_json(needle))}
-        self._needles_in_json = tuple(needle.encode() for needle in in_json)
+        in_json = {form.encode() for needle in more for form in (needle, *_as_json(needle))}
+        self._needles_in_json = tuple({*self._needles_in_json, *in_json})
         self._longest = max(map(len, self._needles), default=0)
 
     @property
@@ -163,10 +177,11 @@ class Redaction:
         return self.text(value) if self.longest else value
 
 
-def _needles(secrets: Iterable[str]) -> tuple[str, ...]:
-    """Every form in which a secret can appear in a text; the longest first, so that no part of it is left."""
+def _needles(secrets: Iterable[str]) -> set[str]:
+    """Every form in which a secret can appear in a text."""
     forms = {form for secret in secrets if len(secret) >= _SHORTEST_SECRET for form in _forms(secret)}
-    return tuple(sorted(forms, key=len, reverse=True))
+    # Without its line breaks a secret may be too short to be one.
+    return {form for form in forms if len(form) >= _SHORTEST_SECRET}
 
 
 def _begun(needle: str, text: str) -> int:
@@ -178,20 +193,35 @@ def _begun(needle: str, text: str) -> int:
 
 
 def _forms(secret: str) -> Iterator[str]:
-    # A header's bytes are read as Latin-1, whatever the agent meant by them.
-    in_header = secret.encode(errors="replace").decode("latin-1")
-    # Most secrets look the same in all of them.
-    for text in {secret, in_header, escape(secret), quote(secret, safe=""), quote_plus(secret)}:
-        yield text
+    if _THE_SAME_EVERYWHERE.fullmatch(secret):
+        yield secret
+        return
+    for written in {form for spelling in _spellings(secret) for form in _written(spelling)}:
+        yield written
         # JSON may hold JSON as a text, where an agent repeats what it was told to another.
-        level = {text}
+        level, before = {written}, set[str]()
         for _ in range(_DEEPEST_IN_JSON):
-            level = {form for each in level for form in _as_json(each)}
+            if level == before:
+                break
+            level, before = {form for each in level for form in _as_json(each)}, level
             yield from level
         # Some encoders escape the slash, which base64 has.
-        yield _as_json(text)[0].replace("/", "\\/")
-        # As a traceback has it.
-        yield from (repr(text)[1:-1], ascii(text)[1:-1])
+        yield _as_json(written)[0].replace("/", "\\/")
+
+
+def _spellings(secret: str) -> set[str]:
+    # A header's bytes are read as Latin-1, whatever the agent meant by them.
+    in_header = secret.encode(errors="replace").decode("latin-1")
+    # As the words of an answer stand in an error.
+    on_one_line = " ".join(secret.split())
+    return {secret, in_header, on_one_line}
+
+
+def _written(text: str) -> set[str]:
+    in_address = {quote(text, safe=safe) for safe in _SAFE_IN_ADDRESSES} | {quote_plus(text)}
+    in_address |= {_ESCAPED_IN_ADDRESS.sub(lambda found: found[0].lower(), form) for form in in_address}
+    # `repr` and `ascii`: as a traceback has it.
+    return {text, escape(text), repr(text)[1:-1], ascii(text)[1:-1]} | in_address
 
 
 def _as_json(text: str) -> tuple[str, str]:

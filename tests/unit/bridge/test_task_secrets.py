@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import AsyncGenerator
 from html import escape
@@ -164,7 +165,11 @@ def test_no_usual_encoding_shows_a_secret(secret: str, around: str) -> None:
         encode(once).decode()[1:-1],
         json.dumps(secret)[1:-1],
         quote(secret, safe=""),
+        quote(secret),
+        quote(secret, safe="!'()*"),
         quote_plus(secret),
+        re.sub("%..", lambda found: found[0].lower(), quote(secret)),
+        encode(repr(secret)[1:-1]).decode()[1:-1],
         escape(secret),
     ]
     for form in forms:
@@ -183,6 +188,12 @@ def test_a_secret_that_an_agent_repeats_in_a_header_is_hidden_whatever_its_lette
     assert Redaction().beside(("Schlüssel",)).received_headers({"X-Echo": read}) == {
         "X-Echo": 'said "[redacted]"'
     }
+
+
+def test_a_secret_of_several_lines_is_hidden_on_one() -> None:
+    assert Redaction().beside(("one-key\n of lines\n",)).text("no one-key of lines") == "no [redacted]"
+    # What is left of such a secret may be in every text.
+    assert Redaction().beside((" \n \n a",)).text("a b") == "a b"
 
 
 @pytest.mark.parametrize("depth", range(1, 5))
