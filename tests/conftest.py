@@ -24,6 +24,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(services, "services")
 
 
+@pytest.fixture
+def own_profiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test makes known to its process as a profile is forgotten after it."""
+    from trunkline.protocols.profiles import known_profiles  # noqa: PLC0415 - few tests need it
+
+    monkeypatch.setattr("trunkline.protocols.profiles._profiles", dict(known_profiles()))
+
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> tuple[str, dict[str, bool]]:
     # The loop that the program itself runs on.

@@ -278,6 +278,7 @@ async def test_an_error_of_the_work_fails_the_step_with_its_code(system: Running
 
 
 @pytest.mark.embedded_only
+@pytest.mark.usefixtures("own_profiles")
 async def test_another_payload_is_a_file(tmp_path: Path) -> None:
     folder = tmp_path / "profiles"
     folder.mkdir()

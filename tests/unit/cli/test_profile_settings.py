@@ -13,10 +13,7 @@ from trunkline.protocols.profiles import known_profiles
 from trunkline.services.profile_folder import load_profiles
 from trunkline.settings import load_settings
 
-
-@pytest.fixture(autouse=True)
-def as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trunkline.protocols.profiles._profiles", dict(known_profiles()))
+pytestmark = pytest.mark.usefixtures("own_profiles")
 
 
 def test_a_file_in_the_folder_is_a_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,13 +13,10 @@ from trunkline.protocols.profiles import (
     register_profile,
 )
 
+pytestmark = pytest.mark.usefixtures("own_profiles")
+
 SECRET = "xoxb-very-secret"
 MESSAGE: JsonObject = {"channel": "C1", "text": "hello", "bot_token": SECRET}
-
-
-@pytest.fixture(autouse=True)
-def as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trunkline.protocols.profiles._profiles", dict(known_profiles()))
 
 
 def without(*names: str) -> JsonObject:
