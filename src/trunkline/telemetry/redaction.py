@@ -177,6 +177,13 @@ class Redaction:
         return self.text(value) if self.longest else value
 
 
+def may_be_in(text: bytes, secret: str) -> bool:
+    """Whether to look for it in all its forms is worth while; quickly said of a secret that has hardly any."""
+    if not _THE_SAME_EVERYWHERE.fullmatch(secret):
+        return True
+    return secret.encode() in text or any(form.encode() in text for form in _in_base64(secret))
+
+
 def _needles(secrets: Iterable[str]) -> set[str]:
     """Every form in which a secret can appear in a text."""
     forms = {form for secret in secrets if len(secret) >= _SHORTEST_SECRET for form in _forms(secret)}
@@ -232,7 +239,8 @@ def _as_json(text: str) -> tuple[str, str]:
 def _in_base64(secret: str) -> Iterator[str]:
     """What is the same wherever the secret stands in an encoded text: it may begin at any of three bits."""
     # What is encoded is often JSON.
-    for data in {form.encode() for form in (secret, *_as_json(secret))}:
+    same = _THE_SAME_EVERYWHERE.fullmatch(secret)
+    for data in {form.encode() for form in ((secret,) if same else (secret, *_as_json(secret)))}:
         for shift in range(3):
             encoded = b64encode(b"\0" * shift + data).decode()
             certain = encoded[-(-8 * shift // 6) : 8 * (shift + len(data)) // 6]

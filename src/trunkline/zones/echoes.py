@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Set
 from typing import cast
 
-from trunkline.jsontypes import Json, JsonObject, encode
-from trunkline.telemetry.redaction import Redaction
+from trunkline.jsontypes import Json, JsonObject
+from trunkline.telemetry.redaction import Redaction, may_be_in
 from trunkline.zones.faults import ZoneFault
 
 
@@ -36,10 +36,10 @@ async def without_echoes(perform: Callable[[], Awaitable[bytes]], secrets: tuple
     try:
         result = await perform()
     except ZoneFault as fault:
-        redaction = Redaction.of(*secrets)
+        redaction = Redaction().beside(secrets)
         data = cast("JsonObject", redaction.value(fault.data))
         raise ZoneFault(fault.code, redaction.text(fault.message), data) from None
     # Hardly any answer has one, and to look for it in every form costs more than all the rest of a call.
-    if any(encode(secret)[1:-1] in result for secret in secrets):
-        return Redaction.of(*secrets).body(result)
+    if any(may_be_in(result, secret) for secret in secrets):
+        return Redaction().beside(secrets).body(result)
     return result

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
-from collections.abc import AsyncGenerator
+from base64 import b64encode
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import quote
 
 import pytest
 from structlog.testing import capture_logs
@@ -159,6 +162,35 @@ async def test_a_handler_that_cancels_itself_has_failed(tmp_path: Path) -> None:
             answer = await zone.call("execute_task", {})
     assert answer["error"] == {"code": -32603, "message": "Internal error"}
     assert [line["error"] for line in logs if line["event"] == "zone_handler_failed"] == ["CancelledError"]
+
+
+WRITTEN: dict[str, Callable[[str], str]] = {
+    "plain": str,
+    "json": lambda secret: json.dumps({"said": json.dumps({"token": secret})}),
+    "repr": repr,
+    "address": quote,
+    "base64": lambda secret: b64encode(f"token {secret}".encode()).decode(),
+    "one_line": lambda secret: " ".join(secret.split()),
+}
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+@pytest.mark.parametrize("secret", ["xoxb-canary", 'xoxb-"canary\n/ä='], ids=["token", "hard"])
+async def test_no_answer_repeats_a_secret_however_its_handler_has_written_it(
+    tmp_path: Path, secret: str, written: str
+) -> None:
+    said = WRITTEN[written](secret)
+
+    async def repeat(params: JsonObject) -> object:
+        if params.get("fails"):
+            raise ZoneFault(-32010, said, {"said": said})
+        return {"response_text": said, said: [said]}
+
+    async with asked(zone_with(repeat), tmp_path) as zone:
+        for more in ({}, {"fails": True}):
+            answer = str(await zone.call("execute_task", {"bot_token": secret, **more}))
+            assert answer.count("[redacted]") >= 2
+            assert "canary" not in answer
 
 
 async def test_a_fault_that_a_handler_raises_is_told_as_it_is(tmp_path: Path) -> None:
