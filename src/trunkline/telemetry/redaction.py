@@ -37,6 +37,8 @@ _SAFE_IN_ADDRESSES = ("", "/", "!'()*", "!'()*;,/?:@&=+$#")
 _ESCAPED_IN_ADDRESS = re.compile("%[0-9A-F]{2}")
 # Most secrets are written in these letters.
 _THE_SAME_EVERYWHERE = re.compile("[A-Za-z0-9._~-]*")
+# From base64's own letters to those that addresses have for them.
+_IN_ADDRESSES = bytes.maketrans(b"+/", b"-_")
 # How many times over a text in JSON is looked for as JSON.
 _DEEPEST_IN_JSON = 4
 # More than the calls that one agent answers at a time by default. Such a token is made of letters that are the same in
@@ -179,9 +181,10 @@ class Redaction:
 
 def may_be_in(text: bytes, secret: str) -> bool:
     """Whether to look for it in all its forms is worth while; quickly said of a secret that has hardly any."""
-    if not _THE_SAME_EVERYWHERE.fullmatch(secret):
+    data = secret.encode(errors="replace")
+    if data in text or not _THE_SAME_EVERYWHERE.fullmatch(secret):
         return True
-    return secret.encode() in text or any(form.encode() in text for form in _in_base64(secret))
+    return any(form in text or form.translate(_IN_ADDRESSES) in text for form in _cores_in_base64(data))
 
 
 def _needles(secrets: Iterable[str]) -> set[str]:
@@ -241,8 +244,15 @@ def _in_base64(secret: str) -> Iterator[str]:
     # What is encoded is often JSON.
     same = _THE_SAME_EVERYWHERE.fullmatch(secret)
     for data in {form.encode() for form in ((secret,) if same else (secret, *_as_json(secret)))}:
-        for shift in range(3):
-            encoded = b64encode(b"\0" * shift + data).decode()
-            certain = encoded[-(-8 * shift // 6) : 8 * (shift + len(data)) // 6]
-            if len(certain) >= _SHORTEST_IN_BASE64:
-                yield from (certain, certain.replace("+", "-").replace("/", "_"))
+        for core in _cores_in_base64(data):
+            if len(core) >= _SHORTEST_IN_BASE64:
+                yield from (core.decode(), core.translate(_IN_ADDRESSES).decode())
+
+
+def _cores_in_base64(data: bytes) -> tuple[bytes, bytes, bytes]:
+    bits = 8 * len(data)
+    return (
+        b64encode(data)[: bits // 6],
+        b64encode(b"\0" + data)[2 : (bits + 8) // 6],
+        b64encode(b"\0\0" + data)[3 : (bits + 16) // 6],
+    )
