@@ -14,6 +14,8 @@ class Node(NamedTuple):
     needs: tuple[str, ...] = ()
     when: str | None = None
     catches: tuple[str, ...] = ()
+    # How many of what it joins: "any 1 of 3".
+    join: str | None = None
 
 
 def levels(nodes: Sequence[Node]) -> dict[str, int]:
@@ -60,7 +62,8 @@ def as_text(nodes: Sequence[Node]) -> str:
 def as_mermaid(nodes: Sequence[Node]) -> str:
     lines = ["flowchart TD"]
     for node in nodes:
-        label = "<br/>".join([node.name, node.agent, *([f"when {node.when}"] if node.when else [])])
+        more = [part for part in (node.join, f"when {node.when}" if node.when else None) if part]
+        label = "<br/>".join([node.name, node.agent, *more])
         lines.append(f'    {node.name}["{_escaped(label)}"]')
     for node in nodes:
         lines += [
@@ -88,7 +91,7 @@ def _brackets(count: int) -> list[str]:
 def _conditions(node: Node) -> str:
     after = [need for need in node.needs if need not in node.catches]
     parts = [
-        f"after {', '.join(after)}" if after else "",
+        f"after {f'{node.join}: ' if node.join else ''}{', '.join(after)}" if after else "",
         f"when {node.when}" if node.when else "",
         f"if {', '.join(node.catches)} failed" if node.catches else "",
     ]

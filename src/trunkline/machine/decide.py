@@ -46,9 +46,10 @@ from trunkline.machine.inputs import (
     ResumeRequested,
     RetryDue,
     RunRequested,
+    StepDeadlinePassed,
 )
 from trunkline.machine.state import RunState, StepState
-from trunkline.machine.steps import agent
+from trunkline.machine.steps import agent, join
 from trunkline.machine.turn import Turn
 from trunkline.messages import NO_OUTPUT, AgentResult, StepError, fix_for
 from trunkline.workflow import ExpressionError, Step, format_duration
@@ -98,6 +99,8 @@ def _take(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912 - one case fo
             _retry(turn, name, attempt)
         case DeadlinePassed():
             _pass_deadline(turn)
+        case StepDeadlinePassed(name):
+            agent.pass_deadline(turn, *_step(turn, name))
         case CancelRequested():
             _cancel(turn)
         case CancelOverdue():
@@ -193,10 +196,10 @@ def _under_way(turn: Turn) -> list[StepState]:
 
 
 def _cancel_step(turn: Turn, step: StepState, reason: str, *, tell_agent: bool) -> None:
-    agent.drop_wait(turn, step)
-    backs_off = step.status == "WAITING" and not agent.asks(step)
-    if tell_agent and not backs_off and (step.status in {"RUNNING", "WAITING"} or step.has_unsent_reply):
-        turn.wish(StopTask(agent.present_task(turn, step), step.attempts))
+    if tell_agent:
+        agent.stop_call(turn, step)
+    else:
+        agent.drop_wait(turn, step)
     turn.record(StepCancelled(step.name, reason))
 
 
@@ -226,17 +229,32 @@ def _fail(turn: Turn, error: StepError) -> None:
 def _advance(turn: Turn) -> None:
     """Begins every step that may begin, in the order in which they became ready."""
     state = turn.state
-    limit = state.workflow.max_parallel
-    while state.ready and not state.paused and not turn.is_ending and state.status != "PENDING":
-        if limit is not None and state.in_flight + state.backing_off >= limit:
+    while True:
+        while state.decided:
+            join.conclude(turn, state.workflow.steps[state.decided.popleft()])
+        if not _may_begin(turn):
             return
         plan, step = _step(turn, state.ready.popleft())
         if step.status == "PENDING":
             _begin(turn, plan, step)
 
 
+def _may_begin(turn: Turn) -> bool:
+    state = turn.state
+    if not state.ready or state.paused or turn.is_ending or state.status == "PENDING":
+        return False
+    limit = state.workflow.max_parallel
+    return limit is None or state.in_flight + state.backing_off < limit
+
+
 def _begin(turn: Turn, plan: Step, step: StepState) -> None:
     if step.attempts == 0:
+        if (lost := join.lost_need(turn, plan)) is not None:
+            turn.record(StepCancelled(step.name, f"The step {lost}, which it needs, did not complete."))
+            return
+        if plan.join is not None and join.is_lost(step, plan.join):
+            join.fail(turn, plan, step, plan.join)
+            return
         if plan.catches and not _caught(turn, plan):
             turn.record(
                 StepSkipped(step.name, f"No failure to catch: {', '.join(plan.catches)} did not fail.")

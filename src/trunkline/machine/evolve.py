@@ -38,6 +38,7 @@ from trunkline.machine.events import (
     StepWorking,
 )
 from trunkline.machine.state import RunState, StepState, StepStatus, WaitingFor
+from trunkline.workflow import Step
 
 _REMOTE_TEXT = "The agent is working on it and is asked again from time to time."
 
@@ -46,9 +47,14 @@ def step_of(state: RunState, name: str) -> StepState:
     """The step's state, made when it is first touched."""
     step = state.steps.get(name)
     if step is None:
-        step = StepState(name=name, remaining=len(state.workflow.steps[name].needs))
+        step = StepState(name=name, remaining=waits_of(state.workflow.steps[name]))
         state.steps[name] = step
     return step
+
+
+def waits_of(plan: Step) -> int:
+    """For how many ends a step waits: one for each need, and one for all that it joins together."""
+    return len(plan.needs) if plan.join is None else len(plan.needs) - len(plan.join.branches) + 1
 
 
 def restore(state: RunState, steps: Iterable[StepState]) -> None:
@@ -56,14 +62,15 @@ def restore(state: RunState, steps: Iterable[StepState]) -> None:
     state.steps = {step.name: step for step in steps}
     state.unfinished = len(state.workflow.steps)
     for step in state.steps.values():
-        step.remaining = len(state.workflow.steps[step.name].needs)
+        step.remaining = waits_of(state.workflow.steps[step.name])
+        step.joined = step.lost = 0
     for step in list(state.steps.values()):
         _count(state, step, 1)
         if step.is_final:
             state.unfinished -= 1
             for dependent in state.workflow.steps[step.name].dependents:
-                step_of(state, dependent).remaining -= 1
-            if step.status == "FAILED" and state.workflow.steps[step.name].definition.on_error == "fail":
+                _tell(state, step, dependent)
+            if step.status == "FAILED" and not state.workflow.steps[step.name].survives:
                 _blame(state, step)
     if state.status != "PENDING":
         state.ready.extend(name for name in state.workflow.steps if _is_ready(state, name))
@@ -118,9 +125,25 @@ def _finish(state: RunState, step: StepState, status: StepStatus, at: Instant) -
     state.unfinished -= 1
     for name in state.workflow.steps[step.name].dependents:
         dependent = step_of(state, name)
-        dependent.remaining -= 1
-        if dependent.remaining == 0 and dependent.status == "PENDING":
+        if _tell(state, step, name) and dependent.remaining == 0 and dependent.status == "PENDING":
             state.ready.append(name)
+
+
+def _tell(state: RunState, step: StepState, name: str) -> bool:
+    """A step has ended that this one needs; True when it waits for less now."""
+    join, dependent = state.workflow.steps[name].join, step_of(state, name)
+    if join is not None and step.name in join.branches:
+        if step.status == "COMPLETED":
+            dependent.joined += 1
+            decides = dependent.joined == join.quorum
+        else:
+            dependent.lost += 1
+            decides = dependent.lost == len(join.branches) - join.quorum + 1
+        if not decides:
+            return False
+        state.decided.append(name)
+    dependent.remaining -= 1
+    return True
 
 
 def _learn(

@@ -32,6 +32,10 @@ class DeadlinePassed(msgspec.Struct, frozen=True, tag="deadline_passed"):
     pass
 
 
+class StepDeadlinePassed(msgspec.Struct, frozen=True, tag="step_deadline_passed"):
+    step: str
+
+
 class CancelRequested(msgspec.Struct, frozen=True, tag="cancel_requested"):
     pass
 
@@ -72,6 +76,7 @@ Input = (
     | ResultArrived
     | RetryDue
     | DeadlinePassed
+    | StepDeadlinePassed
     | CancelRequested
     | CancelOverdue
     | PauseRequested

@@ -50,7 +50,7 @@ class WaitingFor(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class StepState(msgspec.Struct, kw_only=True):
-    """One step of one run. Every field but `remaining` is a column of the steps table."""
+    """One step of one run. Every field but the last three is a column of the steps table."""
 
     name: str
     status: StepStatus = "PENDING"
@@ -74,8 +74,11 @@ class StepState(msgspec.Struct, kw_only=True):
     waiting_for: WaitingFor | None = None
     started_at: Instant | None = None
     finished_at: Instant | None = None
-    # How many of the step's needs are not final yet; counted, never stored.
+    # What the step still waits for: needs that are not final yet, and a join as a whole; counted, never stored.
     remaining: int = 0
+    # Of the branches that it joins: how many have completed, and how many have ended otherwise; likewise.
+    joined: int = 0
+    lost: int = 0
 
     @property
     def is_final(self) -> bool:
@@ -115,6 +118,8 @@ class RunState(msgspec.Struct, kw_only=True):
 
     # Derived from the steps, so that a transition never looks at all of them.
     ready: deque[str] = msgspec.field(default_factory=deque[str])
+    # Joins that have just been decided.
+    decided: deque[str] = msgspec.field(default_factory=deque[str])
     in_flight: int = 0
     backing_off: int = 0
     awaiting_person: int = 0

@@ -12,6 +12,10 @@ from trunkline.machine.scope import RunScope
 from trunkline.machine.state import RunState, StepState
 
 
+def deadline_timer(step: StepState) -> str:
+    return f"deadline/{step.name}"
+
+
 class Turn:
     def __init__(self, state: RunState, now: Instant, reply_timeout: timedelta | None = None) -> None:
         self.state = state
@@ -29,6 +33,11 @@ class Turn:
         self.events.append(event)
         if step is not None:
             self.changed[step.name] = step
+            if step.is_final and step.attempts and self._has_deadline(step):
+                self.drop_timer(deadline_timer(step))
+
+    def _has_deadline(self, step: StepState) -> bool:
+        return self.state.workflow.steps[step.name].definition.deadline is not None
 
     def wish(self, effect: Effect) -> None:
         self.effects.append(effect)

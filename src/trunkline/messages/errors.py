@@ -109,7 +109,10 @@ ERROR_CODES: dict[str, ErrorCode] = {
         **_NO_ANSWER, fix="Find out whether the agent did the work, then: trunkline runs resolve RUN STEP."
     ),
     "deadline_exceeded": ErrorCode(
-        **_NO_ANSWER, fix="Raise the workflow's deadline, or make its steps faster."
+        **_NO_ANSWER, fix="Raise the deadline of the workflow or of the step, or make it faster."
+    ),
+    "join_failed": ErrorCode(
+        **_NOT_SENT, fix="See why the joined steps did not complete, or ask for fewer of them (join)."
     ),
     "reply_timed_out": ErrorCode(
         **_ANSWERED, fix="Answer sooner (trunkline inbox list), or raise the step's reply_timeout."

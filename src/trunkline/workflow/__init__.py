@@ -7,9 +7,11 @@ The workflow language: definitions, their checks, the graph, and expressions. Pu
 
 from __future__ import annotations
 
+from trunkline.workflow.branches import Joined
 from trunkline.workflow.compile import Step, Workflow
 from trunkline.workflow.definition import (
     Goto,
+    Join,
     StepDefinition,
     WorkflowDefinition,
     canonical_form,
@@ -28,6 +30,8 @@ __all__ = [
     "Condition",
     "ExpressionError",
     "Goto",
+    "Join",
+    "Joined",
     "Loaded",
     "Scope",
     "Step",

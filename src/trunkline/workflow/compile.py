@@ -12,6 +12,7 @@ from msgspec import UNSET
 
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json
+from trunkline.workflow.branches import Joined, read_joins, sheltered_steps
 from trunkline.workflow.definition import StepDefinition, WorkflowDefinition
 from trunkline.workflow.expressions import RUN_INPUT, Compiler, Condition, Engine, Sites, Template
 from trunkline.workflow.input_schema import InputSchema, read_input_schema
@@ -32,6 +33,10 @@ class Step:
     needs: tuple[str, ...]
     # The steps that wait for it.
     dependents: tuple[str, ...]
+    # How many of which of its needs have to complete; None: all of them have to be over, however they ended.
+    join: Joined | None
+    # All that comes of it goes into joins, which decide what its failure means.
+    sheltered: bool
     when: Condition | None
     input: Template
     # The steps whose failure leads here (`on_error: {goto: …}`).
@@ -40,6 +45,11 @@ class Step:
     secrets: dict[str, str]
     # By name, all that the steps of the workflow give to this agent: it may repeat any of them.
     told_secrets: tuple[str, ...]
+
+    @property
+    def survives(self) -> bool:
+        """Whether the run goes on when the step has failed."""
+        return self.sheltered or self.definition.on_error != "fail"
 
 
 class Workflow:
@@ -76,11 +86,15 @@ def build(definition: WorkflowDefinition, report: Report) -> Workflow:
     compiler = Compiler(Engine(definition.steps), report)
     parts = {name: _parts(step, compiler) for name, step in definition.steps.items()}
     links = connect(definition, {name: sites for name, (_, _, sites) in parts.items()}, report)
+    joins = read_joins(definition, links, report)
+    sheltered = frozenset[str]() if report.errors else sheltered_steps(links, joins)
     told: dict[str, set[str]] = {}
     for step in definition.steps.values():
         told.setdefault(step.agent, set()).update(_secrets(step).values())
     steps = {
-        name: _step(index, step, parts[name], links[name], told[step.agent])
+        name: _step(
+            index, step, parts[name], links[name], joins.get(name), name in sheltered, told[step.agent]
+        )
         for index, (name, step) in enumerate(definition.steps.items())
     }
     output = None
@@ -108,7 +122,15 @@ def _secrets(step: StepDefinition) -> dict[str, str]:
     return {} if step.input is UNSET else secret_places(step.input)
 
 
-def _step(index: int, definition: StepDefinition, parts: _Parts, links: Links, told: set[str]) -> Step:
+def _step(
+    index: int,
+    definition: StepDefinition,
+    parts: _Parts,
+    links: Links,
+    join: Joined | None,
+    sheltered: bool,
+    told: set[str],
+) -> Step:
     when, template, _ = parts
     return Step(
         name=definition.name,
@@ -117,6 +139,8 @@ def _step(index: int, definition: StepDefinition, parts: _Parts, links: Links, t
         agent=definition.agent,
         needs=links.needs,
         dependents=tuple(links.dependents),
+        join=join,
+        sheltered=sheltered,
         when=when,
         input=template,
         catches=tuple(links.catches),

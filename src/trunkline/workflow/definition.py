@@ -21,12 +21,14 @@ Delivery = Literal["at_least_once", "at_most_once"]
 Context = Literal["run", "step", "none"]
 Backoff = Literal["fixed", "linear", "exponential"]
 AfterFailure = Literal["fail", "continue"]
+JoinPolicy = Literal["all", "any", "majority"]
 
 # The default comes first, except for the backoff.
 DELIVERIES: tuple[Delivery, ...] = ("at_least_once", "at_most_once")
 CONTEXTS: tuple[Context, ...] = ("run", "step", "none")
 BACKOFFS: tuple[Backoff, ...] = ("fixed", "linear", "exponential")
 AFTER_FAILURE: tuple[AfterFailure, ...] = ("fail", "continue")
+JOIN_POLICIES: tuple[JoinPolicy, ...] = ("all", "any", "majority")
 
 
 class Goto(Struct, frozen=True, rename={"step": "goto"}):
@@ -38,17 +40,33 @@ class Goto(Struct, frozen=True, rename={"step": "goto"}):
 OnError = AfterFailure | Goto
 
 
+class Join(Struct, frozen=True, omit_defaults=True):
+    """How many of the steps in `needs` have to complete before the step begins."""
+
+    policy: JoinPolicy = "all"
+    # Instead of a policy.
+    at_least: int | None = None
+    # What has not completed by then is stopped.
+    cancel_rest: bool = True
+
+
+ALL = Join()
+
+
 class StepDefinition(Struct, frozen=True, kw_only=True):
     name: str
     agent: str
     # As written; what the expressions read comes on top of it (`graph.py`).
     needs: tuple[str, ...] = ()
+    join: Join = ALL
     # CEL, without the ${ } around it.
     when: str | None = None
     # Left out: the run's input as it is.
     input: Json | UnsetType = UNSET
     retry: RetryPolicy | None = None
     timeout: timedelta | None = None
+    # How long the step may take, all attempts together.
+    deadline: timedelta | None = None
     # How long a question of the agent waits for a person; left out: as the settings say.
     reply_timeout: timedelta | None = None
     on_error: OnError = "fail"
@@ -80,10 +98,12 @@ class _RetryForm(Struct, omit_defaults=True):
 class _StepForm(Struct, omit_defaults=True):
     agent: str
     needs: tuple[str, ...] = ()
+    join: JoinPolicy | Join = "all"
     when: str | None = None
     input: Json | UnsetType = UNSET
     retry: _RetryForm | None = None
     timeout: str | None = None
+    deadline: str | None = None
     reply_timeout: str | None = None
     on_error: OnError = "fail"
     delivery: Delivery = "at_least_once"
@@ -141,10 +161,12 @@ def _step_form(step: StepDefinition) -> _StepForm:
         _StepForm(
             agent=step.agent,
             needs=step.needs,
+            join=step.join.policy if step.join == Join(step.join.policy) else step.join,
             when=step.when,
             input=step.input,
             retry=None if step.retry is None else _retry_form(step.retry),
             timeout=_text(step.timeout),
+            deadline=_text(step.deadline),
             reply_timeout=_text(step.reply_timeout),
             on_error=step.on_error,
             delivery=step.delivery,
@@ -180,10 +202,12 @@ def _step(name: str, form: _StepForm) -> StepDefinition:
         name=name,
         agent=form.agent,
         needs=form.needs,
+        join=form.join if isinstance(form.join, Join) else Join(form.join),
         when=form.when,
         input=form.input,
         retry=None if form.retry is None else _retry(form.retry),
         timeout=_duration(form.timeout),
+        deadline=_duration(form.deadline),
         reply_timeout=_duration(form.reply_timeout),
         on_error=form.on_error,
         delivery=form.delivery,

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from trunkline.jsontypes import JsonObject
 from trunkline.policies import MAX_ATTEMPTS
-from trunkline.workflow.definition import AFTER_FAILURE, BACKOFFS, CONTEXTS, DELIVERIES
+from trunkline.workflow.definition import AFTER_FAILURE, BACKOFFS, CONTEXTS, DELIVERIES, JOIN_POLICIES
 from trunkline.workflow.durations import DURATION_PATTERN
 from trunkline.workflow.expressions import KEYWORDS
 from trunkline.workflow.secret_places import SECRET_KEY, SECRET_NAME_PATTERN
 from trunkline.workflow.validate import (
     MAX_DESCRIPTION,
+    MAX_JOINED,
     MAX_NAME,
     MAX_PARALLEL,
     STEP_NAME_PATTERN,
@@ -105,6 +106,7 @@ def _step() -> JsonObject:
                 "items": step_name,
                 "description": "Steps that must be done first. What the expressions read is added by itself.",
             },
+            "join": _join(),
             "when": {
                 "type": ["string", "boolean"],
                 "description": "CEL, with or without ${ }. When it is false the step is skipped.",
@@ -120,6 +122,7 @@ def _step() -> JsonObject:
             },
             "retry": {"$ref": "#/$defs/retry"},
             "timeout": _duration("How long one attempt may take; overrides the agent's."),
+            "deadline": _duration("How long the step may take, all attempts and pauses together."),
             "reply_timeout": _duration(
                 "How long a question of the agent may wait for an answer before the step fails. "
                 "Left out: as the server's settings say."
@@ -147,6 +150,36 @@ def _step() -> JsonObject:
                 "Which conversation with the agent the call belongs to: one per run, one per step, or none.",
             ),
         },
+    }
+
+
+def _join() -> JsonObject:
+    cancel_rest: JsonObject = {
+        "type": "boolean",
+        "default": True,
+        "description": "Stop the branches that have not completed by then.",
+    }
+    return {
+        "description": "How many of the steps in 'needs' have to complete before the step begins.",
+        "default": "all",
+        "oneOf": [
+            {"enum": [*JOIN_POLICIES]},
+            {
+                "type": "object",
+                "required": ["at_least"],
+                "additionalProperties": False,
+                "properties": {
+                    "at_least": _integer(1, MAX_JOINED, "So many of them."),
+                    "cancel_rest": cancel_rest,
+                },
+            },
+            {
+                "type": "object",
+                "required": ["policy"],
+                "additionalProperties": False,
+                "properties": {"policy": {"enum": [*JOIN_POLICIES]}, "cancel_rest": cancel_rest},
+            },
+        ],
     }
 
 

@@ -20,8 +20,11 @@ from trunkline.workflow.definition import (
     BACKOFFS,
     CONTEXTS,
     DELIVERIES,
+    JOIN_POLICIES,
     AfterFailure,
     Goto,
+    Join,
+    JoinPolicy,
     OnError,
     StepDefinition,
     WorkflowDefinition,
@@ -34,15 +37,17 @@ from trunkline.workflow.secret_places import check_secrets, refuse_secrets
 
 WORKFLOW_KEYS = ("name", "description", "input", "steps", "output", "deadline", "max_parallel", "$schema")
 STEP_KEYS = (
-    "agent", "needs", "when", "input", "retry", "timeout", "reply_timeout", "on_error", "delivery",
-    "context",
+    "agent", "needs", "join", "when", "input", "retry", "timeout", "deadline", "reply_timeout", "on_error",
+    "delivery", "context",
 )  # fmt: skip
+JOIN_KEYS = ("policy", "at_least", "cancel_rest")
 RETRY_KEYS = ("max_attempts", "backoff", "first_delay", "max_delay", "jitter", "on")
 
 STEP_NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
 MAX_NAME = 255
 MAX_DESCRIPTION = 10_000
 MAX_PARALLEL = 10_000
+MAX_JOINED = 10_000
 
 _STEP_NAME = re.compile(STEP_NAME_PATTERN)
 # A name is part of addresses.
@@ -119,10 +124,12 @@ def _step(name: str, value: Json, known: Known, report: Report) -> StepDefinitio
         name=name,
         agent=_agent(fields, known, report),
         needs=_needs(fields, report),
+        join=_join(fields, report),
         when=_when(fields),
         input=_input(fields, report),
         retry=_retry(fields, known, report),
         timeout=fields.duration("timeout", positive=True),
+        deadline=fields.duration("deadline", positive=True),
         reply_timeout=fields.duration("reply_timeout", positive=True),
         on_error=_on_error(fields, report),
         delivery=fields.choice("delivery", DELIVERIES, "at_least_once"),
@@ -153,6 +160,22 @@ def _needs(fields: Fields, report: Report) -> tuple[str, ...]:
         else:
             report.error((*fields.path, "needs", index), f"a need is the name of a step, {found(need)}")
     return tuple(needs)
+
+
+def _join(fields: Fields, report: Report) -> Join:
+    value = fields.any("join")
+    if not isinstance(value, dict):
+        policy: JoinPolicy = fields.choice("join", JOIN_POLICIES, "all")
+        return Join(policy)
+    join = Fields(value, (*fields.path, "join"), JOIN_KEYS, report)
+    policy = join.choice("policy", JOIN_POLICIES, "all")
+    at_least = join.integer("at_least", 1, MAX_JOINED)
+    if ("policy" in value) == ("at_least" in value):
+        fields.error(
+            "join", "'join' has either 'policy' or 'at_least'; write one of them, such as at_least: 2"
+        )
+    cancel_rest = join.boolean("cancel_rest")
+    return Join(policy, at_least, cancel_rest=True if cancel_rest is None else cancel_rest)
 
 
 def _when(fields: Fields) -> str | None:

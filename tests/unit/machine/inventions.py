@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Literal, Protocol, TypeVar
 
+import msgspec
+
 from trunkline.policies import RetryPolicy
-from trunkline.workflow import Goto, StepDefinition, Workflow, WorkflowDefinition, compile_workflow
+from trunkline.workflow import Goto, Join, StepDefinition, Workflow, WorkflowDefinition, compile_workflow
 
 T = TypeVar("T")
 
@@ -20,10 +22,11 @@ class Pick(Protocol):
 
 def invent_workflow(pick: Pick) -> Workflow:
     count = pick((1, 2, 3, 4, 5, 6, 6, 6))
+    steps = {NAMES[index]: _invent_step(pick, index, count) for index in range(count)}
     return compile_workflow(
         WorkflowDefinition(
             name="w",
-            steps={NAMES[index]: _invent_step(pick, index, count) for index in range(count)},
+            steps={name: _possible(step, steps) for name, step in steps.items()},
             max_parallel=pick((None, 1, 2)),
             deadline=pick((None, timedelta(minutes=5))),
         )
@@ -32,7 +35,7 @@ def invent_workflow(pick: Pick) -> Workflow:
 
 def _invent_step(pick: Pick, index: int, count: int) -> StepDefinition:
     earlier = NAMES[:index]
-    needs = {pick(earlier) for _ in range(pick((0, 1, 1, 2)))} if earlier else set[str]()
+    needs = {pick(earlier) for _ in range(pick((0, 1, 1, 2, 3)))} if earlier else set[str]()
     # Weighted: a run that fails at once teaches little.
     conditions = [None] * 12 + ["input.yes", "input.no", "input.missing"]
     conditions += [f"steps.{name}.output.ok" for name in earlier]
@@ -43,14 +46,35 @@ def _invent_step(pick: Pick, index: int, count: int) -> StepDefinition:
         name=NAMES[index],
         agent=pick("AB"),
         needs=tuple(sorted(needs)),
+        join=_invent_join(pick, len(needs)),
         when=pick(conditions),
         input=pick(inputs),
         retry=pick((None, _invent_policy(pick))),
+        deadline=pick((None, None, None, timedelta(minutes=2))),
         reply_timeout=pick((None, None, timedelta(minutes=1))),
         on_error=pick(after_failure),
         delivery=pick(("at_least_once", "at_least_once", "at_most_once")),
         context=pick(("run", "step", "none")),
     )
+
+
+def _invent_join(pick: Pick, needs: int) -> Join:
+    if needs < 2:
+        return Join()
+    wish = pick(("all", "any", "any", "majority", 1, 2))
+    cancel_rest = pick((True, True, False)) if wish != "all" else True
+    return (
+        Join(at_least=wish, cancel_rest=cancel_rest)
+        if isinstance(wish, int)
+        else Join(wish, None, cancel_rest)
+    )
+
+
+def _possible(step: StepDefinition, steps: dict[str, StepDefinition]) -> StepDefinition:
+    """A step cannot join those whose failure leads to it."""
+    if any(steps[need].on_error == Goto(step.name) for need in step.needs):
+        return msgspec.structs.replace(step, join=Join())
+    return step
 
 
 def _invent_policy(pick: Pick) -> RetryPolicy:

@@ -17,7 +17,7 @@ from trunkline.jsontypes import Json
 from trunkline.machine.decide import CANCEL_TIMER, DEADLINE_TIMER
 from trunkline.machine.effects import DispatchTask, StopTask
 from trunkline.machine.events import StepOutcomeResolved, StepReplied, StepRetryScheduled, StepStarted
-from trunkline.machine.evolve import evolve, restore
+from trunkline.machine.evolve import evolve, restore, waits_of
 from trunkline.machine.inputs import (
     CancelRequested,
     Input,
@@ -257,11 +257,17 @@ class World:
             before = self._seen.get(name, "PENDING")
             if before in {"COMPLETED", "FAILED", "SKIPPED", "CANCELLED"}:
                 assert status == before, "a step left its final state"
-            if status != "PENDING":
-                needs = state.workflow.steps[name].needs
-                kept_or_ready = all(self.play.step(need).is_final for need in needs)
-                assert kept_or_ready, "a step began before what it needs had ended"
+            if self.play.step(name).attempts:
+                self._check_needs(name)
             self._seen[name] = status
+
+    def _check_needs(self, name: str) -> None:
+        plan = self.play.state.workflow.steps[name]
+        branches = frozenset[str]() if plan.join is None else plan.join.branches
+        ended = all(self.play.step(need).is_final for need in plan.needs if need not in branches)
+        assert ended, "a step began before what it needs had ended"
+        completed = sum(self.play.step(branch).status == "COMPLETED" for branch in branches)
+        assert plan.join is None or completed >= plan.join.quorum, "a join began before enough had completed"
 
     def _check_wake_reasons(self) -> None:
         state, timers = self.play.state, self.play.timers
@@ -277,6 +283,9 @@ class World:
             if step.waiting_for is not None and step.waiting_for.kind == "retry":
                 assert f"retry/{step.name}/{step.attempts}" in timers, "a retry has no timer"
             self._check_reply_deadline(step)
+            assert not (step.is_final and f"deadline/{step.name}" in timers), (
+                "a step left its deadline behind"
+            )
         if state.status == "RUNNING":
             assert state.in_flight or state.backing_off, "nothing will ever wake the run"
         if state.status == "WAITING":
@@ -316,7 +325,7 @@ def normal(state: RunState) -> dict[str, object]:
     steps = {
         name: step
         for name, step in state.steps.items()
-        if step != StepState(name=name, remaining=len(state.workflow.steps[name].needs))
+        if step != StepState(name=name, remaining=waits_of(state.workflow.steps[name]))
     }
     ready = {name for name in state.ready if name not in state.steps or state.steps[name].status == "PENDING"}
     fields = {field: getattr(state, field) for field in (*STORED_FIELDS, *COUNTERS)}

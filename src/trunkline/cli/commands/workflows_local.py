@@ -16,7 +16,7 @@ from trunkline.cli.picture import Node, as_mermaid, as_text
 from trunkline.cli.workflow_files import is_file
 
 if TYPE_CHECKING:
-    from trunkline.workflow import Loaded, Workflow
+    from trunkline.workflow import Loaded, Step, Workflow
 
 
 class Report(TypedDict):
@@ -132,8 +132,12 @@ def _compiled(workflow: str, server: Server) -> Workflow:
     return compile_workflow(loaded.definition)
 
 
+def _join(step: Step) -> str | None:
+    return None if step.join is None else f"any {step.join.quorum} of {len(step.join.branches)}"
+
+
 def _nodes(workflow: Workflow) -> list[Node]:
     return [
-        Node(step.name, step.agent, tuple(step.needs), step.definition.when, tuple(step.catches))
+        Node(step.name, step.agent, tuple(step.needs), step.definition.when, tuple(step.catches), _join(step))
         for step in workflow.steps.values()
     ]

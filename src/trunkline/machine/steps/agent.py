@@ -25,10 +25,10 @@ from trunkline.machine.events import (
     StepWaiting,
     StepWorking,
 )
-from trunkline.machine.inputs import ReplyOverdue, RetryDue
+from trunkline.machine.inputs import ReplyOverdue, RetryDue, StepDeadlinePassed
 from trunkline.machine.retry import DEFAULT_POLICY, delay_before, is_answered, is_worth_retrying, was_sent
 from trunkline.machine.state import StepState, WaitingFor
-from trunkline.machine.turn import Turn
+from trunkline.machine.turn import Turn, deadline_timer
 from trunkline.messages import AgentResult, AgentTask, Question, StepError, fix_for
 from trunkline.workflow import ExpressionError, Step, format_duration
 
@@ -102,6 +102,9 @@ def _call(turn: Turn, plan: Step, step: StepState, text: bytes) -> None:
     )
     if plan.told_secrets:
         _name_secrets(task, plan, step)
+    if definition.deadline is not None and attempt == 1 and not replying:
+        due = after(turn.now, definition.deadline)
+        turn.wish(StartTimer(deadline_timer(step), due, StepDeadlinePassed(step.name)))
     turn.record(StepStarted(step.name, attempt, task.task_id, plan.agent, Payload(text)))
     turn.wish(DispatchTask(task))
 
@@ -201,6 +204,31 @@ def give_up_waiting(turn: Turn, plan: Step, step: StepState) -> None:
     fail(turn, plan, step, error)
 
 
+def stop_call(turn: Turn, step: StepState) -> None:
+    """The agent need not go on with what it has, and no timer is to ring for it."""
+    drop_wait(turn, step)
+    backs_off = step.status == "WAITING" and not asks(step)
+    if not backs_off and (step.status in {"RUNNING", "WAITING"} or step.has_unsent_reply):
+        turn.wish(StopTask(present_task(turn, step), step.attempts))
+
+
+def pass_deadline(turn: Turn, plan: Step, step: StepState) -> None:
+    """The step has had all the time that it may take: it fails, whatever its retries."""
+    deadline = plan.definition.deadline
+    if step.is_final or step.status == "OUTCOME_UNKNOWN" or deadline is None:
+        return
+    error = StepError(
+        code="deadline_exceeded",
+        message=f"The step did not end within its deadline of {format_duration(deadline)}.",
+        attempt=step.attempts,
+    )
+    stop_call(turn, step)
+    if plan.definition.delivery == "at_most_once" and step.status == "RUNNING":
+        turn.record(StepOutcomeUnknown(step.name, step.attempts, _unknown(error)))
+    else:
+        fail(turn, plan, step, error)
+
+
 def _is_for_us(turn: Turn, step: StepState, result: AgentResult) -> bool:
     """An answer to another task than the present one is history; to an earlier attempt at it, good news only."""
     if step.is_final or result.task_id != present_task(turn, step):
@@ -230,7 +258,7 @@ def take_failure(turn: Turn, plan: Step, step: StepState, result: AgentResult, e
             step.name,
             result.attempt,
             error,
-            plan.definition.on_error != "fail",
+            plan.survives,
             result.protocol,
             result.context_id,
         )
@@ -262,7 +290,7 @@ def fail(turn: Turn, plan: Step, step: StepState, error: StepError) -> None:
     """Fails the step without a call."""
     error.step = step.name
     error.fix = error.fix or fix_for(error.code)
-    turn.record(StepFailed(step.name, step.attempts, error, plan.definition.on_error != "fail"))
+    turn.record(StepFailed(step.name, step.attempts, error, plan.survives))
 
 
 def _unknown(cause: StepError | None) -> StepError:
