@@ -78,5 +78,3 @@ async def test_a_step_that_passes_its_deadline_fails_and_its_call_is_broken_off(
         await agent.was_deserted()
     assert (run["status"], error_of(run)["code"]) == ("FAILED", "deadline_exceeded")
     assert "within its deadline of 5s" in str(error_of(step_of(run, "only"))["message"])
-        "The step did not end within its deadline of 5s"
-    )
