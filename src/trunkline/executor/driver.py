@@ -29,6 +29,7 @@ from trunkline.stores.base import EventRecord, RunsChanged, Timer, Transaction, 
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 from trunkline.telemetry.traces import Segment, Traces
+from trunkline.workflow import owner_of
 
 log = structlog.stdlib.get_logger()
 
@@ -216,7 +217,7 @@ def _told(topic: str, transitions: Sequence[Transition], moved: Collection[RunId
 
 def _agent_of(state: RunState, task_id: str) -> str:
     # A task's id is made of the run, the step and a number.
-    step = state.workflow.definition.steps.get(task_id.split("/")[1])
+    step = state.workflow.definition.steps.get(owner_of(task_id.split("/")[1]))
     return "" if step is None else step.agent
 
 

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import assert_never
 
+import msgspec
+
 from trunkline.clock import Instant, after
 from trunkline.jsontypes import Json, encode
 from trunkline.machine.effects import StartTimer, StopTask
@@ -49,10 +51,10 @@ from trunkline.machine.inputs import (
     StepDeadlinePassed,
 )
 from trunkline.machine.state import RunState, StepState
-from trunkline.machine.steps import agent, join
+from trunkline.machine.steps import agent, each, join
 from trunkline.machine.turn import Turn
 from trunkline.messages import NO_OUTPUT, AgentResult, StepError, fix_for
-from trunkline.workflow import ExpressionError, Step, format_duration
+from trunkline.workflow import ExpressionError, Step, format_duration, owner_of
 
 # An agent that does not confirm a cancellation by then is left alone; the whole cancel ends within 10 s.
 CANCEL_PATIENCE = timedelta(seconds=8)
@@ -89,10 +91,10 @@ def abandon(state: RunState, error: StepError, now: Instant) -> Turn:
 
 def _take(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912 - one case for each input
     match item:
-        case RunRequested(kept):
-            _start(turn, {name: bytes(output) for name, output in kept.items()})
+        case RunRequested():
+            _start(turn, item)
         case ResultArrived(result):
-            if result.step in turn.state.workflow.steps:
+            if result.step in turn.state.workflow.steps or result.step in turn.state.steps:
                 plan, step = _step(turn, result.step)
                 agent.take_result(turn, plan, step, result)
         case RetryDue(name, attempt):
@@ -100,7 +102,11 @@ def _take(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912 - one case fo
         case DeadlinePassed():
             _pass_deadline(turn)
         case StepDeadlinePassed(name):
-            agent.pass_deadline(turn, *_step(turn, name))
+            plan, step = _step(turn, name)
+            if plan.loop is None:
+                agent.pass_deadline(turn, plan, step)
+            else:
+                each.pass_deadline(turn, plan, step)
         case CancelRequested():
             _cancel(turn)
         case CancelOverdue():
@@ -127,18 +133,21 @@ def _take(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912 - one case fo
 
 
 def _step(turn: Turn, name: str) -> tuple[Step, StepState]:
-    return turn.state.workflow.steps[name], step_of(turn.state, name)
+    return turn.state.workflow.plan(name), step_of(turn.state, name)
 
 
-def _start(turn: Turn, kept: dict[str, bytes]) -> None:
+def _start(turn: Turn, request: RunRequested) -> None:
     if turn.state.status != "PENDING":
         return
     turn.record(RunStarted(turn.state.correlation_id))
     deadline = turn.state.workflow.deadline
     if deadline is not None:
         turn.wish(StartTimer(DEADLINE_TIMER, after(turn.state.created_at, deadline), DeadlinePassed()))
-    for name, output in kept.items():
-        turn.record(StepKept(name, Payload(output)))
+    for name, output in request.kept.items():
+        turn.record(StepKept(name, Payload(bytes(output))))
+    for name, items in request.items.items():
+        text = bytes(items)
+        each.fan_out(turn, *_step(turn, name), len(msgspec.json.decode(text, type=list[msgspec.Raw])), text)
 
 
 def _retry(turn: Turn, name: str, attempt: int) -> None:
@@ -182,6 +191,9 @@ def _cancel(turn: Turn) -> None:
         return
     turn.record(RunCancelRequested())
     for step in _under_way(turn):
+        if step.name in turn.state.fans:
+            # It ends with its items.
+            continue
         if step.status == "RUNNING":
             turn.wish(StopTask(agent.present_task(turn, step), step.attempts))
         else:
@@ -231,12 +243,22 @@ def _advance(turn: Turn) -> None:
     state = turn.state
     while True:
         while state.decided:
-            join.conclude(turn, state.workflow.steps[state.decided.popleft()])
+            _conclude(turn, *_step(turn, state.decided.popleft()))
         if not _may_begin(turn):
             return
-        plan, step = _step(turn, state.ready.popleft())
+        name = state.ready.popleft()
+        if name not in state.workflow.steps and owner_of(name) not in state.fans:
+            # An item of a step that is over.
+            continue
+        plan, step = _step(turn, name)
         if step.status == "PENDING":
             _begin(turn, plan, step)
+
+
+def _conclude(turn: Turn, plan: Step, step: StepState) -> None:
+    join.conclude(turn, plan)
+    if plan.loop is not None:
+        each.conclude(turn, plan, step, plan.loop)
 
 
 def _may_begin(turn: Turn) -> bool:
@@ -248,28 +270,46 @@ def _may_begin(turn: Turn) -> bool:
 
 
 def _begin(turn: Turn, plan: Step, step: StepState) -> None:
-    if step.attempts == 0:
-        if (lost := join.lost_need(turn, plan)) is not None:
-            turn.record(StepCancelled(step.name, f"The step {lost}, which it needs, did not complete."))
-            return
-        if plan.join is not None and join.is_lost(step, plan.join):
-            join.fail(turn, plan, step, plan.join)
-            return
-        if plan.catches and not _caught(turn, plan):
-            turn.record(
-                StepSkipped(step.name, f"No failure to catch: {', '.join(plan.catches)} did not fail.")
-            )
-            return
-        if plan.when is not None:
-            try:
-                chosen = plan.when.decides(turn.scope)
-            except ExpressionError as exc:
-                agent.fail(turn, plan, step, StepError(code="expression_failed", message=str(exc)))
-                return
-            if not chosen:
-                turn.record(StepSkipped(step.name, f"Its condition is false: {plan.definition.when}"))
-                return
-    agent.begin(turn, plan, step)
+    if step.attempts:
+        agent.begin(turn, plan, step)
+    elif step.name != plan.name:
+        if _is_chosen(turn, plan, step):
+            agent.begin(turn, plan, step)
+    elif _is_wanted(turn, plan, step):
+        if plan.loop is not None:
+            each.begin(turn, plan, step, plan.loop)
+        else:
+            agent.begin(turn, plan, step)
+
+
+def _is_wanted(turn: Turn, plan: Step, step: StepState) -> bool:
+    """Whether a step begins whose needs are over; if not, how it has ended is recorded."""
+    if (lost := join.lost_need(turn, plan)) is not None:
+        turn.record(StepCancelled(step.name, f"The step {lost}, which it needs, did not complete."))
+        return False
+    if plan.join is not None and join.is_lost(step, plan.join):
+        join.fail(turn, plan, step, plan.join)
+        return False
+    if plan.catches and not _caught(turn, plan):
+        turn.record(StepSkipped(step.name, f"No failure to catch: {', '.join(plan.catches)} did not fail."))
+        return False
+    if plan.loop is not None and plan.loop.chooses:
+        return True
+    return _is_chosen(turn, plan, step)
+
+
+def _is_chosen(turn: Turn, plan: Step, step: StepState) -> bool:
+    """What `when` says of a step, or of an item; if no, that is recorded."""
+    if plan.when is None or (step.name != plan.name and plan.loop is not None and not plan.loop.chooses):
+        return True
+    try:
+        chosen = plan.when.decides(turn.scope_of(step))
+    except ExpressionError as exc:
+        agent.fail(turn, plan, step, StepError(code="expression_failed", message=str(exc)))
+        return False
+    if not chosen:
+        turn.record(StepSkipped(step.name, f"Its condition is false: {plan.definition.when}"))
+    return chosen
 
 
 def _caught(turn: Turn, plan: Step) -> bool:

@@ -53,6 +53,14 @@ class StepStarted(_Event, frozen=True):
     input: Payload
 
 
+class StepFannedOut(_Event, frozen=True):
+    """The step's items are known: one call for each."""
+
+    step: str
+    items: int
+    input: Payload
+
+
 class StepWorking(_Event, frozen=True):
     """The agent has taken the task and will be asked again."""
 
@@ -184,6 +192,7 @@ Event = (
     RunStarted
     | StepKept
     | StepStarted
+    | StepFannedOut
     | StepWorking
     | StepProgress
     | StepCompleted

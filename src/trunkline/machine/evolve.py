@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import assert_never
 
+import msgspec
+
 from trunkline.clock import Instant
+from trunkline.jsontypes import Json
 from trunkline.machine.events import (
     Event,
     RunCancelled,
@@ -25,6 +28,7 @@ from trunkline.machine.events import (
     StepCancelled,
     StepCompleted,
     StepFailed,
+    StepFannedOut,
     StepKept,
     StepOutcomeResolved,
     StepOutcomeUnknown,
@@ -37,8 +41,10 @@ from trunkline.machine.events import (
     StepWaiting,
     StepWorking,
 )
-from trunkline.machine.state import RunState, StepState, StepStatus, WaitingFor
-from trunkline.workflow import Step
+from trunkline.machine.state import Fan, RunState, StepState, StepStatus, WaitingFor
+from trunkline.workflow import Step, item_name, owner_of
+
+_items: msgspec.json.Decoder[list[Json]] = msgspec.json.Decoder(list[Json])
 
 _REMOTE_TEXT = "The agent is working on it and is asked again from time to time."
 
@@ -47,7 +53,8 @@ def step_of(state: RunState, name: str) -> StepState:
     """The step's state, made when it is first touched."""
     step = state.steps.get(name)
     if step is None:
-        step = StepState(name=name, remaining=waits_of(state.workflow.steps[name]))
+        plan = state.workflow.steps.get(name)
+        step = StepState(name=name, remaining=0 if plan is None else waits_of(plan))
         state.steps[name] = step
     return step
 
@@ -62,11 +69,14 @@ def restore(state: RunState, steps: Iterable[StepState]) -> None:
     state.steps = {step.name: step for step in steps}
     state.unfinished = len(state.workflow.steps)
     for step in state.steps.values():
-        step.remaining = waits_of(state.workflow.steps[step.name])
+        plan = state.workflow.steps.get(step.name)
+        step.remaining = 0 if plan is None else waits_of(plan)
         step.joined = step.lost = 0
     for step in list(state.steps.values()):
+        if step.status == "RUNNING" and _has_items(state, step.name):
+            _fan_out(state, step)
         _count(state, step, 1)
-        if step.is_final:
+        if step.is_final and step.name in state.workflow.steps:
             state.unfinished -= 1
             for dependent in state.workflow.steps[step.name].dependents:
                 _tell(state, step, dependent)
@@ -74,6 +84,60 @@ def restore(state: RunState, steps: Iterable[StepState]) -> None:
                 _blame(state, step)
     if state.status != "PENDING":
         state.ready.extend(name for name in state.workflow.steps if _is_ready(state, name))
+        state.ready.extend(
+            name
+            for name, step in state.steps.items()
+            if step.status == "PENDING" and step.attempts and owner_of(name) in state.fans
+        )
+        for name in state.fans:
+            _hand_out(state, name)
+
+
+def _has_items(state: RunState, name: str) -> bool:
+    plan = state.workflow.steps.get(name)
+    return plan is not None and plan.loop is not None
+
+
+def _fan_out(state: RunState, step: StepState) -> None:
+    """From the list that is the step's input, and the items that there are already."""
+    fan = state.fans[step.name] = Fan(_items.decode(step.input or b"[]"))
+    for index in range(len(fan.items)):
+        item = state.steps.get(item_name(step.name, index))
+        if item is not None:
+            fan.over += item.is_final
+            fan.open += not item.is_final
+            fan.failed += item.status == "FAILED"
+    _note_end(state, step.name, fan)
+
+
+def _hand_out(state: RunState, name: str) -> None:
+    """Lets as many items begin as may be worked on at once."""
+    fan, loop = state.fans[name], state.workflow.steps[name].loop
+    assert loop is not None, "only a loop has items"  # noqa: S101 - an invariant
+    while fan.next < len(fan.items) and fan.open < loop.definition.at_once:
+        item = item_name(name, fan.next)
+        fan.next += 1
+        if item not in state.steps:
+            fan.open += 1
+            state.ready.append(item)
+
+
+def _note_end(state: RunState, name: str, fan: Fan) -> None:
+    loop = state.workflow.steps[name].loop
+    assert loop is not None, "only a loop has items"  # noqa: S101 - as above
+    if fan.over == len(fan.items) or (fan.failed and loop.definition.on_error == "stop"):
+        state.decided.append(name)
+
+
+def _finish_item(state: RunState, item: StepState) -> None:
+    name = owner_of(item.name)
+    fan = state.fans.get(name)
+    if fan is not None:
+        fan.open -= 1
+        fan.over += 1
+        fan.failed += item.status == "FAILED"
+        _note_end(state, name, fan)
+        _hand_out(state, name)
 
 
 def _blame(state: RunState, step: StepState) -> None:
@@ -95,6 +159,9 @@ def _is_ready(state: RunState, name: str) -> bool:
 
 
 def _count(state: RunState, step: StepState, change: int) -> None:
+    if step.name in state.fans:
+        # Its items are counted.
+        return
     match step.status:
         case "RUNNING":
             state.in_flight += change
@@ -122,6 +189,11 @@ def _finish(state: RunState, step: StepState, status: StepStatus, at: Instant) -
     _move(state, step, status)
     step.finished_at = at
     step.reply = None
+    if step.name not in state.workflow.steps:
+        _finish_item(state, step)
+        return
+    if state.fans.pop(step.name, None) is not None and not state.fans:
+        state.read.clear()
     state.unfinished -= 1
     for name in state.workflow.steps[step.name].dependents:
         dependent = step_of(state, name)
@@ -160,9 +232,14 @@ def _learn(
         step.remote_task_id = remote_task_id
     if context_id is not None:
         step.context_id = context_id
-        definition = state.workflow.steps[step.name].definition
-        if definition.context == "run":
-            state.contexts[definition.agent] = context_id
+        plan = state.workflow.plan(step.name)
+        if plan.definition.context == "run" and not talks_alone(plan):
+            state.contexts[plan.agent] = context_id
+
+
+def talks_alone(plan: Step) -> bool:
+    """Items that are worked on side by side have a conversation each."""
+    return plan.loop is not None and plan.loop.definition.mode == "parallel"
 
 
 def evolve(state: RunState, event: Event, at: Instant) -> StepState | None:  # noqa: C901, PLR0912, PLR0915 - one case per event
@@ -189,6 +266,15 @@ def evolve(state: RunState, event: Event, at: Instant) -> StepState | None:  # n
             step.error = None
             if step.started_at is None:
                 step.started_at = at
+            return step
+        case StepFannedOut(name, _, payload):
+            step = step_of(state, name)
+            step.attempts = 1
+            step.input = payload.text
+            step.started_at = at
+            _fan_out(state, step)
+            _move(state, step, "RUNNING")
+            _hand_out(state, name)
             return step
         case StepWorking(name, _, remote, protocol, context):
             step = step_of(state, name)

@@ -14,9 +14,13 @@ ResolvedOutcome = Literal["succeeded", "failed", "call_again"]
 
 
 class RunRequested(msgspec.Struct, frozen=True, tag="run_requested"):
-    """Start the run; `kept` are the outputs that a retried run takes over, as JSON by step."""
+    """
+    Start the run; `kept` are the outputs that a retried run takes over, as JSON by step or item, and `items` the lists
+    of steps some of whose items are among them.
+    """
 
     kept: dict[str, msgspec.Raw] = {}
+    items: dict[str, msgspec.Raw] = {}
 
 
 class ResultArrived(msgspec.Struct, frozen=True, tag="result_arrived"):

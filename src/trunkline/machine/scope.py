@@ -15,17 +15,14 @@ _STEPS = "steps."
 class RunScope:
     def __init__(self, state: RunState) -> None:
         self._state = state
-        self._input: Json = None
-        self._input_read = False
-        # By identity of the text: a step that is done never gets another output.
-        self._outputs: dict[str, Json] = {}
+        # A step that is done never gets another output: with items, what was read is kept for the next decision.
+        self._read: dict[str, Json] = state.read if state.fans else {}
 
     def __call__(self, name: str) -> Json:
         if name == "input":
-            if not self._input_read:
-                self._input = _read(self._state.input, "input", "the run's input")
-                self._input_read = True
-            return self._input
+            if name not in self._read:
+                self._read[name] = _read(self._state.input, "input", "the run's input")
+            return self._read[name]
         if name == "run":
             return {"id": self._state.id, "correlation_id": self._state.correlation_id}
         return self._step(name.removeprefix(_STEPS))
@@ -39,11 +36,21 @@ class RunScope:
     def _output(self, step: StepState) -> Json:
         if step.output is None:
             return None
-        if step.name not in self._outputs:
-            self._outputs[step.name] = _read(
-                step.output, f"steps.{step.name}.output", f"the output of step {step.name}"
-            )
-        return self._outputs[step.name]
+        path = f"steps.{step.name}.output"
+        if path not in self._read:
+            self._read[path] = _read(step.output, path, f"the output of step {step.name}")
+        return self._read[path]
+
+
+class ItemScope:
+    """The same for one item of a list, which can be read, too."""
+
+    def __init__(self, scope: RunScope, item: Json, index: int) -> None:
+        self._scope = scope
+        self._own = {"item": item, "index": index}
+
+    def __call__(self, name: str) -> Json:
+        return self._own[name] if name in self._own else self._scope(name)
 
 
 def _read(text: bytes, path: str, what: str) -> Json:

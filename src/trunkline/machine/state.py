@@ -91,6 +91,18 @@ class StepState(msgspec.Struct, kw_only=True):
         return self.status == "PENDING" and self.reply is not None and self.error is None
 
 
+class Fan(msgspec.Struct):
+    """The items of a step while it runs; derived from the stored list and the items' own states."""
+
+    items: list[Json]
+    # The first that nobody has looked at yet.
+    next: int = 0
+    # Handed out and not over; and over, the failed among them.
+    open: int = 0
+    over: int = 0
+    failed: int = 0
+
+
 class RunState(msgspec.Struct, kw_only=True):
     """One run with its steps. A step that has no entry in `steps` has not been touched yet."""
 
@@ -118,8 +130,12 @@ class RunState(msgspec.Struct, kw_only=True):
 
     # Derived from the steps, so that a transition never looks at all of them.
     ready: deque[str] = msgspec.field(default_factory=deque[str])
-    # Joins that have just been decided.
+    # Joins that have just been decided, and steps whose items are over.
     decided: deque[str] = msgspec.field(default_factory=deque[str])
+    # Of the steps that run item by item.
+    fans: dict[str, Fan] = {}
+    # What expressions have read of the run while it has items: each of them would decode it again.
+    read: dict[str, Json] = {}
     in_flight: int = 0
     backing_off: int = 0
     awaiting_person: int = 0

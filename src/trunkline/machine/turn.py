@@ -8,8 +8,9 @@ from trunkline.clock import Instant
 from trunkline.machine.effects import DropTimer, Effect
 from trunkline.machine.events import Event
 from trunkline.machine.evolve import evolve
-from trunkline.machine.scope import RunScope
+from trunkline.machine.scope import ItemScope, RunScope
 from trunkline.machine.state import RunState, StepState
+from trunkline.workflow import Scope, index_of, owner_of
 
 
 def deadline_timer(step: StepState) -> str:
@@ -37,7 +38,16 @@ class Turn:
                 self.drop_timer(deadline_timer(step))
 
     def _has_deadline(self, step: StepState) -> bool:
-        return self.state.workflow.steps[step.name].definition.deadline is not None
+        # That of a step with items is the whole step's.
+        plan = self.state.workflow.steps.get(step.name)
+        return plan is not None and plan.definition.deadline is not None
+
+    def scope_of(self, step: StepState) -> Scope:
+        """What the expressions of a step, or of an item of one, can read."""
+        if step.name in self.state.workflow.steps:
+            return self.scope
+        index = index_of(step.name)
+        return ItemScope(self.scope, self.state.fans[owner_of(step.name)].items[index], index)
 
     def wish(self, effect: Effect) -> None:
         self.effects.append(effect)

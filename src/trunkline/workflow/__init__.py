@@ -8,8 +8,9 @@ The workflow language: definitions, their checks, the graph, and expressions. Pu
 from __future__ import annotations
 
 from trunkline.workflow.branches import Joined
-from trunkline.workflow.compile import Step, Workflow
+from trunkline.workflow.compile import Loop, Step, Workflow, index_of, item_name, owner_of
 from trunkline.workflow.definition import (
+    ForEach,
     Goto,
     Join,
     StepDefinition,
@@ -29,10 +30,12 @@ __all__ = [
     "SECRET_NAME_RULE",
     "Condition",
     "ExpressionError",
+    "ForEach",
     "Goto",
     "Join",
     "Joined",
     "Loaded",
+    "Loop",
     "Scope",
     "Step",
     "StepDefinition",
@@ -43,8 +46,11 @@ __all__ = [
     "compile_workflow",
     "definition_from_canonical",
     "format_duration",
+    "index_of",
     "is_secret_name",
+    "item_name",
     "load_workflow",
+    "owner_of",
     "parse_duration",
     "workflow_json_schema",
 ]

@@ -7,19 +7,39 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import NamedTuple
 
 from msgspec import UNSET
 
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json
 from trunkline.workflow.branches import Joined, read_joins, sheltered_steps
-from trunkline.workflow.definition import StepDefinition, WorkflowDefinition
-from trunkline.workflow.expressions import RUN_INPUT, Compiler, Condition, Engine, Sites, Template
+from trunkline.workflow.definition import ForEach, StepDefinition, WorkflowDefinition
+from trunkline.workflow.expressions import (
+    ITEM,
+    OF_LOOPS,
+    RUN_INPUT,
+    Compiler,
+    Condition,
+    Engine,
+    Sites,
+    Template,
+)
 from trunkline.workflow.input_schema import InputSchema, read_input_schema
 from trunkline.workflow.links import Links, connect
 from trunkline.workflow.places import Path
 from trunkline.workflow.report import Report
 from trunkline.workflow.secret_places import secret_places
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A step that is one call for each item of a list."""
+
+    items: Template
+    definition: ForEach
+    # Whether each item is asked `when`, and not the step as a whole.
+    chooses: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +57,7 @@ class Step:
     join: Joined | None
     # All that comes of it goes into joins, which decide what its failure means.
     sheltered: bool
+    loop: Loop | None
     when: Condition | None
     input: Template
     # The steps whose failure leads here (`on_error: {goto: …}`).
@@ -50,6 +71,19 @@ class Step:
     def survives(self) -> bool:
         """Whether the run goes on when the step has failed."""
         return self.sheltered or self.definition.on_error != "fail"
+
+
+def item_name(step: str, index: int) -> str:
+    return f"{step}[{index}]"
+
+
+def owner_of(name: str) -> str:
+    """The step that an item belongs to; the name of a step is its own."""
+    return name.partition("[")[0]
+
+
+def index_of(item: str) -> int:
+    return int(item.partition("[")[2][:-1])
 
 
 class Workflow:
@@ -68,6 +102,10 @@ class Workflow:
         self.output = output
         self._input_schema = input_schema
 
+    def plan(self, name: str) -> Step:
+        """Of a step, or of an item of one (`research[17]`)."""
+        return self.steps.get(name) or self.steps[owner_of(name)]
+
     @property
     def max_parallel(self) -> int | None:
         return self.definition.max_parallel
@@ -85,7 +123,7 @@ def build(definition: WorkflowDefinition, report: Report) -> Workflow:
     """The workflow of a definition; it is usable when nothing was reported as an error."""
     compiler = Compiler(Engine(definition.steps), report)
     parts = {name: _parts(step, compiler) for name, step in definition.steps.items()}
-    links = connect(definition, {name: sites for name, (_, _, sites) in parts.items()}, report)
+    links = connect(definition, {name: part.sites for name, part in parts.items()}, report)
     joins = read_joins(definition, links, report)
     sheltered = frozenset[str]() if report.errors else sheltered_steps(links, joins)
     told: dict[str, set[str]] = {}
@@ -103,19 +141,34 @@ def build(definition: WorkflowDefinition, report: Report) -> Workflow:
     return Workflow(definition, steps, output, read_input_schema(definition.input, report))
 
 
-_Parts = tuple[Condition | None, Template, Sites]
+class _Parts(NamedTuple):
+    """What a step's expressions have become."""
+
+    when: Condition | None
+    input: Template
+    loop: Loop | None
+    sites: Sites
 
 
 def _parts(step: StepDefinition, compiler: Compiler) -> _Parts:
     path: Path = ("steps", step.name)
-    when, sites = None, {}
+    items, sites = None, {}
+    if step.for_each is not None:
+        place = (*path, "for_each")
+        items, sites = compiler.template(step.for_each.items, place)
+        compiler = compiler.of_a_loop()
+    when = None
     if step.when is not None:
-        when, sites = compiler.condition(step.when, (*path, "when"))
-    template = RUN_INPUT
+        when, read = compiler.condition(step.when, (*path, "when"))
+        sites = {**read, **sites}
+    template = RUN_INPUT if items is None else ITEM
     if step.input is not UNSET:
         template, read = compiler.template(step.input, (*path, "input"))
         sites = {**read, **sites}
-    return when, template, sites
+    loop = None
+    if step.for_each is not None and items is not None:
+        loop = Loop(items, step.for_each, when is not None and not when.reads.isdisjoint(OF_LOOPS))
+    return _Parts(when, template, loop, sites)
 
 
 def _secrets(step: StepDefinition) -> dict[str, str]:
@@ -131,7 +184,6 @@ def _step(
     sheltered: bool,
     told: set[str],
 ) -> Step:
-    when, template, _ = parts
     return Step(
         name=definition.name,
         index=index,
@@ -141,8 +193,9 @@ def _step(
         dependents=tuple(links.dependents),
         join=join,
         sheltered=sheltered,
-        when=when,
-        input=template,
+        loop=parts.loop,
+        when=parts.when,
+        input=parts.input,
         catches=tuple(links.catches),
         secrets=_secrets(definition),
         told_secrets=tuple(sorted(told)),

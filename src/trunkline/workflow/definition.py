@@ -22,6 +22,8 @@ Context = Literal["run", "step", "none"]
 Backoff = Literal["fixed", "linear", "exponential"]
 AfterFailure = Literal["fail", "continue"]
 JoinPolicy = Literal["all", "any", "majority"]
+EachMode = Literal["parallel", "sequential"]
+AfterItem = Literal["stop", "continue", "collect"]
 
 # The default comes first, except for the backoff.
 DELIVERIES: tuple[Delivery, ...] = ("at_least_once", "at_most_once")
@@ -29,6 +31,8 @@ CONTEXTS: tuple[Context, ...] = ("run", "step", "none")
 BACKOFFS: tuple[Backoff, ...] = ("fixed", "linear", "exponential")
 AFTER_FAILURE: tuple[AfterFailure, ...] = ("fail", "continue")
 JOIN_POLICIES: tuple[JoinPolicy, ...] = ("all", "any", "majority")
+EACH_MODES: tuple[EachMode, ...] = ("parallel", "sequential")
+AFTER_ITEM: tuple[AfterItem, ...] = ("stop", "continue", "collect")
 
 
 class Goto(Struct, frozen=True, rename={"step": "goto"}):
@@ -52,6 +56,25 @@ class Join(Struct, frozen=True, omit_defaults=True):
 
 ALL = Join()
 
+# Of one step at a time, where nothing is said.
+DEFAULT_ITEMS_AT_ONCE = 100
+
+
+class ForEach(Struct, frozen=True, omit_defaults=True):
+    """One call for each item of a list."""
+
+    # An expression that gives a list, or a list with expressions in it.
+    items: str | list[Json]
+    mode: EachMode = "parallel"
+    # How many items are worked on at once, where that is in parallel.
+    limit: int = DEFAULT_ITEMS_AT_ONCE
+    # What follows when an item has failed.
+    on_error: AfterItem = "stop"
+
+    @property
+    def at_once(self) -> int:
+        return 1 if self.mode == "sequential" else self.limit
+
 
 class StepDefinition(Struct, frozen=True, kw_only=True):
     name: str
@@ -59,6 +82,7 @@ class StepDefinition(Struct, frozen=True, kw_only=True):
     # As written; what the expressions read comes on top of it (`graph.py`).
     needs: tuple[str, ...] = ()
     join: Join = ALL
+    for_each: ForEach | None = None
     # CEL, without the ${ } around it.
     when: str | None = None
     # Left out: the run's input as it is.
@@ -99,6 +123,7 @@ class _StepForm(Struct, omit_defaults=True):
     agent: str
     needs: tuple[str, ...] = ()
     join: JoinPolicy | Join = "all"
+    for_each: ForEach | None = None
     when: str | None = None
     input: Json | UnsetType = UNSET
     retry: _RetryForm | None = None
@@ -162,6 +187,7 @@ def _step_form(step: StepDefinition) -> _StepForm:
             agent=step.agent,
             needs=step.needs,
             join=step.join.policy if step.join == Join(step.join.policy) else step.join,
+            for_each=step.for_each,
             when=step.when,
             input=step.input,
             retry=None if step.retry is None else _retry_form(step.retry),
@@ -203,6 +229,7 @@ def _step(name: str, form: _StepForm) -> StepDefinition:
         agent=form.agent,
         needs=form.needs,
         join=form.join if isinstance(form.join, Join) else Join(form.join),
+        for_each=form.for_each,
         when=form.when,
         input=form.input,
         retry=None if form.retry is None else _retry(form.retry),

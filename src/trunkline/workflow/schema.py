@@ -9,12 +9,22 @@ from __future__ import annotations
 
 from trunkline.jsontypes import JsonObject
 from trunkline.policies import MAX_ATTEMPTS
-from trunkline.workflow.definition import AFTER_FAILURE, BACKOFFS, CONTEXTS, DELIVERIES, JOIN_POLICIES
+from trunkline.workflow.definition import (
+    AFTER_FAILURE,
+    AFTER_ITEM,
+    BACKOFFS,
+    CONTEXTS,
+    DEFAULT_ITEMS_AT_ONCE,
+    DELIVERIES,
+    EACH_MODES,
+    JOIN_POLICIES,
+)
 from trunkline.workflow.durations import DURATION_PATTERN
 from trunkline.workflow.expressions import KEYWORDS
 from trunkline.workflow.secret_places import SECRET_KEY, SECRET_NAME_PATTERN
 from trunkline.workflow.validate import (
     MAX_DESCRIPTION,
+    MAX_ITEMS_AT_ONCE,
     MAX_JOINED,
     MAX_NAME,
     MAX_PARALLEL,
@@ -107,6 +117,7 @@ def _step() -> JsonObject:
                 "description": "Steps that must be done first. What the expressions read is added by itself.",
             },
             "join": _join(),
+            "for_each": _for_each(),
             "when": {
                 "type": ["string", "boolean"],
                 "description": "CEL, with or without ${ }. When it is false the step is skipped.",
@@ -178,6 +189,39 @@ def _join() -> JsonObject:
                 "required": ["policy"],
                 "additionalProperties": False,
                 "properties": {"policy": {"enum": [*JOIN_POLICIES]}, "cancel_rest": cancel_rest},
+            },
+        ],
+    }
+
+
+def _for_each() -> JsonObject:
+    items: JsonObject = {
+        "type": ["string", "array"],
+        "description": "An expression that gives a list, or a list with expressions in it.",
+        "examples": ["${ input.items }"],
+    }
+    return {
+        "description": "Calls the agent once for each item of a list; 'item' and 'index' can be read in 'input' "
+        "and 'when'. The output is the list of the outputs, in the order of the items.",
+        "oneOf": [
+            items,
+            {
+                "type": "object",
+                "required": ["items"],
+                "additionalProperties": False,
+                "properties": {
+                    "items": items,
+                    "mode": _choice(EACH_MODES, "All at once, or one after the other."),
+                    "limit": {
+                        **_integer(1, MAX_ITEMS_AT_ONCE, "How many items are worked on at once."),
+                        "default": DEFAULT_ITEMS_AT_ONCE,
+                    },
+                    "on_error": _choice(
+                        AFTER_ITEM,
+                        "When an item has failed: the step fails, its place in the output is null, or every "
+                        "place in the output says how its item ended.",
+                    ),
+                },
             },
         ],
     }

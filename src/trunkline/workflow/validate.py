@@ -17,11 +17,16 @@ from trunkline.jsontypes import Json
 from trunkline.policies import MAX_ATTEMPTS, RetryPolicy
 from trunkline.workflow.definition import (
     AFTER_FAILURE,
+    AFTER_ITEM,
     BACKOFFS,
     CONTEXTS,
+    DEFAULT_ITEMS_AT_ONCE,
     DELIVERIES,
+    EACH_MODES,
     JOIN_POLICIES,
     AfterFailure,
+    EachMode,
+    ForEach,
     Goto,
     Join,
     JoinPolicy,
@@ -37,9 +42,10 @@ from trunkline.workflow.secret_places import check_secrets, refuse_secrets
 
 WORKFLOW_KEYS = ("name", "description", "input", "steps", "output", "deadline", "max_parallel", "$schema")
 STEP_KEYS = (
-    "agent", "needs", "join", "when", "input", "retry", "timeout", "deadline", "reply_timeout", "on_error",
+    "agent", "needs", "join", "for_each", "when", "input", "retry", "timeout", "deadline", "reply_timeout", "on_error",
     "delivery", "context",
 )  # fmt: skip
+EACH_KEYS = ("items", "mode", "limit", "on_error")
 JOIN_KEYS = ("policy", "at_least", "cancel_rest")
 RETRY_KEYS = ("max_attempts", "backoff", "first_delay", "max_delay", "jitter", "on")
 
@@ -48,6 +54,8 @@ MAX_NAME = 255
 MAX_DESCRIPTION = 10_000
 MAX_PARALLEL = 10_000
 MAX_JOINED = 10_000
+# Of one step at a time: what begins together is written in one transaction.
+MAX_ITEMS_AT_ONCE = 1_000
 
 _STEP_NAME = re.compile(STEP_NAME_PATTERN)
 # A name is part of addresses.
@@ -125,6 +133,7 @@ def _step(name: str, value: Json, known: Known, report: Report) -> StepDefinitio
         agent=_agent(fields, known, report),
         needs=_needs(fields, report),
         join=_join(fields, report),
+        for_each=_for_each(fields, report),
         when=_when(fields),
         input=_input(fields, report),
         retry=_retry(fields, known, report),
@@ -176,6 +185,41 @@ def _join(fields: Fields, report: Report) -> Join:
         )
     cancel_rest = join.boolean("cancel_rest")
     return Join(policy, at_least, cancel_rest=True if cancel_rest is None else cancel_rest)
+
+
+def _for_each(fields: Fields, report: Report) -> ForEach | None:
+    value = fields.any("for_each")
+    if value is UNSET:
+        return None
+    if not isinstance(value, dict):
+        items = _items(value)
+        if items is None:
+            fields.error("for_each", f"'for_each' must be {_ITEMS}, {found(value)}")
+        return ForEach([] if items is None else items)
+    each = Fields(value, (*fields.path, "for_each"), EACH_KEYS, report)
+    items = _items(value.get("items"))
+    if "items" not in value:
+        fields.error("for_each", "'items' is missing; add it, such as items: ${ input.items }")
+    elif items is None:
+        each.error("items", f"'items' must be {_ITEMS}, {found(value['items'])}")
+    mode: EachMode = each.choice("mode", EACH_MODES, "parallel")
+    if mode == "sequential" and "limit" in value:
+        each.error("limit", "'limit' means nothing where one item follows the other; leave it out")
+    return ForEach(
+        [] if items is None else items,
+        mode,
+        each.integer("limit", 1, MAX_ITEMS_AT_ONCE) or DEFAULT_ITEMS_AT_ONCE,
+        each.choice("on_error", AFTER_ITEM, "stop"),
+    )
+
+
+_ITEMS = "an expression that gives a list, such as ${ input.items }, or a list"
+
+
+def _items(value: Json) -> str | list[Json] | None:
+    if isinstance(value, list):
+        return value
+    return value if isinstance(value, str) and "${" in value else None
 
 
 def _when(fields: Fields) -> str | None:

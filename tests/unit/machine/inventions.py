@@ -9,7 +9,7 @@ from typing import Literal, Protocol, TypeVar
 import msgspec
 
 from trunkline.policies import RetryPolicy
-from trunkline.workflow import Goto, Join, StepDefinition, Workflow, WorkflowDefinition, compile_workflow
+from trunkline.workflow import ForEach, Goto, Join, StepDefinition, Workflow, WorkflowDefinition, compile_workflow
 
 T = TypeVar("T")
 
@@ -42,11 +42,16 @@ def _invent_step(pick: Pick, index: int, count: int) -> StepDefinition:
     inputs = ["${ input }"] * 8 + ["${ input.missing }", *(f"${{ steps.{name}.output }}" for name in earlier)]
     after_failure: list[Literal["fail", "continue"] | Goto] = ["fail", "continue", "continue", "continue"]
     after_failure += map(Goto, NAMES[index + 1 : count])
+    for_each = pick((None, None, None, _invent_loop(pick)))
+    if for_each is not None:
+        conditions += ["index != 1", "item.missing"]
+        inputs += ["${ item }", "${ index }"]
     return StepDefinition(
         name=NAMES[index],
         agent=pick("AB"),
         needs=tuple(sorted(needs)),
         join=_invent_join(pick, len(needs)),
+        for_each=for_each,
         when=pick(conditions),
         input=pick(inputs),
         retry=pick((None, _invent_policy(pick))),
@@ -55,6 +60,15 @@ def _invent_step(pick: Pick, index: int, count: int) -> StepDefinition:
         on_error=pick(after_failure),
         delivery=pick(("at_least_once", "at_least_once", "at_most_once")),
         context=pick(("run", "step", "none")),
+    )
+
+
+def _invent_loop(pick: Pick) -> ForEach:
+    return ForEach(
+        pick(("${ input.list }", "${ input.list }", "${ input.none }", "${ input.yes }")),
+        pick(("parallel", "parallel", "sequential")),
+        pick((1, 2, 100)),
+        pick(("stop", "continue", "collect")),
     )
 
 

@@ -31,7 +31,7 @@ from trunkline.machine.retry import was_sent
 from trunkline.machine.state import RunState, StepState
 from trunkline.machine.turn import Turn
 from trunkline.messages import AgentResult, AgentTask, Question, ReplyMessage, ResultStatus, StepError
-from trunkline.workflow import Workflow
+from trunkline.workflow import Workflow, owner_of
 
 OUTPUTS = (b'{"ok":true}', b'{"ok":false}', b"null", b"not JSON")
 ERRORS = (
@@ -40,7 +40,7 @@ ERRORS = (
     ("agent_http_error", 503),
     ("agent_task_failed", None),
 )
-INPUT: Json = {"yes": True, "no": False}
+INPUT: Json = {"yes": True, "no": False, "list": [1, 2, 3], "none": []}
 
 Key = tuple[str, int]
 Possibility = Callable[[], Input | None]
@@ -194,7 +194,8 @@ class World:
             assert (turn.events, turn.effects) == ([], []), "a final state was left"
         if was_paused and turn.state.paused and not any(isinstance(i, ResumeRequested) for i in inputs):
             assert not any(isinstance(event, StepStarted) for event in turn.events), "started while paused"
-        most = 4 * len(inputs) + 3 * len(turn.state.workflow.steps) + 4
+        # A step may have three items.
+        most = 4 * len(inputs) + 9 * len(turn.state.workflow.steps) + 4
         assert len(turn.events) <= most, "one turn recorded too much"
         self._perform(turn)
         self._check_history(turn)
@@ -244,7 +245,7 @@ class World:
         is_new = replied or any(retry.answered for retry in retries)
         assert (start.task_id != starts[-1].task_id) == is_new, "the task id breaks the rule"
         assert start.attempt == starts[-1].attempt + (not replied), "the attempts are miscounted"
-        if self.play.state.workflow.steps[start.step].definition.delivery == "at_most_once":
+        if self.play.state.workflow.plan(start.step).definition.delivery == "at_most_once":
             not_sent = any(not was_sent(retry.error) for retry in retries)
             resolved = any(isinstance(event, StepOutcomeResolved) for event in between)
             assert not_sent or resolved or replied, "an at_most_once step was called twice"
@@ -253,11 +254,12 @@ class World:
         state = self.play.state
         limit = state.workflow.max_parallel
         assert limit is None or state.in_flight <= limit, "more steps in flight than max_parallel"
-        for name, status in self.play.statuses.items():
+        for name in [*state.workflow.steps, *state.steps]:
+            status = self.play.step(name).status
             before = self._seen.get(name, "PENDING")
             if before in {"COMPLETED", "FAILED", "SKIPPED", "CANCELLED"}:
                 assert status == before, "a step left its final state"
-            if self.play.step(name).attempts:
+            if name in state.workflow.steps and self.play.step(name).attempts:
                 self._check_needs(name)
             self._seen[name] = status
 
@@ -278,7 +280,7 @@ class World:
             key = (f"{state.id}/{step.name}/{step.answered_failures}", step.attempts)
             if step.replies:
                 key = (f"{key[0]}.{step.replies}", step.attempts)
-            if step.status == "RUNNING":
+            if step.status == "RUNNING" and step.name not in state.fans:
                 assert key in self.open, "a step runs though no call is in flight"
             if step.waiting_for is not None and step.waiting_for.kind == "retry":
                 assert f"retry/{step.name}/{step.attempts}" in timers, "a retry has no timer"
@@ -298,7 +300,7 @@ class World:
 
     def _check_reply_deadline(self, step: StepState) -> None:
         is_timed = f"reply/{step.name}/{step.attempts}/{step.replies}" in self.play.timers
-        patience = self.play.state.workflow.steps[step.name].definition.reply_timeout
+        patience = self.play.state.workflow.plan(step.name).definition.reply_timeout
         asks = step.status == "WAITING" and step.waiting_for is not None and step.waiting_for.kind == "input"
         assert is_timed == (asks and patience is not None), "a question and its deadline do not go together"
 
@@ -320,13 +322,23 @@ STORED_FIELDS = (
 COUNTERS = ("in_flight", "backing_off", "awaiting_person", "unfinished", "failure", "contexts")
 
 
+def _waits(state: RunState, name: str) -> int:
+    return waits_of(state.workflow.steps[name]) if name in state.workflow.steps else 0
+
+
 def normal(state: RunState) -> dict[str, object]:
     """What two states must agree on: steps that nobody has touched may be there or not, and order is free."""
     steps = {
         name: step
         for name, step in state.steps.items()
-        if step != StepState(name=name, remaining=waits_of(state.workflow.steps[name]))
+        if step != StepState(name=name, remaining=_waits(state, name))
     }
-    ready = {name for name in state.ready if name not in state.steps or state.steps[name].status == "PENDING"}
+    ready = {
+        name
+        for name in state.ready
+        if (name not in state.steps or state.steps[name].status == "PENDING")
+        and (name in state.workflow.steps or owner_of(name) in state.fans)
+    }
+    fans = {name: (fan.items, fan.open, fan.over, fan.failed) for name, fan in state.fans.items()}
     fields = {field: getattr(state, field) for field in (*STORED_FIELDS, *COUNTERS)}
-    return {**fields, "steps": steps, "ready": ready}
+    return {**fields, "steps": steps, "ready": ready, "fans": fans}

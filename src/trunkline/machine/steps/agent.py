@@ -25,6 +25,7 @@ from trunkline.machine.events import (
     StepWaiting,
     StepWorking,
 )
+from trunkline.machine.evolve import talks_alone
 from trunkline.machine.inputs import ReplyOverdue, RetryDue, StepDeadlinePassed
 from trunkline.machine.retry import DEFAULT_POLICY, delay_before, is_answered, is_worth_retrying, was_sent
 from trunkline.machine.state import StepState, WaitingFor
@@ -65,7 +66,7 @@ def begin(turn: Turn, plan: Step, step: StepState) -> None:
     """Calls the agent, for the first time or again."""
     if step.input is None:
         try:
-            text = encode(plan.input.evaluate(turn.scope))
+            text = encode(plan.input.evaluate(turn.scope_of(step)))
         except ExpressionError as exc:
             fail(turn, plan, step, StepError(code="expression_failed", message=str(exc)))
             return
@@ -102,7 +103,7 @@ def _call(turn: Turn, plan: Step, step: StepState, text: bytes) -> None:
     )
     if plan.told_secrets:
         _name_secrets(task, plan, step)
-    if definition.deadline is not None and attempt == 1 and not replying:
+    if definition.deadline is not None and plan.loop is None and attempt == 1 and not replying:
         due = after(turn.now, definition.deadline)
         turn.wish(StartTimer(deadline_timer(step), due, StepDeadlinePassed(step.name)))
     turn.record(StepStarted(step.name, attempt, task.task_id, plan.agent, Payload(text)))
@@ -122,7 +123,7 @@ def _context(turn: Turn, plan: Step, step: StepState) -> str | None:
         return step.context_id
     match plan.definition.context:
         case "run":
-            return turn.state.contexts.get(plan.agent)
+            return step.context_id if talks_alone(plan) else turn.state.contexts.get(plan.agent)
         case "step":
             return step.context_id
         case "none":
@@ -206,6 +207,8 @@ def give_up_waiting(turn: Turn, plan: Step, step: StepState) -> None:
 
 def stop_call(turn: Turn, step: StepState) -> None:
     """The agent need not go on with what it has, and no timer is to ring for it."""
+    if step.name in turn.state.fans:
+        return
     drop_wait(turn, step)
     backs_off = step.status == "WAITING" and not asks(step)
     if not backs_off and (step.status in {"RUNNING", "WAITING"} or step.has_unsent_reply):
@@ -258,7 +261,7 @@ def take_failure(turn: Turn, plan: Step, step: StepState, result: AgentResult, e
             step.name,
             result.attempt,
             error,
-            plan.survives,
+            _survives(plan, step),
             result.protocol,
             result.context_id,
         )
@@ -290,7 +293,12 @@ def fail(turn: Turn, plan: Step, step: StepState, error: StepError) -> None:
     """Fails the step without a call."""
     error.step = step.name
     error.fix = error.fix or fix_for(error.code)
-    turn.record(StepFailed(step.name, step.attempts, error, plan.survives))
+    turn.record(StepFailed(step.name, step.attempts, error, _survives(plan, step)))
+
+
+def _survives(plan: Step, step: StepState) -> bool:
+    # What the failure of an item means is the loop's to say.
+    return plan.survives or step.name != plan.name
 
 
 def _unknown(cause: StepError | None) -> StepError:

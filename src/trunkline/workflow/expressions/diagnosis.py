@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable
 
 from trunkline.workflow.expressions.errors import CompileError
-from trunkline.workflow.expressions.paths import Scope, explain
+from trunkline.workflow.expressions.paths import OF_LOOPS, Scope, explain
 from trunkline.workflow.expressions.tree import Reading
 from trunkline.workflow.report import closest
 
@@ -65,6 +65,9 @@ def _unknown_name(name: str, source: str, line: int, column: int, steps: Collect
         line, column = _start_of(rf"\b{re.escape(name)}\s*\(", source, line, column)
         return CompileError(f"there is no function '{name}' in CEL", source, line, column)
     line, column = _start_of(rf"\b{re.escape(first)}\b", source, line, column)
+    if first in OF_LOOPS:
+        message = f"'{first}' can be read only in the 'input' and 'when' of a step with 'for_each'"
+        return CompileError(message, source, line, column)
     hint = closest(first, ("input", "run", "steps")) or ";"
     known = "an expression knows input, run and steps.NAME, and text needs quotes"
     return CompileError(f"the name '{first}' is not known{hint} {known}", source, line, column)

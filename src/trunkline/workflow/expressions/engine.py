@@ -18,7 +18,7 @@ from trunkline.jsontypes import Json
 from trunkline.workflow.expressions.budget import BUDGET, Estimate, TooCostly, Weight, weigh
 from trunkline.workflow.expressions.diagnosis import compile_error, evaluation_message, unknown_step
 from trunkline.workflow.expressions.errors import CompileError, ExpressionError
-from trunkline.workflow.expressions.paths import PlainPath, Scope, plain_path
+from trunkline.workflow.expressions.paths import OF_LOOPS, PlainPath, Scope, plain_path
 from trunkline.workflow.expressions.text import check_length
 from trunkline.workflow.expressions.tree import Node, has_loop, read_tree, readings
 from trunkline.workflow.expressions.values import NoJson, cut_down, to_json, wanted_of
@@ -84,12 +84,12 @@ class Engine:
         self._steps = steps
         self._total = 0
 
-    def compile(self, source: str) -> Expression:
+    def compile(self, source: str, *, in_loop: bool = False) -> Expression:
         """The expression of a source; raises `CompileError`."""
         check_length(source)
         path = plain_path(source)
-        if path is None:
-            return self._compile(source)[1]
+        if path is None or (not in_loop and not path.reads.isdisjoint(OF_LOOPS)):
+            return self._compile(source, in_loop=in_loop)[1]
         (root,) = path.reads
         step = root.removeprefix("steps.")
         if step != root and step not in self._steps:
@@ -97,12 +97,12 @@ class Engine:
             raise unknown_step(step, self._steps, source, column=column)
         return path
 
-    def compile_condition(self, source: str) -> Expression:
+    def compile_condition(self, source: str, *, in_loop: bool = False) -> Expression:
         """The expression of a source that has to decide something; raises `CompileError`."""
         check_length(source)
         if plain_path(source) is not None:
-            return self.compile(source)
-        compiled, expression = self._compile(source)
+            return self.compile(source, in_loop=in_loop)
+        compiled, expression = self._compile(source, in_loop=in_loop)
         kind = compiled.return_type()
         if kind not in (cel.Type.BOOL, cel.Type.DYN):
             raise CompileError(
@@ -110,21 +110,28 @@ class Engine:
             )
         return expression
 
-    def _compile(self, source: str) -> tuple[cel.Expression, CelExpression]:
+    def _compile(self, source: str, *, in_loop: bool) -> tuple[cel.Expression, CelExpression]:
         self._total += len(source) + _EACH
         if self._total > MAX_TOTAL:
             raise CompileError("the workflow has too many expressions; plain paths do not count", source)
         try:
-            compiled = self._environment.compile(source)
+            compiled = (self._loop_environment if in_loop else self._environment).compile(source)
         except RuntimeError as exc:
             raise compile_error(str(exc), source, self._steps) from exc
         return compiled, CelExpression(source.strip(), compiled, read_tree(compiled.serialize()))
 
+    # One for all expressions of a workflow, or of its loops: making it costs far more than a compilation.
     @cached_property
     def _environment(self) -> cel.Env:
-        # One for all expressions of a workflow: making it costs far more than a compilation.
+        return self._new_environment(())
+
+    @cached_property
+    def _loop_environment(self) -> cel.Env:
+        return self._new_environment(OF_LOOPS)
+
+    def _new_environment(self, more: tuple[str, ...]) -> cel.Env:
         steps = (step for step in self._steps if step.isascii() and step.isidentifier())
-        names = ["input", "run", *(f"steps.{step}" for step in steps)]
+        names = ["input", "run", *more, *(f"steps.{step}" for step in steps)]
         return cel.NewEnv(variables=dict.fromkeys(names, cel.Type.DYN))
 
 

@@ -14,14 +14,16 @@ from typing import TypeAlias
 from trunkline.jsontypes import Json
 from trunkline.workflow.expressions.errors import ExpressionError
 
-# Gets "input", "run" or "steps.<name>" and returns the value.
+# Gets "input", "run" or "steps.<name>", in a loop also "item" or "index", and returns the value.
 Scope: TypeAlias = Callable[[str], Json]
 
 _PATH = re.compile(
-    r"\s*(?P<root>input|run|steps\.[A-Za-z_][A-Za-z0-9_]*)"
+    r"\s*(?P<root>input|run|item|index|steps\.[A-Za-z_][A-Za-z0-9_]*)"
     r"(?P<keys>(?:\.[A-Za-z_][A-Za-z0-9_]*|\[(?:0|[1-9][0-9]{0,9})\]|\['[^'\\\n]*'\]|\[\"[^\"\\\n]*\"\])*)\s*\Z"
 )
 _KEY = re.compile(r"\.(?P<name>\w+)|\[(?P<index>[0-9]+)\]|\[(?P<quote>['\"])(?P<text>.*?)(?P=quote)\]")
+# What only a step with `for_each` can read.
+OF_LOOPS = ("item", "index")
 # CEL's keywords: after a dot they are a syntax error there, and so they are not a path here.
 KEYWORDS = frozenset({"true", "false", "null", "in"})
 _MOST_KEYS_SHOWN = 10

@@ -93,6 +93,7 @@ class Condition:
         return value
 
 
+ITEM = Template(PlainPath("item", "item", ()), frozenset({"item"}))
 RUN_INPUT = Template(PlainPath("input", "input", ()), frozenset({"input"}))
 
 
@@ -110,9 +111,14 @@ Sites: TypeAlias = dict[str, Site]
 class Compiler:
     """Compiles templates and conditions, and reports what does not compile, each at its place."""
 
-    def __init__(self, engine: Engine, report: Report) -> None:
+    def __init__(self, engine: Engine, report: Report, *, in_loop: bool = False) -> None:
         self._engine = engine
         self._report = report
+        self._in_loop = in_loop
+
+    def of_a_loop(self) -> Compiler:
+        """The same for what can read `item` and `index`."""
+        return Compiler(self._engine, self._report, in_loop=True)
 
     def template(self, value: Json, path: Path) -> tuple[Template, Sites]:
         sites: Sites = {}
@@ -124,7 +130,7 @@ class Compiler:
         if self._report.full:
             return None, sites
         try:
-            expression = self._engine.compile_condition(source)
+            expression = self._engine.compile_condition(source, in_loop=self._in_loop)
         except CompileError as exc:
             self._not_compiled(exc, path)
             return None, sites
@@ -158,7 +164,8 @@ class Compiler:
             return _Constant(text)
         try:
             parts = [
-                part if isinstance(part, str) else self._engine.compile(part.text) for part in split(text)
+                part if isinstance(part, str) else self._engine.compile(part.text, in_loop=self._in_loop)
+                for part in split(text)
             ]
         except CompileError as exc:
             self._not_compiled(exc, path)
