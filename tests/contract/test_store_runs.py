@@ -486,3 +486,29 @@ async def test_a_runs_status_is_the_committed_one_and_goes_with_the_run(store: S
         await tx.delete_finished_runs(after(NOW, timedelta(seconds=1)), 10)
         assert await store.run_status(run_id(1)) == ("COMPLETED", 0)
     assert await store.run_status(run_id(1)) is None
+
+
+async def test_items_of_a_step_are_read_apart_from_the_run_and_in_their_order(store: Store) -> None:
+    await insert(store, new_run(1), new_run(2))
+    names = ["a", "a[10]", "a[2]", "a[0]", "ab[1]", "b"]
+    steps = [StepState(name=name, status="RUNNING") for name in names]
+    await write(
+        store, transition(1, steps=[*steps, StepState(name="a[1]", status="FAILED", error=FULL_ERROR)])
+    )
+    found = await store.run(run_id(1))
+    assert found is not None
+    assert [step.name for step in found[1]] == ["a", "b"]
+    assert [step.name for step in await store.items(run_id(1), "a", limit=9)] == [
+        "a[0]",
+        "a[1]",
+        "a[2]",
+        "a[10]",
+    ]
+    assert [step.name for step in await store.items(run_id(1), "a", limit=2, after=0)] == ["a[1]", "a[2]"]
+    assert (await store.items(run_id(1), "a", limit=1, after=0))[0].error == FULL_ERROR
+    assert await store.items(run_id(2), "a", limit=9) == []
+    assert await store.item_counts(run_id(1)) == {"a": {"RUNNING": 3, "FAILED": 1}, "ab": {"RUNNING": 1}}
+    assert await store.item_counts(run_id(2)) == {}
+    async with store.transaction() as tx:
+        ((_, loaded),) = await tx.load_runs([run_id(1)])
+    assert [step.name for step in loaded] == [*names, "a[1]"]

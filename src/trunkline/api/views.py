@@ -25,7 +25,7 @@ from trunkline.stores.base import AgentLoad, EventRecord, RunRecord, WorkflowVer
 
 if TYPE_CHECKING:
     from trunkline.api.services import HealthReport
-    from trunkline.services.runs import RunView, StepView
+    from trunkline.services.runs import ItemCounts, RunView, StepView
 
 _NULL = msgspec.Raw(b"null")
 
@@ -68,6 +68,17 @@ class _Error(msgspec.Struct, omit_defaults=True):
     detail: object = None
 
 
+class _Items(msgspec.Struct):
+    total: int
+    pending: int
+    running: int
+    waiting: int
+    completed: int
+    failed: int
+    skipped: int
+    cancelled: int
+
+
 class _Step(msgspec.Struct):
     name: str
     status: str
@@ -81,6 +92,7 @@ class _Step(msgspec.Struct):
     waiting_for: _Waiting | None
     started_at: str | None
     finished_at: str | None
+    items: _Items | msgspec.UnsetType
 
 
 class _Run(msgspec.Struct):
@@ -135,6 +147,22 @@ def _step(view: StepView) -> _Step:
         None if waiting is None else _waiting(waiting),
         _time(state.started_at),
         _time(state.finished_at),
+        msgspec.UNSET if view.items is None else _items(view.items),
+    )
+
+
+def _items(counts: ItemCounts) -> _Items:
+    of = counts.by_status
+    begun = sum(of.values()) - of.get("PENDING", 0)
+    return _Items(
+        total=counts.total,
+        pending=counts.total - begun,
+        running=of.get("RUNNING", 0),
+        waiting=of.get("WAITING", 0) + of.get("OUTCOME_UNKNOWN", 0),
+        completed=of.get("COMPLETED", 0),
+        failed=of.get("FAILED", 0),
+        skipped=of.get("SKIPPED", 0),
+        cancelled=of.get("CANCELLED", 0),
     )
 
 

@@ -36,7 +36,18 @@ class WaitingFor(TypedDict):
     until: str | None
 
 
-class Step(TypedDict):
+class Items(TypedDict):
+    total: int
+    pending: int
+    running: int
+    waiting: int
+    completed: int
+    failed: int
+    skipped: int
+    cancelled: int
+
+
+class _Step(TypedDict):
     name: str
     status: str
     agent: str
@@ -49,6 +60,10 @@ class Step(TypedDict):
     warnings: list[str]
     started_at: str | None
     finished_at: str | None
+
+
+class Step(_Step, total=False):
+    items: Items
 
 
 class WorkflowReference(TypedDict):

@@ -16,6 +16,8 @@ class Node(NamedTuple):
     catches: tuple[str, ...] = ()
     # How many of what it joins: "any 1 of 3".
     join: str | None = None
+    # What it is called once for each of.
+    each: str | None = None
 
 
 def levels(nodes: Sequence[Node]) -> dict[str, int]:
@@ -62,7 +64,8 @@ def as_text(nodes: Sequence[Node]) -> str:
 def as_mermaid(nodes: Sequence[Node]) -> str:
     lines = ["flowchart TD"]
     for node in nodes:
-        more = [part for part in (node.join, f"when {node.when}" if node.when else None) if part]
+        each = f"for each {node.each}" if node.each else None
+        more = [part for part in (node.join, each, f"when {node.when}" if node.when else None) if part]
         label = "<br/>".join([node.name, node.agent, *more])
         lines.append(f'    {node.name}["{_escaped(label)}"]')
     for node in nodes:
@@ -92,6 +95,7 @@ def _conditions(node: Node) -> str:
     after = [need for need in node.needs if need not in node.catches]
     parts = [
         f"after {f'{node.join}: ' if node.join else ''}{', '.join(after)}" if after else "",
+        f"for each {node.each}" if node.each else "",
         f"when {node.when}" if node.when else "",
         f"if {', '.join(node.catches)} failed" if node.catches else "",
     ]

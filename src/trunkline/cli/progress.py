@@ -39,6 +39,10 @@ class StepProgress:
     started_at: datetime | None = None
     attempt_started_at: datetime | None = None
     finished_at: datetime | None = None
+    # Of a step with items: how many, and how many of them are over, or have failed.
+    items: int = 0
+    items_over: int = 0
+    items_failed: int = 0
 
     def took(self, now: datetime) -> str:
         """Since the first attempt began; still growing while the step is not over."""
@@ -58,6 +62,8 @@ class RunProgress:
     # Steps that wait for a person.
     asking: tuple[str, ...] = ()
     steps: dict[str, StepProgress] = field(default_factory=dict[str, StepProgress])
+    # Those under way of steps that run item by item; their steps tell how many there are.
+    items: dict[str, StepProgress] = field(default_factory=dict[str, StepProgress])
 
     @classmethod
     def of(cls, run: Run) -> RunProgress:
@@ -82,13 +88,28 @@ class RunProgress:
         data = event["data"]
         name = data.get("step")
         if isinstance(name, str):
-            step = self.steps.setdefault(name, StepProgress(name))
+            owner = self.steps.get(name.partition("[")[0])
+            is_item = owner is not None and owner.name != name
+            step = (self.items if is_item else self.steps).setdefault(name, StepProgress(name))
             tell = _STEP_EVENTS.get(event["type"])
             text = tell(step, data, at) if tell else _unknown(event)
+            if is_item and owner is not None:
+                self._take_item(owner, step)
             return f"{clock_time(at)} {name} {text}"
         change = _RUN_EVENTS.get(event["type"])
         text = change(self, data, at) if change else _unknown(event)
         return f"{clock_time(at)} run {text}"
+
+    def _take_item(self, owner: StepProgress, item: StepProgress) -> None:
+        owner.agent = item.agent or owner.agent
+        owner.protocol = item.protocol or owner.protocol
+        if item.finished_at is not None:
+            del self.items[item.name]
+            owner.items_over += 1
+            owner.items_failed += item.status == "FAILED"
+        if owner.finished_at is None:
+            failed = f", {owner.items_failed} failed" if owner.items_failed else ""
+            owner.reason = f"{owner.items_over} of {owner.items} items{failed}"
 
 
 StepTelling = Callable[[StepProgress, "JsonObject", "datetime | None"], str]
@@ -102,6 +123,13 @@ def _started(step: StepProgress, data: JsonObject, at: datetime | None) -> str:
     step.started_at = step.started_at or at
     step.attempt_started_at = at
     return _with("started", _attempt(step), step.agent)
+
+
+def _fanned_out(step: StepProgress, data: JsonObject, at: datetime | None) -> str:
+    step.items = _number(data.get("items"), 0)
+    step.status, step.reason, step.attempts = "RUNNING", f"{step.items_over} of {step.items} items", 1
+    step.started_at = step.attempt_started_at = at
+    return f"has {step.items} item{'s' * (step.items != 1)}"
 
 
 def _working(step: StepProgress, data: JsonObject, _at: datetime | None) -> str:
@@ -274,6 +302,7 @@ def _run_ended(status: str) -> RunTelling:
 
 _STEP_EVENTS: dict[str, StepTelling] = {
     "StepStarted": _started,
+    "StepFannedOut": _fanned_out,
     "StepWorking": _working,
     "StepProgress": _said,
     "StepCompleted": _completed,

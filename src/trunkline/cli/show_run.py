@@ -17,7 +17,7 @@ from trunkline.cli.output import (
 from trunkline.cli.times import clock_time, date_time, duration_between, parse_time
 
 if TYPE_CHECKING:
-    from trunkline.cli.answers import Failure, Run, Step, WaitingFor
+    from trunkline.cli.answers import Failure, Items, Run, Step, WaitingFor
 
 _STEP_COLUMNS = ("STEP", "STATUS", "AGENT", "ATTEMPTS", "TIME", "DIALECT", "WHY")
 
@@ -108,7 +108,23 @@ def _step_row(step: Step) -> list[str | Cell]:
 def _why(step: Step) -> str:
     if step["waiting_for"]:
         return _waiting(step["waiting_for"])
-    return step["error"]["message"] if step["error"] else "; ".join(step["warnings"])
+    if step["error"]:
+        return step["error"]["message"]
+    return _items(step["items"]) if "items" in step else "; ".join(step["warnings"])
+
+
+def _items(items: Items) -> str:
+    others = [
+        f"{number} {state}"
+        for state, number in (
+            ("failed", items["failed"]),
+            ("skipped", items["skipped"]),
+            ("waiting", items["waiting"]),
+            ("running", items["running"]),
+        )
+        if number
+    ]
+    return ", ".join([f"{items['completed']} of {items['total']} items", *others])
 
 
 def _waiting(waiting_for: WaitingFor) -> str:

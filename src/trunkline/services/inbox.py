@@ -15,6 +15,7 @@ from trunkline.ids import RunId
 from trunkline.machine.state import StepState, WaitingFor
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import RunRecord, Store, WaitKind, WaitPlace
+from trunkline.workflow import item_place
 
 
 class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,13 +83,20 @@ class Inbox:
         found = await self._store.run(RunId(run_id))
         if found is not None:
             record, steps = found
-            for step in steps:
+            for step in [*steps, *await self._items(record.id, rest)]:
                 if rest == step.name or item == item_id(run_id, step.name, step.attempts, step.replies):
                     return await self._entry(record, step)
         raise NotFound(
             f"There is no item {item} in the inbox: it was answered, or it waits no more.",
             fix="See what waits: trunkline inbox list.",
         )
+
+    async def _items(self, run_id: RunId, rest: str) -> list[StepState]:
+        """The one item of a step that is meant, if one is."""
+        place = item_place(rest.partition("]")[0] + "]")
+        if place is None:
+            return []
+        return await self._store.items(run_id, place[0], limit=1, after=place[1] - 1)
 
     async def _entry(self, record: RunRecord, step: StepState) -> InboxEntry:
         waiting = step.waiting_for
@@ -111,4 +119,4 @@ class Inbox:
         )
 
     async def _agent(self, workflow_id: str, version: int, step: str) -> str:
-        return (await self._workflows.compiled(workflow_id, version)).steps[step].agent
+        return (await self._workflows.compiled(workflow_id, version)).plan(step).agent

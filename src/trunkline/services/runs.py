@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager
 
 import msgspec
@@ -24,7 +24,8 @@ from trunkline.machine.inputs import (
     RunRequested,
     encode_input,
 )
-from trunkline.machine.state import FINAL_RUN_STATUSES, RunStatus, StepState
+from trunkline.machine.state import FINAL_RUN_STATUSES, RunStatus, StepState, StepStatus
+from trunkline.machine.steps.each import MOST_ITEMS
 from trunkline.messages import ReplyMessage, TraceContext
 from trunkline.services.inbox import item_id
 from trunkline.services.intake import Intake
@@ -33,9 +34,11 @@ from trunkline.services.workflows import Workflows
 from trunkline.stores.base import EventRecord, InboxItem, NewRun, RunRecord, Store, WorkflowVersion
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
-from trunkline.workflow import Workflow
+from trunkline.workflow import Step, Workflow, item_place
 
 log = structlog.stdlib.get_logger()
+
+_items: msgspec.json.Decoder[list[msgspec.Raw]] = msgspec.json.Decoder(list[msgspec.Raw])
 
 # A doorbell may be lost; then this is how long a watcher sleeps.
 _LONGEST_DOZE = 1.0
@@ -47,9 +50,18 @@ class Started(msgspec.Struct, frozen=True):
     created: bool
 
 
+class ItemCounts(msgspec.Struct, frozen=True):
+    """How far a step with items is."""
+
+    total: int
+    by_status: dict[StepStatus, int]
+
+
 class StepView(msgspec.Struct, frozen=True):
     state: StepState
     agent: str
+    # Of a step with `for_each` that has begun.
+    items: ItemCounts | None = None
 
 
 class RunView(msgspec.Struct, frozen=True):
@@ -135,13 +147,29 @@ class Runs:
         record, steps = await self._found(run_id)
         compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
         touched = {step.name: step for step in steps}
+        has_items = any(plan.loop is not None for plan in compiled.steps.values())
+        counts = await self._store.item_counts(run_id) if has_items else {}
         return RunView(
             record,
             [
-                StepView(_shown(touched.get(name) or StepState(name=name), record.status), plan.agent)
+                _view(plan, touched.get(name) or StepState(name=name), record.status, counts.get(name, {}))
                 for name, plan in compiled.steps.items()
             ],
         )
+
+    async def items(self, run_id: RunId, step: str, *, limit: int, after: int) -> list[StepView]:
+        """The items of a step that have begun, in their order; `after` is the last index seen."""
+        record, _ = await self._found(run_id)
+        compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
+        plan = compiled.steps.get(step)
+        if plan is None or plan.loop is None:
+            loops = [name for name, other in compiled.steps.items() if other.loop is not None]
+            raise NotFound(
+                f"Run {run_id} has no step {step} with items.",
+                fix=f"Its steps with for_each: {', '.join(loops) or 'none'}.",
+            )
+        found = await self._store.items(run_id, step, limit=limit, after=after)
+        return [StepView(state, plan.agent) for state in found]
 
     async def _found(self, run_id: RunId) -> tuple[RunRecord, list[StepState]]:
         found = await self._store.run(run_id)
@@ -227,9 +255,15 @@ class Runs:
         if not isinstance(run_input, msgspec.UnsetType):
             _check_input(compiled, run_input)
         kept = _kept(compiled, steps, from_step)
+        lists: dict[str, msgspec.Raw] = {}
+        if isinstance(run_input, msgspec.UnsetType):
+            for step in _half_done(compiled, steps, kept, from_step):
+                done = await self._store.items(run_id, step.name, limit=MOST_ITEMS)
+                lists[step.name] = msgspec.Raw(step.input or b"[]")
+                kept |= _outputs(done)
         text = record.input if isinstance(run_input, msgspec.UnsetType) else encode(run_input)
         return await self._start(
-            saved, text, RunRequested(kept), correlation_id, retry_of=run_id, trace=trace
+            saved, text, RunRequested(kept, lists), correlation_id, retry_of=run_id, trace=trace
         )
 
     async def reply(self, run_id: RunId, step: str, reply: ReplyMessage, item: str | None = None) -> None:
@@ -273,6 +307,11 @@ class Runs:
     async def _step(self, run_id: RunId, step: str) -> tuple[RunRecord, StepState]:
         record, steps = await self._found(run_id)
         compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
+        place = item_place(step)
+        if place is not None:
+            for item in await self._store.items(run_id, place[0], limit=1, after=place[1] - 1):
+                if item.name == step:
+                    return record, item
         if step not in compiled.steps:
             raise NotFound(
                 f"Run {run_id} has no step {step}.", fix=f"Its steps: {', '.join(compiled.steps)}."
@@ -314,6 +353,16 @@ def _not_paused(record: RunRecord) -> None:
         )
 
 
+def _view(plan: Step, step: StepState, run_status: RunStatus, counts: dict[StepStatus, int]) -> StepView:
+    step = _shown(step, run_status)
+    if plan.loop is None or step.input is None:
+        return StepView(step, plan.agent)
+    total = len(_items.decode(step.input))
+    # The items tell it one by one: a run is shown without them.
+    step.input = None
+    return StepView(step, plan.agent, ItemCounts(total, counts))
+
+
 def _shown(step: StepState, run_status: RunStatus) -> StepState:
     """A step that was never begun will not begin any more once its run is over."""
     if step.status == "PENDING" and run_status in FINAL_RUN_STATUSES:
@@ -323,6 +372,37 @@ def _shown(step: StepState, run_status: RunStatus) -> StepState:
 
 def _kept(workflow: Workflow, steps: list[StepState], from_step: str | None) -> dict[str, msgspec.Raw]:
     """The outputs that a retry takes over: of completed steps that are not to run again."""
+    again = _again(workflow, from_step)
+    return _outputs(step for step in steps if step.name not in again)
+
+
+def _half_done(
+    workflow: Workflow, steps: list[StepState], kept: Collection[str], from_step: str | None
+) -> list[StepState]:
+    """
+    The steps whose completed items a retry takes over: what their lists were made of is the same.
+    """
+    again = _again(workflow, from_step)
+    return [
+        step
+        for step in steps
+        if (plan := workflow.steps[step.name]).loop is not None
+        and step.attempts
+        and step.name not in again
+        and step.name not in kept
+        and all(need in kept for need in plan.needs)
+    ]
+
+
+def _outputs(steps: Iterable[StepState]) -> dict[str, msgspec.Raw]:
+    return {
+        step.name: msgspec.Raw(step.output)
+        for step in steps
+        if step.status == "COMPLETED" and step.output is not None
+    }
+
+
+def _again(workflow: Workflow, from_step: str | None) -> set[str]:
     again: set[str] = set()
     if from_step is not None:
         if from_step not in workflow.steps:
@@ -335,8 +415,4 @@ def _kept(workflow: Workflow, steps: list[StepState], from_step: str | None) -> 
             if name not in again:
                 again.add(name)
                 waiting.extend(workflow.steps[name].dependents)
-    return {
-        step.name: msgspec.Raw(step.output)
-        for step in steps
-        if step.status == "COMPLETED" and step.output is not None and step.name not in again
-    }
+    return again

@@ -21,7 +21,7 @@ from trunkline.agents import Agent
 from trunkline.agents.breaker import BreakerStatus
 from trunkline.clock import Instant
 from trunkline.ids import RunId
-from trunkline.machine.state import RunStatus, StepState
+from trunkline.machine.state import RunStatus, StepState, StepStatus
 from trunkline.messages import Dispatch, Outgoing, TaskKey
 from trunkline.stores.run_records import (
     EventRecord,
@@ -434,7 +434,17 @@ class Store(SecretReads, Protocol):
     ) -> list[WorkflowVersion]: ...
 
     # runs: newest first, `before` is the last id seen
-    async def run(self, run_id: RunId) -> tuple[RunRecord, list[StepState]] | None: ...
+    async def run(self, run_id: RunId) -> tuple[RunRecord, list[StepState]] | None:
+        """With its steps; the items of a step are read by `items`."""
+        ...
+
+    async def items(self, run_id: RunId, step: str, *, limit: int, after: int = -1) -> list[StepState]:
+        """Those of the step's items that have begun, in their order; `after` is the last index seen."""
+        ...
+
+    async def item_counts(self, run_id: RunId) -> dict[str, dict[StepStatus, int]]:
+        """How many items of each step are in which state; those that have not begun are missing."""
+        ...
 
     async def run_status(self, run_id: RunId) -> tuple[RunStatus, int] | None:
         """Status and the number of the last event."""

@@ -8,7 +8,7 @@ The workflow language: definitions, their checks, the graph, and expressions. Pu
 from __future__ import annotations
 
 from trunkline.workflow.branches import Joined
-from trunkline.workflow.compile import Loop, Step, Workflow, index_of, item_name, owner_of
+from trunkline.workflow.compile import Loop, Step, Workflow, index_of, item_name, item_place, owner_of
 from trunkline.workflow.definition import (
     ForEach,
     Goto,
@@ -49,6 +49,7 @@ __all__ = [
     "index_of",
     "is_secret_name",
     "item_name",
+    "item_place",
     "load_workflow",
     "owner_of",
     "parse_duration",

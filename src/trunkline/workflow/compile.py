@@ -5,6 +5,7 @@ circle.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple
@@ -73,6 +74,9 @@ class Step:
         return self.sheltered or self.definition.on_error != "fail"
 
 
+_ITEM = re.compile(r"([^\[\]]+)\[(0|[1-9][0-9]{0,8})\]")
+
+
 def item_name(step: str, index: int) -> str:
     return f"{step}[{index}]"
 
@@ -84,6 +88,12 @@ def owner_of(name: str) -> str:
 
 def index_of(item: str) -> int:
     return int(item.partition("[")[2][:-1])
+
+
+def item_place(name: str) -> tuple[str, int] | None:
+    """The step and the index that a name means; None for one that is no item's."""
+    match = _ITEM.fullmatch(name)
+    return None if match is None else (match[1], int(match[2]))
 
 
 class Workflow:

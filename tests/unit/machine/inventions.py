@@ -9,7 +9,15 @@ from typing import Literal, Protocol, TypeVar
 import msgspec
 
 from trunkline.policies import RetryPolicy
-from trunkline.workflow import ForEach, Goto, Join, StepDefinition, Workflow, WorkflowDefinition, compile_workflow
+from trunkline.workflow import (
+    ForEach,
+    Goto,
+    Join,
+    StepDefinition,
+    Workflow,
+    WorkflowDefinition,
+    compile_workflow,
+)
 
 T = TypeVar("T")
 

@@ -49,7 +49,9 @@ def test_each_item_is_a_call_of_its_own_and_the_outputs_keep_the_order_of_the_it
 
 
 def test_item_and_index_can_be_read_beside_everything_else() -> None:
-    play = each(", input: {what: '${ item }', at: '${ index }', text: '${ input.topic }: ${ string(index + 1) }'}")
+    play = each(
+        ", input: {what: '${ item }', at: '${ index }', text: '${ input.topic }: ${ string(index + 1) }'}"
+    )
     assert play.task("s[1]").input_data == {"what": "y", "at": 1, "text": "owls: 2"}
 
 
@@ -110,7 +112,10 @@ def test_an_item_has_its_own_attempts() -> None:
 def test_the_first_failed_item_stops_the_others_and_fails_the_step() -> None:
     play = each(ONCE, ", limit: 2", items=list(range(9)))
     play.fail("s[1]")
-    assert (play.state.status, error_of(play)) == ("FAILED", "agent_task_failed: Item 1: It was agent_task_failed.")
+    assert (play.state.status, error_of(play)) == (
+        "FAILED",
+        "agent_task_failed: Item 1: It was agent_task_failed.",
+    )
     assert (play.step("s[0]").status, called(play)) == ("CANCELLED", ["s[0]", "s[1]"])
     assert [stop.task_id for stop in play.stops] == [play.task("s[0]").task_id]
 
@@ -176,7 +181,11 @@ def test_cancelling_stops_the_items_under_way() -> None:
     assert len(play.stops) == 2
     for name in ("s[0]", "s[1]"):
         play.answer(play.task(name), "cancelled")
-    assert (play.state.status, play.step("s").status, called(play)) == ("CANCELLED", "CANCELLED", ["s[0]", "s[1]"])
+    assert (play.state.status, play.step("s").status, called(play)) == (
+        "CANCELLED",
+        "CANCELLED",
+        ["s[0]", "s[1]"],
+    )
     assert play.timers == {}
 
 
@@ -209,9 +218,7 @@ def test_items_in_parallel_have_a_conversation_each() -> None:
 
 def test_a_retried_run_keeps_the_completed_items_and_their_list() -> None:
     play = Rehearsal(each().state.workflow, {"items": ["other"]})
-    request = RunRequested(
-        {"s[1]": msgspec.Raw(encode("kept"))}, {"s": msgspec.Raw(encode(["x", "y", "z"]))}
-    )
+    request = RunRequested({"s[1]": msgspec.Raw(encode("kept"))}, {"s": msgspec.Raw(encode(["x", "y", "z"]))})
     play.take(decode_input(encode_input(request)))
     assert called(play) == ["s[0]", "s[2]"]
     play.succeed("s[0]", 0)

@@ -28,6 +28,7 @@ from trunkline.services.har import MEDIA_TYPE as HAR
 from trunkline.services.har import to_har
 from trunkline.services.recorded import read_record
 from trunkline.telemetry.traces import Segment
+from trunkline.workflow import index_of
 
 RUNS = "/api/v1/runs"
 EXECUTE = "/api/v1/workflows/{workflow}/execute"
@@ -117,10 +118,23 @@ class RunRoutes:
         return Response(runs_json(records, next_cursor), media_type=JSON)
 
     async def steps(
-        self, run: RunPath, limit: Limit = DEFAULT_LIMIT, cursor: NumberCursor = None
+        self,
+        run: RunPath,
+        limit: Limit = DEFAULT_LIMIT,
+        cursor: NumberCursor = None,
+        of: Annotated[
+            str | None,
+            Query(
+                description="A step with `for_each`: its items that have begun, instead of the run's steps."
+            ),
+        ] = None,
     ) -> Response:
-        """The run's steps in the order of the definition, those not begun yet too."""
+        """The run's steps in the order of the definition, those not begun yet too; or the items of one step."""
         begin = int(cursor or 0)
+        if of is not None:
+            items = await self._runs.items(RunId(run), of, limit=limit + 1, after=begin - 1)
+            shown, next_cursor = page(items, limit, lambda item: index_of(item.state.name) + 1)
+            return Response(steps_json(shown, next_cursor), media_type=JSON)
         view = await self._runs.get(RunId(run))
         numbered = list(enumerate(view.steps[begin : begin + limit + 1], begin + 1))
         found, next_cursor = page(numbered, limit, lambda step: step[0])

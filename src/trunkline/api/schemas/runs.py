@@ -42,6 +42,19 @@ class WaitingFor(Shape):
     )
 
 
+class Items(Shape):
+    """How far a step with `for_each` is: how many of its items are in which state."""
+
+    total: int
+    pending: int = Field(description="Not begun, or not called again yet.")
+    running: int
+    waiting: int = Field(description="For their next attempt, or for a person.")
+    completed: int
+    failed: int
+    skipped: int
+    cancelled: int
+
+
 class Step(Shape):
     name: str
     status: StepStatus
@@ -55,6 +68,7 @@ class Step(Shape):
     waiting_for: WaitingFor | None
     started_at: Time | None
     finished_at: Time | None
+    items: Items = optional("Only of a step with `for_each` that has begun; its input is null then.")
 
 
 class RunSummary(Shape):

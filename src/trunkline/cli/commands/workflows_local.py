@@ -136,8 +136,23 @@ def _join(step: Step) -> str | None:
     return None if step.join is None else f"any {step.join.quorum} of {len(step.join.branches)}"
 
 
+def _each(step: Step) -> str | None:
+    loop = step.definition.for_each
+    if loop is None:
+        return None
+    return loop.items if isinstance(loop.items, str) else f"of {len(loop.items)}"
+
+
 def _nodes(workflow: Workflow) -> list[Node]:
     return [
-        Node(step.name, step.agent, tuple(step.needs), step.definition.when, tuple(step.catches), _join(step))
+        Node(
+            step.name,
+            step.agent,
+            tuple(step.needs),
+            step.definition.when,
+            tuple(step.catches),
+            _join(step),
+            _each(step),
+        )
         for step in workflow.steps.values()
     ]

@@ -9,7 +9,7 @@ import msgspec
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
 from trunkline.ids import RunId
-from trunkline.machine.state import RunStatus, StepState, WaitingFor
+from trunkline.machine.state import RunStatus, StepState, StepStatus, WaitingFor
 from trunkline.messages import StepError
 from trunkline.stores.base import ExistingRun, NewRun, RunRecord
 from trunkline.stores.postgres.driver import Row, Session, Value, columns
@@ -30,17 +30,32 @@ _RUN_COLUMNS = """
     runs.traceparent, runs.tracestate
 """
 _RUN_WIDTH = 20
+_STEP_COLUMNS = """
+    steps.name, steps.status, steps.attempts, steps.answered_failures, steps.replies, steps.protocol, steps.context_id,
+    steps.remote_task_id, steps.reply, steps.input, steps.output, steps.error, steps.warnings, steps.waiting_for,
+    steps.started_at, steps.finished_at
+"""
 # Runs and steps in one statement, so from one snapshot: first rows with a run and no step, then rows with a step alone.
 # The steps of a run are in the order in which they were begun.
-_LOAD = f"""
-    SELECT {_RUN_COLUMNS}, steps.run_id::text, steps.name, steps.status, steps.attempts, steps.answered_failures,
-        steps.replies, steps.protocol, steps.context_id, steps.remote_task_id, steps.reply, steps.input, steps.output,
-        steps.error, steps.warnings, steps.waiting_for, steps.started_at, steps.finished_at
+_LOAD_SOME = f"""
+    SELECT {_RUN_COLUMNS}, steps.run_id::text, {_STEP_COLUMNS}
     FROM (VALUES (true), (false)) AS part(of_runs)
         LEFT JOIN runs ON part.of_runs AND runs.id = ANY($1::uuid[])
-        LEFT JOIN steps ON NOT part.of_runs AND steps.run_id = ANY($1::uuid[])
+        LEFT JOIN steps ON NOT part.of_runs AND steps.run_id = ANY($1::uuid[]) AND {{}}
     ORDER BY part.of_runs DESC, steps.place
 """  # noqa: S608 - constants of this module
+_LOAD = _LOAD_SOME.format("true")
+# An item of a step is a row of its own, under a name with the item's index: `research[17]`.
+_LOAD_WITHOUT_ITEMS = _LOAD_SOME.format("strpos(steps.name, '[') = 0")
+_INDEX = r"substring(steps.name from '\[([0-9]+)\]$')::bigint"
+_ITEMS = f"""
+    SELECT {_STEP_COLUMNS} FROM steps
+    WHERE run_id = $1 AND split_part(name, '[', 1) = $2 AND {_INDEX} > $3 ORDER BY {_INDEX} LIMIT $4
+"""  # noqa: S608 - as above
+_COUNT_ITEMS = """
+    SELECT split_part(name, '[', 1), status, count(*) FROM steps
+    WHERE run_id = $1 AND strpos(name, '[') > 0 GROUP BY 1, 2
+"""
 _INSERT = """
     INSERT INTO runs(id, workflow_id, workflow_name, workflow_version, status, input, correlation_id,
         idempotency_key, request_digest, retry_of, created_at, traceparent, tracestate)
@@ -132,9 +147,32 @@ async def unknown_runs(db: Session, run_ids: Collection[RunId]) -> set[RunId]:
 
 
 async def load_runs(db: Session, run_ids: Sequence[RunId]) -> list[tuple[RunRecord, list[StepState]]]:
+    return await _loaded(db, _LOAD, run_ids)
+
+
+async def load_run(db: Session, run_id: RunId) -> tuple[RunRecord, list[StepState]] | None:
+    """Without the items of its steps."""
+    found = await _loaded(db, _LOAD_WITHOUT_ITEMS, [run_id])
+    return found[0] if found else None
+
+
+async def items(db: Session, run_id: RunId, step: str, *, limit: int, after: int) -> list[StepState]:
+    return [_step_state(row) for row in await db.rows(_ITEMS, as_uuid(run_id), step, after, limit)]
+
+
+async def item_counts(db: Session, run_id: RunId) -> dict[str, dict[StepStatus, int]]:
+    counts: dict[str, dict[StepStatus, int]] = {}
+    for step, status, number in await db.rows(_COUNT_ITEMS, as_uuid(run_id)):
+        counts.setdefault(step, {})[status] = number
+    return counts
+
+
+async def _loaded(
+    db: Session, select: str, run_ids: Sequence[RunId]
+) -> list[tuple[RunRecord, list[StepState]]]:
     records: list[RunRecord] = []
     steps: dict[str, list[StepState]] = {}
-    for row in await db.rows(_LOAD, [run_id for run_id in run_ids if as_uuid(run_id)]):
+    for row in await db.rows(select, [run_id for run_id in run_ids if as_uuid(run_id)]):
         if row[0] is not None:
             records.append(_run_record(row[:_RUN_WIDTH]))
         elif row[_RUN_WIDTH] is not None:

@@ -16,7 +16,7 @@ from trunkline.agents import Agent
 from trunkline.clock import Clock, Instant
 from trunkline.errors import ConfigurationError, Unavailable
 from trunkline.ids import RunId
-from trunkline.machine.state import RunStatus, StepState
+from trunkline.machine.state import RunStatus, StepState, StepStatus
 from trunkline.stores.base import (
     AgentLoad,
     ApiKey,
@@ -110,8 +110,15 @@ class PostgresStore:
 
     async def run(self, run_id: RunId) -> tuple[RunRecord, list[StepState]] | None:
         async with self._pool.reader() as db:
-            found = await runs.load_runs(db, [run_id])
-        return found[0] if found else None
+            return await runs.load_run(db, run_id)
+
+    async def items(self, run_id: RunId, step: str, *, limit: int, after: int = -1) -> list[StepState]:
+        async with self._pool.reader() as db:
+            return await runs.items(db, run_id, step, limit=limit, after=after)
+
+    async def item_counts(self, run_id: RunId) -> dict[str, dict[StepStatus, int]]:
+        async with self._pool.reader() as db:
+            return await runs.item_counts(db, run_id)
 
     async def run_status(self, run_id: RunId) -> tuple[RunStatus, int] | None:
         async with self._pool.reader() as db:

@@ -10,7 +10,14 @@ import msgspec
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.jsontypes import encode
-from trunkline.machine.state import FINAL_RUN_STATUSES, RUN_STATUSES, RunStatus, StepState, WaitingFor
+from trunkline.machine.state import (
+    FINAL_RUN_STATUSES,
+    RUN_STATUSES,
+    RunStatus,
+    StepState,
+    StepStatus,
+    WaitingFor,
+)
 from trunkline.messages import StepError
 from trunkline.stores.base import ExistingRun, NewRun, RunRecord, Transition
 from trunkline.stores.packing import wait_of
@@ -41,6 +48,16 @@ _SELECT_RUN_WITH_STEPS = f"""
     SELECT 0, {_RUN_COLUMNS} FROM runs WHERE id = ?1
     UNION ALL SELECT rowid, {_STEP_COLUMNS}, NULL, NULL, NULL, NULL FROM steps WHERE run_id = ?1
 """  # noqa: S608 - as above
+# An item of a step is a row of its own, under a name with the item's index: `research[17]`.
+_SELECT_RUN_WITHOUT_ITEMS = f"{_SELECT_RUN_WITH_STEPS} AND instr(name, '[') = 0"
+_SELECT_ITEMS = f"""
+    SELECT rowid, {_STEP_COLUMNS}, CAST(substr(name, instr(name, '[') + 1) AS INTEGER) AS place FROM steps
+    WHERE run_id = ? AND substr(name, 1, instr(name, '[')) = ? || '[' AND place > ? ORDER BY place LIMIT ?
+"""  # noqa: S608 - as above
+_COUNT_ITEMS = """
+    SELECT substr(name, 1, instr(name, '[') - 1), status, count(*) FROM steps
+    WHERE run_id = ? AND instr(name, '[') > 0 GROUP BY 1, 2
+"""
 _UPSERT_STEP = f"""
     INSERT INTO steps(run_id, {_STEP_COLUMNS}, waiting_kind, waiting_since, waiting_workflow)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -208,12 +225,31 @@ def _step_row(run_id: RunId, step: StepState) -> tuple[Value, ...]:
 
 
 def load_runs(db: apsw.Connection, run_ids: Sequence[RunId]) -> list[tuple[RunRecord, list[StepState]]]:
-    loaded: list[tuple[RunRecord, list[StepState]]] = []
-    for run_id in run_ids:
-        found = sorted(rows(db, _SELECT_RUN_WITH_STEPS, (run_id,)))
-        if found:
-            loaded.append((_run_record(found[0][1:]), [_step_state(step) for step in found[1:]]))
-    return loaded
+    loaded = (_loaded(db, _SELECT_RUN_WITH_STEPS, run_id) for run_id in run_ids)
+    return [run for run in loaded if run is not None]
+
+
+def load_run(db: apsw.Connection, run_id: RunId) -> tuple[RunRecord, list[StepState]] | None:
+    """Without the items of its steps."""
+    return _loaded(db, _SELECT_RUN_WITHOUT_ITEMS, run_id)
+
+
+def _loaded(db: apsw.Connection, select: str, run_id: RunId) -> tuple[RunRecord, list[StepState]] | None:
+    found = sorted(rows(db, select, (run_id,)))
+    if not found:
+        return None
+    return _run_record(found[0][1:]), [_step_state(step) for step in found[1:]]
+
+
+def items(db: apsw.Connection, run_id: RunId, step: str, *, limit: int, after: int) -> list[StepState]:
+    return [_step_state(row) for row in rows(db, _SELECT_ITEMS, (run_id, step, after, limit))]
+
+
+def item_counts(db: apsw.Connection, run_id: RunId) -> dict[str, dict[StepStatus, int]]:
+    counts: dict[str, dict[StepStatus, int]] = {}
+    for step, status, number in rows(db, _COUNT_ITEMS, (run_id,)):
+        counts.setdefault(step, {})[status] = number
+    return counts
 
 
 def run_status(db: apsw.Connection, run_id: RunId) -> tuple[RunStatus, int] | None:

@@ -18,7 +18,7 @@ import apsw
 from trunkline.agents import Agent
 from trunkline.clock import Clock, Instant, SystemClock
 from trunkline.ids import RunId
-from trunkline.machine.state import RunStatus, StepState
+from trunkline.machine.state import RunStatus, StepState, StepStatus
 from trunkline.stores.base import (
     AgentLoad,
     ApiKey,
@@ -133,8 +133,13 @@ class SqliteStore:
         return workflows.workflow_versions(self._reader, workflow_id, limit=limit, before=before)
 
     async def run(self, run_id: RunId) -> tuple[RunRecord, list[StepState]] | None:
-        found = runs.load_runs(self._reader, [run_id])
-        return found[0] if found else None
+        return runs.load_run(self._reader, run_id)
+
+    async def items(self, run_id: RunId, step: str, *, limit: int, after: int = -1) -> list[StepState]:
+        return runs.items(self._reader, run_id, step, limit=limit, after=after)
+
+    async def item_counts(self, run_id: RunId) -> dict[str, dict[StepStatus, int]]:
+        return runs.item_counts(self._reader, run_id)
 
     async def run_status(self, run_id: RunId) -> tuple[RunStatus, int] | None:
         return self._recent.statuses.get(run_id) or runs.run_status(self._reader, run_id)
