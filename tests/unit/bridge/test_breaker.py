@@ -67,7 +67,14 @@ VERDICTS = {
     "internal_error": None,
 }
 # No call ends with one of these.
-OF_RUNS = {"expression_failed", "output_failed", "outcome_unknown", "deadline_exceeded", "reply_timed_out", "join_failed"}
+OF_RUNS = {
+    "expression_failed",
+    "output_failed",
+    "outcome_unknown",
+    "deadline_exceeded",
+    "reply_timed_out",
+    "join_failed",
+}
 
 
 def verdict(code: str, policy: BreakerPolicy = POLICY, http_status: int | None = None) -> bool | None:

@@ -155,3 +155,19 @@ def test_an_event_with_less_than_expected_is_still_told(kind: str) -> None:
 
 def test_every_event_that_the_machine_can_record_has_words() -> None:
     assert {kind.__name__ for kind in get_args(events.Event)} <= KNOWN_EVENTS
+
+
+def test_items_are_told_one_by_one_and_shown_by_their_number() -> None:
+    run = a_run()
+    line = run.apply(event(0, "StepFannedOut", step="research", items=3, input={"bytes": 9}))
+    assert line == "12:00:00 research has 3 items"
+    for index in range(3):
+        run.apply(event(1, "StepStarted", step=f"research[{index}]", attempt=1, agent="Researcher"))
+    line = run.apply(event(2, "StepCompleted", step="research[1]", attempt=1, protocol="a2a-1.0"))
+    assert line == "12:00:02 research[1] completed (attempt 1, 1.0 s, a2a-1.0)"
+    run.apply(event(3, "StepFailed", step="research[0]", attempt=1, handled=True, error={"message": "No."}))
+    assert list(run.steps) == ["research", "write"]
+    research = run.steps["research"]
+    assert (research.status, research.reason) == ("RUNNING", "2 of 3 items, 1 failed")
+    run.apply(event(4, "StepCompleted", step="research", attempt=1))
+    assert (research.status, list(run.items)) == ("COMPLETED", ["research[2]"])

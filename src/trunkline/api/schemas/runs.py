@@ -68,7 +68,9 @@ class Step(Shape):
     waiting_for: WaitingFor | None
     started_at: Time | None
     finished_at: Time | None
-    items: Items = optional("Only of a step with `for_each` that has begun; its input is null then.")
+    items: Items | None = Field(
+        default=None, description="Only of a step with `for_each` that has begun; its input is null then."
+    )
 
 
 class RunSummary(Shape):
