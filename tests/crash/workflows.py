@@ -187,6 +187,18 @@ _SKIPPING = """
   never: {agent: plain, when: "steps.first.output.text == 'no'", input: {text: "${ input.key }"}}
   last: {agent: rpc, needs: [never], input: {text: "${ steps.first.output.text }"}}
 """
+_LOOP = """
+  each:
+    agent: rpc
+    for_each: {items: [a, b, c], limit: 2}
+    input: {text: "${ input.key }${ item }"}
+  after: {agent: plain, input: {text: "${ steps.each.output[0].text } ${ steps.each.output[2].text }"}}
+"""
+_RACE = """
+  quick: {agent: plain, input: {text: "${ input.key }"}}
+  hold: {agent: holding, timeout: 10m, input: {text: "${ input.key }"}}
+  last: {agent: rpc, needs: [quick, hold], join: any, input: {text: "${ steps.quick.output.text }"}}
+"""
 
 
 def _once_ends(key: str) -> list[tuple[str, Json]]:
@@ -223,6 +235,20 @@ KINDS = (
         output="steps.join.output.text",
         react=_watch,
         ends=_completed("rpc(plain(plain(KEY)) rpc(plain(KEY)) plain(plain(KEY)))"),
+    ),
+    Kind(
+        name="loop",
+        steps=_LOOP,
+        output="steps.after.output.text",
+        react=_watch,
+        ends=_completed("plain(rpc(KEYa) rpc(KEYc))"),
+    ),
+    Kind(
+        name="race",
+        steps=_RACE,
+        output="steps.last.output.text",
+        react=_watch,
+        ends=_completed("rpc(plain(KEY))"),
     ),
     Kind(
         name="retry",

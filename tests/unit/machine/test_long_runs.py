@@ -10,7 +10,7 @@ from tests.unit.machine.rehearsal import Rehearsal, fresh_state
 
 from trunkline.machine.evolve import restore
 from trunkline.machine.state import StepState
-from trunkline.workflow import Step, StepDefinition, Workflow, WorkflowDefinition, compile_workflow
+from trunkline.workflow import ForEach, Step, StepDefinition, Workflow, WorkflowDefinition, compile_workflow
 
 STEPS = 10_000
 # An answer touches its own step and the one that it sets free, a few times each.
@@ -91,3 +91,26 @@ def test_a_run_of_ten_thousand_steps_is_read_again_by_looking_at_each_once(long_
     state.status = "RUNNING"
     restore(state, steps)
     assert (state.unfinished, list(state.ready)) == (1, [f"s{STEPS - 1}"])
+
+
+def test_a_turn_in_a_loop_of_ten_thousand_items_touches_a_handful_of_them() -> None:
+    loop = StepDefinition(
+        name="s", agent="A", for_each=ForEach("${ input.items }"), input={"text": "${ item }"}
+    )
+    play = Rehearsal(
+        compile_workflow(WorkflowDefinition(name="loop", steps={"s": loop})), {"items": list(range(STEPS))}
+    )
+    states = CountedDict[StepState]()
+    play.state.steps = states
+    play.start()
+    begun = loop.for_each.at_once if loop.for_each is not None else 0
+    for number in range(STEPS - begun):
+        states.lookups = states.walks = 0
+        turn = play.succeed(f"s[{number}]", number)
+        assert list(turn.changed) == [f"s[{number}]", f"s[{number + begun}]"]
+        assert (len(turn.events), len(turn.effects)) == (2, 1)
+        assert states.walks == 0
+        assert states.lookups <= MOST_LOOKUPS_A_TURN
+    for number in range(STEPS - begun, STEPS):
+        play.succeed(f"s[{number}]", number)
+    assert (play.state.status, play.output) == ("COMPLETED", list(range(STEPS)))
