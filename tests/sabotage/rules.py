@@ -8,6 +8,7 @@ from types import MappingProxyType
 from tests.sabotage.rule import Rule
 from tests.sabotage.rules_of_agent_kit import AGENT_KIT
 from tests.sabotage.rules_of_answers import ANSWERS
+from tests.sabotage.rules_of_branches import BRANCHES
 from tests.sabotage.rules_of_calls import CALLS
 from tests.sabotage.rules_of_carriers import CARRIERS
 from tests.sabotage.rules_of_dialects import DIALECTS
@@ -28,6 +29,7 @@ from tests.sabotage.rules_of_zone_work import ZONE_WORK
 GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
     {
         "One transition, one transaction": RUNS,
+        "Branches, loops and the deadlines of steps": BRANCHES,
         "Who may call, and whose answer counts": TASKS,
         "How fast an agent may be called, and when it is left alone": LIMITS,
         "What travels can be lost, doubled and late": TRAVEL,

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         RunSummary,
         SavedWorkflow,
         Secret,
+        Step,
     )
     from trunkline.jsontypes import Json, JsonObject
 
@@ -167,6 +168,13 @@ class Client:
 
     def resolve(self, run_id: str, step: str, body: JsonObject) -> Run:
         return self.act(run_id, f"steps/{_segment(step)}/resolve", body)
+
+    def items(
+        self, run_id: str, step: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[Step]:
+        """Of a step with `for_each`: those that have begun, in their order."""
+        path = f"/runs/{_segment(run_id)}/steps"
+        return cast("Page[Step]", self._list(path, {"of": step}, limit, cursor))
 
     def wire(self, run_id: str, *, step: str | None = None) -> Page[Exchange]:
         return cast("Page[Exchange]", self._list(f"/runs/{_segment(run_id)}/wire", {"step": step}))

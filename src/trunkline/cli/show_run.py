@@ -17,6 +17,8 @@ from trunkline.cli.output import (
 from trunkline.cli.times import clock_time, date_time, duration_between, parse_time
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from trunkline.cli.answers import Failure, Items, Run, Step, WaitingFor
 
 _STEP_COLUMNS = ("STEP", "STATUS", "AGENT", "ATTEMPTS", "TIME", "DIALECT", "WHY")
@@ -25,7 +27,7 @@ _STEP_COLUMNS = ("STEP", "STATUS", "AGENT", "ATTEMPTS", "TIME", "DIALECT", "WHY"
 def show_run(run: Run) -> None:
     print_fields(_fields(run))
     print_text("")
-    print_steps(run)
+    print_steps(run["steps"])
     for text in error_lines(run) + question_lines(run):
         print_text(text)
     if run["output"] is not None:
@@ -33,8 +35,8 @@ def show_run(run: Run) -> None:
         print_value(run["output"])
 
 
-def print_steps(run: Run) -> None:
-    print_table(_STEP_COLUMNS, [_step_row(step) for step in run["steps"]])
+def print_steps(steps: Iterable[Step]) -> None:
+    print_table(_STEP_COLUMNS, [_step_row(step) for step in steps])
 
 
 def print_run(run: Run, *, json: bool) -> None:

@@ -122,6 +122,24 @@ async def test_an_export_is_all_there_is_about_a_run(trunkline: Trunkline) -> No
     assert len(cast("list[object]", export.json["wire"])) == 1
 
 
+async def test_the_items_of_a_loop_are_listed_a_page_at_a_time_and_exported(trunkline: Trunkline) -> None:
+    async with ScriptedAgent(simple_success({"text": "hello"})) as agent:
+        await trunkline("agents", "add", "Looped", agent.url, "--protocol", "simple-a2a")
+        steps = "each: {agent: Looped, for_each: [a, b, c]}"
+        run = await trunkline("run", workflow("looped", steps), "--wait", "30", "--json")
+        run_id = str(run.json["id"])
+        shown = await trunkline("runs", "show", run_id)
+        page = await trunkline("runs", "items", run_id, "each", "--limit", "2")
+        rest = await trunkline("runs", "items", run_id, "each", "--limit", "2", "--cursor", "2", "--json")
+        export = await trunkline("runs", "export", run_id)
+    assert "3 of 3 items" in shown.out
+    assert [f"each[{index}]" in page.out for index in range(3)] == [True, True, False]
+    assert f"trunkline runs items {run_id} each --cursor 2" in page.err
+    assert [item["name"] for item in cast("list[dict[str, object]]", rest.json["items"])] == ["each[2]"]
+    exported = cast("dict[str, list[dict[str, object]]]", export.json["items"])
+    assert [item["input"] for item in exported["each"]] == ["a", "b", "c"]
+
+
 async def test_from_an_agent_to_a_result(trunkline: Trunkline) -> None:
     async with ScriptedAgent(simple_success({"text": "hello"})) as agent:
         added = await trunkline("agents", "add", "Greeter", agent.url, "--protocol", "simple-a2a")

@@ -7,6 +7,7 @@ from datetime import timedelta
 import msgspec
 import pytest
 from tests.unit.machine.rehearsal import Rehearsal
+from tests.unit.machine.rehearsal import error as failure
 
 from trunkline.jsontypes import Json, decode, encode
 from trunkline.machine.events import StepSkipped, StepStarted
@@ -121,9 +122,10 @@ def test_the_first_failed_item_stops_the_others_and_fails_the_step() -> None:
 
 
 def test_the_step_s_own_on_error_decides_what_its_failure_means() -> None:
-    play = each(f"{ONCE}, on_error: continue")
+    play = each(f"{ONCE}, on_error: continue", ", limit: 1")
     play.fail("s[0]")
     assert (play.state.status, play.statuses) == ("COMPLETED", {"s": "FAILED", "after": "SKIPPED"})
+    assert called(play) == ["s[0]"]
 
 
 def test_with_continue_a_failed_item_is_null_in_the_output() -> None:
@@ -214,6 +216,15 @@ def test_items_in_parallel_have_a_conversation_each() -> None:
     play = each(options=", mode: sequential")
     play.succeed("s[0]", context_id="c-0")
     assert play.task("s[1]").context_id == "c-0"
+
+
+def test_an_item_goes_on_in_its_own_conversation() -> None:
+    play = each(", retry: {max_attempts: 2, on: [any]}", ", limit: 1")
+    play.answer(play.task("s[0]"), "error", error=failure("agent_task_failed"), context_id="c-0")
+    play.pass_time(timedelta(minutes=2))
+    assert play.task("s[0]").context_id == "c-0"
+    play.succeed("s[0]", context_id="c-0")
+    assert play.task("s[1]").context_id is None
 
 
 def test_a_retried_run_keeps_the_completed_items_and_their_list() -> None:

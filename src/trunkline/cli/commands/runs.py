@@ -10,6 +10,7 @@ _STEER = "trunkline.cli.commands.runs_steer"
 app = App(name="runs", help="See and steer runs.", version_flags=[])
 app.command(f"{_READ}:list_runs", name="list")
 app.command(f"{_READ}:show", name="show")
+app.command(f"{_READ}:items", name="items")
 app.command(f"{_READ}:watch", name="watch")
 app.command(f"{_READ}:events", name="events")
 app.command("trunkline.cli.commands.runs_wire:wire", name="wire")

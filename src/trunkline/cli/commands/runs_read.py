@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from typing import Literal
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
 
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.follow import Show, exit_for, follow_run, progress_for_people
 from trunkline.cli.options import HERE, RunArgument, Server
 from trunkline.cli.output import note, print_json, print_table, print_text, print_value, status_cell
 from trunkline.cli.progress import RunProgress
-from trunkline.cli.show_run import error_lines, question_lines, show_run
+from trunkline.cli.show_run import error_lines, print_steps, question_lines, show_run
 from trunkline.cli.times import date_time, duration_between
 
 Status = Literal["PENDING", "RUNNING", "WAITING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"]
@@ -63,9 +65,21 @@ def list_runs(
 
 
 def export(run: RunArgument, /, *, server: Server = HERE) -> int:
-    """Print everything there is about a run, as one JSON document: the run, its events, its wire."""
+    """Print everything there is about a run, as one JSON document: the run, its items, events and wire."""
     client = server.client()
-    print_json({"run": client.run(run), "events": client.events(run).items, "wire": client.wire(run).items})
+    found = client.run(run)
+    print_json(
+        {
+            "run": found,
+            "items": {
+                step["name"]: client.items(run, step["name"]).items
+                for step in found["steps"]
+                if "items" in step
+            },
+            "events": client.events(run).items,
+            "wire": client.wire(run).items,
+        }
+    )
     return Exit.OK
 
 
@@ -76,6 +90,36 @@ def show(run: RunArgument, /, *, server: Server = HERE) -> int:
         print_json(found)
     else:
         show_run(found)
+    return Exit.OK
+
+
+def items(
+    run: RunArgument,
+    step: Annotated[str, Parameter(name="STEP", help="A step with for_each.")],
+    /,
+    *,
+    limit: int = 50,
+    cursor: str | None = None,
+    server: Server = HERE,
+) -> int:
+    """
+    List the items of a step that have begun, in their order.
+
+    Parameters
+    ----------
+    limit
+        At most this many.
+    cursor
+        Go on where an earlier list ended: its next_cursor.
+    """
+    page = server.client().items(run, step, limit=limit, cursor=cursor)
+    if server.json:
+        print_json(page.answer())
+        return Exit.OK
+    print_steps(page.items)
+    if page.next_cursor:
+        place = f"{run} {shlex.quote(step)}"
+        note(f"There are more: trunkline runs items {place} --cursor {page.next_cursor}")
     return Exit.OK
 
 

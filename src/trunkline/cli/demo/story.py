@@ -77,7 +77,7 @@ def run_demo(client: Client) -> Run:
     started = client.execute(saved["name"], INPUT)
     run = follow_run(client, started["id"], show=progress_for_people())
     print_now("\nEach step, with the dialect that was spoken and the attempts it took:\n")
-    print_steps(run)
+    print_steps(run["steps"])
     for line in error_lines(run):
         print_text(line)
     print_now(f"\nThe wire of {SHOWN_STEP}:\n")
