@@ -60,6 +60,8 @@ BRANCHES: Sequence[Rule] = (
         old="if name not in state.workflow.steps and owner_of(name) not in state.fans:",
         new="if not name:",
         caught_by=(f"{_LOOPS}::test_the_step_s_own_on_error_decides_what_its_failure_means",),
+        # What such an item would read is gone.
+        shows="KeyError: 's'",
     ),
     Rule(
         name="items-at-once",

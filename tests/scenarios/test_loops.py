@@ -87,6 +87,30 @@ async def test_a_retried_run_calls_only_for_the_items_that_have_not_completed(sy
     assert doubler.seen == [0, 1, 2, 2, 3]
 
 
+async def test_a_retry_with_another_input_keeps_no_item_of_the_list_before(system: RunningSystem) -> None:
+    doubler = Doubler(2)
+    async with ScriptedAgent(doubler) as agent:
+        await system.register("Doubler", agent.url, protocol="simple-a2a")
+        await system.save(loop(mode="sequential"))
+        run = await system.run("loop", {"numbers": [0, 1, 2]})
+        answer = await system.call("POST", f"/runs/{run['id']}/retry", {"input": {"numbers": [5, 6]}})
+        retried = await system.wait_for(str(answer.json["id"]))
+    assert retried["output"] == [{"data": {"twice": 10}}, {"data": {"twice": 12}}]
+    assert doubler.seen == [0, 1, 2, 5, 6]
+
+
+async def test_a_step_that_runs_again_keeps_no_item(system: RunningSystem) -> None:
+    doubler = Doubler(1)
+    async with ScriptedAgent(doubler) as agent:
+        await system.register("Doubler", agent.url, protocol="simple-a2a")
+        await system.save(loop(mode="sequential"))
+        run = await system.run("loop", {"numbers": [0, 1]})
+        doubler.disliked.clear()
+        answer = await system.call("POST", f"/runs/{run['id']}/retry", {"from_step": "each"})
+        retried = await system.wait_for(str(answer.json["id"]))
+    assert (retried["status"], doubler.seen) == ("COMPLETED", [0, 1, 0, 1])
+
+
 async def test_a_loop_that_collects_tells_how_each_item_ended(system: RunningSystem) -> None:
     async with ScriptedAgent(Doubler(1)) as agent:
         await system.register("Doubler", agent.url, protocol="simple-a2a")
