@@ -284,6 +284,9 @@ def test_what_only_http_can_carry_is_refused_elsewhere(fields: JsonObject, path:
 
 def test_a_certificate_is_refused_where_there_is_no_tls() -> None:
     found = findings(
-        url=ARN, transport="aws-agentcore", protocol="jsonrpc-2.0", auth_config={"tls": {"authority": "no PEM"}}
+        url=ARN,
+        transport="aws-agentcore",
+        protocol="jsonrpc-2.0",
+        auth_config={"tls": {"authority": "no PEM"}},
     )
     assert [path for path, _ in found] == ["auth_config", "auth_config.tls.authority"]

@@ -27,8 +27,8 @@ def set_secret(
     """
     Set a secret, or change it: a step's input names it as {"$secret": "NAME"}.
 
-    The value comes from stdin, or is asked for without showing it; the line's end is not a part of it. It has 4 to 65536
-    characters: a shorter one could not be hidden in records. Steps use a changed one within two seconds.
+    The value comes from stdin, or is asked for without showing it; the line's end is not a part of it. It has 4 to
+    65536 characters: a shorter one could not be hidden in records. Steps use a changed one within two seconds.
 
     Parameters
     ----------
