@@ -28,8 +28,10 @@ pytestmark = pytest.mark.anyio
 # Only a run that is stuck takes so long.
 PATIENCE_SECONDS = 120
 USERS = 12
-# A caller that does not wait for the answer, or need not any more, may be gone before anybody can see who it was.
-UNHURRIED = [kind for kind in (*KINDS, *MORE_KINDS) if kind.name not in {"hurried", "race"}]
+# A caller that does not wait for the answer may be gone before anybody can see who it was.
+UNHURRIED = [kind for kind in (*KINDS, *MORE_KINDS) if kind.name != "hurried"]
+# So may one that was told to stop: the run was cancelled, or another branch was faster.
+STOPPED_IN_A_CALL = ("cancel_call-", "cancel_remote-", "race-")
 # Two seconds, on a machine that has them; a stop that waits for something in vain takes thirty.
 GONE_SECONDS = 10.0
 
@@ -115,6 +117,15 @@ async def _replace(member: Member) -> None:
     await member.start()
 
 
+def _excused(fleet: Fleet, load: Load) -> list[str]:
+    """The runs that were called for by somebody who did not stop in order, but for those in which we hang up."""
+    lost = {life for life, ending in fleet.lives.endings.items() if ending != "stopped"}
+    keys = {want.run_id: want.key for want in load.wanted}
+    lost_calls = [call.task_id for call in load.agents.calls if call.life in lost]
+    called_for = [keys.get(task_id.partition("/")[0], task_id) for task_id in lost_calls]
+    return [key for key in called_for if not key.startswith(STOPPED_IN_A_CALL)]
+
+
 async def test_every_process_is_replaced_under_load_and_nobody_is_called_twice(
     fleet: Fleet, agents: Agents, patient_session: aiohttp.ClientSession
 ) -> None:
@@ -128,7 +139,7 @@ async def test_every_process_is_replaced_under_load_and_nobody_is_called_twice(
             await _replace(member)
         await load.more()
     assert await load.finish() == []
-    assert set(fleet.lives.endings.values()) == {"stopped"}, "nobody has an excuse"
+    assert _excused(fleet, load) == [], "nobody has an excuse"
 
 
 async def test_a_bridge_that_is_to_stop_lets_its_calls_end_and_is_gone_soon_after(
