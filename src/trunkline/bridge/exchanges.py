@@ -15,10 +15,10 @@ import msgspec
 from trunkline.agents.carriers import carried_headers, transport_of
 from trunkline.bridge.curl import aws_command, curl_command, stdio_line
 from trunkline.bridge.frames import Frame, Frames
-from trunkline.bridge.record_text import record_text
 from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import JsonObject
 from trunkline.protocols.base import AgentAnswer
+from trunkline.telemetry.record_text import record_text
 from trunkline.telemetry.redaction import Redaction
 from trunkline.transports.base import FIXED_HEADERS
 

@@ -12,7 +12,7 @@ from time import perf_counter
 
 import msgspec
 
-from trunkline.bridge.record_text import record_text
+from trunkline.telemetry.record_text import record_text
 from trunkline.telemetry.redaction import Redaction
 
 # All in all 64 kB, as for a body.
