@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import time
@@ -38,6 +39,18 @@ def made_at(id_: str) -> Instant | None:
 
 def new_run_id() -> RunId:
     return RunId(new_id())
+
+
+def child_run_id(parent: RunId, step: str, attempt: int) -> RunId:
+    """
+    The run that a step of `parent` begins, a UUID of version 7 with the parent's time.
+
+    Derived, not drawn: whoever decides the step again after a crash begins no second run, and nobody has to look the
+    child up in order to stop it.
+    """
+    digest = hashlib.sha256(f"{parent}/{step}/{attempt}".encode()).hexdigest()
+    variant = "89ab"[int(digest[3], 16) % 4]
+    return RunId(f"{parent[:13]}-7{digest[:3]}-{variant}{digest[4:7]}-{digest[7:19]}")
 
 
 def task_id(run: RunId, step: str, answered_failures: int, replies: int = 0) -> TaskId:

@@ -33,6 +33,7 @@ from trunkline.messages import StepError, TraceContext
 from trunkline.stores.base import (
     ExchangeRecord,
     ExistingRun,
+    Parent,
     RunRecord,
     Store,
     TaskKey,
@@ -86,7 +87,15 @@ async def statuses(store: Store, *numbers: int) -> list[str]:
 
 async def test_a_new_run_is_pending_and_comes_back_as_it_was_written(store: Store) -> None:
     trace = TraceContext("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "congo=t61rcWkgMzE")
-    run = msgspec.structs.replace(new_run(1), input=b'"\\u0000 \xc3\xbc"', retry_of=run_id(9), trace=trace)
+    run = msgspec.structs.replace(
+        new_run(1),
+        input=b'"\\u0000 \xc3\xbc"',
+        retry_of=run_id(9),
+        trace=trace,
+        parent=Parent(run_id(8), "call"),
+        depth=3,
+        routes=7,
+    )
     await insert(store, run)
     assert await store.run(run_id(1)) == (
         RunRecord(
@@ -102,6 +111,9 @@ async def test_a_new_run_is_pending_and_comes_back_as_it_was_written(store: Stor
             created_at=NOW,
             retry_of=run_id(9),
             trace=trace,
+            parent=Parent(run_id(8), "call"),
+            depth=3,
+            routes=7,
         ),
         [],
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from trunkline.ids import RunId, new_id, task_id
+from trunkline.ids import RunId, child_run_id, made_at, new_id, task_id
 
 
 def test_an_id_is_a_uuid_of_version_7() -> None:
@@ -30,3 +30,18 @@ def test_only_an_answered_failure_or_a_reply_makes_another_task_id() -> None:
         len({task_id(run, "s", 0), task_id(run, "s", 1), task_id(run, "s", 0, 1), task_id(run, "s", 1, 1)})
         == 4
     )
+
+
+def test_a_child_run_has_an_id_of_its_own_for_each_step_and_attempt() -> None:
+    parent = RunId(new_id())
+    child = child_run_id(parent, "call", 1)
+    assert child == child_run_id(parent, "call", 1)
+    found = UUID(child)
+    assert (found.version, found.variant) == (7, UUID(int=0x8000 << 48).variant)
+    assert made_at(child) == made_at(parent)
+    others = {
+        child_run_id(parent, "call", 2),
+        child_run_id(parent, "other", 1),
+        child_run_id(child, "call", 1),
+    }
+    assert len({child, parent, *others}) == 5

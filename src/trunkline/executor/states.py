@@ -69,6 +69,9 @@ class RunStates:
             finished_at=record.finished_at,
             contexts=record.contexts,
             trace=record.trace,
+            parent=record.parent,
+            depth=record.depth,
+            routes=record.routes,
             failure=failure,
         )
         restore(state, steps)

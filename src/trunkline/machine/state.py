@@ -8,7 +8,7 @@ was read at; the commit compares, and a holder that lost drops what it has.
 from __future__ import annotations
 
 from collections import deque
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -103,6 +103,13 @@ class Fan(msgspec.Struct):
     failed: int = 0
 
 
+class Parent(NamedTuple):
+    """The step of another run that has begun a run."""
+
+    run_id: RunId
+    step: str
+
+
 class RunState(msgspec.Struct, kw_only=True):
     """One run with its steps. A step that has no entry in `steps` has not been touched yet."""
 
@@ -127,6 +134,11 @@ class RunState(msgspec.Struct, kw_only=True):
     contexts: dict[str, str] = {}
     # Of whoever asked for the run.
     trace: TraceContext | None = None
+    parent: Parent | None = None
+    # How many runs are above it.
+    depth: int = 0
+    # The last agent event that was known when the run was accepted: by it each agent's side is chosen.
+    routes: int = 0
 
     # Derived from the steps, so that a transition never looks at all of them.
     ready: deque[str] = msgspec.field(default_factory=deque[str])

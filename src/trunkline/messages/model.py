@@ -48,6 +48,8 @@ class AgentTask(msgspec.Struct, kw_only=True, omit_defaults=True):
     secrets: dict[str, str] = {}
     # Secrets, by name, that other messages of the run give to the agent: hidden if it repeats them, not sent.
     told_secrets: list[str] = []
+    # The last agent event that was known when the run was accepted: the side of the agent is the one of that moment.
+    routes: int = 0
 
 
 class CancelTask(msgspec.Struct, kw_only=True, omit_defaults=True):

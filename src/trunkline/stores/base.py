@@ -21,7 +21,7 @@ from trunkline.agents import Agent
 from trunkline.agents.breaker import BreakerStatus
 from trunkline.clock import Instant
 from trunkline.ids import RunId
-from trunkline.machine.state import RunStatus, StepState, StepStatus
+from trunkline.machine.state import Parent, RunStatus, StepState, StepStatus
 from trunkline.messages import Dispatch, Outgoing, TaskKey
 from trunkline.stores.run_records import (
     EventRecord,
@@ -70,6 +70,7 @@ __all__ = [
     "NewRun",
     "NotedCall",
     "Notice",
+    "Parent",
     "QueuedTask",
     "ReclaimedTasks",
     "RunRecord",

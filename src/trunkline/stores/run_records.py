@@ -9,7 +9,7 @@ import msgspec
 
 from trunkline.clock import Instant
 from trunkline.ids import RunId
-from trunkline.machine.state import RunState, RunStatus, StepState, WaitingFor
+from trunkline.machine.state import Parent, RunState, RunStatus, StepState, WaitingFor
 from trunkline.messages import StepError, TraceContext
 
 
@@ -39,6 +39,11 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     request_digest: bytes | None = None
     retry_of: RunId | None = None
     trace: TraceContext | None = None
+    parent: Parent | None = None
+    # How many runs are above it.
+    depth: int = 0
+    # The last agent event that was known when it was accepted: by it each agent's side is chosen.
+    routes: int = 0
 
 
 class ExistingRun(msgspec.Struct, frozen=True):
@@ -71,6 +76,9 @@ class RunRecord(msgspec.Struct, kw_only=True):
     contexts: dict[str, str] = {}
     # Of whoever asked for it.
     trace: TraceContext | None = None
+    parent: Parent | None = None
+    depth: int = 0
+    routes: int = 0
 
 
 class EventRecord(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from trunkline.errors import Unavailable
 from trunkline.ids import RunId
 from trunkline.machine.state import RunStatus, StepState, StepStatus, WaitingFor
 from trunkline.messages import StepError
-from trunkline.stores.base import ExistingRun, NewRun, RunRecord
+from trunkline.stores.base import ExistingRun, NewRun, Parent, RunRecord
 from trunkline.stores.postgres.driver import Row, Session, Value, columns
 from trunkline.stores.postgres.texts import as_uuid, restored, restored_if_any
 from trunkline.stores.trace_columns import read_trace, written_trace
@@ -27,9 +27,9 @@ _RUN_COLUMNS = """
     runs.id::text, runs.workflow_id::text, runs.workflow_name, runs.workflow_version, runs.status, runs.version,
     runs.seq, runs.input, runs.correlation_id, runs.created_at, runs.output, runs.error, runs.paused,
     runs.retry_of::text, runs.cancel_requested_at, runs.started_at, runs.finished_at, runs.contexts,
-    runs.traceparent, runs.tracestate
+    runs.traceparent, runs.tracestate, runs.parent_id::text, runs.parent_step, runs.depth, runs.routes
 """
-_RUN_WIDTH = 20
+_RUN_WIDTH = 24
 _STEP_COLUMNS = """
     steps.name, steps.status, steps.attempts, steps.answered_failures, steps.replies, steps.protocol, steps.context_id,
     steps.remote_task_id, steps.reply, steps.input, steps.output, steps.error, steps.warnings, steps.waiting_for,
@@ -58,13 +58,15 @@ _COUNT_ITEMS = """
 """
 _INSERT = """
     INSERT INTO runs(id, workflow_id, workflow_name, workflow_version, status, input, correlation_id,
-        idempotency_key, request_digest, retry_of, created_at, traceparent, tracestate)
+        idempotency_key, request_digest, retry_of, created_at, traceparent, tracestate, parent_id, parent_step, depth,
+        routes)
     SELECT id, workflow_id, workflow_name, workflow_version, 'PENDING', input, correlation_id,
-        idempotency_key, request_digest, retry_of, created_at, traceparent, tracestate
+        idempotency_key, request_digest, retry_of, created_at, traceparent, tracestate, parent_id, parent_step, depth,
+        routes
     FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::int[], $5::bytea[], $6::text[], $7::text[], $8::bytea[],
-        $9::uuid[], $10::bigint[], $11::text[], $12::text[])
+        $9::uuid[], $10::bigint[], $11::text[], $12::text[], $13::uuid[], $14::text[], $15::int[], $16::bigint[])
         AS new(id, workflow_id, workflow_name, workflow_version, input, correlation_id, idempotency_key,
-            request_digest, retry_of, created_at, traceparent, tracestate)
+            request_digest, retry_of, created_at, traceparent, tracestate, parent_id, parent_step, depth, routes)
     ON CONFLICT DO NOTHING
     RETURNING id::text
 """
@@ -116,10 +118,13 @@ async def insert_runs(db: Session, runs: Sequence[NewRun]) -> list[ExistingRun |
             run.retry_of,
             run.created_at,
             *written_trace(run.trace),
+            *(run.parent or (None, None)),
+            run.depth,
+            run.routes,
         )
         for run in ordered
     ]
-    inserted = {run_id for (run_id,) in await db.rows(_INSERT, *columns(rows, 12))}
+    inserted = {run_id for (run_id,) in await db.rows(_INSERT, *columns(rows, 16))}
     others = [run for run in runs if run.id not in inserted]
     if others:
         # Ids are never drawn twice: these come again because nobody knew that their commit had happened.
@@ -223,7 +228,7 @@ def _run_record(row: Row) -> RunRecord:
     (
         run_id, workflow_id, workflow_name, workflow_version, status, version, seq, input_, correlation_id, created_at,
         output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts, traceparent,
-        tracestate,
+        tracestate, parent_id, parent_step, depth, routes,
     ) = row  # fmt: skip
     return RunRecord(
         id=run_id,
@@ -245,6 +250,9 @@ def _run_record(row: Row) -> RunRecord:
         finished_at=finished_at,
         contexts={} if contexts is None else _contexts.decode(contexts),
         trace=read_trace(traceparent, tracestate),
+        parent=None if parent_id is None else Parent(parent_id, restored(parent_step)),
+        depth=depth,
+        routes=routes,
     )
 
 

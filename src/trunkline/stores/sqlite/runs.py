@@ -19,7 +19,7 @@ from trunkline.machine.state import (
     WaitingFor,
 )
 from trunkline.messages import StepError
-from trunkline.stores.base import ExistingRun, NewRun, RunRecord, Transition
+from trunkline.stores.base import ExistingRun, NewRun, Parent, RunRecord, Transition
 from trunkline.stores.packing import wait_of
 from trunkline.stores.sqlite.driver import Row, Value, changes_of_many, execute_many, first, query_many, rows
 from trunkline.stores.trace_columns import read_trace, written_trace
@@ -31,7 +31,8 @@ _contexts: msgspec.json.Decoder[dict[str, str]] = msgspec.json.Decoder(dict[str,
 
 _RUN_COLUMNS = (
     "id, workflow_id, workflow_name, workflow_version, status, version, seq, input, correlation_id, created_at,"
-    " output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts, traceparent, tracestate"
+    " output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts, traceparent, tracestate,"
+    " parent_id, parent_step, depth, routes"
 )
 _STEP_COLUMNS = (
     "name, status, attempts, answered_failures, replies, protocol, context_id, remote_task_id, reply, input, output,"
@@ -46,7 +47,7 @@ _SELECT_RUNS = f"SELECT {_RUN_COLUMNS} FROM runs"  # noqa: S608 - constants of t
 # the few rows that there mostly are.
 _SELECT_RUN_WITH_STEPS = f"""
     SELECT 0, {_RUN_COLUMNS} FROM runs WHERE id = ?1
-    UNION ALL SELECT rowid, {_STEP_COLUMNS}, NULL, NULL, NULL, NULL FROM steps WHERE run_id = ?1
+    UNION ALL SELECT rowid, {_STEP_COLUMNS}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM steps WHERE run_id = ?1
 """  # noqa: S608 - as above
 # An item of a step is a row of its own, under a name with the item's index: `research[17]`.
 _SELECT_RUN_WITHOUT_ITEMS = f"{_SELECT_RUN_WITH_STEPS} AND instr(name, '[') = 0"
@@ -92,8 +93,8 @@ def insert_runs(db: apsw.Connection, runs: Sequence[NewRun]) -> list[ExistingRun
         db,
         "INSERT INTO runs(id, workflow_id, workflow_name, workflow_version, status, version, seq, input,"
         " correlation_id, idempotency_key, request_digest, retry_of, paused, created_at, traceparent,"
-        " tracestate)"
-        " VALUES (?, ?, ?, ?, 'PENDING', 0, 0, ?, ?, ?, ?, ?, 0, ?, ?, ?)"
+        " tracestate, parent_id, parent_step, depth, routes)"
+        " VALUES (?, ?, ?, ?, 'PENDING', 0, 0, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT(workflow_id, idempotency_key) DO NOTHING",
         [
             (
@@ -108,6 +109,9 @@ def insert_runs(db: apsw.Connection, runs: Sequence[NewRun]) -> list[ExistingRun
                 run.retry_of,
                 run.created_at,
                 *written_trace(run.trace),
+                *(run.parent or (None, None)),
+                run.depth,
+                run.routes,
             )
             for run in runs
         ],
@@ -130,6 +134,9 @@ def record_of(run: NewRun) -> RunRecord:
         created_at=run.created_at,
         retry_of=run.retry_of,
         trace=run.trace,
+        parent=run.parent,
+        depth=run.depth,
+        routes=run.routes,
     )
 
 
@@ -304,7 +311,7 @@ def _run_record(row: Row) -> RunRecord:
     (
         run_id, workflow_id, workflow_name, workflow_version, status, version, seq, input_, correlation_id, created_at,
         output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts, traceparent,
-        tracestate,
+        tracestate, parent_id, parent_step, depth, routes,
     ) = row  # fmt: skip
     return RunRecord(
         id=run_id,
@@ -326,6 +333,9 @@ def _run_record(row: Row) -> RunRecord:
         finished_at=finished_at,
         contexts={} if contexts is None else _contexts.decode(contexts),
         trace=read_trace(traceparent, tracestate),
+        parent=None if parent_id is None else Parent(parent_id, parent_step),
+        depth=depth,
+        routes=routes,
     )
 
 
