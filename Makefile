@@ -101,8 +101,10 @@ $(PEERS)/.ready: bench/peers/requirements.txt
 bench-peers: $(VENV)/.ready-dev services $(PEERS)/.ready  ## the distributed mode beside DBOS, on the same PostgreSQL
 	$(BIN)/python -m bench.peers $(PEERS)/bin/python
 
-docs: $(VENV)/.ready-dev  ## write again what is generated: OpenAPI, the language's schema, the CLI's help
+docs: $(VENV)/.ready-dev  ## write again what is generated (references, OpenAPI, the CLI's help), and build the site into site/
 	$(BIN)/python -m tests.public.write
+	$(BIN)/sphinx-build -q -W --keep-going -d .services/site docs site
+	@echo "The documentation is at site/index.html" >&2
 
 format: $(VENV)/.ready-dev  ## format the code
 	$(BIN)/ruff check --fix
@@ -118,4 +120,4 @@ lock:  ## resolve the dependencies anew into the lock files
 	rm -rf $(VENV)-lock
 
 clean:  ## remove what make has made
-	rm -rf $(VENV) .services .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) site .services .pytest_cache .ruff_cache .hypothesis .import_linter_cache
