@@ -25,6 +25,7 @@ from tests.contract.samples import (
     woken,
     write,
 )
+from tests.contract.test_store_agent_records import check, comparison, new_event
 from tests.contract.test_store_agents import FULL
 from tests.contract.test_store_dead_letters import letter
 from tests.contract.test_store_outbox import dispatch_all, due, message, send, take
@@ -86,6 +87,9 @@ async def fill(store: Store) -> None:
     async with store.transaction() as tx:
         await tx.put_exchanges([ExchangeRecord(run_id(1), ODD, 1, b'{"n":1}')])
         await tx.put_dead_letters([letter(1)])
+        await tx.put_agent_events([new_event(FULL.id), new_event(FULL.id, "card_changed")])
+        await tx.put_check(check(1, FULL.id), 10)
+        await tx.put_comparisons([comparison(1, FULL.id)], 10)
     await dispatch_all(store, task(1))
     await send(store, message(1))
 

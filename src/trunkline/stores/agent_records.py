@@ -28,6 +28,9 @@ class NewAgentEvent(msgspec.Struct, frozen=True, kw_only=True):
     # JSON.
     data: bytes
 
+    def numbered(self, id_: int, at: Instant) -> AgentEvent:
+        return AgentEvent(**msgspec.structs.asdict(self), id=id_, at=at)
+
 
 class AgentEvent(NewAgentEvent, frozen=True, kw_only=True):
     """Something that has happened to an agent, for good: events are added and never changed."""
@@ -72,7 +75,7 @@ class ComparisonRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 class AgentRecordWrites(Protocol):
     async def lock_agent_events(self) -> None:
-        """Nobody else adds an agent event until this transaction ends."""
+        """Nobody else adds an agent event until this transaction ends. To be asked for before `side_calls`."""
         ...
 
     async def latest_migrations(self, agent_ids: Collection[str]) -> dict[str, AgentEvent]:
@@ -85,7 +88,8 @@ class AgentRecordWrites(Protocol):
 
     async def put_check(self, check: CheckRecord, keep: int) -> CheckRecord | None:
         """
-        Keeps the last `keep` checks of an agent; the last one before of the same url and protocol, if there is one.
+        Keeps the last `keep` checks of an agent; the last one before that asked the same (url, protocol, active), if
+        there is one.
         """
         ...
 
@@ -107,6 +111,10 @@ class AgentRecordWrites(Protocol):
 class AgentRecordReads(Protocol):
     async def last_agent_event(self) -> int:
         """The id of the last event; 0: there is none."""
+        ...
+
+    async def latest_migrations(self, agent_ids: Collection[str]) -> dict[str, AgentEvent]:
+        """The last event of kind `migration` of each that has one."""
         ...
 
     async def migrations_since(self, after: int) -> list[AgentEvent]:
@@ -132,7 +140,7 @@ class AgentRecordReads(Protocol):
         ...
 
     async def comparison_counts(self, agent_id: str, since: int) -> dict[str, int]:
-        """How many of each verdict, of the shadow that this agent event began."""
+        """How many of each verdict are kept of the shadow that this agent event began."""
         ...
 
     async def calls_of_sides(self, agent_id: str) -> dict[Side, bytes]: ...

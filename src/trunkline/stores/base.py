@@ -23,6 +23,7 @@ from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.machine.state import Parent, RunStatus, StepState, StepStatus
 from trunkline.messages import Dispatch, Outgoing, TaskKey
+from trunkline.stores.agent_records import AgentRecordReads, AgentRecordWrites
 from trunkline.stores.run_records import (
     EventRecord,
     ExistingRun,
@@ -175,7 +176,7 @@ class Backlog(msgspec.Struct, frozen=True, kw_only=True):
     without_wake_reason: int
 
 
-class Transaction(SecretWrites, Protocol):
+class Transaction(AgentRecordWrites, SecretWrites, Protocol):
     """One atomic change. All of it is durable when the `async with` block has ended, or none of it exists."""
 
     @property
@@ -194,7 +195,9 @@ class Transaction(SecretWrites, Protocol):
         """
         ...
 
-    async def delete_agent(self, agent_id: str) -> bool: ...
+    async def delete_agent(self, agent_id: str) -> bool:
+        """With what is known of it; only what has happened to it stays."""
+        ...
 
     async def reset_agent(self, name: str) -> None:
         """Forgets what bridges know of the agent together: its breaker is closed, its bucket full."""
@@ -404,7 +407,7 @@ class Transaction(SecretWrites, Protocol):
         ...
 
 
-class Store(SecretReads, Protocol):
+class Store(AgentRecordReads, SecretReads, Protocol):
     """Opened by its backend, e.g. `open_sqlite`; closed by leaving its `async with`."""
 
     def transaction(self, *, durable: bool = True) -> AbstractAsyncContextManager[Transaction]:

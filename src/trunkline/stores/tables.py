@@ -2,8 +2,8 @@
 The tables that go along when everything moves from one store to another, column by column.
 
 Not among them: the agents' secrets, named secrets and the API's keys, which are given again on the other side; leases,
-which end with the processes that held them; and what bridges knew of agents together (`agent_states`), which they find
-out anew.
+which end with the processes that held them; and what bridges knew of agents together (`agent_states`, `agent_sides`),
+which they find out anew.
 """
 
 from __future__ import annotations
@@ -120,11 +120,26 @@ DEAD_LETTERS = Table(
     uuids=frozenset({"id"}),
 )  # fmt: skip
 OUTBOX = Table(name="outbox", columns=("id", "messages"), is_numbered=True)
+AGENT_EVENTS = Table(
+    name="agent_events",
+    columns=("id", "agent_id", "agent", "kind", "at", "who", "why", "data"),
+    uuids=frozenset({"agent_id"}),
+)
+AGENT_CHECKS = Table(
+    name="agent_checks",
+    columns=("id", "agent_id", "at", "url", "protocol", "active", "grade", "passed", "report"),
+    uuids=frozenset({"id", "agent_id"}),
+)
+COMPARISONS = Table(
+    name="comparisons",
+    columns=("id", "agent_id", "since", "run_id", "step", "at", "verdict", "record"),
+    uuids=frozenset({"id", "agent_id", "run_id"}),
+)
 
 # In the order in which they travel.
 TABLES = (
     AGENTS, WORKFLOWS, WORKFLOW_VERSIONS, RUNS, STEPS, EVENTS, INBOX, TIMERS, DISPATCHES, TASKS, EXCHANGES,
-    DEAD_LETTERS, OUTBOX,
+    DEAD_LETTERS, OUTBOX, AGENT_EVENTS, AGENT_CHECKS, COMPARISONS,
 )  # fmt: skip
 
 

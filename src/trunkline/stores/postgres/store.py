@@ -9,7 +9,7 @@ which is safe since everything has a key.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from trunkline.agents import Agent
@@ -17,6 +17,7 @@ from trunkline.clock import Clock, Instant
 from trunkline.errors import ConfigurationError, Unavailable
 from trunkline.ids import RunId
 from trunkline.machine.state import RunStatus, StepState, StepStatus
+from trunkline.stores.agent_records import AgentEvent, CheckRecord, ComparisonRecord, Side
 from trunkline.stores.base import (
     AgentLoad,
     ApiKey,
@@ -33,6 +34,7 @@ from trunkline.stores.base import (
 )
 from trunkline.stores.migrations import REVISIONS
 from trunkline.stores.postgres import (
+    agent_records,
     agent_states,
     agents,
     backlog,
@@ -179,6 +181,50 @@ class PostgresStore:
     async def secret(self, name: str) -> Secret | None:
         async with self._pool.reader() as db:
             return await secrets.secret(db, name)
+
+    async def last_agent_event(self) -> int:
+        async with self._pool.reader() as db:
+            return await agent_records.last_agent_event(db)
+
+    async def latest_migrations(self, agent_ids: Collection[str]) -> dict[str, AgentEvent]:
+        async with self._pool.reader() as db:
+            return await agent_records.latest_migrations(db, agent_ids)
+
+    async def migrations_since(self, after: int) -> list[AgentEvent]:
+        async with self._pool.reader() as db:
+            return await agent_records.migrations_since(db, after)
+
+    async def agent_events(
+        self, *, limit: int, before: int | None = None, agent_id: str | None = None
+    ) -> list[AgentEvent]:
+        async with self._pool.reader() as db:
+            return await agent_records.agent_events(db, limit=limit, before=before, agent_id=agent_id)
+
+    async def checks(self, agent_id: str, *, limit: int, before: str | None = None) -> list[CheckRecord]:
+        async with self._pool.reader() as db:
+            return await agent_records.checks(db, agent_id, limit=limit, before=before)
+
+    async def last_check(self, agent_id: str, url: str, protocol: str) -> CheckRecord | None:
+        async with self._pool.reader() as db:
+            return await agent_records.last_check(db, agent_id, url, protocol)
+
+    async def comparisons(
+        self, agent_id: str, *, limit: int, before: str | None = None, verdict: str | None = None
+    ) -> list[ComparisonRecord]:
+        async with self._pool.reader() as db:
+            return await agent_records.comparisons(db, agent_id, limit=limit, before=before, verdict=verdict)
+
+    async def comparison_counts(self, agent_id: str, since: int) -> dict[str, int]:
+        async with self._pool.reader() as db:
+            return await agent_records.comparison_counts(db, agent_id, since)
+
+    async def calls_of_sides(self, agent_id: str) -> dict[Side, bytes]:
+        async with self._pool.reader() as db:
+            return await agent_records.calls_of_sides(db, agent_id)
+
+    async def unfinished_runs_before(self, routes: int) -> int:
+        async with self._pool.reader() as db:
+            return await agent_records.unfinished_runs_before(db, routes)
 
     async def moved(self) -> Moved | None:
         async with self._pool.reader() as db:

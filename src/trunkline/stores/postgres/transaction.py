@@ -11,6 +11,7 @@ from trunkline.clock import Instant, after
 from trunkline.ids import RunId
 from trunkline.machine.state import StepState
 from trunkline.messages import Outgoing
+from trunkline.stores.agent_records import AgentEvent, CheckRecord, ComparisonRecord, NewAgentEvent, Side
 from trunkline.stores.base import (
     ApiKey,
     BreakerChange,
@@ -34,6 +35,7 @@ from trunkline.stores.base import (
     WorkflowVersion,
 )
 from trunkline.stores.postgres import (
+    agent_records,
     agent_states,
     agents,
     claims,
@@ -98,6 +100,7 @@ class PostgresTransaction:
         return await agents.update_agent(self._db, agent, expected_version)
 
     async def delete_agent(self, agent_id: str) -> bool:
+        await agent_records.forget_agent(self._db, agent_id)
         return await agents.delete_agent(self._db, agent_id)
 
     async def reset_agent(self, name: str) -> None:
@@ -232,6 +235,30 @@ class PostgresTransaction:
 
     async def remove_secret(self, name: str) -> bool:
         return await secrets.remove_secret(self._db, name)
+
+    async def lock_agent_events(self) -> None:
+        await agent_records.lock_agent_events(self._db)
+
+    async def latest_migrations(self, agent_ids: Collection[str]) -> dict[str, AgentEvent]:
+        return await agent_records.latest_migrations(self._db, agent_ids)
+
+    async def put_agent_events(self, events: Sequence[NewAgentEvent]) -> list[AgentEvent]:
+        return await agent_records.put_agent_events(self._db, events, self.now)
+
+    async def put_check(self, check: CheckRecord, keep: int) -> CheckRecord | None:
+        return await agent_records.put_check(self._db, check, keep)
+
+    async def put_comparisons(self, comparisons: Sequence[ComparisonRecord], keep: int) -> None:
+        await agent_records.put_comparisons(self._db, comparisons, keep)
+
+    async def side_calls(self, agent_ids: Collection[str]) -> dict[tuple[str, Side], bytes]:
+        return await agent_records.side_calls(self._db, agent_ids)
+
+    async def put_side_calls(self, calls: Mapping[tuple[str, Side], bytes]) -> None:
+        await agent_records.put_side_calls(self._db, calls)
+
+    async def forget_sides(self, agent_id: str) -> None:
+        await agent_records.forget_sides(self._db, agent_id)
 
     async def delete_finished_runs(self, before: Instant, limit: int) -> int:
         await self.settle()

@@ -8,7 +8,7 @@ for the disk, runs in a thread. So whoever needs many rows written asks for them
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from trunkline.agents import Agent
 from trunkline.clock import Clock, Instant, SystemClock
 from trunkline.ids import RunId
 from trunkline.machine.state import RunStatus, StepState, StepStatus
+from trunkline.stores.agent_records import AgentEvent, CheckRecord, ComparisonRecord, Side
 from trunkline.stores.base import (
     AgentLoad,
     ApiKey,
@@ -35,6 +36,7 @@ from trunkline.stores.base import (
 )
 from trunkline.stores.secrets import Secret
 from trunkline.stores.sqlite import (
+    agent_records,
     agent_states,
     agents,
     backlog,
@@ -189,6 +191,41 @@ class SqliteStore:
 
     async def secret(self, name: str) -> Secret | None:
         return secrets.secret(self._reader, name)
+
+    async def last_agent_event(self) -> int:
+        return agent_records.last_agent_event(self._reader)
+
+    async def latest_migrations(self, agent_ids: Collection[str]) -> dict[str, AgentEvent]:
+        return agent_records.latest_migrations(self._reader, agent_ids)
+
+    async def migrations_since(self, after: int) -> list[AgentEvent]:
+        return agent_records.migrations_since(self._reader, after)
+
+    async def agent_events(
+        self, *, limit: int, before: int | None = None, agent_id: str | None = None
+    ) -> list[AgentEvent]:
+        return agent_records.agent_events(self._reader, limit=limit, before=before, agent_id=agent_id)
+
+    async def checks(self, agent_id: str, *, limit: int, before: str | None = None) -> list[CheckRecord]:
+        return agent_records.checks(self._reader, agent_id, limit=limit, before=before)
+
+    async def last_check(self, agent_id: str, url: str, protocol: str) -> CheckRecord | None:
+        return agent_records.last_check(self._reader, agent_id, url, protocol)
+
+    async def comparisons(
+        self, agent_id: str, *, limit: int, before: str | None = None, verdict: str | None = None
+    ) -> list[ComparisonRecord]:
+        return agent_records.comparisons(self._reader, agent_id, limit=limit, before=before, verdict=verdict)
+
+    async def comparison_counts(self, agent_id: str, since: int) -> dict[str, int]:
+        return agent_records.comparison_counts(self._reader, agent_id, since)
+
+    async def calls_of_sides(self, agent_id: str) -> dict[Side, bytes]:
+        found = agent_records.side_calls(self._reader, [agent_id])
+        return {side: calls for (_, side), calls in found.items()}
+
+    async def unfinished_runs_before(self, routes: int) -> int:
+        return agent_records.unfinished_runs_before(self._reader, routes)
 
     async def moved(self) -> Moved | None:
         row = first(self._reader, "SELECT at FROM moves ORDER BY at LIMIT 1")

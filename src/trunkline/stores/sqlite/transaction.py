@@ -17,6 +17,7 @@ from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.machine.state import FINAL_RUN_STATUSES, StepState
 from trunkline.messages import Outgoing
+from trunkline.stores.agent_records import AgentEvent, CheckRecord, ComparisonRecord, NewAgentEvent, Side
 from trunkline.stores.base import (
     ApiKey,
     BreakerChange,
@@ -42,6 +43,7 @@ from trunkline.stores.base import (
 from trunkline.stores.limits import earlier
 from trunkline.stores.secrets import Secret
 from trunkline.stores.sqlite import (
+    agent_records,
     agent_states,
     agents,
     dead_letters,
@@ -113,6 +115,7 @@ class SqliteTransaction:
 
     async def delete_agent(self, agent_id: str) -> bool:
         self.changes.no_poll_before = NOT_KNOWN
+        agent_records.forget_agent(self._db, agent_id)
         return agents.delete_agent(self._db, agent_id)
 
     async def reset_agent(self, name: str) -> None:
@@ -292,6 +295,30 @@ class SqliteTransaction:
 
     async def remove_secret(self, name: str) -> bool:
         return secrets.remove_secret(self._db, name)
+
+    async def lock_agent_events(self) -> None:
+        """There is no other writer."""
+
+    async def latest_migrations(self, agent_ids: Collection[str]) -> dict[str, AgentEvent]:
+        return agent_records.latest_migrations(self._db, agent_ids)
+
+    async def put_agent_events(self, events: Sequence[NewAgentEvent]) -> list[AgentEvent]:
+        return agent_records.put_agent_events(self._db, events, self.now)
+
+    async def put_check(self, check: CheckRecord, keep: int) -> CheckRecord | None:
+        return agent_records.put_check(self._db, check, keep)
+
+    async def put_comparisons(self, comparisons: Sequence[ComparisonRecord], keep: int) -> None:
+        agent_records.put_comparisons(self._db, comparisons, keep)
+
+    async def side_calls(self, agent_ids: Collection[str]) -> dict[tuple[str, Side], bytes]:
+        return agent_records.side_calls(self._db, agent_ids)
+
+    async def put_side_calls(self, calls: Mapping[tuple[str, Side], bytes]) -> None:
+        agent_records.put_side_calls(self._db, calls)
+
+    async def forget_sides(self, agent_id: str) -> None:
+        agent_records.forget_sides(self._db, agent_id)
 
     async def delete_finished_runs(self, before: Instant, limit: int) -> int:
         self._fresh_tasks.write()
