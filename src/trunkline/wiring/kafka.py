@@ -57,6 +57,7 @@ class KafkaWires:
         self._stack = stack
         self._connection = kafka_connection(core.settings)
         self._sources: list[Source] = []
+        self._leave_soon: list[Callable[[], None]] = []
         self._relay: Relay | None = None
         self._warnings: list[str] = []
         pace = core.seams.pace
@@ -95,6 +96,7 @@ class KafkaWires:
         opened = await self._stack.enter_async_context(
             open_source(self._connection, group=group, topics=[topic], session=self._session)
         )
+        self._leave_soon.append(opened.leave_soon)
         source = self._core.seams.source(opened)
         if ring is not None:
             source.on_arrival(ring)
@@ -124,6 +126,8 @@ class KafkaWires:
             finally:
                 looking.cancel()
                 ended.set()
+        for leave_soon in self._leave_soon:
+            leave_soon()
 
     async def _look_at_topics(self) -> None:
         """What a consumer does not notice: a topic that is there, and too narrow."""

@@ -27,6 +27,7 @@ log = structlog.stdlib.get_logger()
 # How long a settled offset, a stop or a full buffer may wait for the thread's attention when nothing comes.
 _POLL_SECONDS = 0.1
 _MOST_A_POLL = 500
+_FETCH_WAIT_MS = 100
 _COMMIT_EVERY_SECONDS = 0.05
 _COMMIT_AGAIN_SECONDS = 1.0
 _START_AGAIN_SECONDS = 1.0
@@ -133,6 +134,8 @@ class Poller(threading.Thread):
             enable_auto_commit=False,
             enable_auto_offset_store=False,
             auto_offset_reset="earliest",
+            # One request at a time asks a broker for all partitions; one that is assigned later waits for its end.
+            fetch_wait_max_ms=_FETCH_WAIT_MS,
             queued_max_messages_kbytes=16 * 1024,
             fetch_queue_backoff_ms=50,
         )
