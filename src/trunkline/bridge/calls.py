@@ -12,6 +12,7 @@ from typing import Protocol
 
 import msgspec
 
+from trunkline.bridge.sides import Way
 from trunkline.bridge.task_log import task_log
 from trunkline.messages import AgentResult, StepError, fix_for
 from trunkline.stores.base import ClaimedTask, ExchangeRecord, TaskAnswer, TaskKey
@@ -25,6 +26,8 @@ class Finished(msgspec.Struct, kw_only=True):
     answer: TaskAnswer | None
     result: AgentResult | None
     exchanges: list[ExchangeRecord]
+    # Whom it went to, where the agent had two sides for this run.
+    way: Way | None = None
 
 
 class Invoker(Protocol):

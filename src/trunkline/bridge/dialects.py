@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from types import TracebackType
-from typing import Self, TypeAlias
+from typing import Protocol, Self, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
@@ -36,7 +36,6 @@ from trunkline.protocols import (
     negotiate_pinned,
     next_card_url,
 )
-from trunkline.services.registry import Registry
 from trunkline.telemetry import names
 from trunkline.telemetry.redaction import Redaction
 from trunkline.transports.base import Transport, TransportError
@@ -61,13 +60,25 @@ class DialectUnclear(Exception):
         self.error = error
 
 
+class DialectBook(Protocol):
+    """Where what was found out about an agent is kept: the registry, for all but new sides of agents that move."""
+
+    async def get(self, name_or_id: str) -> Agent:
+        """With its dialect, if that is known; raises `NotFound` and `Unavailable`."""
+        ...
+
+    async def record_dialect(self, agent: Agent, dialect: Dialect | None) -> bool:
+        """False: the agent is another by now. Raises `Unavailable`."""
+        ...
+
+
 class Dialects:
     """Used with `async with` it ends its questions beside the calls when it is left."""
 
-    def __init__(self, transport: Transport, registry: Registry, clock: Clock, tokens: Tokens) -> None:
+    def __init__(self, transport: Transport, book: DialectBook, clock: Clock, tokens: Tokens) -> None:
         self._tokens = tokens
         self._reader = CardReader(transport, clock, tokens)
-        self._registry = registry
+        self._book = book
         self._clock = clock
         # One look at a time for each agent: a hundred first calls ask for its card once.
         self._looking: dict[str, asyncio.Lock] = {}
@@ -172,7 +183,7 @@ class Dialects:
 
     async def _known(self, agent: Agent) -> Dialect | None:
         try:
-            return (await self._registry.get(agent.id)).dialect
+            return (await self._book.get(agent.id)).dialect
         except NotFound:
             # Deleted while it is being called; this call still ends.
             return None
@@ -239,7 +250,7 @@ class Dialects:
     async def _keep(self, agent: Agent, dialect: Dialect) -> Dialect:
         self._due[agent.id] = after(self._clock.now(), CARD_FRESH_FOR)
         try:
-            await self._registry.record_dialect(agent, dialect)
+            await self._book.record_dialect(agent, dialect)
         except Unavailable as exc:
             # No reason to lose this call, or its answer: whoever does not find it later finds it out again.
             _note_unavailable(exc)

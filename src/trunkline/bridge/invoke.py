@@ -26,7 +26,8 @@ from trunkline.bridge.attachments import AttachmentMissing, Attachments, lists_p
 from trunkline.bridge.batches import Batches
 from trunkline.bridge.calls import Finished
 from trunkline.bridge.news import News
-from trunkline.bridge.partners import Partner, Partners
+from trunkline.bridge.partners import Partner
+from trunkline.bridge.sides import Sides, Way
 from trunkline.bridge.streams import Heard, Patience
 from trunkline.bridge.talk import Talk
 from trunkline.bridge.task_log import task_log
@@ -93,7 +94,7 @@ class AgentInvoker:
         self,
         transport: Transport,
         batches: Batches,
-        partners: Partners,
+        sides: Sides,
         directory: AgentDirectory,
         clock: Clock,
         metrics: Metrics,
@@ -106,7 +107,7 @@ class AgentInvoker:
     ) -> None:
         self._transport = transport
         self._batches = batches
-        self._partners = partners
+        self._sides = sides
         self._directory = directory
         self._clock = clock
         self._metrics = metrics
@@ -132,9 +133,10 @@ class AgentInvoker:
             claim = await self._with_files(claim)
         except AttachmentMissing as exc:
             return self.failed(claim, exc.error, retry=agent.retry)
-        talk = self._talk(claim)
+        way = await self._way(agent, claim.task)
+        talk = self._talk(claim, way)
         try:
-            return await self._call(talk, agent, claim, hear)
+            finished = await self._call(talk, way, claim, hear)
         except asyncio.CancelledError:
             # What was said until then belongs on the wire all the same.
             if talk.exchanges:
@@ -146,15 +148,18 @@ class AgentInvoker:
                 raise
             # Whoever logs it does not know what must not be shown.
             raise told from None
+        if way.moment is not None:
+            finished.way = way
+        return finished
 
     async def _call(
-        self, talk: Talk, agent: Agent, claim: ClaimedTask, hear: Callable[[Finished], None]
+        self, talk: Talk, way: Way, claim: ClaimedTask, hear: Callable[[Finished], None]
     ) -> Finished:
-        task = claim.task
+        task, agent = claim.task, way.agent
         unknown = await self._open_secrets(talk, task) if task.secrets or task.told_secrets else None
         if unknown is not None and not self._is_pollable(claim):
             return self.failed(claim, _with_doubt(unknown, claim), retry=agent.retry)
-        partner = await self._partners.of(agent, talk.note)
+        partner = await way.partners.of(agent, talk.note)
         if isinstance(partner, StepError):
             return self.failed(claim, partner, retry=agent.retry, exchanges=talk.exchanges)
         if unknown is not None and claim.remote_task_id is not None:
@@ -199,11 +204,23 @@ class AgentInvoker:
     def _is_pollable(self, claim: ClaimedTask) -> bool:
         return claim.remote_task_id is not None and self._left(claim) > 0
 
-    def _talk(self, claim: ClaimedTask) -> Talk:
-        most_bytes = self._manners.most_answer_bytes
+    def _talk(self, claim: ClaimedTask, way: Way | None) -> Talk:
         return Talk(
-            self._transport, self._batches, self._clock, self._metrics, self._traces, claim, most_bytes
+            self._transport,
+            self._batches,
+            self._clock,
+            self._metrics,
+            self._traces,
+            claim,
+            self._manners.most_answer_bytes,
+            () if way is None else way.notes,
         )
+
+    async def _way(self, agent: Agent, task: AgentTask) -> Way:
+        # 0: the run was accepted before any agent moved.
+        if not task.routes:
+            return self._sides.only(agent)
+        return await self._patiently(lambda: self._sides.of(agent, task))
 
     async def _agent(self, name: str) -> Agent | None:
         return self._directory.known(name) or await self._patiently(lambda: self._directory.get(name))
@@ -263,7 +280,7 @@ class AgentInvoker:
         if isinstance(outcome, Failed) and outcome.other_dialect:
             return await self._send_differently(talk, partner, outcome, claim, hear)
         if isinstance(outcome, Failed) and _is_puzzling(outcome.error):
-            self._partners.doubt(partner)
+            partner.kept_by.doubt(partner)
         return partner, outcome
 
     async def _send_differently(
@@ -277,13 +294,13 @@ class AgentInvoker:
         """In each other way that the agent may understand, as long as it proves that it has not taken the work."""
         partner, outcome = refused, refusal
         while True:
-            other = await self._partners.another(partner, outcome.error.message, talk.note)
+            other = await partner.kept_by.another(partner, outcome.error.message, talk.note)
             if not isinstance(other, Partner):
                 return refused, refusal
             hiding = talk.hiding(other)
             second = await self._send_once(talk, hiding, claim, hear)
             if not (isinstance(second, Failed) and second.other_dialect):
-                await self._partners.adopt(other)
+                await other.kept_by.adopt(other)
                 return hiding, second
             partner, outcome = other, second
 
@@ -441,9 +458,10 @@ class AgentInvoker:
     # --- the end
 
     async def tell_cancelled(self, claim: ClaimedTask, *, ended: bool) -> Finished:
-        talk = self._talk(claim)
         agent = await self._agent(claim.task.agent)
-        partner = None if agent is None else await self._partners.of(agent)
+        way = None if agent is None else await self._way(agent, claim.task)
+        talk = self._talk(claim, way)
+        partner = None if way is None else await way.partners.of(way.agent)
         if isinstance(partner, Partner) and claim.remote_task_id is not None:
             request = partner.adapter.encode_cancel(claim.task, claim.remote_task_id)
             # What the agent says to it might repeat a secret that we could not hide.

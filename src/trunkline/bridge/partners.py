@@ -39,6 +39,8 @@ class Partner(msgspec.Struct, frozen=True, kw_only=True):
     headers: dict[str, str]
     redaction: Redaction
     tokens: Tokens
+    # Who knows how else to speak to it.
+    kept_by: Partners
     # How its tasks travel together, if they do.
     batch: BatchWish | None = None
     # What is left to try if the agent refuses this one, too; None: nobody has asked yet.
@@ -69,6 +71,8 @@ class Partner(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Partners:
+    """Of all agents as the registry has them, or of the new side of one."""
+
     def __init__(self, dialects: Dialects, registry: Registry, tokens: Tokens) -> None:
         self._dialects = dialects
         self._registry = registry
@@ -162,6 +166,7 @@ class Partners:
             headers={**_HEADERS, **opened.headers},
             redaction=self._tokens.redaction(opened),
             tokens=self._tokens,
+            kept_by=self,
             # A signed token is for the body of one request.
             batch=None if opened.signer is not None else batch_wish(agent.protocol_config),
         )

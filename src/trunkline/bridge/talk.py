@@ -77,7 +77,9 @@ class Talk:
         traces: Traces,
         claim: ClaimedTask,
         most_bytes: int,
+        notes: tuple[str, ...] = (),
     ) -> None:
+        """`notes` are for the record of every request to the agent."""
         self._transport = transport
         self._batches = batches
         self._clock = clock
@@ -87,6 +89,7 @@ class Talk:
         # Of the request that is under way.
         self._trace = claim.task.trace
         self._most_bytes = most_bytes
+        self._notes_of_all = notes
         self._has_renewed = False
         # Where the agent may ring: for it alone to know.
         self._bell: PushTarget | None = None
@@ -439,6 +442,7 @@ class Talk:
         frames: Frames | None = None,
     ) -> None:
         task = self._task
+        notes += self._notes_of_all
         if self._secrets is not None and kind in _CARRIES_INPUT:
             notes = (*notes, *self._secrets.notes)
         if self._bell is not None:

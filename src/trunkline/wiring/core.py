@@ -12,6 +12,7 @@ import structlog
 from trunkline.bridge.batches import Batches
 from trunkline.bridge.dialects import Dialects
 from trunkline.bridge.partners import Partners
+from trunkline.bridge.sides import Sides
 from trunkline.bridge.tokens import Tokens
 from trunkline.clock import Clock, SystemClock
 from trunkline.services.commits import CommitLoop
@@ -19,6 +20,7 @@ from trunkline.services.directory import AgentDirectory
 from trunkline.services.hooks import HookKey, Hooks
 from trunkline.services.profile_folder import load_profiles
 from trunkline.services.registry import Registry
+from trunkline.services.routes import Routes
 from trunkline.services.secrets import Secrets
 from trunkline.services.vault import Vault, load_key
 from trunkline.services.watch import Watchers
@@ -56,6 +58,8 @@ class Core:
     secrets: Secrets
     workflows: Workflows
     partners: Partners
+    routes: Routes
+    sides: Sides
     blobs: BlobStore | None
     hooks: Hooks
     watchers: Watchers = field(default_factory=Watchers)
@@ -87,7 +91,17 @@ async def open_core(
         vault = Vault(key)
         registry = Registry(store, vault, directory)
         tokens = Tokens(transport, clock)
-        async with Batches(transport) as batches, Dialects(transport, registry, clock, tokens) as dialects:
+        routes = Routes(store, clock)
+        async with (
+            Batches(transport) as batches,
+            Dialects(transport, registry, clock, tokens) as dialects,
+            Sides(
+                partners := Partners(dialects, registry, tokens),
+                routes,
+                lambda book: Dialects(transport, book, clock, tokens),
+                lambda found: Partners(found, registry, tokens),
+            ) as sides,
+        ):
             yield Core(
                 settings=settings,
                 clock=clock,
@@ -102,7 +116,9 @@ async def open_core(
                 secrets=Secrets(store, vault, clock),
                 workflows=Workflows(store, directory),
                 blobs=open_blobs(settings),
-                partners=Partners(dialects, registry, tokens),
+                partners=partners,
+                routes=routes,
+                sides=sides,
                 hooks=Hooks(HookKey(key), store, metrics, public_url=settings.public_url),
             )
 

@@ -83,7 +83,7 @@ class _Bridge:
         invoker = AgentInvoker(
             core.transport,
             core.batches,
-            core.partners,
+            core.sides,
             core.directory,
             core.clock,
             core.metrics,

@@ -1,0 +1,95 @@
+"""
+Which side of an agent a run calls: pure, so that every bridge says the same, for ever.
+
+The state of the agent's move when the run was accepted decides, and where only a share of the runs is meant, a hash of
+the run and the agent: whatever happens to the move meanwhile, a run never changes sides.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from typing import Literal
+
+import msgspec
+
+from trunkline.agents.migration.model import MigrationState, Target
+
+Side = Literal["old", "new"]
+
+_HASHES = 2**64
+
+
+class Moment(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent's move from one event on."""
+
+    event: int
+    state: MigrationState
+    # The event from which on runs have called this new side without a break; 0: they do not.
+    trial: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there are two sides. When a move is finished the agent's row is the new one."""
+        return self.state.stage in {"shadow", "canary", "cut_over"}
+
+
+class Moves:
+    """All moments of one agent, in their order."""
+
+    def __init__(self) -> None:
+        self._moments: list[Moment] = []
+        self._events: list[int] = []
+
+    def add(self, event: int, state: MigrationState) -> None:
+        """`event` is greater than all before."""
+        self._moments.append(Moment(event=event, state=state, trial=self._trial(event, state)))
+        self._events.append(event)
+
+    def _trial(self, event: int, state: MigrationState) -> int:
+        if state.stage not in {"canary", "cut_over"}:
+            return 0
+        last = self.last
+        goes_on = last is not None and last.trial and last.state.target == state.target
+        return last.trial if last is not None and goes_on else event
+
+    def at(self, routes: int) -> Moment | None:
+        """The last moment that a run accepted with `routes` knows of."""
+        index = bisect_right(self._events, routes)
+        return self._moments[index - 1] if index else None
+
+    @property
+    def last(self) -> Moment | None:
+        return self._moments[-1] if self._moments else None
+
+
+def side_of(state: MigrationState, run_id: str, agent_id: str) -> Side:
+    match state.stage:
+        case "cut_over" | "finished":
+            return "new"
+        case "canary":
+            return "new" if is_among(state.percent, run_id, agent_id) else "old"
+        case "planned" | "shadow" | "rolled_back":
+            return "old"
+
+
+def is_shadowed(state: MigrationState, run_id: str, agent_id: str) -> bool:
+    """Whether what this run asks of the old side also goes to the new one."""
+    return state.stage == "shadow" and is_among(state.percent, run_id, agent_id)
+
+
+def target_of(state: MigrationState, run_id: str, agent_id: str) -> Target | None:
+    """The new side, if the run calls it; once the move is finished the agent's row has it, and may change again."""
+    if state.stage == "finished" or side_of(state, run_id, agent_id) == "old":
+        return None
+    return state.target
+
+
+def is_among(percent: float, run_id: str, agent_id: str) -> bool:
+    """
+    Whether the run is of this share of all runs; whoever is of a smaller share is of a greater one, too.
+
+    The agent is hashed as well, so that not the same runs try everything that is new.
+    """
+    digest = hashlib.sha256(f"{run_id}/{agent_id}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") * 100 < percent * _HASHES

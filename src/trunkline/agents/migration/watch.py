@@ -1,0 +1,85 @@
+"""
+When an agent's new side is not good enough, by how its last calls have ended: pure, so that all bridges judge alike.
+
+A window holds the last calls of one side in one trial. Those of an earlier trial of the agent, of runs that were
+accepted before it was rolled back, are not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from trunkline.agents.migration.model import Limits
+
+# Milliseconds. Below this no run waits noticeably, and a busy machine makes such numbers three times as long.
+_NOT_SLOW = 250
+# Of a hundred calls, so many are at most as slow as the number that is compared.
+_PERCENTILE = 95
+
+
+class SideEnd(NamedTuple):
+    """How one call of one side has ended."""
+
+    failed: bool
+    ms: int
+
+
+class Window(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    # The event that the trial began with (`sides.Moment.trial`).
+    trial: int = 0
+    # Oldest first.
+    ends: tuple[SideEnd, ...] = ()
+
+
+EMPTY = Window()
+
+
+def after_calls(window: Window, trial: int, ends: Sequence[SideEnd], limits: Limits) -> Window:
+    if trial < window.trial:
+        return window
+    before = window.ends if trial == window.trial else ()
+    return Window(trial=trial, ends=(*before, *ends)[-limits.window :])
+
+
+def reason_to_roll_back(old: Window, new: Window, limits: Limits) -> str | None:
+    """In words; None: the new side is good enough, or has not been called often enough to say."""
+    calls = len(new.ends)
+    failed = sum(end.failed for end in new.ends)
+    if calls >= limits.calls and failed > limits.error_rate * calls:
+        return (
+            f"{failed} of the last {calls} calls of the new side failed; {limits.error_rate:.0%} is the limit"
+        )
+    slow = _slowness(new, limits)
+    if slow is None:
+        return None
+    if limits.slowest_ms is not None and slow > limits.slowest_ms:
+        return f"{_PERCENTILE} % of the calls of the new side take up to {slow} ms; {limits.slowest_ms} ms is the limit"
+    usual = _slowness(old, limits) if old.trial == new.trial else None
+    if usual is not None and slow > _NOT_SLOW and slow > usual * limits.slowdown:
+        return (
+            f"{_PERCENTILE} % of the calls of the new side take up to {slow} ms, of the old side {usual} ms;"
+            f" {limits.slowdown:g} times as long is the limit"
+        )
+    return None
+
+
+def _slowness(window: Window, limits: Limits) -> int | None:
+    """Of the calls that have succeeded, if there are enough: a failure may be as quick as it likes."""
+    times = sorted(end.ms for end in window.ends if not end.failed)
+    if len(times) < max(limits.calls, 1):
+        return None
+    return times[min(len(times) - 1, len(times) * _PERCENTILE // 100)]
+
+
+_windows: msgspec.json.Decoder[Window] = msgspec.json.Decoder(Window)
+
+
+def encode_window(window: Window) -> bytes:
+    return msgspec.json.encode(window)
+
+
+def decode_window(encoded: bytes | None) -> Window:
+    return EMPTY if encoded is None else _windows.decode(encoded)

@@ -1,0 +1,100 @@
+"""
+What is known of agents' moves, at the speed of a dictionary: what a new run is stamped with, and what a stamp means.
+
+Agent events have ids without gaps, and none appears after a greater one has been seen; so what is known up to some id
+is known for good, and only what came after it is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from typing import Protocol
+
+import msgspec
+import structlog
+
+from trunkline.agents.migration import MigrationState
+from trunkline.agents.migration.sides import Moment, Moves
+from trunkline.clock import Clock, Instant, SystemClock, after
+from trunkline.errors import Unavailable
+from trunkline.stores.agent_records import AgentEvent
+from trunkline.telemetry import names
+
+log = structlog.stdlib.get_logger()
+
+# How long after a change elsewhere runs may still be stamped as before it.
+FRESH_FOR = timedelta(seconds=2)
+
+_states: msgspec.json.Decoder[MigrationState] = msgspec.json.Decoder(MigrationState)
+
+
+class MigrationReads(Protocol):
+    """What this needs of a store."""
+
+    async def last_agent_event(self) -> int: ...
+
+    async def migrations_since(self, after: int) -> list[AgentEvent]: ...
+
+
+class Routes:
+    def __init__(self, store: MigrationReads, clock: Clock | None = None) -> None:
+        self._store = store
+        self._clock = clock or SystemClock()
+        self._moves: dict[str, Moves] = {}
+        # Everything up to this event is in `_moves`.
+        self._known = 0
+        self._stale_at = Instant(0)
+        self._reading = asyncio.Lock()
+
+    async def last_known(self) -> int:
+        """What a run that is accepted now is stamped with: the last event, or one of the last two seconds."""
+        if self._clock.now() >= self._stale_at:
+            try:
+                await self._read_unless(lambda: self._clock.now() < self._stale_at)
+            except Unavailable as exc:
+                # Nothing can be accepted either, then; and an older stamp is as good.
+                log.error(names.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
+        return self._known
+
+    async def refresh(self) -> None:
+        """After a change made here, which the next run is to follow; raises `Unavailable`."""
+        async with self._reading:
+            await self._read()
+
+    async def state_at(self, agent_id: str, routes: int) -> Moment | None:
+        """How the agent's move stood for a run with this stamp; None: not begun. Raises `Unavailable`."""
+        if routes > self._known:
+            await self._read_unless(lambda: routes <= self._known)
+        moves = self._moves.get(agent_id)
+        return None if moves is None else moves.at(routes)
+
+    def latest(self, agent_id: str) -> Moment | None:
+        """As far as it is known here."""
+        moves = self._moves.get(agent_id)
+        return None if moves is None else moves.last
+
+    def on_trial(self) -> Iterable[tuple[str, Moment]]:
+        """The agents whose new side is called by runs, as far as it is known here."""
+        return [
+            (agent_id, last)
+            for agent_id, moves in self._moves.items()
+            if (last := moves.last) is not None and last.trial
+        ]
+
+    async def _read_unless(self, is_known: Callable[[], bool]) -> None:
+        async with self._reading:
+            # Whoever held the lock may have read it.
+            if not is_known():
+                await self._read()
+
+    async def _read(self) -> None:
+        now = self._clock.now()
+        last = await self._store.last_agent_event()
+        # Other kinds of events count, too: a stamp is the last of all.
+        events = [] if last == self._known else await self._store.migrations_since(self._known)
+        for event in events:
+            self._moves.setdefault(event.agent_id, Moves()).add(event.id, _states.decode(event.data))
+        self._known = max(self._known, last, *(event.id for event in events))
+        self._stale_at = after(now, FRESH_FOR)
