@@ -54,6 +54,7 @@ FULL = Agent(
         allow_card_origin=("https://cards.example", "http://b.example:81"),
         rate=RateLimit(per_second=2.5, burst=3),
         breaker=BreakerPolicy(failures=2, jsonrpc_errors=True),
+        repeatable=True,
     ),
 )
 

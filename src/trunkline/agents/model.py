@@ -80,6 +80,8 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     allow_card_origin: tuple[str, ...] = ()
     rate: RateLimit | None = None
     breaker: BreakerPolicy | None = None
+    # Whether the same work may be given to it twice.
+    repeatable: bool = False
 
 
 NO_OPTIONS = AgentOptions()

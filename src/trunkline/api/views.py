@@ -317,6 +317,7 @@ class _Agent(msgspec.Struct):
     allow_card_origin: Sequence[str]
     rate: RateLimit | None
     breaker: JsonObject | None
+    repeatable: bool
     dialect: _Dialect | None
     created_at: str
     updated_at: str
@@ -358,6 +359,7 @@ def _agent(agent: Agent) -> _Agent:
         options.allow_card_origin,
         options.rate,
         breaker_to_json(options.breaker),
+        options.repeatable,
         None if agent.dialect is None else _dialect(agent.dialect),
         rfc3339(agent.created_at),
         rfc3339(agent.updated_at),

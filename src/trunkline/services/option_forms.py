@@ -7,6 +7,7 @@ What an agent may be told beyond the seeds' fields, as JSON:
     allow_card_origin  "https://host:port", or a list of such
     rate               {"per_second": 5, "burst": 10}
     breaker            {"failures", "rate", "window", "open_ms", "probes", "jsonrpc_errors"}; true: its defaults
+    repeatable         true: the same work may be given to it twice, as while it is shadowed
 
 They stand beside the other fields; inside, they are an agent's `options`.
 """
@@ -57,6 +58,8 @@ def read_option(key: str, value: Json) -> object:
             if isinstance(value, bool):
                 return BreakerPolicy() if value else None
             return BreakerPolicy(**msgspec.structs.asdict(msgspec.convert(value, _BreakerForm)))
+        case "repeatable":
+            return msgspec.convert(value, bool)
         case _:
             return msgspec.convert(value, str)
 
@@ -87,6 +90,7 @@ def options_to_json(options: AgentOptions) -> JsonObject:
         "allow_card_origin": list(options.allow_card_origin),
         "rate": None if options.rate is None else msgspec.structs.asdict(options.rate),
         "breaker": breaker_to_json(options.breaker),
+        "repeatable": options.repeatable,
     }
 
 

@@ -56,6 +56,18 @@ class Metrics:
             ["agent_name"],
             registry=r,
         )
+        self.migration_changes = Counters(
+            "agent_migration_changes_total",
+            "Changes of agents' migrations, by the stage that they have led to",
+            ["agent_name", "stage"],
+            registry=r,
+        )
+        self.drifts = Counters(
+            "agent_drift_total",
+            "Cards and grades of agents that have changed",
+            ["agent_name", "kind"],
+            registry=r,
+        )
         self.step_seconds = Histograms(
             "trunkline_step_duration_seconds",
             "From a step's first attempt to its end",
@@ -103,6 +115,12 @@ class Metrics:
             ["agent_name"],
             registry=r,
         )
+        self._migrations = Gauge(
+            "agent_migration_stage",
+            "1 for the stage that an agent's migration is at; agents without one are missing",
+            ["agent_name", "stage"],
+            registry=r,
+        )
         self._queued_tasks = Gauge(
             "agent_queued_tasks", "Tasks that wait for an agent", ["agent_name"], registry=r
         )
@@ -129,6 +147,12 @@ class Metrics:
         self._queued_tasks.clear()
         for agent, number in queued.items():
             self._queued_tasks.labels(agent).set(number)
+
+    def show_migrations(self, stages: Mapping[str, str]) -> None:
+        """The stage of each agent that moves, or has moved."""
+        self._migrations.clear()
+        for agent, stage in stages.items():
+            self._migrations.labels(agent, stage).set(1)
 
     def render(self) -> bytes:
         return generate_latest(self.registry)

@@ -32,6 +32,12 @@ BREAKER_PROBED = "breaker_probed"
 BREAKER_CLOSED = "breaker_closed"
 AGENT_RESET = "agent_reset"
 
+# agents that move, and that change
+MIGRATION_CHANGED = "migration_changed"
+MIGRATION_REFUSED = "migration_refused"
+CARD_CHANGED = "card_changed"
+GRADE_CHANGED = "grade_changed"
+
 # runs
 RUN_STARTED = "run_started"
 RUN_FINISHED = "run_finished"

@@ -180,6 +180,7 @@ def test_what_is_said_beyond_the_seeds_fields_stands_beside_them() -> None:
         allow_card_origin=["HTTPS://Cards.example:443/", "http://b.example:8080"],
         rate={"per_second": 5, "burst": 10},
         breaker={"failures": 2, "jsonrpc_errors": True},
+        repeatable=True,
     )
     assert spec.options == AgentOptions(
         resend="never",
@@ -187,6 +188,7 @@ def test_what_is_said_beyond_the_seeds_fields_stands_beside_them() -> None:
         allow_card_origin=("https://cards.example", "http://b.example:8080"),
         rate=RateLimit(per_second=5.0, burst=10),
         breaker=BreakerPolicy(failures=2, jsonrpc_errors=True),
+        repeatable=True,
     )
     assert checked(allow_card_origin="http://b.example").options.allow_card_origin == ("http://b.example",)
     assert findings(options={}) == [("options", "is not known")]

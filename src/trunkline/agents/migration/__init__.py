@@ -2,10 +2,11 @@
 
 from trunkline.agents.migration.model import (
     DEFAULT_LIMITS,
+    Attestation,
     Limits,
     MigrationState,
     Stage,
     Target,
 )
 
-__all__ = ["DEFAULT_LIMITS", "Limits", "MigrationState", "Stage", "Target"]
+__all__ = ["DEFAULT_LIMITS", "Attestation", "Limits", "MigrationState", "Stage", "Target"]

@@ -60,6 +60,8 @@ class Attestation(msgspec.Struct, frozen=True, kw_only=True):
 class MigrationState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     stage: Stage
     target: Target | None = None
+    # When the target was named; a check of before is of something else.
+    target_at: Instant = Instant(0)
     # Of the runs: whose tasks are shadowed, or called on the new side.
     percent: float = 0
     limits: Limits = DEFAULT_LIMITS
@@ -68,5 +70,12 @@ class MigrationState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     shadow_since: int = 0
     # The agent event of the cutover; runs accepted before it may still call the old side.
     cut_over_at: int = 0
+    # The version of the agent's row that the finished move has written; an earlier one, read before, has the old side.
+    row_version: int = 0
     # Whether somebody has overruled a refusal; the event says why.
     forced: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the agent has two sides."""
+        return self.stage in {"shadow", "canary", "cut_over"}

@@ -196,6 +196,9 @@ class AgentCreate(Shape):
     allow_card_origin: CardOrigins | None = None
     rate: RateLimit | None = None
     breaker: BreakerPolicy | bool | None = Field(default=None, description="true: with its defaults.")
+    repeatable: bool = Field(
+        default=False, description="The same work may be given to it twice, as while it is shadowed."
+    )
 
     @model_validator(mode="after")
     def _check_protocol_config(self) -> Self:
@@ -224,6 +227,7 @@ class AgentPatch(Shape):
     allow_card_origin: CardOrigins | None = None
     rate: JsonObject | None = None
     breaker: JsonObject | bool | None = None
+    repeatable: bool | None = None
 
 
 class Probe(Shape):
@@ -295,6 +299,7 @@ class AgentMetadata(Shape):
     allow_card_origin: list[str]
     rate: RateLimit | None
     breaker: BreakerPolicy | None
+    repeatable: bool
     dialect: Dialect | None = Field(description="What is spoken in fact; null: not known yet.")
     created_at: Time
     updated_at: Time

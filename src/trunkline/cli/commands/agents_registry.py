@@ -46,6 +46,7 @@ def add(
     rate: float | None = None,
     burst: int | None = None,
     breaker: Flag = False,
+    repeatable: Flag = False,
     server: Server = HERE,
 ) -> int:
     """
@@ -88,6 +89,8 @@ def add(
         How many of them at once after a quiet time, with --rate. Default: 1.
     breaker
         Stop calling it for a while when calls keep failing. How exactly: agents apply.
+    repeatable
+        The same work may be given to it twice, as agents migrate shadow does.
     """
     optional: JsonObject = {
         "protocol": protocol,
@@ -102,6 +105,7 @@ def add(
         "allow_card_origin": list(allow_card_origin) or None,
         "rate": _rate(rate, burst),
         "breaker": breaker or None,
+        "repeatable": repeatable or None,
     }
     spec: JsonObject = {"name": name, "url": agent_url, "auth_type": auth_type}
     spec |= {key: value for key, value in optional.items() if value is not None}
