@@ -45,7 +45,7 @@ services:  ## get Kafka's jars; PostgreSQL, Java and Maven too, where apt-get ca
 	@deploy/local/install.sh
 	@$(PYTHON) -m deploy.local.jars
 
-interop: $(VENV)/.ready-dev  ## install the agents of other frameworks that the tests talk to
+interop: $(VENV)/.ready-dev  ## install the agents of other frameworks and languages that the tests talk to
 	@$(BIN)/python -m tests.interop.environments
 
 test: check services interop  ## everything: the checks, then all tests
@@ -114,9 +114,12 @@ lock:  ## resolve the dependencies anew into the lock files
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet pip-tools
 	$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links --no-header --extra aws --extra kafka --extra otel --extra postgres --extra s3 -o requirements.lock pyproject.toml
 	$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links --no-header -o requirements-dev.lock requirements-dev.in
-	cd tests/interop/servers && for set in v0.3 v1; do \
+	cd tests/interop/servers && for set in v0.3 v1 go; do \
 	  ../../../$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links --no-header -o requirements-$$set.lock requirements-$$set.in; done
-	npm --prefix tests/interop/servers update --package-lock-only --omit-lockfile-registry-resolved
+	for example in python-flask python-fastapi; do (cd examples/agents/$$example && \
+	  ../../../$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links --no-header -o requirements.lock requirements.in); done
+	for folder in tests/interop/servers examples/agents/node-express; do \
+	  npm --prefix $$folder update --package-lock-only --omit-lockfile-registry-resolved; done
 	rm -rf $(VENV)-lock
 
 clean:  ## remove what make has made

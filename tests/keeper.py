@@ -1,7 +1,7 @@
 """
 Runs one service for all the workers of a test session, until the last of them is gone.
 
-    python -m tests.keeper kafka|postgres|AGENT FOLDER
+    python -m tests.keeper kafka|postgres|AGENT|EXAMPLE FOLDER
 
 Prints where the service is, as one line of JSON, when it is ready. It is a process of its own because the worker
 that asks first may be the first to end. Each worker holds a shared lock on FOLDER/users, and the kernel releases it
@@ -21,6 +21,7 @@ from deploy.local.errors import ServiceFailed, ServiceMissing
 from deploy.local.kafka import KafkaProcess, start_kafka
 from deploy.local.ports import free_port
 from deploy.local.postgres import PostgresCluster, start_postgres
+from tests.examples.processes import EXAMPLES, ExampleProcesses
 from tests.interop.agents import KINDS, AgentProcess
 
 USERS = "users"
@@ -38,7 +39,7 @@ _LONG_SESSION = {
 }
 
 
-Service = KafkaProcess | PostgresCluster | AgentProcess
+Service = KafkaProcess | PostgresCluster | AgentProcess | ExampleProcesses
 
 
 def start(kind: str, folder: Path) -> tuple[Service, dict[str, str | int]]:
@@ -47,6 +48,10 @@ def start(kind: str, folder: Path) -> tuple[Service, dict[str, str | int]]:
         agent = AgentProcess(kind, folder / kind, free_port())
         agent.start()
         return agent, {"url": agent.url, "folder": str(folder / kind)}
+    if kind in EXAMPLES:
+        example = ExampleProcesses(kind, folder / kind)
+        example.start()
+        return example, {**example.urls}
     if kind == "kafka":
         kafka = start_kafka(folder / "kafka", heap="384m", properties=_LONG_SESSION)
         return kafka, {"servers": kafka.servers}
