@@ -3,6 +3,8 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check
+# The tests start many processes; what they import is compiled for the first of them, not anew for each.
+unexport PYTHONDONTWRITEBYTECODE
 # One test process for each core; the crash tests start processes of their own beside them.
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import gc
 import os
 import signal
 import sys
@@ -28,7 +29,8 @@ from tests.crash.points import Fuse, fused
 
 # Loaded late by the program itself; here it is loaded once, before the first fork.
 import trunkline.api.app as _door  # pyright: ignore[reportUnusedImport]  # noqa: F401
-import trunkline.stores.postgres.store as _store  # pyright: ignore[reportUnusedImport]  # noqa: F401
+import trunkline.stores.postgres.store as _postgres  # pyright: ignore[reportUnusedImport]  # noqa: F401
+import trunkline.stores.sqlite.store as _sqlite  # pyright: ignore[reportUnusedImport]  # noqa: F401
 import trunkline.wiring.kafka as _wires  # pyright: ignore[reportUnusedImport]  # noqa: F401
 from trunkline.bridge.heartbeat import Lease
 from trunkline.telemetry.logs import configure_logs
@@ -59,6 +61,8 @@ def main() -> None:
     # Whatever is printed goes to stderr: stdout is for the protocol alone.
     voice = os.dup(1)
     os.dup2(2, 1)
+    # A collection in a life would look at all that is loaded, and so copy every page of it.
+    gc.freeze()
     for line in sys.stdin:
         order = msgspec.json.decode(line, type=Order)
         pid = os.fork()
