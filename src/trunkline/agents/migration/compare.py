@@ -1,0 +1,201 @@
+"""
+Whether the two sides of an agent say the same: pure.
+
+Both are outputs in the one form that every dialect gives them (`protocols/outputs.py`), or the agent's own data where
+`output_mode` asks for that. What a workflow reads is compared, and not how it came: `data` with `data`; where the old
+side only wraps a text, `{"result": "…"}`, text with text; text that is JSON as data; files by their content. Metadata,
+history, conversations and protocols' own ids are left out. Two values that are both UUIDs, or both times, count as the
+same: each side makes its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from base64 import b64decode
+from binascii import Error as NotBase64
+from collections.abc import Callable, Iterator
+from typing import Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from trunkline.jsontypes import Json, JsonObject, decode, encode
+
+Verdict = Literal["agree", "differ", "new_failed", "old_failed", "both_failed"]
+
+MOST_DIFFERENCES = 20
+# Characters of each value that is shown.
+_LONGEST_VALUE = 200
+
+# What the form of an output has; without one of the first four it is none.
+_SAID = frozenset({"text", "data", "artifacts", "response"})
+_FORM = _SAID | {"history", "metadata", "context_id", "usage"}
+# Around a text that says all.
+_WRAPPERS = frozenset({"text", "result", "response"})
+_ABOUT_THE_ANSWER = frozenset({"history", "metadata"})
+# Of the protocols, without `_` and `-`; an id of the agent's own, a customer's say, is compared.
+_PROTOCOL_IDS = frozenset({"taskid", "contextid", "messageid", "requestid", "correlationid", "artifactid"})
+_TIMES = frozenset({"timestamp", "time", "durationms", "elapsedms"})
+_UUID = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
+
+# UNSET: there is nothing.
+_Value: TypeAlias = "Json | UnsetType"
+_Pair: TypeAlias = "tuple[str, _Value, _Value]"
+
+
+class Difference(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`path` is a JSON pointer into the output. A value that is not there is missing."""
+
+    path: str
+    old: str | None = None
+    new: str | None = None
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is kept of two answers to one task."""
+
+    verdict: Verdict
+    # Spoken to each side.
+    old_protocol: str | None = None
+    new_protocol: str | None = None
+    differences: tuple[Difference, ...] = ()
+    # How many more there are.
+    more: int = 0
+    # In words.
+    old_error: str | None = None
+    new_error: str | None = None
+
+
+def differences(old: Json, new: Json, hide: Callable[[str], str]) -> tuple[tuple[Difference, ...], int]:
+    """The first ones, and how many more there are. `hide` takes secrets out of a text that will be shown."""
+    found = list(_differing(old, new))
+    shown = tuple(
+        Difference(hide(path), _shown(before, hide), _shown(after, hide))
+        for path, before, after in found[:MOST_DIFFERENCES]
+    )
+    return shown, len(found) - len(shown)
+
+
+def _differing(old: Json, new: Json) -> Iterator[_Pair]:
+    # Its own stack: an agent may nest as deep as it likes.
+    waiting = [*_compared(old, new)][::-1]
+    while waiting:
+        path, before, after = waiting.pop()
+        before, after = _parsed(before), _parsed(after)
+        if isinstance(before, dict) and isinstance(after, dict):
+            waiting += [
+                (f"{path}/{_escaped(name)}", before.get(name, UNSET), after.get(name, UNSET))
+                # In the order of the old one, then what only the new one has.
+                for name in reversed({**before, **after})
+                if not _is_left_out(name, path)
+            ]
+        elif isinstance(before, list) and isinstance(after, list):
+            waiting += [
+                (f"{path}/{index}", _item(before, index), _item(after, index))
+                for index in reversed(range(max(len(before), len(after))))
+            ]
+        elif not _is_same(path, before, after):
+            yield path, before, after
+
+
+def _compared(old: Json, new: Json) -> Iterator[_Pair]:
+    """The parts of the two outputs that are to be the same."""
+    before, after = _in_form(old), _in_form(new)
+    if "data" in before and not _is_wrapped_text(before):
+        yield "/data", before["data"], after.get("data", after.get("text", UNSET))
+    else:
+        yield "/text", before.get("text", UNSET), after.get("text", after.get("data", UNSET))
+    if "artifacts" in before and "artifacts" in after:
+        yield "/files", _files(before["artifacts"]), _files(after["artifacts"])
+
+
+def _in_form(output: Json) -> JsonObject:
+    """Data that stands for itself gets its place in the form."""
+    if isinstance(output, dict) and output.keys() <= _FORM and output.keys() & _SAID:
+        return output
+    return {"text": output} if isinstance(output, str) else {"data": output}
+
+
+def _is_wrapped_text(output: JsonObject) -> bool:
+    """Whether `data` says no more than `text`."""
+    data, text = output.get("data"), output.get("text")
+    if not isinstance(data, dict) or not isinstance(text, str):
+        return False
+    content = {name: value for name, value in data.items() if not _is_left_out(name, "/data")}
+    return bool(content) and content.keys() <= _WRAPPERS and all(value == text for value in content.values())
+
+
+def _parsed(value: _Value) -> _Value:
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+        return value
+    try:
+        return decode(value.encode())
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        # Text, after all.
+        return value
+
+
+def _is_left_out(name: str, path: str) -> bool:
+    if path == "/data" and name in _ABOUT_THE_ANSWER:
+        return True
+    return _plain(name) in _PROTOCOL_IDS
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
+
+
+def _is_same(path: str, old: _Value, new: _Value) -> bool:
+    if isinstance(old, bool) or isinstance(new, bool):
+        return old is new
+    if old == new:
+        return True
+    if isinstance(old, str) and isinstance(new, str):
+        return any(made.fullmatch(old) and made.fullmatch(new) for made in (_UUID, _INSTANT))
+    if isinstance(old, int | float) and isinstance(new, int | float):
+        name = path.rpartition("/")[2]
+        return _plain(name) in _TIMES or name.endswith(("_at", "At"))
+    return False
+
+
+def _item(items: list[Json], index: int) -> _Value:
+    return items[index] if index < len(items) else UNSET
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _shown(value: _Value, hide: Callable[[str], str]) -> str | None:
+    if value is UNSET:
+        return None
+    text = hide(encode(value).decode())
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+
+
+def _files(artifacts: Json) -> Json:
+    """What is in the files, in an order of their own; the same whether they are in the output or beside the store."""
+    found: list[str] = []
+    waiting: list[Json] = [artifacts]
+    while waiting:
+        match waiting.pop():
+            case {"blob": {"id": str(digest)}}:
+                found.append(digest)
+            case {"bytes": str(content)} | {"raw": str(content)}:
+                found.append(_digest(content))
+            case dict() as holder:
+                waiting += holder.values()
+            case list() as items:
+                waiting += items
+            case _:
+                pass
+    return [*sorted(found)]
+
+
+def _digest(content: str) -> str:
+    try:
+        return hashlib.sha256(b64decode(content, validate=True)).hexdigest()
+    except (NotBase64, ValueError):
+        return content
