@@ -125,6 +125,13 @@ def _started(step: StepProgress, data: JsonObject, at: datetime | None) -> str:
     return _with("started", _attempt(step), step.agent)
 
 
+def _child_started(step: StepProgress, data: JsonObject, at: datetime | None) -> str:
+    _started(step, data, at)
+    workflow, run_id = _text(data.get("workflow")), _text(data.get("run_id"))
+    step.reason = f"run {run_id}"
+    return _with("started", _attempt(step), f"workflow {workflow}", step.reason)
+
+
 def _fanned_out(step: StepProgress, data: JsonObject, at: datetime | None) -> str:
     step.items = _number(data.get("items"), 0)
     step.status, step.reason, step.attempts = "RUNNING", f"{step.items_over} of {step.items} items", 1
@@ -302,6 +309,7 @@ def _run_ended(status: str) -> RunTelling:
 
 _STEP_EVENTS: dict[str, StepTelling] = {
     "StepStarted": _started,
+    "StepChildStarted": _child_started,
     "StepFannedOut": _fanned_out,
     "StepWorking": _working,
     "StepProgress": _said,

@@ -13,11 +13,12 @@ import structlog
 
 from trunkline.brokers.base import Broker, TaskMessage
 from trunkline.clock import Instant, seconds_between
+from trunkline.executor.children import Children
 from trunkline.executor.states import RunStates
 from trunkline.executor.timers import Timers
 from trunkline.ids import RunId
 from trunkline.machine.decide import abandon, decide
-from trunkline.machine.effects import DispatchTask, DropTimer, StartTimer, StopTask
+from trunkline.machine.effects import DispatchTask, DropTimer, StartRun, StartTimer, StopTask, TellRun
 from trunkline.machine.events import encode_event
 from trunkline.machine.inputs import decode_input, encode_input
 from trunkline.machine.state import RunState
@@ -46,6 +47,7 @@ class Driver:
         self,
         broker: Broker[Transaction],
         states: RunStates,
+        children: Children,
         timers: Timers,
         watchers: Watchers,
         metrics: Metrics,
@@ -57,6 +59,7 @@ class Driver:
         self._broker = broker
         self._timers = timers
         self._states = states
+        self._children = children
         self._watchers = watchers
         self._metrics = metrics
         # Where the events of runs are told to other systems; empty: nowhere.
@@ -88,6 +91,9 @@ class Driver:
         self._turns = [turn for turn in self._turns if turn.state.id not in moved]
         for transition in transitions:
             self._timers.expect(transition.timers)
+        if await self._children.write(tx, self._turns):
+            # Runs that this turn has not claimed have something to take in.
+            self._more = True
         for turn in self._turns:
             messages.extend(_messages(turn))
         if self._traces.are_on:
@@ -139,6 +145,7 @@ class Driver:
         return abandon(state, error, tx.now)
 
     def committed(self) -> None:
+        self._children.committed()
         for turn in self._turns:
             self._states.keep(turn.state)
             self._count(turn)
@@ -150,6 +157,7 @@ class Driver:
         self._segments = []
 
     def rolled_back(self) -> None:
+        self._children.rolled_back()
         # The states have moved on in memory only: they are not kept, and will be read again.
         self._turns = []
         # Without an end they are never told.
@@ -232,6 +240,6 @@ def _messages(turn: Turn) -> list[TaskMessage]:
                 messages.append(
                     CancelTask(task_id=task_id, attempt=attempt, run_id=turn.state.id, agent=agent)
                 )
-            case StartTimer() | DropTimer():
+            case StartRun() | TellRun() | StartTimer() | DropTimer():
                 pass
     return messages

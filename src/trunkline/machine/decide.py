@@ -15,7 +15,7 @@ import msgspec
 
 from trunkline.clock import Instant, after
 from trunkline.jsontypes import Json, encode
-from trunkline.machine.effects import StartTimer, StopTask
+from trunkline.machine.effects import StartTimer
 from trunkline.machine.events import (
     Payload,
     RunCancelled,
@@ -38,6 +38,8 @@ from trunkline.machine.evolve import step_of
 from trunkline.machine.inputs import (
     CancelOverdue,
     CancelRequested,
+    ChildEnded,
+    ChildRefused,
     DeadlinePassed,
     Input,
     OutcomeResolved,
@@ -51,7 +53,7 @@ from trunkline.machine.inputs import (
     StepDeadlinePassed,
 )
 from trunkline.machine.state import RunState, StepState
-from trunkline.machine.steps import agent, each, join
+from trunkline.machine.steps import agent, child, each, join, kinds
 from trunkline.machine.turn import Turn
 from trunkline.messages import NO_OUTPUT, AgentResult, StepError, fix_for
 from trunkline.workflow import ExpressionError, Step, format_duration, owner_of
@@ -72,11 +74,15 @@ def decide(
     `reply_timeout`: how long a question waits for a person, where its step does not say; None: for ever.
     """
     turn = Turn(state, now, reply_timeout)
+    had_failed = state.failure is not None
     for item in inputs:
         if not state.is_final:
             _take(turn, item)
     if not state.is_final:
         _advance(turn)
+        if state.failure is not None and not had_failed and state.cancel_requested_at is None:
+            # Calls under way are waited for; a run may take days.
+            child.stop_all(turn)
         _settle(turn)
     return turn
 
@@ -94,9 +100,15 @@ def _take(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912 - one case fo
         case RunRequested():
             _start(turn, item)
         case ResultArrived(result):
-            if result.step in turn.state.workflow.steps or result.step in turn.state.steps:
+            if _is_known(turn, result.step):
                 plan, step = _step(turn, result.step)
                 agent.take_result(turn, plan, step, result)
+        case ChildEnded(name):
+            if _is_known(turn, name):
+                child.take_end(turn, *_step(turn, name), item)
+        case ChildRefused(name):
+            if _is_known(turn, name):
+                child.take_refusal(turn, *_step(turn, name), item)
         case RetryDue(name, attempt):
             _retry(turn, name, attempt)
         case DeadlinePassed():
@@ -104,7 +116,7 @@ def _take(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912 - one case fo
         case StepDeadlinePassed(name):
             plan, step = _step(turn, name)
             if plan.loop is None:
-                agent.pass_deadline(turn, plan, step)
+                kinds.pass_deadline(turn, plan, step)
             else:
                 each.pass_deadline(turn, plan, step)
         case CancelRequested():
@@ -114,9 +126,11 @@ def _take(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912 - one case fo
         case PauseRequested():
             if turn.state.status in {"RUNNING", "WAITING"} and turn.state.cancel_requested_at is None:
                 turn.record(RunPaused())
+                child.pause_all(turn)
         case ResumeRequested():
             if turn.state.paused:
                 turn.record(RunResumed())
+                child.resume_all(turn)
         case ReplyGiven(name, reply):
             _, step = _step(turn, name)
             if agent.asks(step):
@@ -130,6 +144,10 @@ def _take(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912 - one case fo
             _resolve(turn, item)
         case _:
             assert_never(item)
+
+
+def _is_known(turn: Turn, name: str) -> bool:
+    return name in turn.state.workflow.steps or name in turn.state.steps
 
 
 def _step(turn: Turn, name: str) -> tuple[Step, StepState]:
@@ -157,7 +175,7 @@ def _retry(turn: Turn, name: str, attempt: int) -> None:
     if turn.state.paused or turn.is_ending:
         turn.record(StepRequeued(name))
     else:
-        agent.begin(turn, plan, step)
+        kinds.begin(turn, plan, step)
 
 
 def _resolve(turn: Turn, item: OutcomeResolved) -> None:
@@ -195,7 +213,7 @@ def _cancel(turn: Turn) -> None:
             # It ends with its items.
             continue
         if step.status == "RUNNING":
-            turn.wish(StopTask(agent.present_task(turn, step), step.attempts))
+            kinds.stop(turn, step)
         else:
             _cancel_step(turn, step, "The run was cancelled.", tell_agent=True)
     if turn.state.in_flight:
@@ -209,7 +227,7 @@ def _under_way(turn: Turn) -> list[StepState]:
 
 def _cancel_step(turn: Turn, step: StepState, reason: str, *, tell_agent: bool) -> None:
     if tell_agent:
-        agent.stop_call(turn, step)
+        kinds.stop(turn, step)
     else:
         agent.drop_wait(turn, step)
     turn.record(StepCancelled(step.name, reason))
@@ -271,15 +289,15 @@ def _may_begin(turn: Turn) -> bool:
 
 def _begin(turn: Turn, plan: Step, step: StepState) -> None:
     if step.attempts:
-        agent.begin(turn, plan, step)
+        kinds.begin(turn, plan, step)
     elif step.name != plan.name:
         if _is_chosen(turn, plan, step):
-            agent.begin(turn, plan, step)
+            kinds.begin(turn, plan, step)
     elif _is_wanted(turn, plan, step):
         if plan.loop is not None:
             each.begin(turn, plan, step, plan.loop)
         else:
-            agent.begin(turn, plan, step)
+            kinds.begin(turn, plan, step)
 
 
 def _is_wanted(turn: Turn, plan: Step, step: StepState) -> bool:

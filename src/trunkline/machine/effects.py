@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from trunkline.clock import Instant
+from trunkline.ids import RunId
 from trunkline.machine.inputs import Input
 from trunkline.messages import AgentTask
 
@@ -20,6 +21,25 @@ class StopTask(msgspec.Struct, frozen=True):
     attempt: int
 
 
+class StartRun(msgspec.Struct, frozen=True):
+    """Begin a run for a step; where that cannot be, the step is told (`ChildRefused`)."""
+
+    run_id: RunId
+    step: str
+    workflow: str
+    # None: the latest.
+    version: int | None
+    input: bytes
+
+
+class TellRun(msgspec.Struct, frozen=True):
+    """Puts `item` into the inbox of a run that a step has begun."""
+
+    run_id: RunId
+    key: str
+    item: Input
+
+
 class StartTimer(msgspec.Struct, frozen=True):
     """Puts `item` into the run's inbox when it is due. `key` is unique for the run."""
 
@@ -32,4 +52,4 @@ class DropTimer(msgspec.Struct, frozen=True):
     key: str
 
 
-Effect = DispatchTask | StopTask | StartTimer | DropTimer
+Effect = DispatchTask | StopTask | StartRun | TellRun | StartTimer | DropTimer

@@ -53,6 +53,18 @@ class StepStarted(_Event, frozen=True):
     input: Payload
 
 
+class StepChildStarted(_Event, frozen=True):
+    """The step has begun a run of another workflow."""
+
+    step: str
+    attempt: int
+    run_id: str
+    workflow: str
+    input: Payload
+    # As it was asked for; left out: the latest.
+    version: int | None = None
+
+
 class StepFannedOut(_Event, frozen=True):
     """The step's items are known: one call for each."""
 
@@ -192,6 +204,7 @@ Event = (
     RunStarted
     | StepKept
     | StepStarted
+    | StepChildStarted
     | StepFannedOut
     | StepWorking
     | StepProgress

@@ -26,6 +26,7 @@ from trunkline.machine.events import (
     RunStarted,
     RunWaiting,
     StepCancelled,
+    StepChildStarted,
     StepCompleted,
     StepFailed,
     StepFannedOut,
@@ -256,7 +257,7 @@ def evolve(state: RunState, event: Event, at: Instant) -> StepState | None:  # n
             step.output = output.text
             _finish(state, step, "COMPLETED", at)
             return step
-        case StepStarted(name, attempt, _, _, payload):
+        case StepStarted(name, attempt, _, _, payload) | StepChildStarted(name, attempt, _, _, payload):
             step = step_of(state, name)
             if step.has_unsent_reply:
                 step.replies += 1

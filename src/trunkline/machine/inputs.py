@@ -1,4 +1,4 @@
-"""What can be put into a run's inbox: wishes of people, answers of agents, timers that are due."""
+"""What can be put into a run's inbox: wishes of people, answers of agents, ends of child runs, timers that are due."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Literal
 import msgspec
 
 from trunkline.jsontypes import encode
-from trunkline.messages import NO_OUTPUT, AgentResult, ReplyMessage
+from trunkline.messages import NO_OUTPUT, AgentResult, ReplyMessage, StepError
 
 ResolvedOutcome = Literal["succeeded", "failed", "call_again"]
+EndStatus = Literal["COMPLETED", "FAILED", "CANCELLED"]
 
 
 class RunRequested(msgspec.Struct, frozen=True, tag="run_requested"):
@@ -25,6 +26,24 @@ class RunRequested(msgspec.Struct, frozen=True, tag="run_requested"):
 
 class ResultArrived(msgspec.Struct, frozen=True, tag="result_arrived"):
     result: AgentResult
+
+
+class ChildEnded(msgspec.Struct, frozen=True, tag="child_ended", omit_defaults=True):
+    """The run that the step has begun is over."""
+
+    step: str
+    run_id: str
+    status: EndStatus
+    output: msgspec.Raw = NO_OUTPUT
+    error: StepError | None = None
+
+
+class ChildRefused(msgspec.Struct, frozen=True, tag="child_refused"):
+    """The run that the step has asked for cannot begin."""
+
+    step: str
+    run_id: str
+    error: StepError
 
 
 class RetryDue(msgspec.Struct, frozen=True, tag="retry_due"):
@@ -78,6 +97,8 @@ class OutcomeResolved(msgspec.Struct, frozen=True, tag="outcome_resolved"):
 Input = (
     RunRequested
     | ResultArrived
+    | ChildEnded
+    | ChildRefused
     | RetryDue
     | DeadlinePassed
     | StepDeadlinePassed

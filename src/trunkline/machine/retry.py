@@ -37,6 +37,9 @@ _HOPELESS = frozenset(
         "request_not_encodable",
         "secret_missing",
         "secret_unreadable",
+        "workflow_unknown",
+        "child_input_invalid",
+        "child_too_deep",
         "internal_error",
     }
 )

@@ -114,6 +114,24 @@ ERROR_CODES: dict[str, ErrorCode] = {
     "join_failed": ErrorCode(
         **_NOT_SENT, fix="See why the joined steps did not complete, or ask for fewer of them (join)."
     ),
+    "workflow_unknown": ErrorCode(
+        **_NOT_SENT,
+        fix="Save the workflow (trunkline workflows apply FILE), or correct its name in the step.",
+    ),
+    "child_input_invalid": ErrorCode(
+        **_NOT_SENT, fix="Correct the step's input: it has to fit the input schema of the workflow it begins."
+    ),
+    "child_too_deep": ErrorCode(
+        **_NOT_SENT,
+        fix="Let fewer workflows begin one another: see the parents with trunkline runs show RUN.",
+    ),
+    "child_failed": ErrorCode(
+        **_ANSWERED, fix="See why in the run that the message names: trunkline runs show RUN."
+    ),
+    "child_cancelled": ErrorCode(
+        **_ANSWERED,
+        fix="Somebody has cancelled the run that the step had begun; run the step again if need be.",
+    ),
     "reply_timed_out": ErrorCode(
         **_ANSWERED, fix="Answer sooner (trunkline inbox list), or raise the step's reply_timeout."
     ),

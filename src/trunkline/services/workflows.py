@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from trunkline.errors import Finding, NotFound
@@ -16,7 +17,16 @@ from trunkline.ids import new_id
 from trunkline.messages import ERROR_CODES
 from trunkline.services.directory import AgentDirectory
 from trunkline.stores.base import Store, WorkflowVersion
-from trunkline.workflow import Loaded, Workflow, compile_workflow, definition_from_canonical, load_workflow
+from trunkline.workflow import (
+    Child,
+    Loaded,
+    Workflow,
+    WorkflowDefinition,
+    children_of,
+    compile_workflow,
+    definition_from_canonical,
+    load_workflow,
+)
 
 # Versions with unfinished runs at one time; a compiled workflow takes some kilobytes for each step.
 _MOST_COMPILED = 256
@@ -100,16 +110,79 @@ class Workflows:
 
     async def _load(self, text: bytes, source: str) -> Loaded:
         loaded = await asyncio.to_thread(_load, text, source)
-        agents = {step.agent for step in loaded.definition.steps.values()}
+        steps = loaded.definition.steps.values()
+        agents = {step.agent for step in steps if step.workflow is None}
         known = {name for name in agents if await self._directory.get(name) is not None}
-        if known == agents:
+        below = await self._below(loaded.definition)
+        if known == agents and below.unknown.isdisjoint(children_of(loaded.definition)) and not below.circles:
             return loaded
-        # Read once more for the place of each unknown agent in the text.
-        return await asyncio.to_thread(_load, text, source, known)
+        # Read once more for the place of each in the text.
+        children = set(children_of(loaded.definition)) - below.unknown
+        return await asyncio.to_thread(_load, text, source, known, children, below.circles)
+
+    async def _below(self, definition: WorkflowDefinition) -> _Below:
+        """
+        Follows the workflows that it begins, and those that they begin, as they are now.
+
+        Two that are saved at the same moment may still make a circle; then the depth of runs has its limit.
+        """
+        below = _Below(set(), {})
+        if not children_of(definition):
+            return below
+        latest = await self._store.workflow(definition.name)
+        itself: set[Child] = {
+            (definition.name, None),
+            (definition.name, 1 + (latest.version if latest else 0)),
+        }
+        for first in children_of(definition):
+            seen: dict[Child, Child | None] = {first: None}
+            waiting = [first]
+            while waiting:
+                child = waiting.pop()
+                if child in itself:
+                    below.circles[first] = _way(definition.name, child, seen)
+                    break
+                saved = await self._store.workflow(*child)
+                if saved is None:
+                    below.unknown.add(child)
+                    continue
+                for next_ in children_of(definition_from_canonical(saved.canonical)):
+                    if next_ not in seen:
+                        seen[next_] = child
+                        waiting.append(next_)
+        return below
 
 
-def _load(text: bytes, source: str, known_agents: Collection[str] | None = None) -> Loaded:
-    return load_workflow(text, source=source, known_agents=known_agents, known_error_codes=ERROR_CODES)
+class _Below(NamedTuple):
+    unknown: set[Child]
+    # By the child that the way back begins with.
+    circles: dict[Child, str]
+
+
+def _way(name: str, last: Child, came_from: Mapping[Child, Child | None]) -> str:
+    steps = [last[0]]
+    before = came_from[last]
+    while before is not None:
+        steps.append(before[0])
+        before = came_from[before]
+    return " -> ".join([name, *reversed(steps)])
+
+
+def _load(
+    text: bytes,
+    source: str,
+    known_agents: Collection[str] | None = None,
+    known_workflows: Collection[Child] | None = None,
+    circles: Mapping[Child, str] = MappingProxyType({}),
+) -> Loaded:
+    return load_workflow(
+        text,
+        source=source,
+        known_agents=known_agents,
+        known_error_codes=ERROR_CODES,
+        known_workflows=known_workflows,
+        circles=circles,
+    )
 
 
 def _compile(canonical: bytes) -> Workflow:

@@ -26,6 +26,7 @@ from trunkline.bridge.heartbeat import Heartbeat
 from trunkline.bridge.invoke import AgentInvoker, Manners
 from trunkline.bridge.worker import Answers, Claims
 from trunkline.clock import Clock
+from trunkline.executor.children import Children
 from trunkline.executor.driver import Driver
 from trunkline.executor.retention import Retention
 from trunkline.executor.states import RunStates
@@ -132,6 +133,7 @@ class _Executor:
         driver = Driver(
             wires.broker,
             RunStates(core.workflows),
+            Children(core.workflows, core.metrics),
             timers,
             core.watchers,
             core.metrics,

@@ -10,12 +10,14 @@ from __future__ import annotations
 from trunkline.workflow.branches import Joined
 from trunkline.workflow.compile import Loop, Step, Workflow, index_of, item_name, item_place, owner_of
 from trunkline.workflow.definition import (
+    Child,
     ForEach,
     Goto,
     Join,
     StepDefinition,
     WorkflowDefinition,
     canonical_form,
+    children_of,
     definition_from_canonical,
 )
 from trunkline.workflow.durations import format_duration, parse_duration
@@ -28,6 +30,7 @@ __all__ = [
     "SECRET_KEY",
     "SECRET_NAME_PATTERN",
     "SECRET_NAME_RULE",
+    "Child",
     "Condition",
     "ExpressionError",
     "ForEach",
@@ -43,6 +46,7 @@ __all__ = [
     "Workflow",
     "WorkflowDefinition",
     "canonical_form",
+    "children_of",
     "compile_workflow",
     "definition_from_canonical",
     "format_duration",

@@ -49,6 +49,7 @@ class Step:
     # Its position in the definition.
     index: int
     definition: StepDefinition
+    # Empty where the step is a run of another workflow.
     agent: str
     # What it waits for: as written, what it reads, and the steps it catches.
     needs: tuple[str, ...]

@@ -78,7 +78,11 @@ class ForEach(Struct, frozen=True, omit_defaults=True):
 
 class StepDefinition(Struct, frozen=True, kw_only=True):
     name: str
+    # Empty where the step is a run of another workflow.
     agent: str
+    workflow: str | None = None
+    # Of that workflow; left out: the latest there is when the step begins.
+    version: int | None = None
     # As written; what the expressions read comes on top of it (`graph.py`).
     needs: tuple[str, ...] = ()
     join: Join = ALL
@@ -110,6 +114,19 @@ class WorkflowDefinition(Struct, frozen=True, kw_only=True):
     max_parallel: int | None = None
 
 
+# A workflow by its name and version; None: the latest.
+Child = tuple[str, int | None]
+
+
+def children_of(definition: WorkflowDefinition) -> list[Child]:
+    """The workflows that its steps begin, each once."""
+    return list(
+        dict.fromkeys(
+            (step.workflow, step.version) for step in definition.steps.values() if step.workflow is not None
+        )
+    )
+
+
 class _RetryForm(Struct, omit_defaults=True):
     max_attempts: int = 3
     backoff: Backoff = "exponential"
@@ -120,7 +137,10 @@ class _RetryForm(Struct, omit_defaults=True):
 
 
 class _StepForm(Struct, omit_defaults=True):
+    # Written where it is empty, too: a program that knows no workflow in a workflow fails the step, and calls nobody.
     agent: str
+    workflow: str | None = None
+    version: int | None = None
     needs: tuple[str, ...] = ()
     join: JoinPolicy | Join = "all"
     for_each: ForEach | None = None
@@ -185,6 +205,8 @@ def _step_form(step: StepDefinition) -> _StepForm:
     return _normal(
         _StepForm(
             agent=step.agent,
+            workflow=step.workflow,
+            version=step.version,
             needs=step.needs,
             join=step.join.policy if step.join == Join(step.join.policy) else step.join,
             for_each=step.for_each,
@@ -227,6 +249,8 @@ def _step(name: str, form: _StepForm) -> StepDefinition:
     return StepDefinition(
         name=name,
         agent=form.agent,
+        workflow=form.workflow,
+        version=form.version,
         needs=form.needs,
         join=form.join if isinstance(form.join, Join) else Join(form.join),
         for_each=form.for_each,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from trunkline.errors import Finding
 from trunkline.workflow.compile import Workflow, build
-from trunkline.workflow.definition import WorkflowDefinition, canonical_form
+from trunkline.workflow.definition import Child, WorkflowDefinition, canonical_form
 from trunkline.workflow.parse import locate, read_document
 from trunkline.workflow.report import Report, findings, refusal
 from trunkline.workflow.validate import Known, read_definition
@@ -26,16 +27,21 @@ def load_workflow(
     source: str = "workflow",
     known_agents: Collection[str] | None = None,
     known_error_codes: Collection[str] | None = None,
+    known_workflows: Collection[Child] | None = None,
+    circles: Mapping[Child, str] = MappingProxyType({}),
 ) -> Loaded:
     """
     The definition in a text of YAML or JSON, checked as a whole; raises `Invalid` with all findings.
 
-    `source` is the name that messages give the text. Agents that are not among `known_agents` are warnings:
-    they may be registered later.
+    `source` is the name that messages give the text. Agents that are not among `known_agents`, and workflows
+    not among `known_workflows`, are warnings: they may come later. `circles`: the workflows that lead back to this one,
+    and how.
     """
     document = read_document(text, source)
     report = Report()
-    definition = read_definition(document.value, Known(known_agents, known_error_codes), report)
+    definition = read_definition(
+        document.value, Known(known_agents, known_error_codes, known_workflows, circles), report
+    )
     if definition is not None:
         build(definition, report)
     places = locate(document.text) if report.errors or report.warnings else {}

@@ -28,6 +28,8 @@ from trunkline.workflow.validate import (
     MAX_JOINED,
     MAX_NAME,
     MAX_PARALLEL,
+    MAX_VERSION,
+    OF_CALLS,
     STEP_NAME_PATTERN,
 )
 
@@ -37,7 +39,7 @@ def workflow_json_schema() -> JsonObject:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Trunkline workflow",
-        "description": "A graph of steps, each of them one call of an agent.",
+        "description": "A graph of steps, each of them one call of an agent or one run of another workflow.",
         "type": "object",
         "required": ["name", "steps"],
         "additionalProperties": False,
@@ -106,11 +108,21 @@ def _step() -> JsonObject:
     step_name: JsonObject = {"type": "string", "pattern": STEP_NAME_PATTERN}
     return {
         "type": "object",
-        "description": "One call of an agent.",
-        "required": ["agent"],
+        "description": "One call of an agent, or one run of another workflow.",
+        "if": {"required": ["workflow"]},
+        "then": {"properties": {"agent": {"const": ""}, **dict.fromkeys(OF_CALLS, False)}},
+        "else": {"required": ["agent"], "properties": {"agent": {"minLength": 1}, "version": False}},
         "additionalProperties": False,
         "properties": {
-            "agent": _text(MAX_NAME, "The agent's name, as it is registered."),
+            "agent": {
+                "type": "string",
+                "maxLength": MAX_NAME,
+                "description": "The agent's name, as it is registered.",
+            },
+            "workflow": _text(MAX_NAME, "Instead of an agent: the workflow that the step is a run of."),
+            "version": _integer(
+                1, MAX_VERSION, "Of that workflow; left out: the latest there is when the step begins."
+            ),
             "needs": {
                 "type": "array",
                 "items": step_name,

@@ -34,9 +34,13 @@ def check_secrets(template: Json, path: Path, report: Report) -> None:
 
 
 def refuse_secrets(template: Json, path: Path, report: Report) -> None:
-    """Reports secrets where none can be: what a run returns, everybody may read."""
+    """Reports secrets where none can be: what a run is given or returns, everybody may read."""
     for place, _ in _candidates(template, path):
-        report.error((*place, SECRET_KEY), "a secret can only stand in the input of a step", on_key=True)
+        report.error(
+            (*place, SECRET_KEY),
+            "a secret can only stand in the input of a step that calls an agent",
+            on_key=True,
+        )
 
 
 def secret_places(template: Json) -> dict[str, str]:

@@ -8,7 +8,8 @@ and the graph come later (`compile.py`).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from msgspec import UNSET, UnsetType
@@ -25,6 +26,7 @@ from trunkline.workflow.definition import (
     EACH_MODES,
     JOIN_POLICIES,
     AfterFailure,
+    Child,
     EachMode,
     ForEach,
     Goto,
@@ -42,15 +44,23 @@ from trunkline.workflow.secret_places import check_secrets, refuse_secrets
 
 WORKFLOW_KEYS = ("name", "description", "input", "steps", "output", "deadline", "max_parallel", "$schema")
 STEP_KEYS = (
-    "agent", "needs", "join", "for_each", "when", "input", "retry", "timeout", "deadline", "reply_timeout", "on_error",
-    "delivery", "context",
+    "agent", "workflow", "version", "needs", "join", "for_each", "when", "input", "retry", "timeout", "deadline",
+    "reply_timeout", "on_error", "delivery", "context",
 )  # fmt: skip
+# What is said of a call, with what to do about it where the step is a workflow.
+OF_CALLS = {
+    "timeout": "write 'deadline', which is for the step as a whole",
+    "reply_timeout": "write it in the steps of that workflow",
+    "delivery": "write it in the steps of that workflow",
+    "context": "write it in the steps of that workflow",
+}
 EACH_KEYS = ("items", "mode", "limit", "on_error")
 JOIN_KEYS = ("policy", "at_least", "cancel_rest")
 RETRY_KEYS = ("max_attempts", "backoff", "first_delay", "max_delay", "jitter", "on")
 
 STEP_NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"
 MAX_NAME = 255
+MAX_VERSION = 2**31 - 1
 MAX_DESCRIPTION = 10_000
 MAX_PARALLEL = 10_000
 MAX_JOINED = 10_000
@@ -70,6 +80,10 @@ class Known(NamedTuple):
 
     agents: Collection[str] | None = None
     error_codes: Collection[str] | None = None
+    # By name and version; None: the latest.
+    workflows: Collection[Child] | None = None
+    # Those that lead back to this one, each with the way.
+    circles: Mapping[Child, str] = MappingProxyType({})
 
 
 def read_definition(value: Json, known: Known, report: Report) -> WorkflowDefinition | None:
@@ -78,8 +92,10 @@ def read_definition(value: Json, known: Known, report: Report) -> WorkflowDefini
         report.error((), f"a workflow must be a mapping with 'name' and 'steps', {found(value)}")
         return None
     fields = Fields(value, (), WORKFLOW_KEYS, report)
+    name = _name(fields)
+    known = known._replace(circles={(name, None): f"{name} -> {name}", **known.circles})
     return WorkflowDefinition(
-        name=_name(fields),
+        name=name,
         description=fields.text("description", MAX_DESCRIPTION),
         input=fields.mapping("input"),
         steps=_steps(fields, known, report),
@@ -125,17 +141,20 @@ def _step(name: str, value: Json, known: Known, report: Report) -> StepDefinitio
     elif name in KEYWORDS:
         report.error(path, f"'{name}' cannot name a step: it is a word of CEL; choose another", on_key=True)
     if not isinstance(value, dict):
-        report.error(path, f"a step must be a mapping with 'agent', {found(value)}")
+        report.error(path, f"a step must be a mapping with 'agent' or 'workflow', {found(value)}")
         value = {"agent": "unknown"}
     fields = Fields(value, path, STEP_KEYS, report)
+    workflow, version = _workflow(fields, known, report)
     return StepDefinition(
         name=name,
-        agent=_agent(fields, known, report),
+        agent=_agent(fields, known, report) if workflow is None else "",
+        workflow=workflow,
+        version=version,
         needs=_needs(fields, report),
         join=_join(fields, report),
         for_each=_for_each(fields, report),
         when=_when(fields),
-        input=_input(fields, report),
+        input=_input(fields, report, called=workflow is None),
         retry=_retry(fields, known, report),
         timeout=fields.duration("timeout", positive=True),
         deadline=fields.duration("deadline", positive=True),
@@ -146,11 +165,38 @@ def _step(name: str, value: Json, known: Known, report: Report) -> StepDefinitio
     )
 
 
-def _input(fields: Fields, report: Report) -> Json | UnsetType:
+def _input(fields: Fields, report: Report, *, called: bool) -> Json | UnsetType:
     value = fields.any("input")
     if value is not UNSET:
-        check_secrets(value, (*fields.path, "input"), report)
+        check = check_secrets if called else refuse_secrets
+        check(value, (*fields.path, "input"), report)
     return value
+
+
+def _workflow(fields: Fields, known: Known, report: Report) -> tuple[str | None, int | None]:
+    """The workflow that the step is a run of, and its version; None: it calls an agent."""
+    version = fields.integer("version", 1, MAX_VERSION)
+    if fields.any("workflow") is UNSET:
+        if fields.any("version") is not UNSET:
+            fields.error("version", "'version' is that of a workflow, and an agent has none; leave it out")
+        return None, None
+    name = fields.text("workflow", MAX_NAME)
+    # Empty, as the canonical form has it.
+    if fields.any("agent") not in (UNSET, ""):
+        fields.error("agent", "a step has either 'agent' or 'workflow'; take one of them out")
+    for key, instead in OF_CALLS.items():
+        if fields.any(key) is not UNSET:
+            fields.error(key, f"'{key}' is of the call of an agent, and this step is a workflow; {instead}")
+    if name is None:
+        return "", version
+    if (name, version) in known.circles:
+        way = known.circles[name, version]
+        fields.error("workflow", f"a workflow cannot begin itself: {way}; take one of these out")
+    elif known.workflows is not None and (name, version) not in known.workflows:
+        what = f"'{name}'" if version is None else f"'{name}' with a version {version}"
+        message = f"there is no workflow {what}; before the first run, save it: trunkline workflows apply"
+        report.warning((*fields.path, "workflow"), message)
+    return name, version
 
 
 def _agent(fields: Fields, known: Known, report: Report) -> str:

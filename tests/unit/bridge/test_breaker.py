@@ -74,6 +74,11 @@ OF_RUNS = {
     "deadline_exceeded",
     "reply_timed_out",
     "join_failed",
+    "workflow_unknown",
+    "child_input_invalid",
+    "child_too_deep",
+    "child_failed",
+    "child_cancelled",
 }
 
 

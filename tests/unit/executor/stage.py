@@ -10,6 +10,7 @@ import msgspec
 
 from trunkline.brokers.base import TaskMessage
 from trunkline.brokers.memory import MemoryBroker
+from trunkline.executor.children import Children
 from trunkline.executor.driver import Driver
 from trunkline.executor.inbox import take_results
 from trunkline.executor.states import RunStates
@@ -43,7 +44,14 @@ class Stage:
         """As a process of its own would have: nothing of what this one keeps in memory."""
         broker: MemoryBroker[Transaction] = MemoryBroker()
         broker.deliver_tasks_to(self._take_tasks)
-        return Driver(broker, RunStates(self.workflows), self.timers, self.watchers, Metrics())
+        return Driver(
+            broker,
+            RunStates(self.workflows),
+            Children(self.workflows, Metrics()),
+            self.timers,
+            self.watchers,
+            Metrics(),
+        )
 
     async def _take_tasks(self, _tx: Transaction, messages: Sequence[TaskMessage]) -> None:
         self.published += messages

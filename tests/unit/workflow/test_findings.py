@@ -10,9 +10,9 @@ from trunkline.errors import Finding, Invalid
 from trunkline.workflow import load_workflow
 
 
-def findings_in(text: str, **known: list[str]) -> list[Finding]:
+def findings_in(text: str, known_error_codes: list[str] | None = None) -> list[Finding]:
     with pytest.raises(Invalid) as caught:
-        load_workflow(dedent(text), source="flow.yaml", **known)
+        load_workflow(dedent(text), source="flow.yaml", known_error_codes=known_error_codes)
     return list(caught.value.findings)
 
 
@@ -65,7 +65,7 @@ def unmarked(text: str) -> tuple[str, int | None, int | None]:
         (HEAD + "input: ▸string", "input", "'input' must be a mapping, and it is 'string'"),
         (HEAD + "input:\n  type: ▸objekt", "input.type", "not valid JSON Schema"),
         (HEAD + "input: ▸{$ref: 'http://example.com/s'}", "input", "not valid JSON Schema"),
-        (HEAD + "  b:▸", "steps.b", "a step must be a mapping with 'agent', and it is empty"),
+        (HEAD + "  b:▸", "steps.b", "a step must be a mapping with 'agent' or 'workflow', and it is empty"),
         (HEAD + "  b: ▸{}", "steps.b", "'agent' is missing; add it, such as agent: MyAgent"),
         (
             HEAD + "  ▸b-c: {agent: A}",

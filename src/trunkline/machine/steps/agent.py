@@ -64,21 +64,25 @@ def drop_wait(turn: Turn, step: StepState) -> None:
 
 def begin(turn: Turn, plan: Step, step: StepState) -> None:
     """Calls the agent, for the first time or again."""
-    if step.input is None:
-        try:
-            text = encode(plan.input.evaluate(turn.scope_of(step)))
-        except ExpressionError as exc:
-            fail(turn, plan, step, StepError(code="expression_failed", message=str(exc)))
-            return
-        if len(text) > MOST_INPUT_BYTES:
-            message = (
-                f"The step's input has {len(text)} bytes; the most that can be sent is {MOST_INPUT_BYTES}."
-            )
-            fail(turn, plan, step, StepError(code="expression_failed", message=message))
-            return
-    else:
-        text = step.input
-    _call(turn, plan, step, text)
+    text = read_input(turn, plan, step)
+    if text is not None:
+        _call(turn, plan, step, text)
+
+
+def read_input(turn: Turn, plan: Step, step: StepState) -> bytes | None:
+    """What the step is given, at every attempt the same; None: the step has failed by it."""
+    if step.input is not None:
+        return step.input
+    try:
+        text = encode(plan.input.evaluate(turn.scope_of(step)))
+    except ExpressionError as exc:
+        fail(turn, plan, step, StepError(code="expression_failed", message=str(exc)))
+        return None
+    if len(text) > MOST_INPUT_BYTES:
+        message = f"The step's input has {len(text)} bytes; the most that can be sent is {MOST_INPUT_BYTES}."
+        fail(turn, plan, step, StepError(code="expression_failed", message=message))
+        return None
+    return text
 
 
 def _call(turn: Turn, plan: Step, step: StepState, text: bytes) -> None:
@@ -208,25 +212,14 @@ def give_up_waiting(turn: Turn, plan: Step, step: StepState) -> None:
 
 def stop_call(turn: Turn, step: StepState) -> None:
     """The agent need not go on with what it has, and no timer is to ring for it."""
-    if step.name in turn.state.fans:
-        return
     drop_wait(turn, step)
     backs_off = step.status == "WAITING" and not asks(step)
     if not backs_off and (step.status in {"RUNNING", "WAITING"} or step.has_unsent_reply):
         turn.wish(StopTask(present_task(turn, step), step.attempts))
 
 
-def pass_deadline(turn: Turn, plan: Step, step: StepState) -> None:
-    """The step has had all the time that it may take: it fails, whatever its retries."""
-    deadline = plan.definition.deadline
-    if step.is_final or step.status == "OUTCOME_UNKNOWN" or deadline is None:
-        return
-    error = StepError(
-        code="deadline_exceeded",
-        message=f"The step did not end within its deadline of {format_duration(deadline)}.",
-        attempt=step.attempts,
-    )
-    stop_call(turn, step)
+def give_up(turn: Turn, plan: Step, step: StepState, error: StepError) -> None:
+    """There is no more time: the step fails, whatever its retries."""
     if plan.definition.delivery == "at_most_once" and step.status == "RUNNING":
         turn.record(StepOutcomeUnknown(step.name, step.attempts, _unknown(error)))
     else:

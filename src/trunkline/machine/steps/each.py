@@ -15,7 +15,7 @@ from trunkline.machine.effects import StartTimer
 from trunkline.machine.events import Payload, StepCancelled, StepCompleted, StepFannedOut
 from trunkline.machine.inputs import StepDeadlinePassed
 from trunkline.machine.state import Fan, StepState
-from trunkline.machine.steps import agent
+from trunkline.machine.steps import agent, kinds
 from trunkline.machine.turn import Turn, deadline_timer
 from trunkline.messages import StepError
 from trunkline.workflow import ExpressionError, Loop, Step, format_duration, index_of, item_name
@@ -71,7 +71,7 @@ def stop_items(turn: Turn, step: StepState, reason: str) -> None:
     for index in range(0 if fan is None else fan.next):
         item = turn.state.steps.get(item_name(step.name, index))
         if item is not None and not item.is_final:
-            agent.stop_call(turn, item)
+            kinds.stop(turn, item)
             turn.record(StepCancelled(item.name, reason))
 
 

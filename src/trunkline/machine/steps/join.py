@@ -10,7 +10,7 @@ from __future__ import annotations
 from trunkline.machine.events import StepCancelled, StepSkipped
 from trunkline.machine.evolve import step_of
 from trunkline.machine.state import StepState
-from trunkline.machine.steps import agent, each
+from trunkline.machine.steps import agent, each, kinds
 from trunkline.machine.turn import Turn
 from trunkline.messages import StepError
 from trunkline.workflow import Joined, Step
@@ -89,7 +89,7 @@ def _wants(turn: Turn, later: str, branch: str) -> bool:
 def _drop(turn: Turn, step: StepState, reason: str) -> None:
     if step.attempts:
         each.stop_items(turn, step, reason)
-        agent.stop_call(turn, step)
+        kinds.stop(turn, step)
         turn.record(StepCancelled(step.name, reason))
     else:
         turn.record(StepSkipped(step.name, reason))

@@ -1,0 +1,158 @@
+"""
+The step kind that is a run of another workflow, its child: how it begins, and what the child's end means for it.
+
+The child is a run like any other; it is asked for here, told of what happens to its parent, and heard of when it ends.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from trunkline.clock import after
+from trunkline.ids import RunId, child_run_id
+from trunkline.machine.effects import StartRun, StartTimer, TellRun
+from trunkline.machine.events import Payload, StepCancelled, StepChildStarted, StepCompleted
+from trunkline.machine.inputs import (
+    CancelRequested,
+    ChildEnded,
+    ChildRefused,
+    PauseRequested,
+    ResumeRequested,
+    StepDeadlinePassed,
+)
+from trunkline.machine.state import StepState
+from trunkline.machine.steps import agent
+from trunkline.machine.turn import Turn, deadline_timer
+from trunkline.messages import AgentResult, StepError
+from trunkline.workflow import Step
+
+# Of runs above a run. Circles are refused when a workflow is saved; two that are saved at the same moment end here.
+MOST_DEPTH = 10
+
+# As a person's wish to cancel has it: the first of both is taken in.
+CANCEL_KEY = "cancel"
+
+
+def is_child(plan: Step) -> bool:
+    return plan.definition.workflow is not None
+
+
+def present_child(turn: Turn, step: StepState) -> RunId:
+    return child_run_id(turn.state.id, step.name, step.attempts)
+
+
+def begin(turn: Turn, plan: Step, step: StepState) -> None:
+    """Asks for a run, for the first time or again."""
+    workflow = plan.definition.workflow
+    assert workflow is not None, "only such a step has a child"  # noqa: S101 - an invariant
+    if turn.state.depth >= MOST_DEPTH:
+        message = f"{MOST_DEPTH} runs are above this one; it cannot begin a run of workflow {workflow}, too."
+        agent.fail(turn, plan, step, StepError(code="child_too_deep", message=message))
+        return
+    text = agent.read_input(turn, plan, step)
+    if text is None:
+        return
+    attempt = step.attempts + 1
+    if plan.definition.deadline is not None and plan.loop is None and attempt == 1:
+        due = after(turn.now, plan.definition.deadline)
+        turn.wish(StartTimer(deadline_timer(step), due, StepDeadlinePassed(step.name)))
+    child = child_run_id(turn.state.id, step.name, attempt)
+    version = plan.definition.version
+    turn.record(StepChildStarted(step.name, attempt, child, workflow, Payload(text), version))
+    turn.wish(StartRun(child, step.name, workflow, version, text))
+
+
+def stop(turn: Turn, step: StepState) -> None:
+    """The child need not go on, and no timer is to ring for it."""
+    agent.drop_wait(turn, step)
+    if step.status == "RUNNING":
+        turn.wish(TellRun(present_child(turn, step), CANCEL_KEY, CancelRequested()))
+
+
+def stop_all(turn: Turn) -> None:
+    for step in _under_way(turn):
+        stop(turn, step)
+
+
+def pause_all(turn: Turn) -> None:
+    for step in _under_way(turn):
+        turn.wish(TellRun(present_child(turn, step), f"pause/{turn.state.seq}", PauseRequested()))
+
+
+def resume_all(turn: Turn) -> None:
+    for step in _under_way(turn):
+        turn.wish(TellRun(present_child(turn, step), f"resume/{turn.state.seq}", ResumeRequested()))
+
+
+def _under_way(turn: Turn) -> list[StepState]:
+    """The steps that have a child which has not ended."""
+    state = turn.state
+    if not any(is_child(plan) for plan in state.workflow.steps.values()):
+        return []
+    return [
+        step
+        for step in state.steps.values()
+        if step.status == "RUNNING"
+        and step.name not in state.fans
+        and is_child(state.workflow.plan(step.name))
+    ]
+
+
+def take_end(turn: Turn, plan: Step, step: StepState, end: ChildEnded) -> None:
+    if not _is_for_us(turn, step, end.run_id):
+        return
+    match end.status:
+        case "COMPLETED":
+            turn.record(StepCompleted(step.name, step.attempts, Payload(bytes(end.output))))
+        case "FAILED":
+            _fail(turn, plan, step, _failure(turn, plan, step, end.error))
+        case "CANCELLED":
+            if turn.is_ending:
+                turn.record(
+                    StepCancelled(step.name, "The run that it had begun was cancelled with this one.")
+                )
+            else:
+                message = (
+                    f"Run {present_child(turn, step)} of workflow {plan.definition.workflow} was cancelled."
+                )
+                _fail(turn, plan, step, StepError(code="child_cancelled", message=message))
+        case _:
+            assert_never(end.status)
+
+
+def take_refusal(turn: Turn, plan: Step, step: StepState, refusal: ChildRefused) -> None:
+    if _is_for_us(turn, step, refusal.run_id):
+        _fail(turn, plan, step, refusal.error)
+
+
+def _is_for_us(turn: Turn, step: StepState, run_id: str) -> bool:
+    """The child of an earlier attempt is history."""
+    return step.status == "RUNNING" and run_id == present_child(turn, step)
+
+
+def _failure(turn: Turn, plan: Step, step: StepState, cause: StepError | None) -> StepError:
+    child = present_child(turn, step)
+    why = "" if cause is None else f": {cause.message}"
+    error = StepError(
+        code="child_failed",
+        message=f"Run {child} of workflow {plan.definition.workflow} failed{why}",
+        fix=f"See why: trunkline runs show {child}.",
+        detail={"run_id": child},
+    )
+    if cause is not None:
+        error.detail = {"run_id": child, "code": cause.code, "message": cause.message, "step": cause.step}
+    return error
+
+
+def _fail(turn: Turn, plan: Step, step: StepState, error: StepError) -> None:
+    # The same road as the failure of a call takes.
+    result = AgentResult(
+        task_id=agent.present_task(turn, step),
+        run_id=turn.state.id,
+        step=step.name,
+        attempt=step.attempts,
+        status="error",
+        at=turn.now,
+        error=error,
+    )
+    agent.take_failure(turn, plan, step, result, error)

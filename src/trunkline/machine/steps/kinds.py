@@ -1,0 +1,41 @@
+"""The kinds of work that a step, or an item of one, can be: whoever begins or stops it need not know which."""
+
+from __future__ import annotations
+
+from trunkline.machine.state import StepState
+from trunkline.machine.steps import agent, child
+from trunkline.machine.turn import Turn
+from trunkline.messages import StepError
+from trunkline.workflow import Step, format_duration
+
+
+def begin(turn: Turn, plan: Step, step: StepState) -> None:
+    """For the first time or again."""
+    if child.is_child(plan):
+        child.begin(turn, plan, step)
+    else:
+        agent.begin(turn, plan, step)
+
+
+def stop(turn: Turn, step: StepState) -> None:
+    """Whoever does the work need not go on, and no timer is to ring for it."""
+    if step.name in turn.state.fans:
+        return
+    if child.is_child(turn.state.workflow.plan(step.name)):
+        child.stop(turn, step)
+    else:
+        agent.stop_call(turn, step)
+
+
+def pass_deadline(turn: Turn, plan: Step, step: StepState) -> None:
+    """The step has had all the time that it may take."""
+    deadline = plan.definition.deadline
+    if step.is_final or step.status == "OUTCOME_UNKNOWN" or deadline is None:
+        return
+    error = StepError(
+        code="deadline_exceeded",
+        message=f"The step did not end within its deadline of {format_duration(deadline)}.",
+        attempt=step.attempts,
+    )
+    stop(turn, step)
+    agent.give_up(turn, plan, step, error)

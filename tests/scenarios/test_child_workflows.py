@@ -1,0 +1,116 @@
+"""Workflows in workflows with real calls: ends, refusals, loops, and what becomes of children."""
+
+from __future__ import annotations
+
+import pytest
+
+from trunkline.jsontypes import Json, JsonObject
+from trunkline.testing import Call, RunningSystem, ScriptedAgent, simple_success
+from trunkline.testing.system import error_of
+
+pytestmark = pytest.mark.anyio
+
+CHILD: JsonObject = {
+    "name": "child",
+    "input": {"type": "object", "required": ["text"]},
+    "steps": {"work": {"agent": "Worker", "input": "${ input.text }", "retry": {"max_attempts": 1}}},
+    "output": "${ steps.work.output.data }",
+}
+
+
+def parent(**step: Json) -> JsonObject:
+    step = {"workflow": "child", "input": {"text": "${ input.text }"}, **step}
+    return {"name": "parent", "steps": {"inner": step}}
+
+
+def worker(call: Call) -> Json:
+    text = call.body["input"]
+    if text == "fail":
+        return {"task_id": call.id, "status": "error", "output": None, "error": "It cannot be done."}
+    return simple_success({"done": text})(call)
+
+
+async def child_of(system: RunningSystem, run: JsonObject, step: str = "inner") -> JsonObject:
+    events = await system.items(f"/runs/{run['id']}/events")
+    begun = [event["data"] for event in events if event["type"] == "StepChildStarted"]
+    ids = [data["run_id"] for data in begun if isinstance(data, dict) and data["step"] == step]
+    return await system.get(str(ids[-1]))
+
+
+async def test_the_end_of_a_child_completes_the_step_that_began_it(system: RunningSystem) -> None:
+    async with ScriptedAgent(worker) as agent:
+        await system.register("Worker", agent.url, protocol="simple-a2a")
+        await system.save(CHILD)
+        await system.save(parent())
+        run = await system.run("parent", {"text": "hello"})
+        child = await child_of(system, run)
+    assert (run["status"], run["output"]) == ("COMPLETED", {"done": "hello"})
+    assert (child["status"], child["output"]) == ("COMPLETED", {"done": "hello"})
+    assert child["correlation_id"] == run["correlation_id"]
+
+
+async def test_the_failure_of_a_child_fails_the_step_and_says_why(system: RunningSystem) -> None:
+    async with ScriptedAgent(worker) as agent:
+        await system.register("Worker", agent.url, protocol="simple-a2a")
+        await system.save(CHILD)
+        await system.save(parent())
+        run = await system.run("parent", {"text": "fail"})
+        child = await child_of(system, run)
+    error = error_of(run)
+    assert (run["status"], error["code"], error["step"]) == ("FAILED", "child_failed", "inner")
+    assert error["message"] == f"Run {child['id']} of workflow child failed: It cannot be done."
+    assert error["detail"] == {
+        "run_id": child["id"], "code": "agent_reported_error", "message": "It cannot be done.", "step": "work",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("step", "code", "message"),
+    [
+        ({"workflow": "nobody"}, "workflow_unknown", "There is no workflow 'nobody'."),
+        ({"version": 7}, "workflow_unknown", "There is no workflow 'child' with a version 7."),
+        (
+            {"input": {}},
+            "child_input_invalid",
+            """The step's input does not fit the schema of workflow child: input: "text" is a required property.""",
+        ),
+    ],
+    ids=["no workflow", "no version", "unfit input"],
+)
+async def test_a_child_that_cannot_begin_fails_the_step(
+    system: RunningSystem, step: JsonObject, code: str, message: str
+) -> None:
+    await system.save(CHILD)
+    await system.save(parent(**step))
+    run = await system.run("parent", {"text": "hello"})
+    error = error_of(run)
+    assert (run["status"], error["code"], error["message"]) == ("FAILED", code, message)
+    assert len(await system.items("/runs")) == 1
+
+
+async def test_a_loop_begins_a_child_for_each_item(system: RunningSystem) -> None:
+    async with ScriptedAgent(worker) as agent:
+        await system.register("Worker", agent.url, protocol="simple-a2a")
+        await system.save(CHILD)
+        loop: Json = {"items": "${ input.texts }", "on_error": "collect"}
+        await system.save(parent(for_each=loop, input={"text": "${ item }"}))
+        run = await system.run("parent", {"texts": ["one", "fail", "three"]})
+    assert isinstance(run["output"], list)
+    assert [item["status"] for item in run["output"] if isinstance(item, dict)] == [
+        "COMPLETED", "FAILED", "COMPLETED",
+    ]  # fmt: skip
+    assert len(await system.items("/runs?workflow=child")) == 3
+
+
+async def test_a_child_is_of_the_version_that_is_named_or_the_latest(system: RunningSystem) -> None:
+    async with ScriptedAgent(worker) as agent:
+        await system.register("Worker", agent.url, protocol="simple-a2a")
+        await system.save(CHILD)
+        await system.save({**CHILD, "output": "second"})
+        both: JsonObject = {
+            "name": "both",
+            "steps": {"old": {"workflow": "child", "version": 1}, "new": {"workflow": "child"}},
+        }
+        await system.save(both)
+        run = await system.run("both", {"text": "hello"})
+    assert run["output"] == {"old": {"done": "hello"}, "new": "second"}
