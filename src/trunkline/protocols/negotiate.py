@@ -161,7 +161,7 @@ def negotiate_pinned(
     for fetch in fetches:
         card = _found(fetch)
         if card is not None:
-            spoken = [item for item in card.interfaces if _dialect(item, fetch.url) == protocol]
+            spoken = [item for item in card.interfaces if dialect_of(item, fetch.url) == protocol]
             known = msgspec.structs.replace(pinned, tenant=spoken[0].tenant if spoken else None)
             return _with_card(known, card, fetch)
     open_question = _open_question(fetches)
@@ -260,7 +260,7 @@ def _offers(agent_url: str, card: AgentCard, fetch: CardFetch, options: AgentOpt
     """What the card offers that Trunkline speaks, the best first."""
     offers: list[Offer] = []
     for item in card.interfaces:
-        protocol = _dialect(item, fetch.url)
+        protocol = dialect_of(item, fetch.url)
         if protocol is not None:
             over = _TRANSPORT_NAMES.get(item.transport, item.transport)
             offers += [
@@ -301,7 +301,7 @@ def _distinct(offers: Iterable[Offer]) -> list[Offer]:
     return list(distinct.values())
 
 
-def _dialect(item: Interface, card_url: str) -> str | None:
+def dialect_of(item: Interface, card_url: str) -> str | None:
     """The name of what is spoken there; None: nothing that Trunkline knows."""
     version = None if item.protocol_version is None else item.protocol_version.lower().removeprefix("v")
     if item.transport == HTTP_JSON:

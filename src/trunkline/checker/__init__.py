@@ -1,0 +1,13 @@
+"""
+Checks agents: whether one does what its dialect asks for, with the evidence.
+
+`Checker` sends requests through a `Transport` and makes a `Report` (agents.check_reports) of the answers; what is asked
+stands in plans/, one module for each kind of dialect, and is pure. The command line checks an address with it, the
+server an agent of its registry.
+"""
+
+from trunkline.checker.check import Checker, OnProgress
+from trunkline.checker.subject import Limits, Subject, TokenFor
+from trunkline.checker.table import CHECKS, Check
+
+__all__ = ["CHECKS", "Check", "Checker", "Limits", "OnProgress", "Subject", "TokenFor"]

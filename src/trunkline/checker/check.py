@@ -1,0 +1,368 @@
+"""
+One check of one agent: sends what the dialect's plan has, and makes a report of what comes back.
+
+    async with HttpTransport(policy) as transport:
+        report = await Checker(transport, clock).check(Subject(url="http://localhost:8080/agent"))
+
+Without `active` nothing is sent that a correct agent takes for work. Whatever the agent does, the result is a report:
+each request has a time limit, each answer a size limit (the transport's), all of them together have one too, and an
+agent that hangs is left alone soon. Requests are sent one after the other, for some agents can do no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from secrets import token_hex
+from time import monotonic, perf_counter
+
+import msgspec
+
+from trunkline.agents import AUTO
+from trunkline.agents.carriers import transport_of
+from trunkline.agents.check_reports import Finding, Report, grade_of
+from trunkline.agents.urls import check_url
+from trunkline.checker.attested import attestations
+from trunkline.checker.exchanges import Exchange, Exchanges, Probe, exchange
+from trunkline.checker.judging import Plan, Question, Ruling, broken, finding, kept, moot
+from trunkline.checker.plans import cards, envelope, simple, transport
+from trunkline.checker.plans.rest import rest_plan
+from trunkline.checker.plans.rpc_dialects import rpc_plan
+from trunkline.checker.plans.simple import simple_plan
+from trunkline.checker.subject import Limits, Subject
+from trunkline.checker.table import CHECKS
+from trunkline.clock import Clock
+from trunkline.errors import Invalid
+from trunkline.jsontypes import JsonObject
+from trunkline.protocols import (
+    AgentAnswer,
+    CardFetch,
+    Negotiated,
+    ProtocolAdapterFactory,
+    Unclear,
+    UnsupportedProtocol,
+    negotiate,
+    next_card_url,
+)
+from trunkline.protocols.negotiate import WITHOUT_CARD
+from trunkline.telemetry.redaction import Redaction
+from trunkline.transports.base import FIXED_HEADERS, Transport, TransportError
+
+# Done, of how many, and what is asked now.
+OnProgress = Callable[[int, int, str], None]
+
+_HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
+_CARD_HEADERS = {"Accept": "application/json", "A2A-Version": "1.0"}
+_MOST_SEEN_CHARACTERS = 500
+# What is looked at first, in this order: when one of them is broken there is no sense in the rest.
+_GATES = ("reachable", "protocol-clear", "allowed", "address", "accepts-json", "speaks-protocol")
+
+
+class Spoken(msgspec.Struct, frozen=True, kw_only=True):
+    """The dialect that is checked, and why that one."""
+
+    protocol: str
+    url: str
+    config: JsonObject
+    chosen: str
+
+
+class Checker:
+    """Checks agents; keeps nothing of them."""
+
+    def __init__(self, transport: Transport, clock: Clock, limits: Limits | None = None) -> None:
+        self._transport = transport
+        self._clock = clock
+        self._limits = limits or Limits()
+
+    async def check(
+        self, subject: Subject, *, active: bool = False, on_progress: OnProgress | None = None
+    ) -> Report:
+        """
+        A report, whatever the agent does.
+
+        Raises `Invalid` when the subject cannot be checked at all: an address that is none, or not of HTTP, or a
+        protocol that is not known.
+        """
+        _check_subject(subject)
+        started_at, started = self._clock.now(), perf_counter()
+        inquiry = _Inquiry(self._transport, self._limits, subject, on_progress)
+        spoken, findings = await _inquire(inquiry, subject, active=active)
+        return Report(
+            url=inquiry.redaction.url(spoken.url),
+            protocol=spoken.protocol,
+            chosen=spoken.chosen,
+            active=active,
+            started_at=started_at,
+            duration_ms=round((perf_counter() - started) * 1000, 3),
+            grade=grade_of((found.verdict for found in findings), heard=not _is_shut(findings)),
+            passed=not any(found.verdict == "failed" for found in findings),
+            findings=findings,
+            attestations=attestations(subject.agent),
+            agent=subject.agent,
+            card_digest=inquiry.card_digest,
+        )
+
+
+def _check_subject(subject: Subject) -> None:
+    if transport_of(subject.url) != "https":
+        raise Invalid(
+            f"{subject.url} cannot be checked: only agents that are called over http or https can.",
+            fix="Check the agent where it is served over HTTP.",
+        )
+    reason = check_url(subject.url)
+    if reason is not None:
+        raise Invalid(f"{subject.url} cannot be checked: {reason}.", fix="Correct the address.")
+    supported = ProtocolAdapterFactory.supported_protocols()
+    if subject.protocol != AUTO and subject.protocol not in supported:
+        raise UnsupportedProtocol(subject.protocol, supported)
+
+
+async def _inquire(inquiry: _Inquiry, subject: Subject, *, active: bool) -> tuple[Spoken, list[Finding]]:
+    chosen = await _choose(inquiry, subject)
+    if isinstance(chosen, Ruling):
+        spoken = Spoken(protocol=subject.protocol, url=subject.url, config={}, chosen=chosen.seen)
+        gates = {"reachable": transport.reachable(inquiry.exchanges), "protocol-clear": chosen}
+        return spoken, _Findings(inquiry, active=active).made(gates, [])
+    plan = plan_for(chosen, token_hex(4))
+    gates = await _send(inquiry, chosen, plan, active=active)
+    findings = _Findings(inquiry, active=active)
+    beside = cards.questions(chosen.protocol, chosen.url, subject.options)
+    return chosen, findings.made(gates, [*transport.questions(), *beside, *plan.questions])
+
+
+async def _choose(inquiry: _Inquiry, subject: Subject) -> Spoken | Ruling:
+    """The dialect; or why it is not clear."""
+    fetches = await _fetch_cards(inquiry, subject.url)
+    url = subject.options.endpoint_override or subject.url
+    if subject.protocol != AUTO:
+        return Spoken(
+            protocol=subject.protocol, url=url, config=subject.protocol_config, chosen="It was asked for."
+        )
+    if not inquiry.reached:
+        return broken("The agent was not reached.")
+    match negotiate(subject.url, fetches, subject.options):
+        case Unclear(reason=reason):
+            return broken(reason, *inquiry.exchanges.values())
+        case Negotiated(protocol=protocol, evidence=evidence) if protocol == WITHOUT_CARD:
+            return await _guess(inquiry, subject, url, evidence)
+        case Negotiated() as found:
+            config = subject.protocol_config if found.tenant is None else {"tenant": found.tenant}
+            return Spoken(
+                protocol=found.protocol,
+                url=found.url,
+                config={**config, **subject.protocol_config},
+                chosen=found.evidence,
+            )
+
+
+async def _guess(inquiry: _Inquiry, subject: Subject, url: str, evidence: str) -> Spoken:
+    """Of an agent without a card: an answer of JSON-RPC to a method that nobody has tells enough."""
+    body = b'{"jsonrpc": "2.0", "id": "check", "method": "trunkline/no-such-method", "params": {}}'
+    asked = await inquiry.send(Probe(name="guess", body=body), url)
+    config = subject.protocol_config
+    if envelope.is_rpc(asked):
+        because = f"{evidence}, and it answers JSON-RPC."
+        return Spoken(protocol="jsonrpc-2.0", url=url, config=config, chosen=because)
+    return Spoken(protocol=WITHOUT_CARD, url=url, config=config, chosen=f"{evidence}.")
+
+
+async def _fetch_cards(inquiry: _Inquiry, agent_url: str) -> list[CardFetch]:
+    fetches: list[CardFetch] = []
+    while (url := next_card_url(agent_url, fetches)) is not None and inquiry.goes_on:
+        probe = Probe(name=f"{cards.CARD}{len(fetches) + 1}", body=None, headers=_CARD_HEADERS)
+        asked = await inquiry.send(probe, url)
+        answer, failure = asked.answer, asked.failure
+        fetches.append(
+            CardFetch(url=url, failure=None if failure is None else failure.message)
+            if answer is None
+            else CardFetch(url=url, status=answer.status, body=answer.body)
+        )
+        if next_card_url(agent_url, fetches) is None and answer is not None and answer.status == 200:
+            inquiry.card_digest = fetches[-1].digest
+    return fetches
+
+
+def plan_for(spoken: Spoken, nonce: str) -> Plan:
+    adapter = ProtocolAdapterFactory.create_adapter(spoken.protocol, spoken.config)
+    found = rpc_plan(spoken.protocol, adapter, spoken.config, nonce)
+    if found is not None:
+        return found
+    if spoken.protocol == "a2a-1.0-http":
+        return rest_plan(adapter, nonce)
+    if spoken.protocol == "simple-a2a":
+        return simple_plan(adapter, nonce)
+    raise Invalid(
+        f"There are no checks for the protocol {spoken.protocol}.",
+        fix="Name one that has some: simple-a2a, jsonrpc-2.0, a2a-0.3, a2a-1.0 or a2a-1.0-http.",
+    )
+
+
+async def _send(inquiry: _Inquiry, spoken: Spoken, plan: Plan, *, active: bool) -> dict[str, Ruling]:
+    """Sends the plan's requests as long as that makes sense; what the gates say."""
+    reads = {"simple-a2a": simple.reads_json}.get(spoken.protocol, envelope.reads_json)
+    asked: list[Exchange] = []
+
+    def gates(*, all_sent: bool) -> dict[str, Ruling]:
+        everything = inquiry.exchanges
+        answers = {exchange.probe.name: exchange for exchange in asked}
+        rulings = {"reachable": transport.reachable(everything), "protocol-clear": kept(spoken.chosen)}
+        if asked:
+            rulings |= {
+                "allowed": transport.allowed(answers),
+                "address": transport.address(plan.speaks)(answers),
+                "accepts-json": reads(answers),
+            }
+        if all_sent and _shut(rulings) is None:
+            rulings["speaks-protocol"] = _speaks(spoken, plan, asked)
+        return rulings
+
+    probes = [probe for probe in plan.probes if active or not probe.active]
+    passive = [probe for probe in probes if not probe.active]
+    inquiry.expect(len(probes))
+    for probe in passive:
+        if _shut(gates(all_sent=False)) is not None or not inquiry.goes_on:
+            break
+        asked.append(await inquiry.send(probe, spoken.url))
+    found = gates(all_sent=True)
+    for probe in probes[len(passive) :]:
+        if _shut(found) is not None or not inquiry.goes_on:
+            break
+        asked.append(await inquiry.send(probe, spoken.url))
+    return found
+
+
+def _speaks(spoken: Spoken, plan: Plan, asked: Sequence[Exchange]) -> Ruling:
+    answered = [exchange for exchange in asked if exchange.answer is not None]
+    if not answered:
+        return moot("Nothing was answered.")
+    posts = [exchange for exchange in answered if exchange.probe.body is not None]
+    spoke = next((exchange for exchange in posts if plan.speaks(exchange)), None)
+    if spoke is not None:
+        return kept(f"It speaks {spoken.protocol}.", spoke)
+    return broken(f"No answer is one of {spoken.protocol}: {answered[0].seen()}.", answered[0])
+
+
+def _shut(gates: dict[str, Ruling]) -> str | None:
+    return next((name for name in _GATES if name in gates and gates[name].judgement == "broken"), None)
+
+
+def _is_shut(findings: Sequence[Finding]) -> bool:
+    return any(found.id in _GATES and found.verdict == "failed" for found in findings)
+
+
+class _Findings:
+    """Makes findings of rulings, with nothing in them that must not be told."""
+
+    def __init__(self, inquiry: _Inquiry, *, active: bool) -> None:
+        self._inquiry = inquiry
+        self._active = active
+
+    def made(self, gates: dict[str, Ruling], questions: Sequence[Question]) -> list[Finding]:
+        shut = _shut(gates)
+        findings = [
+            self._finding(Question(id=name, rule=transport.reachable), gates[name])
+            for name in _GATES
+            if name in gates
+        ]
+        for question in questions:
+            if question.when_clean and any(found.verdict == "failed" for found in findings):
+                ruling = moot("Other checks have failed already.")
+            else:
+                ruling = self._ruling(question, shut)
+            findings.append(self._finding(question, ruling))
+        return findings
+
+    def _ruling(self, question: Question, shut: str | None) -> Ruling:
+        ruling = question.rule(self._inquiry.exchanges)
+        # What was seen before the gate fell shut counts, where it is about any answer and not about this dialect.
+        if shut is not None and not (
+            CHECKS[question.id].group == "Transport" and ruling.judgement == "broken"
+        ):
+            return moot(f"Not asked, since {shut} failed.")
+        if ruling.judgement == "moot" and CHECKS[question.id].active and not self._active:
+            return moot("It is asked with --active only.")
+        return ruling
+
+    def _finding(self, question: Question, ruling: Ruling) -> Finding:
+        made = finding(question, ruling)
+        return msgspec.structs.replace(
+            made, seen=self._inquiry.redaction.text(made.seen)[:_MOST_SEEN_CHARACTERS]
+        )
+
+
+class _Inquiry:
+    """The exchanges with one agent, while they last."""
+
+    def __init__(
+        self, transport: Transport, limits: Limits, subject: Subject, on_progress: OnProgress | None
+    ) -> None:
+        self._transport = transport
+        self._limits = limits
+        self._subject = subject
+        self._on_progress = on_progress
+        self._deadline = monotonic() + limits.total_seconds
+        self._timeouts = 0
+        self._expected = 0
+        self._collected: dict[str, Exchange] = {}
+        self.redaction = subject.redaction or Redaction(subject.credentials)
+        self.card_digest: str | None = None
+
+    @property
+    def exchanges(self) -> Exchanges:
+        return self._collected
+
+    @property
+    def reached(self) -> bool:
+        return transport.reachable(self._collected).judgement == "kept"
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there is any sense in another request."""
+        in_time = monotonic() < self._deadline and self._timeouts < self._limits.most_timeouts
+        return in_time and (not self._collected or self.reached)
+
+    def expect(self, requests: int) -> None:
+        self._expected = len(self._collected) + requests
+
+    async def send(self, probe: Probe, endpoint: str) -> Exchange:
+        if self._on_progress is not None:
+            self._on_progress(len(self._collected), self._expected, probe.name)
+        target = _target(endpoint, probe.path)
+        url = self._subject.credentials.add_to(target)
+        standard = _CARD_HEADERS if probe.body is None else _HEADERS
+        headers = {**standard, **probe.headers, **self._subject.credentials.headers}
+        started = perf_counter()
+        outcome = await self._outcome(probe, url, headers)
+        made = exchange(
+            probe,
+            method="GET" if probe.body is None else "POST",
+            url=url,
+            headers={**FIXED_HEADERS, **headers},
+            outcome=outcome,
+            duration_ms=round((perf_counter() - started) * 1000, 3),
+            redaction=self.redaction,
+        )
+        if made.failure is not None and made.failure.code == "agent_timeout":
+            self._timeouts += 1
+        self._collected[probe.name] = made
+        return made
+
+    async def _outcome(self, probe: Probe, url: str, headers: dict[str, str]) -> AgentAnswer | TransportError:
+        seconds = max(min(self._limits.request_seconds, self._deadline - monotonic()), 0.01)
+        tls = self._subject.credentials.tls
+        try:
+            if self._subject.token is not None:
+                headers |= await self._subject.token(probe.body or b"")
+            if probe.body is None:
+                return await self._transport.get(url, headers, seconds, tls)
+            return await self._transport.post(url, probe.body, headers, seconds, tls)
+        except TransportError as exc:
+            return exc
+
+
+def _target(endpoint: str, path: str) -> str:
+    if not path:
+        return endpoint
+    base, _, query = endpoint.partition("?")
+    target = f"{base.removesuffix('/')}{path}"
+    return f"{target}{'&' if '?' in path else '?'}{query}" if query else target

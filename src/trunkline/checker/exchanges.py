@@ -1,0 +1,112 @@
+"""What is asked of an agent in one request, and what came back; no dialect here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from trunkline.agents.check_reports import Evidence, GivenResponse, SentRequest
+from trunkline.jsontypes import Json, JsonObject
+from trunkline.protocols import AgentAnswer
+from trunkline.protocols.answer_json import NotJson, parse
+from trunkline.telemetry.record_text import record_text
+from trunkline.telemetry.redaction import Redaction
+from trunkline.transports.base import TransportError
+
+# As much as a person reads of one body.
+MOST_BYTES_SHOWN = 4 * 1024
+
+
+class Probe(msgspec.Struct, frozen=True, kw_only=True):
+    """One request to send."""
+
+    name: str
+    # None: a GET.
+    body: bytes | None
+    headers: Mapping[str, str] = {}
+    # What follows the path of the endpoint.
+    path: str = ""
+    # Whether an agent may take it for work.
+    active: bool = False
+    # The id that the answer must have, and the text of the message in it.
+    id: Json = None
+    text: str = ""
+
+
+class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that was sent: `answer`, or why there is none."""
+
+    probe: Probe
+    evidence: Evidence
+    answer: AgentAnswer | None = None
+    failure: TransportError | None = None
+    # The answer's body as JSON, where it is.
+    value: Json = None
+    is_json: bool = False
+
+    @property
+    def status(self) -> int:
+        return 0 if self.answer is None else self.answer.status
+
+    @property
+    def object(self) -> JsonObject:
+        """The body where it is an object; otherwise an empty one."""
+        return self.value if isinstance(self.value, dict) else {}
+
+    @property
+    def content_type(self) -> str:
+        return "" if self.answer is None else self.answer.headers.get("content-type", "")
+
+    def seen(self) -> str:
+        """The answer in a few words."""
+        if self.failure is not None:
+            return self.failure.message
+        if self.answer is not None and not self.answer.body:
+            return f"HTTP {self.status} without a body"
+        return f"HTTP {self.status} with {'JSON' if self.is_json else 'a body that is not JSON'}"
+
+
+Exchanges = Mapping[str, Exchange]
+
+
+def exchange(
+    probe: Probe,
+    *,
+    method: Literal["GET", "POST"],
+    url: str,
+    headers: Mapping[str, str],
+    outcome: AgentAnswer | TransportError,
+    duration_ms: float,
+    redaction: Redaction,
+) -> Exchange:
+    """With the evidence that people may see: redacted, and cut."""
+    notes: list[str] = []
+    answer = outcome.partial if isinstance(outcome, TransportError) else outcome
+    failure = outcome if isinstance(outcome, TransportError) else None
+    evidence = Evidence(
+        request=SentRequest(
+            method=method,
+            url=redaction.url(url),
+            headers=redaction.sent_headers(headers),
+            body=record_text(probe.body or b"", redaction, "The request body", notes, MOST_BYTES_SHOWN),
+        ),
+        duration_ms=duration_ms,
+        response=None
+        if answer is None
+        else GivenResponse(
+            status=answer.status,
+            headers=redaction.received_headers(answer.headers),
+            body=record_text(answer.body, redaction, "The response body", notes, MOST_BYTES_SHOWN),
+        ),
+        error=None if failure is None else redaction.text(failure.message),
+        notes=notes,
+    )
+    if failure is not None or answer is None:
+        return Exchange(probe=probe, evidence=evidence, failure=failure)
+    try:
+        value = parse(answer.body)
+    except NotJson:
+        return Exchange(probe=probe, evidence=evidence, answer=answer)
+    return Exchange(probe=probe, evidence=evidence, answer=answer, value=value, is_json=True)

@@ -1,0 +1,223 @@
+"""The dialects over JSON-RPC: their words, their forms, and how strict each is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from trunkline.agents.check_reports import Level
+from trunkline.checker.judging import Plan
+from trunkline.checker.plans import envelope, results
+from trunkline.checker.plans.envelope import INVALID_PARAMS, INVALID_REQUEST, NO_METHOD, NO_TASK, Wording
+from trunkline.checker.plans.results import Form
+from trunkline.jsontypes import Json, JsonObject
+from trunkline.protocols import ProtocolAdapter
+
+_BY_KIND = {"text": "text", "data": "data", "file": "file"}
+_CONTENTS = ("text", "data", "raw", "url")
+_STATES = ("submitted", "working", "completed", "input-required", "auth-required", "canceled")
+
+# What nobody promised: it is good to have all the same.
+_NICE: Mapping[str, Level] = dict.fromkeys(
+    ("batch-answered", "numeric-id", "accepts-charset", "error-no-internals", "repeated-message"),
+    "recommended",
+)
+# A2A's servers differ in these, and its clients can live with it.
+_LEFT_OPEN: Mapping[str, Level] = {
+    **_NICE,
+    "params-checked": "recommended",
+    "method-required": "recommended",
+    "object-required": "recommended",
+    "internal-error": "recommended",
+    "result-artifacts": "recommended",
+}
+_BAD_V03: tuple[Json, ...] = (
+    None,
+    {},
+    {"message": "no message"},
+    {"message": {"role": "user", "messageId": "check"}},
+    {"message": {"role": "user", "messageId": "check", "parts": "no list"}},
+    {"message": {"role": "user", "messageId": "check", "parts": []}},
+    {"message": {"role": "user", "messageId": "check", "parts": [42]}},
+    {"message": {"role": "user", "messageId": "check", "parts": [{"kind": "text"}]}},
+)
+_BAD_A2A_V03 = _BAD_V03[:5]
+_BAD_V1: tuple[Json, ...] = (
+    None,
+    {},
+    {"message": "no message"},
+    {"message": {"role": "ROLE_USER", "messageId": "check", "parts": "no list"}},
+)
+_A2A_CODES = frozenset({INVALID_PARAMS, INVALID_REQUEST})
+
+
+def _seed_message(message_id: str, text: str) -> JsonObject:
+    return {"role": "user", "messageId": message_id, "parts": [{"kind": "text", "text": text}]}
+
+
+def _message_v03(message_id: str, text: str) -> JsonObject:
+    return {"kind": "message", **_seed_message(message_id, text)}
+
+
+def _message_v1(message_id: str, text: str) -> JsonObject:
+    return {"role": "ROLE_USER", "messageId": message_id, "parts": [{"text": text}]}
+
+
+def _whole(result: JsonObject) -> JsonObject | None:
+    return result
+
+
+def _nothing(result: JsonObject) -> JsonObject | None:
+    del result  # the seed's agents answer with tasks alone
+    return None
+
+
+def _task_v03(result: JsonObject) -> JsonObject | None:
+    return result if result.get("kind") == "task" else None
+
+
+def _direct_v03(result: JsonObject) -> JsonObject | None:
+    return result if result.get("kind") == "message" else None
+
+
+def _task_v1(result: JsonObject) -> JsonObject | None:
+    task = result.get("task")
+    return task if isinstance(task, dict) else None
+
+
+def _direct_v1(result: JsonObject) -> JsonObject | None:
+    message = result.get("message")
+    return message if isinstance(message, dict) else None
+
+
+def _lacks_by_kind(part: JsonObject) -> str | None:
+    kind = part.get("kind")
+    if kind is None:
+        return "is missing 'kind'"
+    content = _BY_KIND.get(kind) if isinstance(kind, str) else None
+    if content is None:
+        return f"has the kind {kind!r}"
+    if content not in part or (content == "text" and not isinstance(part["text"], str)):
+        return f"is missing '{content}'"
+    return None
+
+
+def _lacks_content(part: JsonObject) -> str | None:
+    return None if any(name in part for name in _CONTENTS) else "has none of text, data, raw and url"
+
+
+_SEED = Form(
+    message=_seed_message,
+    task=_whole,
+    direct=_nothing,
+    completed="completed",
+    states=frozenset({"submitted", "working"}),
+    user="user",
+    agent="agent",
+    lacks=_lacks_by_kind,
+    whole=True,
+)
+_V03 = Form(
+    message=_message_v03,
+    task=_task_v03,
+    direct=_direct_v03,
+    completed="completed",
+    states=frozenset(_STATES),
+    user="user",
+    agent="agent",
+    lacks=_lacks_by_kind,
+    whole=False,
+)
+_V1 = Form(
+    message=_message_v1,
+    task=_task_v1,
+    direct=_direct_v1,
+    completed="TASK_STATE_COMPLETED",
+    states=frozenset(f"TASK_STATE_{state.replace('-', '_').upper()}" for state in _STATES),
+    user="ROLE_USER",
+    agent="ROLE_AGENT",
+    lacks=_lacks_content,
+    whole=False,
+)
+_HEADERS_V1 = {"A2A-Version": "1.0"}
+
+
+def _seed_wording(send: str) -> Wording:
+    return Wording(
+        protocol="jsonrpc-2.0",
+        send=send,
+        get="tasks/get",
+        bad_params=_BAD_V03,
+        task_codes=frozenset({NO_TASK, NO_METHOD}),
+        levels={**_NICE, "unknown-task": "recommended"},
+    )
+
+
+_WORDINGS: Mapping[str, tuple[Wording, Form]] = {
+    **{
+        name: (
+            Wording(
+                protocol=name,
+                send="message/send",
+                get="tasks/get",
+                bad_params=_BAD_A2A_V03,
+                params_codes=_A2A_CODES,
+                levels=_LEFT_OPEN,
+            ),
+            _V03,
+        )
+        for name in ("a2a-0.2", "a2a-0.3")
+    },
+    "a2a-1.0": (
+        Wording(
+            protocol="a2a-1.0",
+            send="SendMessage",
+            headers=_HEADERS_V1,
+            get="GetTask",
+            bad_params=_BAD_V1,
+            params_codes=_A2A_CODES,
+            levels=_LEFT_OPEN,
+        ),
+        _V1,
+    ),
+}
+# Of these only JSON-RPC itself can be checked: what a message of theirs holds is their own affair.
+_ENVELOPE_ALONE: Mapping[str, Wording] = {
+    "a2a-0.1": Wording(protocol="a2a-0.1", send="tasks/send", get="tasks/get", levels=_LEFT_OPEN),
+    "jsonrpc-call": Wording(protocol="jsonrpc-call", send="", levels=_NICE),
+}
+
+
+def rpc_plan(protocol: str, adapter: ProtocolAdapter, config: JsonObject, nonce: str) -> Plan | None:
+    """None: the dialect is none over JSON-RPC."""
+    known = _spoken(protocol, config)
+    if known is not None:
+        wording, form = known
+        return Plan(
+            probes=[
+                *envelope.probes(wording, nonce),
+                *results.probes(wording, form, nonce, adapter),
+            ],
+            questions=[
+                *envelope.questions(wording, results.MESSAGES),
+                *results.questions(wording, form, nonce, adapter),
+            ],
+            speaks=envelope.is_rpc,
+        )
+    if protocol == "jsonrpc-2.0":
+        alone: Wording | None = Wording(protocol=protocol, send="", levels=_NICE)
+    else:
+        alone = _ENVELOPE_ALONE.get(protocol)
+    if alone is None:
+        return None
+    return Plan(
+        probes=envelope.probes(alone, nonce), questions=envelope.questions(alone), speaks=envelope.is_rpc
+    )
+
+
+def _spoken(protocol: str, config: JsonObject) -> tuple[Wording, Form] | None:
+    if protocol != "jsonrpc-2.0":
+        return _WORDINGS.get(protocol)
+    if "profile" in config or config.get("params", "message") != "message":
+        return None
+    method = config.get("method", "message/send")
+    return _seed_wording(method if isinstance(method, str) else "message/send"), _SEED
