@@ -11,7 +11,8 @@ from trunkline.stores.postgres.driver import Session
 from trunkline.stores.postgres.texts import restored
 
 # Runs that are under way though nothing will ever wake them: no input, no timer, no task that is under way or
-# will be sent again. A task's id begins with its run's id and a slash; '0' is the character after the slash.
+# will be sent again, no run that they have begun and that will tell them of its end. A task's id begins with its run's
+# id and a slash; '0' is the character after the slash.
 _COUNT = f"""
     SELECT
         (SELECT coalesce(json_object_agg(status, number), '{{}}') FROM
@@ -35,7 +36,8 @@ _COUNT = f"""
             AND NOT EXISTS (SELECT 1 FROM timers WHERE timers.run_id = runs.id)
             AND NOT EXISTS (SELECT 1 FROM tasks WHERE status IN ('queued', 'claimed', 'remote')
                 AND task_id >= runs.id || '/' AND task_id < runs.id || '0')
-            AND NOT EXISTS (SELECT 1 FROM dispatches WHERE task_id >= runs.id || '/' AND task_id < runs.id || '0'))
+            AND NOT EXISTS (SELECT 1 FROM dispatches WHERE task_id >= runs.id || '/' AND task_id < runs.id || '0')
+            AND NOT EXISTS (SELECT 1 FROM runs AS child WHERE child.parent_id = runs.id AND child.finished_at IS NULL))
 """  # noqa: S608 - constants only
 
 

@@ -79,8 +79,11 @@ _EXISTING = """
 # By name, so that the index serves both a name and an id.
 _OF_WORKFLOW = "workflow_name = coalesce((SELECT name FROM workflows WHERE id = {1}::uuid), {0})"
 _SELECT = f"SELECT {_RUN_COLUMNS} FROM runs"  # noqa: S608 - as above
+# While the run that has begun it goes on, a run can be looked at from there.
 _OLD = """
-    SELECT id::text FROM runs WHERE finished_at < $1 ORDER BY finished_at LIMIT $2 FOR UPDATE SKIP LOCKED
+    SELECT id::text FROM runs WHERE finished_at < $1 AND NOT EXISTS (
+        SELECT 1 FROM runs AS parent WHERE parent.id = runs.parent_id AND parent.finished_at IS NULL
+    ) ORDER BY finished_at LIMIT $2 FOR UPDATE OF runs SKIP LOCKED
 """
 # A task's id begins with its run's id and a slash; '0' is the character after the slash.
 _TASKS_OF = "USING unnest($1::uuid[]) AS old(id) WHERE task_id >= old.id || '/' AND task_id < old.id || '0'"

@@ -14,7 +14,7 @@ from trunkline.stores.sqlite.driver import execute, first, rows
 from trunkline.stores.sqlite.tasks import CAN_BE_CALLED
 
 # Runs that are under way though nothing will ever wake them: no input, no timer, no task that is under way or
-# will be sent again.
+# will be sent again, no run that they have begun and that will tell them of its end.
 _WITHOUT_WAKE_REASON = """
     SELECT count(*) FROM runs WHERE status IN ('PENDING', 'RUNNING')
         AND NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.run_id = runs.id AND applied = 0)
@@ -22,6 +22,7 @@ _WITHOUT_WAKE_REASON = """
         AND NOT EXISTS (SELECT 1 FROM tasks WHERE task_id >= runs.id || '/' AND task_id < runs.id || '0'
             AND status IN ('queued', 'claimed', 'remote'))
         AND NOT EXISTS (SELECT 1 FROM dispatches WHERE task_id >= runs.id || '/' AND task_id < runs.id || '0')
+        AND NOT EXISTS (SELECT 1 FROM runs AS child WHERE child.parent_id = runs.id AND child.finished_at IS NULL)
 """
 _BREAKERS = """
     SELECT name, options, coalesce(breaker, 'closed') FROM agents LEFT JOIN agent_states ON agent = name

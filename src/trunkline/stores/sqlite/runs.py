@@ -75,6 +75,12 @@ _UPDATE_RUN = """
     UPDATE runs SET status = ?, version = ?, seq = ?, output = ?, error = ?, paused = ?, contexts = ?,
         cancel_requested_at = ?, started_at = ?, finished_at = ? WHERE id = ? AND version = ?
 """
+# While the run that has begun it goes on, a run can be looked at from there.
+_OLD = """
+    SELECT id FROM runs WHERE finished_at < ? AND NOT EXISTS (
+        SELECT 1 FROM runs AS parent WHERE parent.id = runs.parent_id AND parent.finished_at IS NULL
+    ) ORDER BY finished_at LIMIT ?
+"""
 _DELETE_RUN = (
     # A task's id begins with its run's id and a slash; '0' is the character after the slash.
     "DELETE FROM tasks WHERE task_id >= ?1 || '/' AND task_id < ?1 || '0'",
@@ -299,9 +305,7 @@ def list_runs(
 
 
 def delete_finished_runs(db: apsw.Connection, before: Instant, limit: int) -> int:
-    old = list(
-        rows(db, "SELECT id FROM runs WHERE finished_at < ? ORDER BY finished_at LIMIT ?", (before, limit))
-    )
+    old = list(rows(db, _OLD, (before, limit)))
     for statement in _DELETE_RUN:
         execute_many(db, statement, old)
     return len(old)
