@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncGenerator
+
 import pytest
 
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.testing import Call, RunningSystem, ScriptedAgent, simple_success
-from trunkline.testing.system import error_of
+from trunkline.testing import Call, RunningSystem, ScriptedAgent, jsonrpc_task, simple_success
+from trunkline.testing.system import error_of, step_of
 
 pytestmark = pytest.mark.anyio
 
@@ -114,3 +117,98 @@ async def test_a_child_is_of_the_version_that_is_named_or_the_latest(system: Run
         await system.save(both)
         run = await system.run("both", {"text": "hello"})
     assert run["output"] == {"old": {"done": "hello"}, "new": "second"}
+
+
+async def test_a_run_names_the_runs_that_it_has_begun_and_they_name_it(system: RunningSystem) -> None:
+    async with ScriptedAgent(worker) as agent:
+        await system.register("Worker", agent.url, protocol="simple-a2a")
+        await system.save(CHILD)
+        await system.save(parent(for_each=["one", "two"], input={"text": "${ item }"}))
+        looped = await system.run("parent", {})
+        await system.save(parent())
+        run = await system.run("parent", {"text": "hello"})
+        child = await child_of(system, run)
+    step = step_of(run, "inner")
+    assert (step["agent"], step["workflow"]) == ("", "child")
+    assert step["child"] == {"run_id": child["id"], "status": "COMPLETED"}
+    assert child["parent"] == {"run_id": run["id"], "step": "inner"}
+    assert "parent" not in run
+    assert "child" not in step_of(looped, "inner")
+    for item in await system.items(f"/runs/{looped['id']}/steps?of=inner"):
+        assert isinstance(item["child"], dict)
+        assert (await system.get(str(item["child"]["run_id"])))["parent"] == {
+            "run_id": looped["id"], "step": item["name"],
+        }  # fmt: skip
+
+
+class Patient:
+    """Works on until it is told to stop."""
+
+    def __init__(self) -> None:
+        self.stopped = 0
+
+    def __call__(self, call: Call) -> Json:
+        if call.body.get("method") == "tasks/cancel":
+            self.stopped += 1
+            return jsonrpc_task("stopped", state="canceled")(call)
+        return jsonrpc_task("wait", state="working")(call)
+
+
+NESTED: JsonObject = {"name": "middle", "steps": {"below": {"workflow": "child"}}}
+TOP: JsonObject = {"name": "top", "steps": {"above": {"workflow": "middle"}}}
+
+
+async def all_begun(system: RunningSystem) -> list[str]:
+    """A run, its child and the child of that one, once the agent works for the last."""
+    top = await system.start("top", {"text": "hello"})
+    middle = await begun(system, top, "above")
+    child = await begun(system, middle, "below")
+    while step_of(await system.get(child), "work")["waiting_for"] is None:
+        await asyncio.sleep(0)
+    return [top, middle, child]
+
+
+async def begun(system: RunningSystem, run: str, step: str) -> str:
+    await system.wait_for_step(run, step, {"RUNNING"})
+    child = step_of(await system.get(run), step)["child"]
+    assert isinstance(child, dict)
+    return str(child["run_id"])
+
+
+@pytest.fixture
+async def nested(system: RunningSystem) -> AsyncGenerator[Patient]:
+    patient = Patient()
+    async with ScriptedAgent(patient) as agent:
+        await system.register("Worker", agent.url, protocol="jsonrpc-2.0")
+        for definition in (CHILD, NESTED, TOP):
+            await system.save(definition)
+        yield patient
+
+
+async def test_a_cancelled_run_cancels_all_below_it(system: RunningSystem, nested: Patient) -> None:
+    runs = await all_begun(system)
+    await system.call("POST", f"/runs/{runs[0]}/cancel")
+    assert [(await system.wait_for(run))["status"] for run in runs] == ["CANCELLED"] * 3
+    assert nested.stopped == 1
+
+
+async def test_a_run_is_paused_and_resumed_with_all_below_it(system: RunningSystem, nested: Patient) -> None:
+    del nested
+    runs = await all_begun(system)
+    for wish, status in (("pause", "PAUSED"), ("resume", "RUNNING")):
+        await system.call("POST", f"/runs/{runs[0]}/{wish}")
+        for run in runs:
+            await system.wait_for(run, {status})
+    await system.call("POST", f"/runs/{runs[0]}/cancel")
+    await system.wait_for(runs[0])
+
+
+async def test_a_child_that_a_person_has_cancelled_fails_the_step(
+    system: RunningSystem, nested: Patient
+) -> None:
+    del nested
+    top, _, child = await all_begun(system)
+    await system.call("POST", f"/runs/{child}/cancel")
+    ended = await system.wait_for(top)
+    assert (ended["status"], error_of(ended)["code"]) == ("FAILED", "child_failed")
+    assert f"Run {child} of workflow child was cancelled." in str(error_of(ended)["message"])

@@ -25,7 +25,7 @@ from trunkline.stores.base import AgentLoad, EventRecord, RunRecord, WorkflowVer
 
 if TYPE_CHECKING:
     from trunkline.api.services import HealthReport
-    from trunkline.services.runs import ItemCounts, RunView, StepView
+    from trunkline.services.runs import ChildView, ItemCounts, RunView, StepView
 
 _NULL = msgspec.Raw(b"null")
 
@@ -79,6 +79,16 @@ class _Items(msgspec.Struct):
     cancelled: int
 
 
+class _Child(msgspec.Struct):
+    run_id: str
+    status: str | msgspec.UnsetType
+
+
+class _Parent(msgspec.Struct):
+    run_id: str
+    step: str
+
+
 class _Step(msgspec.Struct):
     name: str
     status: str
@@ -93,6 +103,8 @@ class _Step(msgspec.Struct):
     started_at: str | None
     finished_at: str | None
     items: _Items | msgspec.UnsetType
+    workflow: str | msgspec.UnsetType
+    child: _Child | msgspec.UnsetType
 
 
 class _Run(msgspec.Struct):
@@ -108,6 +120,7 @@ class _Run(msgspec.Struct):
     finished_at: str | None
     retry_of: str | msgspec.UnsetType
     cancel_requested_at: str | msgspec.UnsetType
+    parent: _Parent | msgspec.UnsetType
     steps: list[_Step] | msgspec.UnsetType
 
 
@@ -148,7 +161,13 @@ def _step(view: StepView) -> _Step:
         _time(state.started_at),
         _time(state.finished_at),
         msgspec.UNSET if view.items is None else _items(view.items),
+        view.workflow or msgspec.UNSET,
+        msgspec.UNSET if view.child is None else _child(view.child),
     )
+
+
+def _child(child: ChildView) -> _Child:
+    return _Child(child.run_id, child.status or msgspec.UNSET)
 
 
 def _items(counts: ItemCounts) -> _Items:
@@ -181,6 +200,7 @@ def _run(record: RunRecord, steps: list[_Step] | msgspec.UnsetType) -> _Run:
         _time(record.finished_at),
         msgspec.UNSET if record.retry_of is None else record.retry_of,
         msgspec.UNSET if cancel_requested_at is None else rfc3339(cancel_requested_at),
+        msgspec.UNSET if record.parent is None else _Parent(*record.parent),
         steps,
     )
 

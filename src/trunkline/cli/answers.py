@@ -62,8 +62,23 @@ class _Step(TypedDict):
     finished_at: str | None
 
 
+class _Child(TypedDict):
+    run_id: str
+
+
+class Child(_Child, total=False):
+    status: str
+
+
+class Parent(TypedDict):
+    run_id: str
+    step: str
+
+
 class Step(_Step, total=False):
     items: Items
+    workflow: str
+    child: Child
 
 
 class WorkflowReference(TypedDict):
@@ -105,6 +120,7 @@ class _Run(RunSummary):
 class Run(_Run, total=False):
     retry_of: str
     cancel_requested_at: str
+    parent: Parent
 
 
 class Event(TypedDict):

@@ -18,6 +18,12 @@ class Node(NamedTuple):
     join: str | None = None
     # What it is called once for each of.
     each: str | None = None
+    # Instead of an agent: the workflow that it is a run of, "child" or "child v2".
+    workflow: str | None = None
+
+    @property
+    def work(self) -> str:
+        return self.agent if self.workflow is None else f"workflow {self.workflow}"
 
 
 def levels(nodes: Sequence[Node]) -> dict[str, int]:
@@ -50,11 +56,11 @@ def as_text(nodes: Sequence[Node]) -> str:
     """
     by_level = _grouped(nodes, levels(nodes))
     name_width = max((len(node.name) for node in nodes), default=0)
-    agent_width = max((len(node.agent) for node in nodes), default=0)
+    work_width = max((len(node.work) for node in nodes), default=0)
     blocks: list[str] = []
     for group in by_level:
         lines = [
-            f"{mark} {node.name:<{name_width}}  {node.agent:<{agent_width}}  {_conditions(node)}".rstrip()
+            f"{mark} {node.name:<{name_width}}  {node.work:<{work_width}}  {_conditions(node)}".rstrip()
             for mark, node in zip(_brackets(len(group)), group, strict=True)
         ]
         blocks.append("\n".join(lines))
@@ -66,8 +72,10 @@ def as_mermaid(nodes: Sequence[Node]) -> str:
     for node in nodes:
         each = f"for each {node.each}" if node.each else None
         more = [part for part in (node.join, each, f"when {node.when}" if node.when else None) if part]
-        label = "<br/>".join([node.name, node.agent, *more])
-        lines.append(f'    {node.name}["{_escaped(label)}"]')
+        label = "<br/>".join([node.name, node.work, *more])
+        # A workflow has the shape of a subroutine.
+        left, right = ("[", "]") if node.workflow is None else ("[[", "]]")
+        lines.append(f'    {node.name}{left}"{_escaped(label)}"{right}')
     for node in nodes:
         lines += [
             f"    {need} -. on error .-> {node.name}"

@@ -72,7 +72,10 @@ class RunProgress:
         return cls(
             id=run["id"],
             workflow=f"{workflow['name']} v{workflow['version']}",
-            steps={step["name"]: StepProgress(step["name"], step["agent"]) for step in run["steps"]},
+            steps={
+                step["name"]: StepProgress(step["name"], step["agent"] or step.get("workflow", ""))
+                for step in run["steps"]
+            },
         )
 
     @property

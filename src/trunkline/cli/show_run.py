@@ -86,6 +86,7 @@ def _fields(run: Run) -> list[tuple[str, object]]:
         ("status", run["status"]),
         ("workflow", f"{workflow['name']} v{workflow['version']}"),
         ("retry of", run.get("retry_of")),
+        ("parent", _parent(run)),
         ("correlation id", run["correlation_id"]),
         ("created", date_time(run["created_at"])),
         ("started", date_time(run["started_at"])),
@@ -95,11 +96,16 @@ def _fields(run: Run) -> list[tuple[str, object]]:
     ]
 
 
+def _parent(run: Run) -> str | None:
+    parent = run.get("parent")
+    return None if parent is None else f"{parent['run_id']}, step {parent['step']}"
+
+
 def _step_row(step: Step) -> list[str | Cell]:
     return [
         step["name"],
         status_cell(step["status"]),
-        step["agent"],
+        step["agent"] or f"workflow {step.get('workflow', '')}",
         str(step["attempts"] or ""),
         duration_between(step["started_at"], step["finished_at"]),
         step["protocol"] or "",
@@ -112,6 +118,9 @@ def _why(step: Step) -> str:
         return _waiting(step["waiting_for"])
     if step["error"]:
         return step["error"]["message"]
+    child = step.get("child")
+    if child is not None:
+        return " ".join(["run", child["run_id"], *([f"is {child['status']}"] if "status" in child else [])])
     return _items(step["items"]) if "items" in step else "; ".join(step["warnings"])
 
 

@@ -25,6 +25,7 @@ from trunkline.machine.inputs import (
     encode_input,
 )
 from trunkline.machine.state import FINAL_RUN_STATUSES, RunStatus, StepState, StepStatus
+from trunkline.machine.steps.child import begun_by
 from trunkline.machine.steps.each import MOST_ITEMS
 from trunkline.messages import ReplyMessage, TraceContext
 from trunkline.services.inbox import item_id
@@ -57,11 +58,22 @@ class ItemCounts(msgspec.Struct, frozen=True):
     by_status: dict[StepStatus, int]
 
 
+class ChildView(msgspec.Struct, frozen=True):
+    """The run that a step has begun last."""
+
+    run_id: RunId
+    # None: it was deleted, or nobody has asked.
+    status: RunStatus | None = None
+
+
 class StepView(msgspec.Struct, frozen=True):
     state: StepState
+    # Empty where the step is a run of another workflow.
     agent: str
     # Of a step with `for_each` that has begun.
     items: ItemCounts | None = None
+    workflow: str | None = None
+    child: ChildView | None = None
 
 
 class RunView(msgspec.Struct, frozen=True):
@@ -152,10 +164,28 @@ class Runs:
         return RunView(
             record,
             [
-                _view(plan, touched.get(name) or StepState(name=name), record.status, counts.get(name, {}))
+                await self._view(
+                    record, plan, touched.get(name) or StepState(name=name), counts.get(name, {})
+                )
                 for name, plan in compiled.steps.items()
             ],
         )
+
+    async def _view(
+        self, record: RunRecord, plan: Step, step: StepState, counts: dict[StepStatus, int]
+    ) -> StepView:
+        step = _shown(step, record.status)
+        items = None
+        if plan.loop is not None and step.input is not None:
+            items = ItemCounts(len(_items.decode(step.input)), counts)
+            # The items tell it one by one: a run is shown without them.
+            step.input = None
+        child = begun_by(record.id, plan, step)
+        if child is None:
+            return StepView(step, plan.agent, items, plan.definition.workflow)
+        found = await self._store.run_status(child)
+        status = None if found is None else found[0]
+        return StepView(step, plan.agent, items, plan.definition.workflow, ChildView(child, status))
 
     async def items(self, run_id: RunId, step: str, *, limit: int, after: int) -> list[StepView]:
         """The items of a step that have begun, in their order; `after` is the last index seen."""
@@ -169,7 +199,7 @@ class Runs:
                 fix=f"Its steps with for_each: {', '.join(loops) or 'none'}.",
             )
         found = await self._store.items(run_id, step, limit=limit, after=after)
-        return [StepView(state, plan.agent) for state in found]
+        return [_item_view(run_id, plan, state) for state in found]
 
     async def _found(self, run_id: RunId) -> tuple[RunRecord, list[StepState]]:
         found = await self._store.run(run_id)
@@ -353,14 +383,11 @@ def _not_paused(record: RunRecord) -> None:
         )
 
 
-def _view(plan: Step, step: StepState, run_status: RunStatus, counts: dict[StepStatus, int]) -> StepView:
-    step = _shown(step, run_status)
-    if plan.loop is None or step.input is None:
-        return StepView(step, plan.agent)
-    total = len(_items.decode(step.input))
-    # The items tell it one by one: a run is shown without them.
-    step.input = None
-    return StepView(step, plan.agent, ItemCounts(total, counts))
+def _item_view(run_id: RunId, plan: Step, step: StepState) -> StepView:
+    child = begun_by(run_id, plan, step)
+    return StepView(
+        step, plan.agent, None, plan.definition.workflow, None if child is None else ChildView(child)
+    )
 
 
 def _shown(step: StepState, run_status: RunStatus) -> StepState:

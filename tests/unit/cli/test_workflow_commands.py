@@ -112,3 +112,39 @@ def test_a_public_url_needs_no_slash_at_its_end(
     assert run_command_line(["config", "view", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["public_url"] == {"value": "https://trunkline.example/base", "source": "trunkline.toml"}
+
+
+BRANCHES = """
+name: branches
+steps:
+  fast: {agent: A}
+  slow: {workflow: study, version: 2}
+  first: {workflow: "sum up", needs: [fast, slow], join: any}
+  all: {agent: B, for_each: "${ steps.first.output }", when: item.ok}
+"""
+
+
+def test_a_graph_shows_joins_loops_and_workflows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(tmp_path, "branches.yaml", BRANCHES)
+    assert run_command_line(["workflows", "graph", file]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "┌ fast   A",
+        "└ slow   workflow study v2",
+        "  │",
+        "─ first  workflow sum up    after any 1 of 2: fast, slow",
+        "  │",
+        "─ all    B                  after first  for each ${ steps.first.output }  when item.ok",
+    ]
+    assert run_command_line(["workflows", "graph", file, "--format", "mermaid"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "flowchart TD",
+        '    fast["fast<br/>A"]',
+        '    slow[["slow<br/>workflow study v2"]]',
+        '    first[["first<br/>workflow sum up<br/>any 1 of 2"]]',
+        '    all["all<br/>B<br/>for each ${ steps.first.output }<br/>when item.ok"]',
+        "    fast --> first",
+        "    slow --> first",
+        "    first --> all",
+    ]
+    assert run_command_line(["workflows", "graph", file, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[1]["workflow"] == "study v2"

@@ -55,10 +55,26 @@ class Items(Shape):
     cancelled: int
 
 
+class Child(Shape):
+    """The run that a step has begun last."""
+
+    run_id: str
+    status: RunStatus | None = Field(
+        default=None, description="Left out: the run was deleted, or this is one of many items."
+    )
+
+
+class Parent(Shape):
+    """The step of another run that has begun a run."""
+
+    run_id: str
+    step: str
+
+
 class Step(Shape):
     name: str
     status: StepStatus
-    agent: str
+    agent: str = Field(description="Empty where the step is a run of another workflow.")
     protocol: str | None = Field(description="The dialect that was spoken.")
     attempts: int
     input: JsonValue
@@ -71,6 +87,10 @@ class Step(Shape):
     items: Items | None = Field(
         default=None, description="Only of a step with `for_each` that has begun; its input is null then."
     )
+    workflow: str | None = Field(
+        default=None, description="Only of a step that is a run of another workflow: that one's name."
+    )
+    child: Child | None = Field(default=None, description="Only of such a step that has begun.")
 
 
 class RunSummary(Shape):
@@ -88,6 +108,7 @@ class RunSummary(Shape):
     finished_at: Time | None
     retry_of: str | None = Field(default=None, description="The run that this one repeats.")
     cancel_requested_at: Time | None = None
+    parent: Parent | None = Field(default=None, description="Only of a run that a step has begun.")
 
 
 class Run(RunSummary):

@@ -143,6 +143,11 @@ def _each(step: Step) -> str | None:
     return loop.items if isinstance(loop.items, str) else f"of {len(loop.items)}"
 
 
+def _workflow(step: Step) -> str | None:
+    name, version = step.definition.workflow, step.definition.version
+    return name if name is None or version is None else f"{name} v{version}"
+
+
 def _nodes(workflow: Workflow) -> list[Node]:
     return [
         Node(
@@ -153,6 +158,7 @@ def _nodes(workflow: Workflow) -> list[Node]:
             tuple(step.catches),
             _join(step),
             _each(step),
+            _workflow(step),
         )
         for step in workflow.steps.values()
     ]

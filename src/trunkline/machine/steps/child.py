@@ -29,12 +29,24 @@ from trunkline.workflow import Step
 # Of runs above a run. Circles are refused when a workflow is saved; two that are saved at the same moment end here.
 MOST_DEPTH = 10
 
+# Why a run that was asked for has never begun.
+REFUSALS = frozenset({"workflow_unknown", "child_input_invalid"})
+
 # As a person's wish to cancel has it: the first of both is taken in.
 CANCEL_KEY = "cancel"
 
 
 def is_child(plan: Step) -> bool:
     return plan.definition.workflow is not None
+
+
+def begun_by(run_id: RunId, plan: Step, step: StepState) -> RunId | None:
+    """The run that a step of this one has begun last, if it has."""
+    if not is_child(plan) or not step.attempts or (plan.loop is not None and step.name == plan.name):
+        return None
+    if step.error is not None and step.error.code in REFUSALS:
+        return None
+    return child_run_id(run_id, step.name, step.attempts)
 
 
 def present_child(turn: Turn, step: StepState) -> RunId:
