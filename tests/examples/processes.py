@@ -29,15 +29,25 @@ _PATIENCE_SECONDS = 30.0
 class ExampleProcess:
     """One agent: started when it exists, and ready after `wait`."""
 
-    def __init__(self, name: str, side: Side, folder: Path) -> None:
+    def __init__(self, name: str, side: Side, folder: Path, *, in_production: bool = False) -> None:
+        """`in_production` is with the server that its README names for it, where that is another one."""
         folder.mkdir(parents=True, exist_ok=True)
-        port = free_port()
         self.name = f"{name} {side}"
-        self.address = f"http://127.0.0.1:{port}"
+        self.port = free_port()
+        self.address = f"http://127.0.0.1:{self.port}"
+        command = command_of(name, side, folder)
+        if in_production and name == "python-flask":
+            command = _with_gunicorn(command, self.port)
         self.process = ServiceProcess(
-            command_of(name, side, folder),
+            command,
             folder / "agent.log",
-            env={"PORT": str(port), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"},
+            # Nothing is left in the examples' folders, or in the user's.
+            env={
+                "PORT": str(self.port),
+                "HOME": str(folder),
+                "PYTHONPYCACHEPREFIX": str(environment(name) / "compiled"),
+                "PYTHONUNBUFFERED": "1",
+            },
         )
 
     def wait(self) -> None:
@@ -85,3 +95,9 @@ def command_of(name: str, side: Side, folder: Path) -> list[str]:
         shutil.copy(file, folder)
     (folder / "node_modules").symlink_to(home / "node_modules")
     return [str(NODE), str(folder / f"{side}.js")]
+
+
+def _with_gunicorn(command: list[str], port: int) -> list[str]:
+    python, program = command[0], Path(command[1])
+    bound = ["--bind", f"127.0.0.1:{port}", "--threads", "8", "--chdir", str(program.parent)]
+    return [python, "-m", "gunicorn", *bound, f"{program.stem}:app"]
