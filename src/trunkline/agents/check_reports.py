@@ -17,7 +17,6 @@ from typing import Literal, get_args
 
 import msgspec
 
-from trunkline.clock import Instant
 from trunkline.jsontypes import JsonObject
 
 # `warning`: what is only recommended is not kept. `skipped`: it could not be asked, or does not apply.
@@ -101,7 +100,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     protocol: str
     chosen: str
     active: bool
-    started_at: Instant
+    # RFC 3339.
+    started_at: str
     duration_ms: float
     grade: Grade
     passed: bool

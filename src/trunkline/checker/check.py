@@ -30,7 +30,7 @@ from trunkline.checker.plans.rpc_dialects import rpc_plan
 from trunkline.checker.plans.simple import simple_plan
 from trunkline.checker.subject import Limits, Subject
 from trunkline.checker.table import CHECKS
-from trunkline.clock import Clock
+from trunkline.clock import Clock, rfc3339
 from trunkline.errors import Invalid
 from trunkline.jsontypes import JsonObject
 from trunkline.protocols import (
@@ -92,7 +92,7 @@ class Checker:
             protocol=spoken.protocol,
             chosen=spoken.chosen,
             active=active,
-            started_at=started_at,
+            started_at=rfc3339(started_at),
             duration_ms=round((perf_counter() - started) * 1000, 3),
             grade=grade_of((found.verdict for found in findings), heard=not _is_shut(findings)),
             passed=not any(found.verdict == "failed" for found in findings),
@@ -139,7 +139,7 @@ async def _choose(inquiry: _Inquiry, subject: Subject) -> Spoken | Ruling:
             protocol=subject.protocol, url=url, config=subject.protocol_config, chosen="It was asked for."
         )
     if not inquiry.reached:
-        return broken("The agent was not reached.")
+        return moot("The agent was not reached.")
     match negotiate(subject.url, fetches, subject.options):
         case Unclear(reason=reason):
             return broken(reason, *inquiry.exchanges.values())

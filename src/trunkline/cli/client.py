@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
 from urllib.parse import quote
 
 from trunkline.cli.failures import ServerAway
-from trunkline.cli.http_door import JSON_TYPE, Answer, HttpDoor, Request, with_query
+from trunkline.cli.http_door import JSON_TYPE, TIMEOUT_SECONDS, Answer, HttpDoor, Request, with_query
 from trunkline.cli.sse import ServerEvent, read_events
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ STREAM_SILENCE_SECONDS = 60.0
 # A restart of the server takes less; a server that is away for longer is reported.
 RECONNECT_SECONDS = 30.0
 RECONNECT_PAUSE_SECONDS = 0.5
+# Longer than a check may take, which asks an agent many things.
+CHECK_SECONDS = 180.0
 FINAL_EVENTS = frozenset({"RunCompleted", "RunFailed", "RunCancelled"})
 
 
@@ -103,6 +105,11 @@ class Client:
 
     def agent_health(self, name: str) -> JsonObject:
         return cast("JsonObject", self.get(f"{API}/agents/{_segment(name)}/health"))
+
+    def check_agent(self, name: str, *, protocol: str | None = None, active: bool = False) -> JsonObject:
+        wanted: JsonObject = {"active": active, "protocol": protocol}
+        answer = self._send("POST", f"/agents/{_segment(name)}/check", wanted, seconds=CHECK_SECONDS)
+        return cast("JsonObject", answer.value)
 
     def reset_agent(self, name: str) -> Agent:
         return cast("Agent", self._send("POST", f"/agents/{_segment(name)}/reset").value)
@@ -252,10 +259,18 @@ class Client:
         with self._door.open(request, timeout=min(timeout, STREAM_SILENCE_SECONDS)) as response:
             yield from read_events(_lines(response, until))
 
-    def _send(self, method: str, path: str, body: Json = None, headers: Mapping[str, str] = {}) -> Answer:
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: Json = None,
+        headers: Mapping[str, str] = {},
+        *,
+        seconds: float = TIMEOUT_SECONDS,
+    ) -> Answer:
         content = None if body is None else json.dumps(body).encode()
         kind = {} if content is None else {"Content-Type": JSON_TYPE}
-        return self._door.send(Request(method, API + path, content, {**kind, **headers}))
+        return self._door.send(Request(method, API + path, content, {**kind, **headers}), timeout=seconds)
 
     def _list(
         self,

@@ -1,0 +1,152 @@
+"""`trunkline agents check`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter, validators
+
+from trunkline.cli.agent_secrets import AuthType, auth_config
+from trunkline.cli.exit_codes import Exit
+from trunkline.cli.failures import CliError, explained
+from trunkline.cli.inputs import parse_pairs
+from trunkline.cli.options import HERE, Flag, Pairs, Server
+from trunkline.cli.output import note
+from trunkline.cli.show_check import Form, ProgressLine, print_report
+
+if TYPE_CHECKING:
+    from trunkline.agents.check_reports import Report
+    from trunkline.jsontypes import JsonObject
+
+DEFAULT_SECONDS = 10.0
+# An answer to a check is short; a server that sends more is found out by that.
+_MOST_ANSWER_BYTES = 1024 * 1024
+
+
+def check(
+    agent: Annotated[
+        str, Parameter(name="URL|NAME", help="The agent's address, or its name or id in the registry.")
+    ],
+    /,
+    *,
+    protocol: str | None = None,
+    active: Flag = False,
+    config: Pairs = (),
+    junit: Flag = False,
+    md: Flag = False,
+    timeout: Annotated[float, Parameter(validator=validators.Number(gt=0, lte=600))] = DEFAULT_SECONDS,
+    auth_type: AuthType = "none",
+    auth_env: str | None = None,
+    auth_file: str | None = None,
+    server: Server = HERE,
+) -> int:
+    """
+    Check whether an agent does what its protocol asks for, with evidence.
+
+    An address is checked from here, without a server; an agent of the registry by the server, with the agent's own
+    credentials, and the report is kept there. Nothing is sent that a correct agent takes for work, unless --active
+    says so. Exits with 7 when a check has failed; what each asks, and how to mend it: docs/reference/checks.md.
+
+    Parameters
+    ----------
+    protocol
+        What to check it in. Default: what its card offers, or what it is registered with.
+    active
+        Send real messages, too: only they show how it answers.
+    config
+        A setting of the protocol (method=message/send), as often as needed; for an address only.
+    junit
+        Print JUnit XML.
+    md
+        Print Markdown, with the checklist of the migration guide.
+    timeout
+        How many seconds to wait for one answer; for an address only.
+    auth_type
+        How the agent knows us; for an address only.
+    auth_env
+        The environment variable with the secret.
+    auth_file
+        The file with the secret.
+    """
+    form = _form(server, junit=junit, md=md)
+    if "://" in agent:
+        credentials = auth_config(auth_type, env=auth_env, file=auth_file)
+        with explained():
+            report = asyncio.run(
+                _check_here(
+                    agent, protocol, parse_pairs(config), auth_type, credentials, timeout, active=active
+                )
+            )
+    else:
+        if config or auth_env or auth_file or auth_type != "none":
+            raise CliError(
+                "--config and --auth-… are for an address: what is registered has its own",
+                fix=f"Change the agent instead, or name its address in place of {agent}",
+                exit_code=Exit.USAGE,
+            )
+        note(f"Checking {agent} ...")
+        report = _checked_there(agent, protocol, server, active=active)
+    print_report(report, form)
+    return Exit.OK if report.passed else Exit.INVALID
+
+
+def _form(server: Server, *, junit: bool, md: bool) -> Form:
+    flags: tuple[tuple[Form, bool], ...] = (("json", server.json), ("junit", junit), ("md", md))
+    wanted: list[Form] = [form for form, is_wanted in flags if is_wanted]
+    if len(wanted) > 1:
+        raise CliError(
+            f"--{wanted[0]} and --{wanted[1]} cannot both be printed",
+            fix="Choose one of --json, --junit and --md",
+            exit_code=Exit.USAGE,
+        )
+    return wanted[0] if wanted else "table"
+
+
+def _checked_there(agent: str, protocol: str | None, server: Server, *, active: bool) -> Report:
+    import msgspec  # noqa: PLC0415  (few commands need it)
+
+    from trunkline.agents.check_reports import Report  # noqa: PLC0415  (as above)
+
+    return msgspec.convert(server.client().check_agent(agent, protocol=protocol, active=active), Report)
+
+
+async def _check_here(
+    url: str,
+    protocol: str | None,
+    config: JsonObject,
+    auth_type: AuthType,
+    auth: JsonObject | None,
+    seconds: float,
+    *,
+    active: bool,
+) -> Report:
+    # Heavy; few commands need it.
+    from trunkline.agents import AUTO  # noqa: PLC0415
+    from trunkline.agents.auth import credentials  # noqa: PLC0415
+    from trunkline.checker import Checker, Limits, Subject  # noqa: PLC0415
+    from trunkline.clock import SystemClock  # noqa: PLC0415
+    from trunkline.transports.guard import AddressPolicy  # noqa: PLC0415
+    from trunkline.transports.https import HttpTransport  # noqa: PLC0415
+
+    if auth_type in ("oauth2", "signed"):
+        raise CliError(
+            f"--auth-type {auth_type} needs a server, which gets or makes the tokens",
+            fix="Register the agent with it, and check it by its name",
+            exit_code=Exit.USAGE,
+        )
+    subject = Subject(
+        url=url,
+        protocol=protocol or AUTO,
+        protocol_config=config,
+        credentials=credentials("agent", auth_type, auth),
+    )
+    # Whoever calls this is on this machine, and means what they name.
+    policy = AddressPolicy(allow_loopback=True, allow_private=True)
+    line = ProgressLine(url)
+    async with HttpTransport(policy, max_answer_bytes=_MOST_ANSWER_BYTES) as transport:
+        try:
+            checker = Checker(transport, SystemClock(), Limits(request_seconds=seconds))
+            return await checker.check(subject, active=active, on_progress=line.show)
+        finally:
+            line.clear()

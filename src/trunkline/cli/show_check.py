@@ -1,0 +1,131 @@
+"""A report of `agents check` as it is printed; each form but the table has a module of its own."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Literal
+
+from trunkline.cli.output import Cell, note, print_fields, print_json, print_table, print_text
+
+if TYPE_CHECKING:
+    from trunkline.agents.check_reports import Evidence, Finding, Report
+
+Form = Literal["table", "json", "junit", "md"]
+
+_STYLES = {"passed": "green", "failed": "bold red", "warning": "yellow", "skipped": "dim"}
+# The worst last, where the eye is when everything has been printed.
+_ORDER = ("skipped", "passed", "warning", "failed")
+_MOST_LINE_CHARACTERS = 300
+
+
+class ProgressLine:
+    """Says on stderr what is asked just now: on a terminal always anew, elsewhere once."""
+
+    def __init__(self, url: str) -> None:
+        self._redraws = sys.stderr.isatty()
+        if not self._redraws:
+            note(f"Checking {url} ...")
+
+    def show(self, done: int, total: int, name: str) -> None:
+        if self._redraws:
+            sys.stderr.write(f"\r\x1b[K[{done + 1}/{max(total, done + 1)}] {name}")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        if self._redraws:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def print_report(report: Report, form: Form) -> None:
+    match form:
+        case "json":
+            import msgspec  # noqa: PLC0415  (few commands need it)
+
+            print_json(msgspec.to_builtins(report))
+        case "junit":
+            from trunkline.cli.check_junit import junit_xml  # noqa: PLC0415  (as above)
+
+            print_text(junit_xml(report))
+        case "md":
+            from trunkline.cli.check_markdown import markdown  # noqa: PLC0415  (as above)
+
+            print_text(markdown(report))
+        case "table":
+            _print_table(report)
+
+
+def summary(report: Report) -> str:
+    counted = ", ".join(f"{report.count(verdict)} {verdict}" for verdict in reversed(_ORDER))
+    return f"Grade {report.grade}: {counted}"
+
+
+def _print_table(report: Report) -> None:
+    ordered = sorted(report.findings, key=lambda found: _ORDER.index(found.verdict))
+    rows = [
+        [
+            Cell(found.verdict, _STYLES[found.verdict]),
+            found.id,
+            _line(found.seen if found.verdict != "passed" else found.title),
+        ]
+        for found in ordered
+    ]
+    print_table(("VERDICT", "CHECK", "WHAT"), rows)
+    for found in ordered:
+        if found.verdict in ("failed", "warning"):
+            _print_finding(found)
+    print_text("")
+    print_fields(
+        [
+            ("agent", report.agent),
+            ("url", report.url),
+            ("protocol", report.protocol),
+            ("chosen", report.chosen),
+        ]
+    )
+    print_text(summary(report))
+    _note_what_is_left(report)
+
+
+def _print_finding(found: Finding) -> None:
+    print_text(f"\n{found.verdict}: {found.title} ({found.id})")
+    print_fields(
+        [
+            ("expected", found.expected),
+            ("seen", _line(found.seen)),
+            ("fix", found.fix),
+            ("guide", found.guide),
+        ]
+    )
+    for evidence in found.evidence:
+        _print_evidence(evidence)
+
+
+def _print_evidence(evidence: Evidence) -> None:
+    request, response = evidence.request, evidence.response
+    print_text(f"  > {request.method} {request.url}")
+    if request.body:
+        print_text(f"  > {_line(request.body)}")
+    if response is not None:
+        print_text(f"  < HTTP {response.status} {response.headers.get('content-type', '')}".rstrip())
+        if response.body:
+            print_text(f"  < {_line(response.body)}")
+    if evidence.error is not None:
+        print_text(f"  < {_line(evidence.error)}")
+
+
+def _note_what_is_left(report: Report) -> None:
+    if not report.active and report.passed:
+        note("Only what can be asked without giving it work was asked; --active sends messages, too.")
+    missing = [one for one in report.attestations if not one.attested]
+    # They are about moving to it.
+    if missing and report.passed and report.protocol == "jsonrpc-2.0":
+        titles = "; ".join(one.title for one in missing)
+        note(f"No program can see: {titles}. Attest it with: {missing[0].how}")
+
+
+def _line(text: str) -> str:
+    """On one line, without anything that moves the cursor: an agent has written it."""
+    shown = "".join(letter if letter.isprintable() else " " for letter in text)
+    words = " ".join(shown.split())
+    return words if len(words) <= _MOST_LINE_CHARACTERS else f"{words[:_MOST_LINE_CHARACTERS]}…"

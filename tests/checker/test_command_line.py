@@ -1,0 +1,171 @@
+"""`trunkline agents check URL`: its exit codes, and the forms in which it prints a report."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Generator
+from xml.etree import ElementTree as Xml
+
+import pytest
+from tests.checker.broken_agents import Home, broken_agents
+
+from trunkline.agents.check_reports import Evidence, Finding, GivenResponse, Report, SentRequest, Verdict
+from trunkline.checker.attested import attestations
+from trunkline.cli.app import run_command_line
+from trunkline.cli.check_junit import junit_xml
+from trunkline.cli.check_markdown import markdown
+from trunkline.cli.exit_codes import Exit
+
+
+@pytest.fixture(scope="module")
+def home() -> Generator[Home]:
+    """The agents in a thread of their own: a command has its own loop."""
+    started, found = threading.Event(), list[Home]()
+    loop = asyncio.new_event_loop()
+    stop = asyncio.Event()
+
+    async def serve() -> None:
+        async with broken_agents() as running:
+            found.append(running)
+            started.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    thread.start()
+    started.wait()
+    yield found[0]
+    loop.call_soon_threadsafe(stop.set)
+    thread.join()
+    loop.close()
+
+
+def check(home: Home, name: str, *options: str) -> int:
+    return run_command_line(["agents", "check", home.agent(name), *options])
+
+
+def test_an_agent_that_passes_ends_with_0_and_its_grade(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check(home, "good-jsonrpc-2.0", "--active") == Exit.OK
+    printed = capsys.readouterr()
+    assert "Grade A: 0 failed, 0 warning" in printed.out
+    assert "Checking http" in printed.err
+    assert "agents migrate ready" in printed.err
+
+
+def test_a_check_that_fails_ends_with_7_and_says_how_to_mend_it(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check(home, "state-success", "--active", "--protocol", "jsonrpc-2.0") == Exit.INVALID
+    printed = capsys.readouterr().out
+    assert "failed: The state is one that is recognised (result-state)" in printed
+    assert "docs/guides/migrating-agents.md#issue-4-status-state-not-recognized" in printed
+    assert '"state":"success"' in printed
+
+
+def test_an_agent_that_is_away_is_a_failed_check(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["agents", "check", "http://127.0.0.1:1/agent"]) == Exit.INVALID
+    assert "failed: The agent can be reached" in capsys.readouterr().out
+
+
+def test_json_is_the_whole_report(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(home, "ids-are-cut", "--json", "--protocol", "jsonrpc-2.0") == Exit.INVALID
+    report = json.loads(capsys.readouterr().out)
+    assert (report["grade"], report["passed"], report["protocol"]) == ("D", False, "jsonrpc-2.0")
+    (found,) = [finding for finding in report["findings"] if finding["verdict"] == "failed"]
+    assert found["id"] == "error-id"
+    assert found["seen"].startswith("Response ID mismatch: expected")
+    assert found["evidence"][0]["request"]["method"] == "POST"
+
+
+def test_junit_has_a_case_for_each_check(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(home, "ids-are-cut", "--junit", "--protocol", "jsonrpc-2.0") == Exit.INVALID
+    suite = Xml.fromstring(capsys.readouterr().out)[0]  # noqa: S314 - our own
+    cases = suite.findall("testcase")
+    assert int(suite.attrib["tests"]) == len(cases)
+    assert [case.attrib["name"] for case in cases if case.find("failure") is not None] == [
+        "error-id: Errors echo the request's id"
+    ]
+    assert int(suite.attrib["skipped"]) == len([case for case in cases if case.find("skipped") is not None])
+
+
+def test_markdown_has_the_checklist_of_the_guide(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(home, "state-success", "--md", "--active", "--protocol", "jsonrpc-2.0") == Exit.INVALID
+    printed = capsys.readouterr().out
+    assert '- [ ] Result includes `status.state: "completed"`' in printed
+    assert "- [x] Agent handles plain text input data" in printed
+    assert "- [ ] Agent works in workflow system (not asked)" in printed
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--json", "--junit"), "--json and --junit cannot both be printed"),
+        (("--auth-type", "oauth2", "--auth-env", "CHECK_SECRET"), "needs a server"),
+        (("--protocol", "carrier-pigeon"), "Unsupported protocol: carrier-pigeon"),
+    ],
+    ids=["two forms", "a token", "no protocol"],
+)
+def test_what_makes_no_sense_is_refused(
+    options: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CHECK_SECRET", '{"token_url": "http://a/", "client_id": "a", "client_secret": "b"}')
+    assert run_command_line(["agents", "check", "http://127.0.0.1:1/agent", *options]) in (
+        Exit.USAGE,
+        Exit.INVALID,
+    )
+    printed = capsys.readouterr()
+    assert told in printed.err + printed.out
+
+
+def report_of(body: str, verdict: Verdict = "failed") -> Report:
+    evidence = Evidence(
+        request=SentRequest(method="POST", url="http://a/"),
+        response=GivenResponse(status=200, body=body),
+        duration_ms=1.0,
+    )
+    found = Finding(
+        id="error-id",
+        title="Errors echo the request's id",
+        group="Error handling",
+        level="required",
+        verdict=verdict,
+        expected="The id.",
+        seen=f"got {body}",
+        fix="Echo it.",
+        guide="docs/reference/checks.md#error-id",
+        evidence=[evidence],
+    )
+    return Report(
+        url="http://a/",
+        protocol="jsonrpc-2.0",
+        chosen="It was asked for.",
+        active=False,
+        started_at="2026-03-01T12:00:00.000000Z",
+        duration_ms=1.0,
+        grade="D",
+        passed=False,
+        findings=[found],
+        attestations=attestations("Agent", "All done."),
+    )
+
+
+@pytest.mark.parametrize("verdict", ["failed", "warning", "skipped"])
+def test_junit_stays_xml_whatever_an_agent_answers(verdict: Verdict) -> None:
+    body = "\x00\x1b[31m ]]> <boom/> & \ufffe \ud800"
+    text = junit_xml(report_of(body, verdict)).encode(errors="surrogatepass")
+    assert Xml.fromstring(text).tag == "testsuites"  # noqa: S314 - our own
+
+
+def test_an_answer_cannot_leave_its_block_of_markdown() -> None:
+    lines = markdown(report_of("```\n# Owned\n````")).splitlines()
+    assert "`````http" in lines
+    assert lines.index("`````http") < lines.index("# Owned") < lines.index("`````")
+    # In a sentence it has no power.
+    assert "- seen: got \\`\\`\\` \\# Owned \\`\\`\\`\\`" in lines
+
+
+def test_what_people_have_attested_is_ticked() -> None:
+    assert "- [x] Team notified of migration" in markdown(report_of("x"))
