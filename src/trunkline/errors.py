@@ -6,6 +6,7 @@ The errors that Trunkline tells its users about, as one tree.
       Conflict                  the state does not allow it
         AlreadyExists
         StaleVersion            If-Match did not match
+        NotReady                something has to be done first; `findings` say what
         DataInUse               another process owns the data folder
       Invalid                   the input is wrong; `findings` say where
       NotAllowed                the caller or the configuration does not allow it
@@ -71,6 +72,18 @@ class StaleVersion(Conflict):
     """It was changed by someone else in the meantime."""
 
     fix = "Read it again, apply your change to what you get, and send its ETag in If-Match."
+
+
+class NotReady(Conflict):
+    """Something has to be done first."""
+
+    fix = "Do what is missing first, or overrule it with a reason."
+
+    def __init__(
+        self, message: str | None = None, *, findings: Sequence[Finding] = (), fix: str | None = None
+    ) -> None:
+        super().__init__(message, fix=fix)
+        self.findings = tuple(findings)
 
 
 class DataInUse(Conflict):

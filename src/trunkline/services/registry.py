@@ -22,7 +22,10 @@ from trunkline.ids import new_id
 from trunkline.jsontypes import JsonObject
 from trunkline.services.agent_specs import AgentSpec, check_spec, document_of, parse_spec, refuse
 from trunkline.services.directory import AgentDirectory
+from trunkline.services.drift import Drifts, card_change, put_news
+from trunkline.services.moving import refuse_while_moving
 from trunkline.services.vault import Vault
+from trunkline.stores.agent_records import AgentEvent
 from trunkline.stores.base import AgentLoad, Store
 from trunkline.telemetry import names
 
@@ -32,14 +35,21 @@ log = structlog.stdlib.get_logger()
 
 # Each time someone else was faster; more in a row is no accident.
 _MOST_TRIES = 10
+_FIXED_MEANWHILE = (
+    "its url, protocol, protocol_config, transport, endpoint_override, allow_card_origin and repeatable stay as they"
+    " are"
+)
 _GIVEN_AGAIN = "must be given again: a stored secret is not sent to another host than the one it was for"
 
 
 class Registry:
-    def __init__(self, store: Store, vault: Vault, directory: AgentDirectory) -> None:
+    def __init__(
+        self, store: Store, vault: Vault, directory: AgentDirectory, drifts: Drifts | None = None
+    ) -> None:
         self._store = store
         self._vault = vault
         self._directory = directory
+        self._drifts = drifts
 
     async def create(self, spec: AgentSpec) -> Agent:
         """Raises `Invalid`, or `AlreadyExists` when the name is taken."""
@@ -81,6 +91,7 @@ class Registry:
         agent = await self.get(name_or_id)
         _compare(agent, if_match)
         async with self._store.transaction() as tx:
+            await refuse_while_moving(tx, agent, "it cannot be removed")
             # Written as it is: the comparison and the deletion are one transaction.
             if if_match is not None and not await tx.update_agent(agent, if_match):
                 raise _stale(agent, if_match)
@@ -107,9 +118,18 @@ class Registry:
 
         The version stays: what the bridge learns does not make a user's ETag stale.
         """
+        change = card_change(agent, agent.dialect, dialect)
+        news: list[AgentEvent] = []
         async with self._store.transaction() as tx:
+            if change is not None:
+                # Before the agent's row, as everywhere.
+                await tx.lock_agent_events()
             written = await tx.update_agent(msgspec.structs.replace(agent, dialect=dialect), agent.version)
+            if written and change is not None:
+                news = await put_news(tx, self._store, [change])
         self._directory.forget(agent.name)
+        if self._drifts is not None:
+            self._drifts.tell(news)
         return written
 
     def secret_of(self, agent: Agent) -> JsonObject | None:
@@ -127,6 +147,8 @@ class Registry:
             if unsaved == agent:
                 return agent
             async with self._store.transaction() as tx:
+                if _concerns_a_move(agent, unsaved):
+                    await refuse_while_moving(tx, agent, _FIXED_MEANWHILE)
                 changed = msgspec.structs.replace(unsaved, version=agent.version + 1, updated_at=tx.now)
                 written = await tx.update_agent(changed, agent.version)
             if written:
@@ -236,6 +258,17 @@ def _what_decides(agent: Agent) -> tuple[object, ...]:
         options.endpoint_override,
         options.allow_card_origin,
     )
+
+
+def _concerns_a_move(agent: Agent, changed: Agent) -> bool:
+    """Whether runs under way would suddenly talk to another partner, or an agent be shadowed that must not be."""
+    stops_repeating = agent.options.repeatable and not changed.options.repeatable
+    return stops_repeating or _what_decides(changed) != _what_decides(agent)
+
+
+def may_get_secret(agent: Agent, url: str) -> bool:
+    """Whether the agent's secret was given for that place, too."""
+    return origin_of(url) in _origins(agent.url, agent.options)
 
 
 def _may_keep_secret(agent: Agent, spec: AgentSpec) -> bool:

@@ -78,6 +78,10 @@ class AgentRecordWrites(Protocol):
         """Nobody else adds an agent event until this transaction ends. To be asked for before `side_calls`."""
         ...
 
+    async def last_agent_event(self) -> int:
+        """The id of the last event, as this transaction sees it; 0: there is none."""
+        ...
+
     async def latest_migrations(self, agent_ids: Collection[str]) -> dict[str, AgentEvent]:
         """The last event of kind `migration` of each that has one, as this transaction sees it."""
         ...

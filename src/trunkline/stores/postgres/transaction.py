@@ -239,6 +239,9 @@ class PostgresTransaction:
     async def lock_agent_events(self) -> None:
         await agent_records.lock_agent_events(self._db)
 
+    async def last_agent_event(self) -> int:
+        return await agent_records.last_agent_event(self._db)
+
     async def latest_migrations(self, agent_ids: Collection[str]) -> dict[str, AgentEvent]:
         return await agent_records.latest_migrations(self._db, agent_ids)
 

@@ -299,6 +299,9 @@ class SqliteTransaction:
     async def lock_agent_events(self) -> None:
         """There is no other writer."""
 
+    async def last_agent_event(self) -> int:
+        return agent_records.last_agent_event(self._db)
+
     async def latest_migrations(self, agent_ids: Collection[str]) -> dict[str, AgentEvent]:
         return agent_records.latest_migrations(self._db, agent_ids)
 

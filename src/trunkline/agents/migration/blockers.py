@@ -1,0 +1,115 @@
+"""What keeps an agent from its cutover: pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+import msgspec
+
+from trunkline.agents.migration.compare import Verdict
+from trunkline.agents.migration.model import MigrationState
+from trunkline.agents.model import AUTO, Agent
+
+Code = Literal[
+    "no_target",
+    "protocol_unknown",
+    "check_missing",
+    "check_failed",
+    "too_few_comparisons",
+    "disagreement",
+    "not_attested",
+    "not_repeatable",
+]
+
+# What no force can overrule: there is nowhere to go.
+NO_WAY_ROUND: frozenset[Code] = frozenset({"no_target", "protocol_unknown"})
+# Of the others nobody can say what the old side would have answered.
+_COUNTED: frozenset[Verdict] = frozenset({"agree", "differ", "new_failed"})
+
+
+class Blocker(msgspec.Struct, frozen=True, kw_only=True):
+    """Why not, and what to do about it."""
+
+    code: Code
+    message: str
+    fix: str
+    # What it stands in the way of.
+    blocks: Literal["shadow", "cutover"] = "cutover"
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """The last check of the target, if it is not older than the target."""
+
+    passed: bool
+    # What it has found, in a few words.
+    summary: str
+
+
+def protocol_in_use(agent: Agent) -> str | None:
+    """None: nobody has looked yet."""
+    if agent.protocol != AUTO:
+        return agent.protocol
+    return None if agent.dialect is None else agent.dialect.protocol
+
+
+def blockers_of(
+    agent: Agent, state: MigrationState | None, checked: Checked | None, counts: Mapping[str, int]
+) -> Iterator[Blocker]:
+    """`counts` are the comparisons of the agent's shadow, by their verdict."""
+    name = agent.name
+    if state is None or state.target is None or state.stage == "finished":
+        if protocol_in_use(agent) is None:
+            yield Blocker(
+                code="protocol_unknown",
+                message="Nobody has looked yet what it speaks.",
+                fix=f"trunkline agents refresh {name}",
+            )
+        yield Blocker(
+            code="no_target",
+            message="Nobody has said where it is to move to.",
+            fix=f"trunkline agents migrate ready {name} --to jsonrpc-2.0 --note TEXT",
+        )
+        return
+    yield from _of_check(name, checked)
+    yield from _of_shadow(name, state, counts)
+    if state.ready is None:
+        yield Blocker(
+            code="not_attested",
+            message="Nobody has attested what no program can check: deployed, documented, team told.",
+            fix=f"trunkline agents migrate ready {name} --note TEXT",
+        )
+
+
+def _of_check(name: str, checked: Checked | None) -> Iterator[Blocker]:
+    fix = f"trunkline agents migrate check {name}"
+    if checked is None:
+        yield Blocker(code="check_missing", message="The new side has not been checked.", fix=fix)
+    elif not checked.passed:
+        yield Blocker(
+            code="check_failed",
+            message=f"The check of the new side fails: {checked.summary}.",
+            fix=f"Correct the agent, then: {fix}",
+        )
+
+
+def _of_shadow(name: str, state: MigrationState, counts: Mapping[str, int]) -> Iterator[Blocker]:
+    if not state.shadow_since:
+        return
+    limits = state.limits
+    compared = sum(number for verdict, number in counts.items() if verdict in _COUNTED)
+    if state.stage == "shadow" and compared < limits.comparisons:
+        yield Blocker(
+            code="too_few_comparisons",
+            message=f"{compared} answers of the two sides were compared, of {limits.comparisons} at least.",
+            fix="Wait for more runs, shadow more of them (--percent), or ask for fewer (--comparisons).",
+        )
+    disagreeing = compared - counts.get("agree", 0)
+    if compared and disagreeing > limits.disagreement * compared:
+        yield Blocker(
+            code="disagreement",
+            message=(
+                f"The two sides disagree in {disagreeing} of {compared} answers; {limits.disagreement:.1%} of them may."
+            ),
+            fix=f"See how: trunkline agents migrate status {name}",
+        )

@@ -1,0 +1,139 @@
+"""
+Agents that are not what they were: a card with other bytes, a check with another grade.
+
+Each becomes an event of the agent, once, in the transaction that has seen it, and is counted.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import structlog
+
+from trunkline.agents import Agent, Dialect
+from trunkline.agents.check_reports import CheckTarget, Report, drift_between
+from trunkline.ids import new_id
+from trunkline.jsontypes import encode
+from trunkline.stores.agent_records import AgentEvent, AgentEventKind, CheckRecord, NewAgentEvent
+from trunkline.stores.base import Store, Transaction
+from trunkline.telemetry import names
+from trunkline.telemetry.metrics import Metrics
+
+log = structlog.stdlib.get_logger()
+
+# Whose doing it is that we have looked.
+OURSELVES = "trunkline"
+# Of each agent; a check with its evidence takes some tens of kilobytes.
+KEPT_CHECKS = 50
+
+_LOGGED: dict[AgentEventKind, str] = {
+    "card_changed": names.CARD_CHANGED,
+    "grade_changed": names.GRADE_CHANGED,
+}
+_reports = msgspec.json.Decoder(Report)
+
+
+class CardChange(msgspec.Struct, frozen=True, kw_only=True):
+    """The data of an event `card_changed`: digests of the card's bytes; None: there is no card."""
+
+    before: str | None
+    digest: str | None
+    card_url: str | None = None
+
+
+_card_changes = msgspec.json.Decoder(CardChange)
+
+
+class Drifts:
+    def __init__(self, store: Store, metrics: Metrics) -> None:
+        self._store = store
+        self._metrics = metrics
+
+    async def record_check(
+        self, agent: Agent, report: Report, target: CheckTarget | None = None
+    ) -> CheckRecord:
+        """
+        Keeps a check of an agent, or of the side that it is to move to, as it was asked for.
+
+        Another grade, or another card, than at the last check that has asked the same is an event.
+        """
+        async with self._store.transaction() as tx:
+            record = CheckRecord(
+                id=new_id(),
+                agent_id=agent.id,
+                at=tx.now,
+                url=agent.url if target is None else target.url,
+                protocol=report.protocol if target is None else target.protocol,
+                active=report.active,
+                grade=report.grade,
+                passed=report.passed,
+                report=encode(report),
+            )
+            # Before anything else is locked.
+            await tx.lock_agent_events()
+            before = await tx.put_check(record, KEPT_CHECKS)
+            changes = [] if before is None else _changes(agent, before, report)
+            written = await put_news(tx, self._store, changes)
+        self.tell(written)
+        return record
+
+    def tell(self, events: list[AgentEvent]) -> None:
+        """To be called when they are committed."""
+        for event in events:
+            self._metrics.drifts.labels(event.agent, event.kind.removesuffix("_changed")).inc()
+            log.warning(_LOGGED[event.kind], agent=event.agent, reason=event.why)
+
+
+def card_change(agent: Agent, before: Dialect | None, dialect: Dialect | None) -> NewAgentEvent | None:
+    """What is to be noted when an agent's dialect is found out anew."""
+    if before is None or dialect is None or before.card_digest == dialect.card_digest:
+        return None
+    change = CardChange(
+        before=before.card_digest, digest=dialect.card_digest, card_url=dialect.card_url or before.card_url
+    )
+    return _event(agent, "card_changed", _card_words(change), encode(change))
+
+
+async def put_news(tx: Transaction, store: Store, events: list[NewAgentEvent]) -> list[AgentEvent]:
+    """Those that nobody has noted yet: a card is looked at by bridges and by checks. The caller holds the lock."""
+    new = [event for event in events if not await _is_noted(store, event)]
+    return await tx.put_agent_events(new) if new else []
+
+
+async def _is_noted(store: Store, event: NewAgentEvent) -> bool:
+    if event.kind != "card_changed":
+        return False
+    for known in await store.agent_events(limit=20, agent_id=event.agent_id):
+        if known.kind == event.kind:
+            return _card_changes.decode(known.data).digest == _card_changes.decode(event.data).digest
+    return False
+
+
+def _changes(agent: Agent, record: CheckRecord, report: Report) -> list[NewAgentEvent]:
+    try:
+        before = _reports.decode(record.report)
+    except msgspec.ValidationError:
+        # Another version of the program has asked, and perhaps other questions.
+        return []
+    drift = drift_between(before, report)
+    if drift is None:
+        return []
+    changes: list[NewAgentEvent] = []
+    if drift.card_changed:
+        change = CardChange(before=before.card_digest, digest=report.card_digest)
+        changes.append(_event(agent, "card_changed", _card_words(change), encode(change)))
+    if drift.grade != drift.grade_before:
+        worse = f"; worse: {', '.join(drift.worse)}" if drift.worse else ""
+        better = f"; better: {', '.join(drift.better)}" if drift.better else ""
+        words = f"The grade at {report.url} was {drift.grade_before} and is {drift.grade}{worse}{better}."
+        changes.append(_event(agent, "grade_changed", words, encode(drift)))
+    return changes
+
+
+def _card_words(change: CardChange) -> str:
+    if change.digest is None:
+        return "The agent has no card any more."
+    return "The agent has a card now." if change.before is None else "The agent's card has changed."
+
+
+def _event(agent: Agent, kind: AgentEventKind, why: str, data: bytes) -> NewAgentEvent:
+    return NewAgentEvent(agent_id=agent.id, agent=agent.name, kind=kind, who=OURSELVES, why=why, data=data)
