@@ -2,7 +2,7 @@
 How the documentation's pages become a site: `make docs`.
 
 The pages are plain Markdown and read well where they are. What the repository keeps beside docs/ (the architecture,
-the rules for changing it, the changelog) is shown in the site by the pages of docs/project, which only name it: its
+the rules for changing it, the changelog, the examples' own page) is shown in the site by pages that only name it: its
 text is put in their place, and links to it lead there.
 """
 
@@ -20,6 +20,8 @@ SHOWN_BY = {
     ROOT / "ARCHITECTURE.md": "project/architecture",
     ROOT / "CONTRIBUTING.md": "project/contributing",
     ROOT / "CHANGELOG.md": "project/changelog",
+    ROOT / "examples/README.md": "tutorials/examples/index",
+    **{page: f"tutorials/examples/{page.parent.name}" for page in ROOT.glob("examples/agents/*/README.md")},
     ROOT / "README.md": "index",
 }
 _LINK = re.compile(r"\]\((?P<path>[^)\s#:]+)(?P<anchor>#[^)\s]*)?\)")
@@ -31,6 +33,8 @@ extensions = ["myst_parser", "sphinx_copybutton"]
 source_suffix = {".md": "markdown"}
 root_doc = "index"
 nitpicky = True
+# A folder's list takes in what its table does not name; there may be nothing of that kind.
+suppress_warnings = ["toc.empty_glob"]
 
 myst_heading_anchors = 4
 # In texts "1.0" and "--flag" mean what they say.

@@ -1,5 +1,7 @@
 """
-The documentation says what the program does: what can be generated is, and what can be checked is here.
+The references say what the program does: what can be generated is, and what can be checked is here.
+
+Code blocks and links of all pages are checked in tests/docs.
 
 Write the generated parts again with: make docs
 """
@@ -10,7 +12,6 @@ import re
 from datetime import timedelta
 from pathlib import Path
 
-import pytest
 from cyclopts import App
 from pydantic_core import PydanticUndefined
 
@@ -20,21 +21,14 @@ from trunkline.messages import ERROR_CODES, ErrorCode
 from trunkline.settings import Settings
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
-from trunkline.workflow import format_duration, load_workflow
+from trunkline.workflow import format_duration
 
 ROOT = Path(__file__).parents[2]
 ERROR_CODES_FILE = ROOT / "docs/reference/error-codes.md"
 OPERATING_FILE = ROOT / "docs/guides/operating.md"
-PAGES = sorted(
-    path.relative_to(ROOT).as_posix()
-    for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md"))
-)
 
 _SETTINGS_BEGIN = "<!-- settings: written by make docs -->\n"
 _SETTINGS_END = "<!-- end of settings -->\n"
-_CODE = re.compile(r"^(```+)(?P<language>\w*)\n(?P<text>.*?)^\1$", re.MULTILINE | re.DOTALL)
-_LINK = re.compile(r"\]\(([^)\s]+)\)")
-_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
 # --- what is generated
@@ -141,30 +135,3 @@ def commands(app: App) -> list[list[str]]:
             inner = commands(app[name])
             found += [[name, *rest] for rest in inner] or [[name]]
     return found
-
-
-def test_every_workflow_in_the_guide_is_valid() -> None:
-    guide = (ROOT / "docs/guides/workflows.md").read_text()
-    examples = [match["text"] for match in _CODE.finditer(guide) if match["language"] == "yaml"]
-    assert examples
-    for example in examples:
-        load_workflow(example, known_error_codes=ERROR_CODES)
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_every_link_leads_somewhere(page: str) -> None:
-    text = _CODE.sub("", (ROOT / page).read_text())
-    for link in _LINK.findall(text):
-        if "://" in link:
-            continue
-        path, _, anchor = link.partition("#")
-        target = (ROOT / page).parent / path if path else ROOT / page
-        assert target.exists(), link
-        if anchor:
-            assert anchor in anchors_of(target), link
-
-
-def anchors_of(page: Path) -> set[str]:
-    """The names that a page's headings have as the targets of links."""
-    headings = _HEADING.findall(_CODE.sub("", page.read_text()))
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

@@ -1,0 +1,87 @@
+"""
+Whoever follows a page by copy and paste gets what it says: each page with blocks to run is followed here from its top
+to its end.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.docs.blocks import Block, blocks_of, pages
+from tests.docs.terminals import Reader
+
+from trunkline.jsontypes import Json, decode
+
+_TO_FOLLOW = [page for page in pages() if any("run" in block.words for block in blocks_of(page))]
+
+
+@pytest.mark.parametrize("page", _TO_FOLLOW)
+def test_whoever_follows_the_page_gets_what_it_says(page: str, tmp_path: Path) -> None:
+    blocks = blocks_of(page)
+    if any(block.language == "go" for block in blocks) and not shutil.which("go"):
+        assert not os.environ.get("CI"), "go is not installed"
+        pytest.skip("go is not installed")
+    printed = ""
+    with Reader(tmp_path) as reader:
+        for block in blocks:
+            if "file" in block.words:
+                reader.save(block)
+            if "every-terminal" in block.words:
+                reader.do_in_every_terminal(block)
+            elif "background" in block.words:
+                reader.start(block)
+            elif "run" in block.words:
+                printed = reader.do(block)
+            elif "output" in block.words:
+                assert is_what_was_said(block, reader.adapted(block.text), printed), (str(block), printed)
+
+
+def is_what_was_said(block: Block, said: str, printed: str) -> bool:
+    if block.language == "json":
+        return alike(decode(said.encode()), decode(printed.encode()))
+    pattern = ".*?".join(re.escape(piece) for piece in said.strip().split("…"))
+    reads = re.search if block.words["output"] == "holds" else re.fullmatch
+    return reads(pattern, printed.strip(), re.DOTALL) is not None
+
+
+def alike(said: Json, printed: Json) -> bool:
+    """Whether both are the same, where the page does not leave something open with …"""
+    match said, printed:
+        case "…", _:
+            return True
+        case dict(), dict():
+            return said.keys() == printed.keys() and all(alike(said[key], printed[key]) for key in said)
+        case list(), list():
+            return len(said) == len(printed) and all(map(alike, said, printed))
+        case _:
+            return said == printed
+
+
+def test_a_tutorial_for_each_language_is_followed() -> None:
+    assert {
+        "docs/tutorials/first-workflow.md",
+        "docs/tutorials/first-agent-python.md",
+        "docs/tutorials/first-agent-node.md",
+        "docs/tutorials/first-agent-go.md",
+    } <= set(_TO_FOLLOW)
+
+
+@pytest.mark.parametrize(
+    ("language", "said", "printed", "fits"),
+    [
+        ("text", "Hello, …!", "Hello, Ann!", True),
+        ("text", "Hello", "Hello, Ann!", False),
+        ("json", '{"id": "…", "n": [1]}', '{"n": [1], "id": "r-1"}', True),
+        ("json", '{"id": "…", "n": [1]}', '{"n": [2], "id": "r-1"}', False),
+        ("json", '{"id": "…"}', '{"n": [2], "id": "r-1"}', False),
+    ],
+)
+def test_what_is_printed_is_compared_with_what_the_page_says(
+    language: str, said: str, printed: str, fits: bool
+) -> None:
+    block = Block("page.md", 1, language, {"output": ""}, said, "")
+    assert is_what_was_said(block, said, printed) is fits
