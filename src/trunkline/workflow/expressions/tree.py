@@ -63,6 +63,8 @@ Node: TypeAlias = Constant | Reading | Local | Part | Call | Literal | Loop
 
 _Field = tuple[int, int | bytes]
 _NOTHING = Constant("")
+# CEL's names for types are identifiers like those of variables: `type(input.x) == string`.
+_TYPES = frozenset({"bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"})
 
 
 def read_tree(serialized: bytes) -> Node:
@@ -132,6 +134,8 @@ def _constant(data: bytes) -> Constant:
 
 
 def _identifier(name: str, local: frozenset[str]) -> Node:
+    if name in _TYPES and name not in local:
+        return Constant(name)
     # Inside a macro `.input` is the workflow's input, even where a macro variable has its name.
     return Local(name) if name in local else Reading(name.removeprefix("."), ())
 
