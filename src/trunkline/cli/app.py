@@ -44,7 +44,7 @@ def build_app() -> App:
     app.command(f"{_COMMANDS}.topics:app", name="topics")
     app.command(f"{_COMMANDS}.db:app", name="db")
     app.command(f"{_COMMANDS}.transfer:export_", name="export")
-    app.command(f"{_COMMANDS}.transfer:import_", name="import")
+    app.command(f"{_COMMANDS}.import_:import_", name="import")
     app.command(f"{_COMMANDS}.config:app", name="config")
     return app
 

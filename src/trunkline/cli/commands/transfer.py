@@ -48,17 +48,8 @@ def export_(file: FileArgument, /, *, place: StorePlace = STORE_HERE) -> int:
     return Exit.OK
 
 
-def import_(file: FileArgument, /, *, place: StorePlace = STORE_HERE) -> int:
-    """
-    Take everything from a file that `export` has written, into an empty store.
-
-    All of it comes in, or nothing. Ids stay as they are, and unfinished runs go on when Trunkline starts.
-
-    Parameters
-    ----------
-    file
-        The file to read.
-    """
+def take_in(file: Path, place: StorePlace) -> int:
+    """Takes everything from a file that `export` has written."""
     settings = place.settings()
     with explained():
         imported = asyncio.run(_import(settings, file))

@@ -1,0 +1,175 @@
+"""`trunkline import --from SYSTEM`: definitions of another system, written or saved, and what came of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import cast
+
+import msgspec
+import yaml
+
+from trunkline.cli.agent_secrets import resolve_references
+from trunkline.cli.commands.agents_apply import apply_agent
+from trunkline.cli.exit_codes import Exit
+from trunkline.cli.failures import ApiError, CliError, explained
+from trunkline.cli.inputs import read_bytes
+from trunkline.cli.options import Server
+from trunkline.cli.output import note, print_json, print_text
+from trunkline.importing import Imported, ImportedWorkflow, Remark
+from trunkline.importing.litecone import import_files
+from trunkline.importing.names import file_name
+from trunkline.jsontypes import Json, JsonObject
+from trunkline.workflow.parse import read_document
+
+_WIDTH = 110
+AGENTS_FILE = "agents.yaml"
+
+
+def import_definitions(files: Sequence[str], *, out: Path | None, server: Server | None, json: bool) -> int:
+    imported = import_files([(file, _read(file)) for file in files])
+    texts = _texts(imported)
+    if server is not None:
+        done = _save(imported, server)
+    elif out is not None:
+        done = _write(texts, out)
+    else:
+        done = {}
+        if not json:
+            _print(texts)
+    if json:
+        print_json(_answer(imported, done))
+    else:
+        _tell(imported, done)
+    return Exit.INVALID if imported.lost else Exit.OK
+
+
+def _read(file: str) -> Json:
+    with explained(file):
+        document = read_document(read_bytes(file), file)
+    if document.problems:
+        problem = document.problems[0]
+        raise CliError(
+            f"{file} cannot be read: {problem.message} ({problem.path})",
+            fix="Correct the file.",
+            exit_code=Exit.INVALID,
+        )
+    return document.value
+
+
+def _texts(imported: Imported) -> dict[str, str]:
+    """The files' contents, by their names."""
+    texts: dict[str, str] = {}
+    if imported.agents:
+        texts[AGENTS_FILE] = _yaml({"agents": list(imported.agents)})
+    for workflow in imported.workflows:
+        texts[_free_name(workflow, texts)] = _comments(workflow, imported.remarks) + _yaml(
+            workflow.definition
+        )
+    return texts
+
+
+def _free_name(workflow: ImportedWorkflow, taken: dict[str, str]) -> str:
+    base = file_name(workflow.name)
+    # Some file systems tell no capitals apart.
+    lower = {name.lower() for name in taken}
+    name, number = f"workflows/{base}.yaml", 1
+    while name.lower() in lower:
+        number += 1
+        name = f"workflows/{base}-{number}.yaml"
+    return name
+
+
+def _comments(workflow: ImportedWorkflow, remarks: Iterable[Remark]) -> str:
+    """What is missing stands in the file itself, where it is corrected."""
+    missing = [
+        r for r in remarks if r.kind == "lost" and r.about == workflow.name and r.file == workflow.file
+    ]
+    lines = (f"# Not carried over: {_sentence(remark)}" for remark in missing)
+    return "".join(f"{' '.join(line.split())}\n" for line in lines)
+
+
+def _yaml(value: JsonObject) -> str:
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=_WIDTH)
+
+
+def _print(texts: dict[str, str]) -> None:
+    for name, text in texts.items():
+        print_text(f"---\n# {name}\n{text.rstrip()}")
+
+
+def _write(texts: dict[str, str], out: Path) -> dict[str, str]:
+    targets = {name: out / name for name in texts}
+    try:
+        for name, target in targets.items():
+            if target.exists() and target.read_text(encoding="utf-8") != texts[name]:
+                raise CliError(
+                    f"{target} exists already, with other content; nothing was written",
+                    fix="Name another folder, or remove the file.",
+                    exit_code=Exit.CONFLICT,
+                )
+        for name, target in targets.items():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(texts[name], encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CliError(
+            f"Cannot write into {out}: {error}", fix="Check the folder.", exit_code=Exit.USAGE
+        ) from error
+    return {str(target): "written" for target in targets.values()}
+
+
+def _save(imported: Imported, server: Server) -> dict[str, str]:
+    client = server.client()
+    # Each secret has to be there before anything is saved.
+    for agent in imported.agents:
+        resolve_references(agent.get("auth_config"))
+    done: dict[str, str] = {}
+    for agent in imported.agents:
+        done[f"agent {agent['name']}"] = apply_agent(client, agent)
+    for workflow in imported.workflows:
+        key = f"workflow {workflow.name}"
+        if not workflow.complete:
+            done[key] = "not saved"
+            continue
+        try:
+            _, created = client.save_workflow(_yaml(workflow.definition).encode())
+        except ApiError as error:
+            error.source = workflow.file
+            raise
+        done[key] = "created" if created else "unchanged"
+    return done
+
+
+def _answer(imported: Imported, done: dict[str, str]) -> JsonObject:
+    return {
+        "workflows": [cast("JsonObject", msgspec.to_builtins(workflow)) for workflow in imported.workflows],
+        "agents": list(imported.agents),
+        "remarks": [cast("JsonObject", msgspec.to_builtins(remark)) for remark in imported.remarks],
+        "remarks_left_out": imported.dropped,
+        "not_carried_over": imported.lost,
+        "done": dict(done),
+    }
+
+
+def _tell(imported: Imported, done: dict[str, str]) -> None:
+    for what, change in done.items():
+        note(f"{what}: {change}")
+    for remark in imported.remarks:
+        mark = "note" if remark.kind == "note" else "NOT CARRIED OVER"
+        note(f"{mark}: {_sentence(remark)}")
+    if imported.dropped:
+        note(f"…and {imported.dropped:,} more remarks.")
+    found = f"{_count(len(imported.workflows), 'workflow')} and {_count(len(imported.agents), 'agent')}"
+    if imported.lost:
+        note(f"Imported {found}; {_count(imported.lost, 'thing')} could not be carried over.")
+    else:
+        note(f"Imported {found}; everything was carried over.")
+
+
+def _sentence(remark: Remark) -> str:
+    where = ": ".join(part for part in (remark.file, remark.about, remark.path) if part)
+    return f"{where}: {remark.message}." + (f" {remark.fix}" if remark.fix else "")
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"

@@ -1,0 +1,74 @@
+"""
+What came of each part of a source.
+
+    note   carried over in another form, or without a meaning here: nothing is missing
+    lost   not carried over: somebody has to look at it
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from trunkline.workflow.places import Path, path_text
+
+Kind = Literal["note", "lost"]
+
+# Of each kind: nobody reads more of a generated file, and the number of all is told beside them.
+MOST_REMARKS = 200
+
+
+class Remark(msgspec.Struct, frozen=True, kw_only=True):
+    kind: Kind
+    file: str
+    # The workflow or the agent that it is about; None: the file.
+    about: str | None
+    path: str
+    message: str
+    fix: str | None = None
+
+
+class CannotCarry(Exception):
+    """One thing that cannot be carried over: why, and what to do instead."""
+
+    def __init__(self, message: str, fix: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.fix = fix
+
+
+class Account:
+    """Collects the remarks about one file."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.remarks: list[Remark] = []
+        self.counts: dict[Kind, int] = {"note": 0, "lost": 0}
+        self._about: str | None = None
+        self._under: Path = ()
+
+    @property
+    def dropped(self) -> int:
+        """How many remarks are not kept."""
+        return sum(self.counts.values()) - len(self.remarks)
+
+    def begin(self, about: str | None, under: Path) -> None:
+        """What follows is about this workflow or agent, which stands at this path of the file."""
+        self._about = about
+        self._under = under
+
+    def note(self, path: Path, message: str, fix: str | None = None) -> None:
+        self._add("note", path, message, fix)
+
+    def lost(self, path: Path, message: str, fix: str) -> None:
+        self._add("lost", path, message, fix)
+
+    def _add(self, kind: Kind, path: Path, message: str, fix: str | None) -> None:
+        self.counts[kind] += 1
+        if self.counts[kind] > MOST_REMARKS:
+            return
+        where = path_text((*self._under, *path))
+        self.remarks.append(
+            Remark(kind=kind, file=self.file, about=self._about, path=where, message=message, fix=fix)
+        )

@@ -1,0 +1,173 @@
+"""
+litecone's workflows and agents.
+
+A file holds one workflow, one agent, or a list of these; what its REST API answers (a page with `items`, a workflow
+under `workflow_data`) is taken as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from trunkline.errors import Invalid
+from trunkline.importing.account import Account
+from trunkline.importing.litecone.agents import answers_in_parts, read_agent
+from trunkline.importing.litecone.plan import read_plan
+from trunkline.importing.litecone.translate import translate_plan
+from trunkline.importing.result import Imported, ImportedWorkflow
+from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.workflow import load_workflow
+from trunkline.workflow.places import Path
+
+__all__ = ["import_files"]
+
+_LISTS = ("items", "agents", "workflows")
+_OF_A_PAGE = frozenset({"pagination", "total", "page", "page_size", "total_pages", "next_cursor"})
+_MOST_FINDINGS = 10
+
+
+def import_files(files: Sequence[tuple[str, Json]]) -> Imported:
+    """All that the files hold. Agents come first: how a step is read depends on what its agent speaks."""
+    accounts = {name: Account(name) for name, _ in files}
+    found = [
+        (accounts[name], path, entry)
+        for name, content in files
+        for path, entry in _entries(content, accounts[name])
+    ]
+    agents = [agent for place in found if _is_agent(place[2]) and (agent := _agent(*place)) is not None]
+    in_parts = frozenset(str(agent["name"]) for agent in agents if answers_in_parts(agent))
+    workflows = [
+        workflow
+        for place in found
+        if _is_workflow(place[2]) and (workflow := _workflow(*place, in_parts)) is not None
+    ]
+    _tell_of_doubles(agents, workflows, accounts)
+    return Imported(
+        workflows=tuple(workflows),
+        agents=tuple(agents),
+        remarks=tuple(remark for account in accounts.values() for remark in account.remarks),
+        dropped=sum(account.dropped for account in accounts.values()),
+        lost=sum(account.counts["lost"] for account in accounts.values()),
+    )
+
+
+def _entries(content: Json, account: Account) -> Iterator[tuple[Path, JsonObject]]:
+    match content:
+        case {"workflow_data": dict(data)}:
+            yield ("workflow_data",), _unwrapped(content, data)
+        case dict() if _is_workflow(content) or _is_agent(content):
+            yield (), content
+        case dict():
+            lists = [key for key in _LISTS if isinstance(content.get(key), list)]
+            for key in lists:
+                yield from _listed(content[key], (key,), account)
+            _tell_of_unread(content, lists, account)
+        case list():
+            yield from _listed(content, (), account)
+        case _:
+            account.lost(
+                (), "the file holds neither a workflow nor an agent", "Name files that litecone has exported."
+            )
+
+
+def _listed(content: Json, path: Path, account: Account) -> Iterator[tuple[Path, JsonObject]]:
+    for index, item in enumerate(content if isinstance(content, list) else ()):
+        here = (*path, index)
+        match item:
+            case {"workflow_data": dict(data)}:
+                yield (*here, "workflow_data"), _unwrapped(item, data)
+            case dict() if _is_workflow(item) or _is_agent(item):
+                yield here, item
+            case _:
+                account.begin(None, ())
+                account.lost(
+                    here, "this is neither a workflow nor an agent", "Remove it, or correct it in the source."
+                )
+
+
+def _unwrapped(wrapping: JsonObject, data: JsonObject) -> JsonObject:
+    """The workflow with what the API tells beside it."""
+    outside = {key: value for key, value in wrapping.items() if key != "workflow_data"}
+    return {**outside, **{key: value for key, value in data.items() if value is not None}}
+
+
+def _tell_of_unread(content: JsonObject, lists: list[str], account: Account) -> None:
+    if not lists:
+        account.lost(
+            (), "the file holds neither a workflow nor an agent", "Name files that litecone has exported."
+        )
+        return
+    for key in content:
+        if key not in lists and key not in _OF_A_PAGE:
+            account.lost(
+                (key,),
+                f"the field '{key[:80]}' is not known in litecone's format",
+                "Look at it, and say it by hand.",
+            )
+
+
+def _is_workflow(entry: JsonObject) -> bool:
+    return "start_step" in entry or "steps" in entry
+
+
+def _is_agent(entry: JsonObject) -> bool:
+    return "url" in entry and not _is_workflow(entry)
+
+
+def _name(entry: JsonObject) -> str | None:
+    name = entry.get("name")
+    return name[:255] if isinstance(name, str) else None
+
+
+def _agent(account: Account, path: Path, entry: JsonObject) -> JsonObject | None:
+    account.begin(_name(entry), path)
+    return read_agent(entry, account)
+
+
+def _workflow(
+    account: Account, path: Path, entry: JsonObject, in_parts: frozenset[str]
+) -> ImportedWorkflow | None:
+    account.begin(_name(entry), path)
+    before = account.counts["lost"]
+    plan = read_plan(entry, account)
+    definition = None if plan is None else translate_plan(plan, account, in_parts)
+    if plan is None or definition is None:
+        return None
+    _check(definition, account)
+    return ImportedWorkflow(
+        name=str(definition["name"]),
+        file=account.file,
+        definition=definition,
+        complete=account.counts["lost"] == before,
+    )
+
+
+def _check(definition: JsonObject, account: Account) -> None:
+    """What our language does not take after all is told, too: a file that cannot be applied helps nobody unnoticed."""
+    try:
+        load_workflow(encode(definition), source="imported")
+    except Invalid as exc:
+        for finding in exc.findings[:_MOST_FINDINGS]:
+            account.lost(
+                (),
+                f"the imported workflow is not valid: {finding.message} ({finding.path})",
+                "Correct the written file by hand.",
+            )
+
+
+def _tell_of_doubles(
+    agents: list[JsonObject], workflows: list[ImportedWorkflow], accounts: dict[str, Account]
+) -> None:
+    names = [("agent", str(agent["name"]), None) for agent in agents]
+    names += [("workflow", workflow.name, workflow.file) for workflow in workflows]
+    seen: set[tuple[str, str]] = set()
+    for kind, name, file in names:
+        if (kind, name) in seen:
+            account = accounts[file] if file is not None else next(iter(accounts.values()))
+            account.begin(name, ())
+            account.lost(
+                (),
+                f"there are several {kind}s of the name '{name}'; the last one stands",
+                "Leave the others out.",
+            )
+        seen.add((kind, name))

@@ -1,0 +1,330 @@
+"""
+The order that a litecone workflow's steps run in.
+
+There a step names the next one, and steps that hold others (parallel, conditional, fork_join) go on with their own next
+step when those are over. Here a step names what it waits for. So the ways through the steps are followed, from the
+first on, and each step that calls an agent gets what comes before it (`after`), and on which decisions it runs
+(`guard`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from trunkline.importing.account import Account
+from trunkline.importing.litecone.guards import ALWAYS, Guard, either, exclude, narrowed
+from trunkline.importing.litecone.plan import Call, Conditional, Fork, Loop, Parallel, Plan, Step
+
+# How far up steps that hold steps are looked for; nobody nests like this.
+_MOST_LEVELS = 200
+_MOST_SHOWN = 6
+
+# A step, or (True) the end of all that a step holds.
+_Node = tuple[str, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """One step in the order."""
+
+    # The steps that have to be over.
+    after: tuple[str, ...]
+    guard: Guard
+    # The fork whose branches `after` is.
+    joins: Fork | None
+
+
+@dataclass(slots=True)
+class Flow:
+    # Steps that are called, each after all that it can wait for.
+    calls: dict[str, Placed] = field(default_factory=dict[str, Placed])
+    # Where every step stands in the order, those that hold others included, and on which decisions it is reached.
+    position: dict[str, int] = field(default_factory=dict[str, int])
+    guards: dict[str, Guard] = field(default_factory=dict[str, Guard])
+    # How long a branch may take, for each of its steps.
+    seconds: dict[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrival:
+    after: tuple[str, ...]
+    guard: Guard
+    joins: Fork | None = None
+
+
+def order_steps(plan: Plan, entry: Sequence[str], account: Account) -> Flow | None:
+    """The order from the first of these steps on; None when it runs in a circle, which is reported."""
+    ways = _Ways(plan, entry, account)
+    edges = ways.edges()
+    order = _sorted(edges)
+    if len(order) < len(edges):
+        _report_circle(edges, order, account)
+        return None
+    return _Walk(plan, edges, ways.seconds, account).through(order)
+
+
+class _Ways:
+    """Which step comes after which."""
+
+    def __init__(self, plan: Plan, entry: Sequence[str], account: Account) -> None:
+        self._plan = plan
+        self._account = account
+        # What a list says stands above `next_step`.
+        self._following: dict[str, str | None] = {}
+        # The steps that hold a step, from which it returns.
+        self.returns: dict[str, dict[str, None]] = {}
+        self.seconds: dict[str, int] = {}
+        self._reported: set[tuple[str, str]] = set()
+        if len(entry) > 1 or entry[0] != plan.start:
+            self._in_a_row(entry, ("steps",))
+        self._explore(entry[0])
+
+    def edges(self) -> dict[_Node, list[_Node]]:
+        edges: dict[_Node, list[_Node]] = {}
+        for name in self.returns:
+            step = self._plan.steps[name]
+            members = list(self.members(step))
+            if isinstance(step, Call | Loop):
+                edges[name, False] = self._onward(name)
+            else:
+                self._tell_of_branches(step, members)
+                edges[name, False] = [*((member, False) for member in members), (name, True)]
+                edges[name, True] = self._onward(name)
+        return edges
+
+    def _tell_of_branches(self, step: Step, members: Sequence[str]) -> None:
+        for member in () if isinstance(step, Fork) else members:
+            following = self._next(member)
+            if following is not None:
+                self._account.note(
+                    ("steps", member, "next_step"),
+                    f"the branch goes on with '{following[:80]}', as it is written; litecone ends it after one step",
+                )
+
+    def members(self, step: Step) -> Iterator[str]:
+        match step:
+            case Parallel():
+                named = [(member, ("parallel_steps",)) for member in step.members]
+            case Conditional():
+                sides = ((step.if_true, "if_true_step"), (step.if_false, "if_false_step"))
+                named = [(side, (key,)) for side, key in sides if side is not None]
+            case Fork():
+                named = [
+                    (branch.steps[0], ("fork_join_config", "branches", name))
+                    for name, branch in step.branches.items()
+                ]
+            case Call() | Loop():
+                named = []
+        for name, path in named:
+            if name in self._plan.steps:
+                yield name
+            else:
+                self._unknown(step.id, path, name)
+
+    def _explore(self, first: str) -> None:
+        self.returns[first] = {}
+        waiting = deque([first])
+        while waiting:
+            name = waiting.popleft()
+            step = self._plan.steps[name]
+            if isinstance(step, Fork):
+                self._fork(step)
+            reached = [(member, [name]) for member in self.members(step)]
+            following = self._next(name)
+            if following is not None:
+                reached.append((following, list(self.returns[name])))
+            for other, returns in reached:
+                known = self.returns.get(other)
+                if known is None or any(step not in known for step in returns):
+                    self.returns[other] = (known or {}) | dict.fromkeys(returns)
+                    waiting.append(other)
+
+    def _fork(self, fork: Fork) -> None:
+        for name, branch in fork.branches.items():
+            self._in_a_row(branch.steps, ("steps", fork.id, "fork_join_config", "branches", name, "steps"))
+            if branch.seconds is not None:
+                self.seconds |= dict.fromkeys(branch.steps, branch.seconds)
+
+    def _in_a_row(self, steps: Sequence[str], path: tuple[str, ...]) -> None:
+        for name, following in zip(steps, (*steps[1:], None), strict=True):
+            step = self._plan.steps.get(name)
+            if step is None:
+                continue
+            if self._following.get(name, following) != following:
+                self._account.lost(
+                    path,
+                    f"the step '{name}' stands in two lists, and runs in one of them only",
+                    "Give the other list a step of its own.",
+                )
+            elif step.next not in (None, following) and name not in self._following:
+                self._account.note(
+                    ("steps", name, "next_step"),
+                    "'next_step' is left out: the list that the step is in says what follows",
+                )
+            self._following[name] = following
+
+    def _next(self, name: str) -> str | None:
+        if name in self._following:
+            following = self._following[name]
+            if following is not None and following not in self._plan.steps:
+                self._unknown(name, (), following)
+                return None
+            return following
+        following = self._plan.steps[name].next
+        if following is None:
+            return None
+        if following not in self._plan.steps:
+            self._unknown(name, ("next_step",), following)
+            return None
+        # To name the step that holds it, or what comes after that, is a way to say that it ends here.
+        holders = self._holders(name)
+        ends = following in holders or any(self._plan.steps[holder].next == following for holder in holders)
+        return None if ends else following
+
+    def _holders(self, name: str) -> dict[str, None]:
+        found: dict[str, None] = {}
+        waiting = list(self.returns[name])
+        while waiting and len(found) < _MOST_LEVELS:
+            holder = waiting.pop()
+            if holder not in found:
+                found[holder] = None
+                waiting += self.returns[holder]
+        return found
+
+    def _onward(self, name: str) -> list[_Node]:
+        following = self._next(name)
+        if following is not None:
+            return [(following, False)]
+        return [(holder, True) for holder in self.returns[name]]
+
+    def _unknown(self, name: str, path: tuple[str, ...], missing: str) -> None:
+        if (name, missing) not in self._reported:
+            self._reported.add((name, missing))
+            self._account.lost(
+                ("steps", name, *path),
+                f"there is no step '{missing[:80]}', or none that can be used",
+                "Correct it in the source, and import again.",
+            )
+
+
+class _Walk:
+    """Goes along the ways, to each node after all that lead to it."""
+
+    def __init__(
+        self, plan: Plan, edges: dict[_Node, list[_Node]], seconds: dict[str, int], account: Account
+    ) -> None:
+        self._plan = plan
+        self._edges = edges
+        self._account = account
+        self._arrivals: dict[_Node, list[_Arrival]] = {}
+        self._entered: dict[str, _Arrival] = {}
+        self._flow = Flow(seconds=seconds)
+
+    def through(self, order: Sequence[_Node]) -> Flow:
+        self._arrivals[order[0]] = [_Arrival((), ALWAYS)]
+        for node in order:
+            name, is_end = node
+            step = self._plan.steps[name]
+            if is_end:
+                self._leave(step, node)
+            else:
+                self._enter(step, node)
+        return self._flow
+
+    def _enter(self, step: Step, node: _Node) -> None:
+        arrival = self._entered[step.id] = self._arrived(step, self._arrivals[node])
+        self._flow.position[step.id] = len(self._flow.position)
+        self._flow.guards[step.id] = arrival.guard
+        if isinstance(step, Call | Loop):
+            self._flow.calls[step.id] = Placed(arrival.after, arrival.guard, arrival.joins)
+            self._send(node, _Arrival((step.id,), arrival.guard))
+            return
+        for other in self._edges[node]:
+            if other == (step.id, True):
+                continue
+            guard = arrival.guard
+            if isinstance(step, Conditional) and step.if_true != step.if_false:
+                guard = narrowed(guard, step.id, holds=other[0] == step.if_true)
+            self._arrivals.setdefault(other, []).append(_Arrival(arrival.after, guard, arrival.joins))
+
+    def _leave(self, step: Step, node: _Node) -> None:
+        own, others = self._entered[step.id], self._arrivals.get(node, [])
+        after = tuple(dict.fromkeys(name for arrival in others for name in arrival.after))
+        for arrival in others:
+            self._cannot_join(arrival.joins)
+        if not after:
+            self._send(node, own)
+            return
+        joins = step if isinstance(step, Fork) and step.policy != "all" else None
+        if joins is not None and len(after) != len(joins.branches):
+            self._cannot_join(joins)
+            joins = None
+        self._send(node, _Arrival(after, own.guard, joins))
+
+    def _send(self, node: _Node, arrival: _Arrival) -> None:
+        if not self._edges[node]:
+            self._cannot_join(arrival.joins)
+        for other in self._edges[node]:
+            self._arrivals.setdefault(other, []).append(arrival)
+
+    def _arrived(self, step: Step, arrivals: list[_Arrival]) -> _Arrival:
+        if len(arrivals) == 1:
+            return arrivals[0]
+        guard = arrivals[0].guard
+        for number, arrival in enumerate(arrivals):
+            self._cannot_join(arrival.joins)
+            if number and not exclude(guard, arrival.guard):
+                self._account.lost(
+                    ("steps", step.id),
+                    "the step is reached on several ways that one run can all take; it runs once, after all of them",
+                    "Give each of the ways a step of its own.",
+                )
+            guard = either(guard, arrival.guard) if number else guard
+        return _Arrival(tuple(dict.fromkeys(name for arrival in arrivals for name in arrival.after)), guard)
+
+    def _cannot_join(self, fork: Fork | None) -> None:
+        if fork is not None:
+            self._account.lost(
+                ("steps", fork.id, "fork_join_config", "join_policy"),
+                f"no step follows that could wait for '{fork.policy}' of the branches; all of them have to complete",
+                "Let a step follow the fork, or write `join` by hand.",
+            )
+
+
+def _sorted(edges: dict[_Node, list[_Node]]) -> list[_Node]:
+    """The nodes, each after all that lead to it; those in a circle, and behind one, are missing."""
+    leading = dict.fromkeys(edges, 0)
+    for others in edges.values():
+        for other in others:
+            leading[other] += 1
+    waiting = deque(node for node, count in leading.items() if not count)
+    order: list[_Node] = []
+    while waiting:
+        node = waiting.popleft()
+        order.append(node)
+        for other in edges[node]:
+            leading[other] -= 1
+            if not leading[other]:
+                waiting.append(other)
+    return order
+
+
+def _report_circle(edges: dict[_Node, list[_Node]], order: Sequence[_Node], account: Account) -> None:
+    sorted_out = set(order)
+    # Whoever is left and leads nowhere but behind the circle does not help to find it.
+    left = {node: [other for other in others if other not in sorted_out] for node, others in edges.items()}
+    node = next(node for node in left if node not in sorted_out and left[node])
+    seen: dict[_Node, None] = {}
+    while node not in seen and left[node]:
+        seen[node] = None
+        node = left[node][0]
+    names = list(dict.fromkeys(name for name, _ in seen))
+    names = names[names.index(node[0]) :] if node in seen else names
+    shown = " -> ".join([*names[:_MOST_SHOWN], "…"] if len(names) > _MOST_SHOWN else [*names, node[0]])
+    account.lost(
+        ("steps", node[0]),
+        f"the steps run in a circle: {shown}",
+        "A workflow here goes forward only: repeat with a loop over a list, or let an agent repeat.",
+    )

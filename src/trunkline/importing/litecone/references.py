@@ -1,0 +1,321 @@
+"""
+What litecone's `${…}` read, as CEL.
+
+    ${workflow.input.topic}           input.topic
+    ${step-1.output.findings}         steps.step_1.output.data.findings
+    ${step-1.output.text}             steps.step_1.output.text
+    ${steps.step-1.output.findings}   as without `steps.`
+    ${loop.item.name} ${loop.index}   item.name, index
+    ${fork.output.branch.x}           the last step of the branch
+    ${check.output.branch_output}     the step that the decision led to
+    ${each.output.iterations}         the outputs of the loop
+
+An agent's output object is `output.data` here, whatever dialect it speaks, so a workflow reads on when the agent is
+moved to another one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from trunkline.importing import cel
+from trunkline.importing.account import CannotCarry
+from trunkline.importing.litecone.conditions import Value
+from trunkline.importing.litecone.plan import Call, Conditional, Fork, Loop, Parallel, Plan, Step
+from trunkline.jsontypes import Json
+
+Keys = tuple[str | int, ...]
+
+_PART = re.compile(
+    r"(?P<name>[^.\[\]'\"]+)|\[(?P<index>\d{1,9})\]|\[(?P<quote>['\"])(?P<text>[^'\"]*)(?P=quote)\]"
+)
+_REFERENCE = re.compile(r"\$\{([^}]+)\}")
+_FIX = "Write the value by hand in the imported workflow."
+# What stands beside `data` in the output of an agent that speaks JSON-RPC or A2A.
+_BESIDE_DATA = frozenset({"artifacts", "history", "metadata", "response", "context_id"})
+_OF_DECISIONS = ("condition_result", "branch_taken", "branch_step_id", "branch_output")
+# One reference to steps that hold steps that hold steps can come to any number.
+_MOST_OUTPUTS = 200
+_OF_LOOPS = ("item", "index", "total", "is_first", "is_last")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where a reference stands."""
+
+    plan: Plan
+    names: Mapping[str, str]
+    # How the output of a step is called here; raises `CannotCarry`.
+    readable: Callable[[str], str]
+    # Whether a step may have been skipped.
+    may_be_skipped: Callable[[str], bool]
+    # The condition of a step that decides, in CEL.
+    condition: Callable[[Conditional], str]
+    # What stands for the run's input.
+    run_input: str = "input"
+    # What the names of the loop that it is in stand for.
+    loop: Mapping[str, str] = field(default_factory=dict[str, str])
+    # Agents that are known to answer in parts.
+    in_parts: frozenset[str] = frozenset()
+
+
+class References:
+    def __init__(self, where: Surroundings) -> None:
+        self._where = where
+        # The outputs that the present reference has come to.
+        self._read: list[str] = []
+
+    def value(self, source: Json) -> Json:
+        """A value of an `input_mapping`, as a step's `input` has it; raises `CannotCarry`."""
+        match source:
+            case str():
+                return self._text(source)
+            case list():
+                return [self.value(item) for item in source]
+            case dict():
+                if source.keys() == {"$secret"}:
+                    raise CannotCarry(
+                        "an object with the one key '$secret' would name a secret here",
+                        "If a secret is meant, set it with trunkline secrets set, and write it by hand.",
+                    )
+                return {key: self.value(item) for key, item in source.items()}
+            case _:
+                return source
+
+    def reading(self, source: str) -> Value:
+        """What stands between `${` and `}` in a condition; raises `CannotCarry`."""
+        base, keys = self._resolve(source)
+        skipped = [name for name in dict.fromkeys(self._read) if self._where.may_be_skipped(name)]
+        there = (f"{self._where.readable(name)} != null" for name in skipped)
+        return Value(cel.path(base, keys), (*there, *cel.present(base, keys)))
+
+    def collection(self, source: str) -> str:
+        """The list that a loop goes over; raises `CannotCarry`."""
+        match = _REFERENCE.fullmatch(source)
+        if match is None:
+            raise CannotCarry("'collection' is not one ${…}", "Write the loop's `items` by hand.")
+        return _bounded(cel.path(*self._resolve(match[1])))
+
+    def _text(self, source: str) -> Json:
+        whole = _REFERENCE.fullmatch(source)
+        if whole is not None:
+            return self._whole(*self._steps_output(whole[1]))
+        parts: list[str] = []
+        end = 0
+        for match in _REFERENCE.finditer(source):
+            parts.append(_escaped(source[end : match.start()], before_expression=True))
+            parts.append(_written(cel.path(*self._resolve(match[1]))))
+            end = match.end()
+        parts.append(_escaped(source[end:], before_expression=False))
+        return "".join(parts)
+
+    def _steps_output(self, source: str) -> tuple[str, str | None]:
+        """The reference, and the step whose whole output it is."""
+        keys = _keys(source)
+        named = keys[1:] if keys[:1] == ("steps",) and len(keys) == 3 else keys
+        step = named[0] if len(named) == 2 and named[1] == "output" else None
+        return source, step if isinstance(step, str) and step in self._where.plan.steps else None
+
+    def _whole(self, source: str, step: str | None) -> Json:
+        # What is made of several outputs reads better as an object than as one long expression.
+        parts = None if step is None else self._parts(self._where.plan.steps[step])
+        if step is None or parts is None:
+            return _written(cel.path(*self._resolve(source)))
+        self._read.clear()
+        return {name: _written(cel.path(*self.output(step, (name,)))) for name in parts}
+
+    def _parts(self, step: Step) -> Iterable[str] | None:
+        match step:
+            case Parallel():
+                return step.members
+            case Fork():
+                return step.branches
+            case Loop():
+                return ("iterations", "total_count")
+            case Conditional():
+                return _OF_DECISIONS
+            case Call():
+                return None
+
+    def _resolve(self, source: str) -> tuple[str, Keys]:
+        self._read.clear()
+        keys = _keys(source)
+        steps = self._where.plan.steps
+        match keys:
+            case ("workflow", "input", *rest):
+                return self._where.run_input, tuple(rest)
+            case ("loop", str(name), *rest) if name in _OF_LOOPS:
+                if name not in self._where.loop:
+                    raise CannotCarry("'loop' is read outside of a loop", _FIX)
+                return self._where.loop[name], tuple(rest)
+            case ("steps", str(step), "output", *rest) if step in steps and "steps" not in steps:
+                return self.output(step, tuple(rest))
+            case (str(step), "output", *rest) if step in steps:
+                return self.output(step, tuple(rest))
+            case (str(step), "status", *_) if step in steps:
+                instead = f"steps.{self._where.names[step]}.status"
+                raise CannotCarry(
+                    "litecone has no status to read", f"Read {instead}, which is COMPLETED or FAILED."
+                )
+            case _:
+                raise CannotCarry(f"there is nothing to read at '{source[:80]}'", _FIX)
+
+    def output(self, name: str, keys: Keys) -> tuple[str, Keys]:
+        """The output of a step: an expression, and the keys that lead on from there."""
+        self._read.append(name)
+        if len(self._read) > _MOST_OUTPUTS:
+            raise CannotCarry(f"it reads the outputs of more than {_MOST_OUTPUTS} steps", _FIX)
+        step = self._where.plan.steps.get(name)
+        match step:
+            case Call():
+                return self._of_call(step, keys)
+            case Loop():
+                return self._of_loop(step, keys)
+            case Parallel():
+                return self._of_parts({member: member for member in step.members}, keys, step)
+            case Fork():
+                return self._of_parts(
+                    {name: part.steps[-1] for name, part in step.branches.items()}, keys, step
+                )
+            case Conditional():
+                return self._of_decision(step, keys)
+            case None:
+                raise CannotCarry(f"there is no step '{name[:80]}'", _FIX)
+
+    def _of_call(self, step: Call, keys: Keys) -> tuple[str, Keys]:
+        base = self._where.readable(step.id)
+        if keys[:1] == ("text",):
+            return base, keys
+        if step.agent in self._where.in_parts and (not keys or keys[0] in _BESIDE_DATA):
+            return base, keys
+        return f"{base}.data", keys
+
+    def _of_loop(self, step: Loop, keys: Keys) -> tuple[str, Keys]:
+        base = self._where.readable(step.id)
+        parts = {
+            "iterations": self._iterations(step, base),
+            "total_count": f"size({_worked_on(step, base)})",
+            "failed_count": _failed_count(step, base),
+        }
+        match keys:
+            case ():
+                return cel.mapping((name, parts[name]) for name in ("iterations", "total_count")), ()
+            case (str(name), *rest) if name in parts:
+                return parts[name], tuple(rest)
+            case _:
+                raise CannotCarry(f"a loop's output has no '{keys[0]}'", _FIX)
+
+    def _iterations(self, step: Loop, base: str) -> str:
+        last = self._where.plan.steps.get(step.body[-1])
+        own = "" if isinstance(last, Call) and last.agent in self._where.in_parts else ".data"
+        items = _worked_on(step, base)
+        match tells_of_each(step), step.on_error:
+            case True, _:
+                return f"{items}.map(o, o.status == 'COMPLETED' ? o.output{own} : null)"
+            case False, "continue" if own:
+                return f"{items}.map(o, o == null ? null : o.data)"
+            case _:
+                return f"{items}.map(o, o.data)" if own else items
+
+    def _of_parts(self, parts: dict[str, str], keys: Keys, step: Parallel | Fork) -> tuple[str, Keys]:
+        match keys:
+            case ():
+                return cel.mapping((name, self._or_null(part, step)) for name, part in parts.items()), ()
+            case (str(name), *rest) if name in parts:
+                if rest:
+                    return self.output(parts[name], tuple(rest))
+                return self._or_null(parts[name], step), ()
+            case _:
+                raise CannotCarry(f"the output of '{step.id}' has no '{keys[0]}'", _FIX)
+
+    def _or_null(self, part: str, step: Parallel | Fork) -> str:
+        whole = cel.path(*self.output(part, ()))
+        if (
+            isinstance(step, Parallel)
+            or step.policy == "all"
+            or not isinstance(self._where.plan.steps[part], Call)
+        ):
+            return whole
+        base = self._where.readable(part)
+        return base if whole == base else f"({base} == null ? null : {whole})"
+
+    def _of_decision(self, step: Conditional, keys: Keys) -> tuple[str, Keys]:
+        condition = self._where.condition(step)
+        match keys:
+            case ("branch_output", *rest):
+                sides = (self._side(side, tuple(rest)) for side in (step.if_true, step.if_false))
+                return _decided(condition, *sides), ()
+            case ("condition_result",):
+                return f"({condition})", ()
+            case ("branch_taken",):
+                return _decided(condition, "'then'", "'else'"), ()
+            case ("branch_step_id",):
+                sides = ("null" if side is None else cel.text(side) for side in (step.if_true, step.if_false))
+                return _decided(condition, *(f"dyn({side})" for side in sides)), ()
+            case ():
+                return cel.mapping((name, self._of_decision(step, (name,))[0]) for name in _OF_DECISIONS), ()
+            case _:
+                raise CannotCarry(f"the output of '{step.id}' has no '{keys[0]}'", _FIX)
+
+    def _side(self, side: str | None, keys: Keys) -> str:
+        if side is None or side not in self._where.plan.steps:
+            return "null"
+        return cel.path(*self.output(side, keys))
+
+
+def _keys(source: str) -> Keys:
+    keys: list[str | int] = []
+    at = 0
+    while at < len(source):
+        if keys and source[at] == ".":
+            at += 1
+        match = _PART.match(source, at)
+        if match is None:
+            raise CannotCarry(f"'{source[:80]}' is not a path that can be followed here", _FIX)
+        keys.append(int(match["index"]) if match["index"] else (match["name"] or match["text"] or "").strip())
+        at = match.end()
+    return tuple(keys)
+
+
+def _decided(condition: str, one: str, other: str) -> str:
+    return f"(({condition}) ? {one} : {other})"
+
+
+def tells_of_each(step: Loop) -> bool:
+    """Whether the imported loop tells how each item ended: else an item left out would look like one that failed."""
+    return step.on_error == "collect" or (step.on_error == "continue" and step.most is not None)
+
+
+def _worked_on(step: Loop, base: str) -> str:
+    """The outputs without those of items beyond the most that the loop takes."""
+    if step.most is None:
+        return base
+    chosen = "o.status != 'SKIPPED'" if tells_of_each(step) else "o != null"
+    return f"{base}.filter(o, {chosen})"
+
+
+def _failed_count(step: Loop, base: str) -> str:
+    if tells_of_each(step):
+        return f"size({base}.filter(o, o.status == 'FAILED'))"
+    return f"size({base}.filter(o, o == null))" if step.on_error == "continue" else "0"
+
+
+def _escaped(literal: str, *, before_expression: bool) -> str:
+    literal = literal.replace("${", "$${")
+    # A dollar right before an expression would turn it into the two characters.
+    return f"{literal[:-1]}${{ '$' }}" if before_expression and literal.endswith("$") else literal
+
+
+def _written(expression: str) -> str:
+    return f"${{ {_bounded(expression)} }}"
+
+
+def _bounded(expression: str) -> str:
+    if len(expression) + 2 > cel.MOST_CHARACTERS:
+        raise CannotCarry(
+            f"the expression would have more than {cel.MOST_CHARACTERS:,} characters",
+            "Let the steps that it reads be read one by one.",
+        )
+    return expression

@@ -1,0 +1,404 @@
+"""litecone's workflows in our language: the order of steps, what they read, and what is told of the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from trunkline.importing import Imported, Remark
+from trunkline.importing.litecone import import_files
+from trunkline.jsontypes import Json, JsonObject
+from trunkline.workflow import load_workflow
+
+
+def call(following: str | None = None, agent: str = "A", **mapping: Json) -> JsonObject:
+    return {"type": "agent", "agent_name": agent, "next_step": following, "input_mapping": mapping}
+
+
+def workflow(start: str, steps: dict[str, JsonObject], **more: Json) -> JsonObject:
+    described: JsonObject = {name: {"id": name, **step} for name, step in steps.items()}
+    return {"name": "w", "start_step": start, "steps": described, **more}
+
+
+def imported(source: Json) -> Imported:
+    return import_files([("w.json", source)])
+
+
+def steps_of(source: Json) -> dict[str, JsonObject]:
+    (found,) = imported(source).workflows
+    steps = found.definition["steps"]
+    assert isinstance(steps, dict)
+    return {name: step for name, step in steps.items() if isinstance(step, dict)}
+
+
+def remarks_of(source: Json, kind: str) -> list[Remark]:
+    return [remark for remark in imported(source).remarks if remark.kind == kind]
+
+
+def only_loss(source: Json) -> Remark:
+    (loss,) = remarks_of(source, "lost")
+    assert loss.fix
+    return loss
+
+
+def test_steps_wait_for_the_one_that_names_them() -> None:
+    steps = steps_of(
+        workflow("step-1", {"step-1": call("step-2"), "step-2": call("step-3"), "step-3": call()})
+    )
+    assert [(name, step.get("needs")) for name, step in steps.items()] == [
+        ("step_1", None), ("step_2", ["step_1"]), ("step_3", ["step_2"]),
+    ]  # fmt: skip
+
+
+def test_what_an_input_reads_is_read_alike() -> None:
+    mapping: JsonObject = {
+        "a": "${workflow.input.topic}",
+        "b": "${first.output.findings}",
+        "c": "${first.output.deep.list[0].in}",
+        "d": "${first.output}",
+        "e": "${first.output.text}",
+        "f": "About ${workflow.input.topic}: ${first.output.x-y}",
+        "g": "costs 5$${workflow.input.price}, or ${} or $${",
+        "h": ["${workflow.input.a}", 1, None],
+        "i": "${steps.first.output.findings}",
+    }
+    steps = steps_of(
+        workflow("first", {"first": call("then"), "then": {"agent_name": "A", "input_mapping": mapping}})
+    )
+    assert steps["then"]["input"] == {
+        "a": "${ input.topic }",
+        "b": "${ steps.first.output.data.findings }",
+        "c": "${ steps.first.output.data.deep.list[0]['in'] }",
+        "d": "${ steps.first.output.data }",
+        "e": "${ steps.first.output.text }",
+        "f": "About ${ input.topic }: ${ steps.first.output.data['x-y'] }",
+        "g": "costs 5${ '$' }${ input.price }, or $${} or $$${",
+        "h": ["${ input.a }", 1, None],
+        "i": "${ steps.first.output.data.findings }",
+    }
+
+
+def test_a_step_without_a_mapping_gets_an_empty_input_and_not_that_of_the_run() -> None:
+    steps = steps_of(workflow("a", {"a": {"agent_name": "A", "next_step": None, "input_mapping": None}}))
+    assert steps["a"] == {"agent": "A", "input": {}}
+
+
+def test_agents_known_to_answer_in_parts_are_read_as_such() -> None:
+    agent: JsonObject = {"name": "A", "url": "http://a", "protocol": "jsonrpc-2.0"}
+    source = workflow(
+        "a", {"a": call("b"), "b": call(None, x="${a.output}", y="${a.output.artifacts}", z="${a.output.n}")}
+    )
+    found = import_files([("w.json", source), ("agents.json", [agent])]).workflows[0].definition["steps"]
+    assert isinstance(found, dict)
+    assert isinstance(step := found["b"], dict)
+    assert step["input"] == {
+        "x": "${ steps.a.output }", "y": "${ steps.a.output.artifacts }", "z": "${ steps.a.output.data.n }",
+    }  # fmt: skip
+
+
+def test_parallel_steps_wait_for_nothing_of_one_another_and_the_next_for_all() -> None:
+    block: JsonObject = {
+        "type": "parallel",
+        "parallel_steps": ["a", "b"],
+        "max_parallelism": 1,
+        "next_step": "end",
+    }
+    source = workflow(
+        "p",
+        {
+            "p": block,
+            "a": call("p"),
+            "b": call("end"),
+            "end": call(None, all="${p.output}", one="${p.output.a.x}"),
+        },
+    )
+    (found,) = imported(source).workflows
+    steps = steps_of(source)
+    assert [steps[name].get("needs") for name in ("a", "b", "end")] == [None, None, ["a", "b"]]
+    assert steps["end"]["input"] == {
+        "all": {"a": "${ steps.a.output.data }", "b": "${ steps.b.output.data }"},
+        "one": "${ steps.a.output.data.x }",
+    }
+    assert found.definition["max_parallel"] == 1
+    assert found.complete
+
+
+def test_both_sides_of_a_decision_run_on_it_and_what_follows_waits_for_both() -> None:
+    decision: JsonObject = {
+        "type": "conditional", "condition": {"expression": "${a.output.n} > 1"},
+        "if_true_step": "yes", "if_false_step": "no", "next_step": "end",
+    }  # fmt: skip
+    source = workflow(
+        "a",
+        {
+            "a": call("c"),
+            "c": decision,
+            "yes": call(),
+            "no": call(),
+            "end": call(None, r="${c.output.branch_output.x}"),
+        },
+    )
+    steps = steps_of(source)
+    condition = "has(steps.a.output.data.n) && steps.a.output.data.n > 1"
+    assert steps["yes"] == {"agent": "A", "needs": ["a"], "when": condition, "input": {}}
+    assert steps["no"] == {"agent": "A", "needs": ["a"], "when": f"!({condition})", "input": {}}
+    assert (steps["end"]["needs"], "when" in steps["end"]) == (["yes", "no"], False)
+    assert steps["end"]["input"] == {
+        "r": f"${{ (({condition}) ? steps.yes.output.data.x : steps.no.output.data.x) }}"
+    }
+
+
+def test_a_decision_with_one_side_lets_the_rest_go_on_without_it() -> None:
+    decision: JsonObject = {
+        "type": "conditional", "condition": {"expression": "${workflow.input.x}"},
+        "if_true_step": "yes", "next_step": "end",
+    }  # fmt: skip
+    steps = steps_of(workflow("c", {"c": decision, "yes": call(), "end": call()}))
+    assert steps["end"] == {"agent": "A", "needs": ["yes"], "input": {}}
+
+
+def test_branches_that_meet_again_in_a_step_run_it_once() -> None:
+    decision: JsonObject = {
+        "type": "conditional", "condition": {"expression": "${workflow.input.x}"},
+        "if_true_step": "a", "if_false_step": "b",
+    }  # fmt: skip
+    steps = steps_of(
+        workflow(
+            "c", {"c": decision, "a": call("end"), "b": call("end"), "end": call("last"), "last": call()}
+        )
+    )
+    assert steps["end"] == {"agent": "A", "needs": ["a", "b"], "input": {}}
+    assert steps["last"] == {"agent": "A", "needs": ["end"], "input": {}}
+
+
+def test_a_step_deep_in_decisions_goes_by_the_step_before_it() -> None:
+    def decision(yes: str, no: str | None) -> JsonObject:
+        condition: JsonObject = {"expression": "${workflow.input.x} == 1"}
+        return {"type": "conditional", "condition": condition, "if_true_step": yes, "if_false_step": no}
+
+    source = workflow(
+        "c", {"c": decision("a", "b"), "a": call("d"), "d": decision("e", None), "b": call(), "e": call()}
+    )
+    steps = steps_of(source)
+    assert steps["e"]["when"] == "steps.a.status == 'COMPLETED' && (has(input.x) && input.x == 1)"
+    assert [remark.path for remark in remarks_of(source, "note") if "as it is written" in remark.message] == [
+        "steps.a.next_step"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("policy", "join"),
+    [
+        ({"join_policy": "all"}, None),
+        ({}, None),
+        ({"join_policy": "any"}, {"policy": "any", "cancel_rest": False}),
+        ({"join_policy": "majority"}, {"policy": "majority", "cancel_rest": False}),
+        ({"join_policy": "n_of_m", "n_required": 2}, {"at_least": 2, "cancel_rest": False}),
+    ],
+)
+def test_a_fork_joins_as_its_policy_says(policy: JsonObject, join: Json) -> None:
+    branches: JsonObject = {
+        "one": {"steps": ["a"], "timeout_seconds": 5},
+        "two": {"steps": ["b"]},
+        "three": {"steps": ["c"]},
+    }
+    config: JsonObject = {"branches": branches, "branch_timeout_seconds": 9, **policy}
+    fork: JsonObject = {"type": "fork_join", "fork_join_config": config, "next_step": "end"}
+    source = workflow(
+        "f", {"f": fork, "a": call(), "b": call(), "c": call(), "end": call(None, r="${f.output.one.x}")}
+    )
+    steps = steps_of(source)
+    assert (steps["end"]["needs"], steps["end"].get("join")) == (["a", "b", "c"], join)
+    assert [steps[name]["deadline"] for name in "abc"] == ["5s", "9s", "9s"]
+    assert steps["end"]["input"] == {"r": "${ steps.a.output.data.x }"}
+    assert imported(source).lost == 0
+
+
+def loop_of(**config: Json) -> JsonObject:
+    whole: JsonObject = {"collection": "${workflow.input.items}", "loop_body": ["body"], **config}
+    loop: JsonObject = {"type": "loop", "loop_config": whole, "next_step": "end"}
+    mapping = {"i": "${loop.item.name}", "n": "${loop.index}", "t": "${loop.total}", "l": "${loop.is_last}"}
+    return workflow(
+        "l", {"l": loop, "body": call(None, "B", **mapping), "end": call(None, r="${l.output.iterations}")}
+    )
+
+
+def test_a_loop_becomes_a_step_for_each_item() -> None:
+    steps = steps_of(loop_of(execution_mode="parallel", max_parallelism=3))
+    assert steps["l"] == {
+        "agent": "B",
+        "for_each": {"items": "${ input.items }", "mode": "parallel", "limit": 3},
+        "input": {
+            "i": "${ item.name }", "n": "${ index }", "t": "${ size(input.items) }",
+            "l": "${ (index + 1 == size(input.items)) }",
+        },
+    }  # fmt: skip
+    assert steps["end"]["input"] == {"r": "${ steps.l.output.map(o, o.data) }"}
+
+
+def test_a_loop_goes_one_by_one_if_nothing_is_said() -> None:
+    assert steps_of(loop_of())["l"]["for_each"] == {"items": "${ input.items }", "mode": "sequential"}
+
+
+@pytest.mark.parametrize(
+    ("config", "on_error", "reading"),
+    [
+        ({"on_error": "stop"}, None, "steps.l.output.map(o, o.data)"),
+        ({"on_error": "continue"}, "continue", "steps.l.output.map(o, o == null ? null : o.data)"),
+        ({"on_error": "collect"}, "collect", "steps.l.output.map(o, o.status == 'COMPLETED' ? o.output.data : null)"),
+        ({"error_policy": "continue"}, "continue", "steps.l.output.map(o, o == null ? null : o.data)"),
+        (
+            {"on_error": "continue", "max_iterations": 2},
+            "collect",
+            "steps.l.output.filter(o, o.status != 'SKIPPED').map(o, o.status == 'COMPLETED' ? o.output.data : null)",
+        ),
+        ({"max_iterations": 2}, None, "steps.l.output.filter(o, o != null).map(o, o.data)"),
+    ],
+)  # fmt: skip
+def test_a_loop_treats_failures_as_there(config: JsonObject, on_error: str | None, reading: str) -> None:
+    steps = steps_of(loop_of(**config))
+    each = steps["l"]["for_each"]
+    assert isinstance(each, dict)
+    assert each.get("on_error") == on_error
+    assert steps["end"]["input"] == {"r": f"${{ {reading} }}"}
+    assert steps["l"].get("when") == ("index < 2" if "max_iterations" in config else None)
+
+
+def test_ids_of_the_api_and_versions_are_noted_as_without_meaning() -> None:
+    source = workflow("a", {"a": call()}, workflow_id="w-1", version="1.0")
+    assert remarks_of(source, "lost") == []
+    (note,) = remarks_of(source, "note")
+    assert note.message.startswith("'workflow_id', 'version' are left out")
+
+
+def test_what_the_api_answers_is_taken_as_it_is() -> None:
+    page: JsonObject = {
+        "items": [
+            {
+                "id": "1",
+                "name": "w",
+                "version": 3,
+                "status": "active",
+                "workflow_data": workflow("a", {"a": call()}),
+            }
+        ],
+        "pagination": {"total": 1},
+    }
+    (found,) = imported(page).workflows
+    assert (found.name, found.complete) == ("w", True)
+
+
+def fork_at_the_end() -> JsonObject:
+    config: JsonObject = {"branches": {"x": {"steps": ["a"]}, "y": {"steps": ["b"]}}, "join_policy": "any"}
+    return workflow("f", {"f": {"type": "fork_join", "fork_join_config": config}, "a": call(), "b": call()})
+
+
+def parallel_of(*members: str, **steps: JsonObject) -> JsonObject:
+    return workflow("p", {"p": {"type": "parallel", "parallel_steps": list(members)}, **steps})
+
+
+@pytest.mark.parametrize(
+    ("source", "path", "message"),
+    [
+        (workflow("a", {"a": call("b")}), "steps.a.next_step", "there is no step 'b'"),
+        (workflow("a", {"a": call("b"), "b": call("a")}), "steps.a", "the steps run in a circle: a -> b -> a"),
+        (workflow("a", {"a": call("a")}), "steps.a", "the steps run in a circle: a -> a"),
+        (workflow("x", {"a": call()}), "start_step", "the first step 'x' is not among the steps"),
+        ({"start_step": "a", "steps": {"a": call()}}, "name", "the workflow has no name"),
+        (workflow("a", {"a": call(), "b": {"type": "wait_for_event"}}), "steps.b.type", "'wait_for_event'"),
+        (workflow("a", {"a": {**call(), "retries": 3}}), "steps.a.retries", "the field 'retries' is not known"),
+        (workflow("a", {"a": call()}, owner="me"), "owner", "the field 'owner' is not known"),
+        (workflow("a", {"a": call(None, x="${b.output.y}")}), "steps.a.input_mapping.x", "nothing to read"),
+        (workflow("a", {"a": call(None, x="${loop.item}")}), "steps.a.input_mapping.x", "outside of a loop"),
+        (workflow("a", {"a": call("b", x="${b.output.y}"), "b": call()}), "steps.a.input_mapping.x", "'b' runs later"),
+        (workflow("a", {"a": call("b"), "b": call(None, x="${a.status}")}), "steps.b.input_mapping.x", "no status"),
+        (workflow("a", {"a": call("b"), "b": call(None, x="${a.output[*]}")}), "steps.b.input_mapping.x", "not a path"),
+        (workflow("a", {"a": call(None, x={"$secret": "k"})}), "steps.a.input_mapping.x", "would name a secret here"),
+        (workflow("a", {"a": {**call(), "input_mapping": [1]}}), "steps.a.input_mapping", "must be an object"),
+        (fork_at_the_end(), "steps.f.fork_join_config.join_policy", "no step follows that could wait for 'any'"),
+        (parallel_of("a", "b", a=call("b"), b=call()), "steps.b", "reached on several ways"),
+        (parallel_of("a", "x", a=call()), "steps.p.parallel_steps", "there is no step 'x'"),
+        (loop_of(loop_body=["body", "body"]), "steps.l.loop_config", "a loop over more than one call"),
+        (loop_of(collection="items"), "steps.l.loop_config", "'collection' is not one ${…}"),
+        (loop_of(on_error="ignore"), "steps.l.loop_config.on_error", "must be one of stop, continue, collect"),
+        (loop_of(max_iterations=0), "steps.l.loop_config.max_iterations", "a whole number from 1 on, and it is 0"),
+        (7, "", "neither a workflow nor an agent"),
+        ({"some": "thing"}, "", "neither a workflow nor an agent"),
+        ([workflow("a", {"a": call()}), 3], "[1]", "neither a workflow nor an agent"),
+        ([workflow("a", {"a": call()})] * 2, "", "there are several workflows of the name 'w'"),
+    ],
+)  # fmt: skip
+def test_what_is_not_carried_over_is_told_with_its_place_and_a_way_out(
+    source: Json, path: str, message: str
+) -> None:
+    loss = only_loss(source)
+    assert (loss.path, message in loss.message) == (path, True), loss
+
+
+def test_a_condition_that_is_not_understood_lets_the_run_fail_there_and_not_go_on() -> None:
+    decision: JsonObject = {
+        "type": "conditional",
+        "condition": {"expression": "1 + 1"},
+        "if_true_step": "a",
+        "if_false_step": "b",
+    }
+    source = workflow("c", {"c": decision, "a": call(), "b": call()})
+    assert only_loss(source).path == "steps.c.condition.expression"
+    steps = steps_of(source)
+    assert steps["a"]["when"] == "{}['not carried over: the condition of c']"
+    assert steps["b"]["when"] == "!({}['not carried over: the condition of c'])"
+    assert not imported(source).workflows[0].complete
+
+
+def test_ten_thousand_steps_in_a_row_are_taken() -> None:
+    steps = {
+        f"step-{n}": call(f"step-{n + 1}" if n < 9_999 else None, x="${workflow.input.x}")
+        for n in range(10_000)
+    }
+    found = imported(workflow("step-0", steps))
+    assert found.lost == 0
+    assert len(found.remarks) == 1
+
+
+def test_thousands_of_steps_that_all_wait_for_thousands_are_refused_and_not_written() -> None:
+    names = [f"s{n}" for n in range(2_000)]
+    first: JsonObject = {"type": "parallel", "parallel_steps": [*names[:1_000]], "next_step": "q"}
+    second: JsonObject = {"type": "parallel", "parallel_steps": [*names[1_000:]]}
+    source = workflow("p", {"p": first, "q": second, **{name: call() for name in names}})
+    assert "more than 100,000 times" in only_loss(source).message
+
+
+def test_decisions_nested_thousands_deep_are_told_of_and_harm_nobody() -> None:
+    def decision(n: int) -> JsonObject:
+        condition: JsonObject = {"expression": f"${{workflow.input.x}} > {n}"}
+        return {
+            "type": "conditional",
+            "condition": condition,
+            "if_true_step": f"c{n + 1}",
+            "if_false_step": f"e{n}",
+        }
+
+    steps: dict[str, JsonObject] = {f"c{n}": decision(n) for n in range(1_000)} | {
+        f"e{n}": call() for n in range(1_000)
+    }
+    found = imported(workflow("c0", {**steps, "c1000": call()}))
+    assert found.lost > 900
+    assert len(found.remarks) <= 400
+    assert found.dropped
+
+
+def test_a_reference_to_blocks_in_blocks_does_not_grow_without_end() -> None:
+    blocks: dict[str, JsonObject] = {
+        f"p{n}": {"type": "parallel", "parallel_steps": [f"p{n + 1}", f"p{n + 1}x"]} for n in range(40)
+    }
+    blocks |= {
+        f"p{n}x": {"type": "parallel", "parallel_steps": [f"p{n + 1}", f"p{n + 1}x"]} for n in range(40)
+    }
+    loss = remarks_of(
+        workflow("a", {"a": call(None, x="${p0.output.p1}"), **blocks, "p40": call(), "p40x": call()}), "lost"
+    )
+    assert len(loss) == 1
+
+
+def test_every_import_without_losses_is_valid_in_our_language() -> None:
+    (found,) = imported(loop_of()).workflows
+    assert load_workflow(str(found.definition).replace("None", "null"), source="x").definition.name == "w"
