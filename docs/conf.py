@@ -33,8 +33,6 @@ extensions = ["myst_parser", "sphinx_copybutton"]
 source_suffix = {".md": "markdown"}
 root_doc = "index"
 nitpicky = True
-# A folder's list takes in what its table does not name; there may be nothing of that kind.
-suppress_warnings = ["toc.empty_glob"]
 
 myst_heading_anchors = 4
 # In texts "1.0" and "--flag" mean what they say.
