@@ -26,7 +26,7 @@ from trunkline.errors import Conflict, Finding, Invalid, NotFound, NotReady, Tru
 from trunkline.jsontypes import encode
 from trunkline.services.agent_specs import refuse
 from trunkline.services.directory import AgentDirectory
-from trunkline.services.drift import OURSELVES, Drifts
+from trunkline.services.drift import Drifts
 from trunkline.services.migration_targets import TargetWish, target_for
 from trunkline.services.moving import encode_state, state_of
 from trunkline.services.routes import FRESH_FOR, Routes
@@ -285,32 +285,37 @@ class Migrations:
 
     # --- back, and on
 
-    async def roll_back(self, name: str, wish: Wish, *, if_event: int | None = None) -> Change | None:
-        """
-        Runs that begin from now on call the old side again; those under way stay where they are.
-
-        `if_event`: only if this is still the agent's last migration event. None: it is not, or it is rolled back
-        already.
-        """
+    async def roll_back(self, name: str, wish: Wish) -> Change:
+        """Runs that begin from now on call the old side again; those under way stay where they are."""
         _check_why(wish)
         async with self._store.transaction() as tx:
             await tx.lock_agent_events()
             move = await self._found(name, tx)
-            if if_event is not None and (move.event is None or move.event.id != if_event):
-                return None
             state = move.state
+            if state is not None and state.stage == "rolled_back":
+                return _unchanged(move)
             if state is None or not state.is_open:
-                if if_event is not None or (state is not None and state.stage == "rolled_back"):
-                    return None
                 raise _cannot_roll_back(move)
-            changes = await _write(
-                tx,
-                [move],
-                {move.agent.id: stages.rolled_back(state, distrusted=wish.who == OURSELVES)},
-                wish,
-            )
+            back = stages.rolled_back(state, distrusted=False)
+            changes = await _write(tx, [move], {move.agent.id: back}, wish)
         await self._tell(changes)
         return changes[0]
+
+    async def roll_back_if(self, agent_id: str, *, who: str, why: str, only_if: int) -> bool:
+        """
+        The way back of a new side that was found wanting; somebody has to attest again that it is ready.
+
+        False: the last event of the agent's move is not `only_if` any more, or there is no way back from there.
+        """
+        async with self._store.transaction() as tx:
+            await tx.lock_agent_events()
+            move = await self._found(agent_id, tx)
+            if move.event is None or move.event.id != only_if or move.state is None or not move.state.is_open:
+                return False
+            back = stages.rolled_back(move.state, distrusted=True)
+            changes = await _write(tx, [move], {move.agent.id: back}, Wish(who=who, why=why))
+        await self._tell(changes)
+        return True
 
     async def roll_back_all(self, wish: Wish) -> Outcome:
         """Everything that has an old side goes back to it; of what has none any more it is said."""

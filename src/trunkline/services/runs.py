@@ -30,6 +30,7 @@ from trunkline.machine.steps.each import MOST_ITEMS
 from trunkline.messages import ReplyMessage, TraceContext
 from trunkline.services.inbox import item_id
 from trunkline.services.intake import Intake
+from trunkline.services.routes import Routes
 from trunkline.services.watch import Watch, Watchers
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import EventRecord, InboxItem, NewRun, RunRecord, Store, WorkflowVersion
@@ -91,7 +92,9 @@ class Runs:
         watchers: Watchers,
         clock: Clock,
         metrics: Metrics,
+        routes: Routes,
     ) -> None:
+        self._routes = routes
         self._store = store
         self._workflows = workflows
         self._intake = intake
@@ -142,6 +145,7 @@ class Runs:
             request_digest=digest,
             retry_of=retry_of,
             trace=trace,
+            routes=await self._routes.last_known(),
         )
         existing = await self._intake.start(run, request)
         if existing is None:

@@ -266,7 +266,7 @@ def _services(core: Core, intake: Intake, probes: Probes) -> Services:
         registry=core.registry,
         secrets=core.secrets,
         workflows=core.workflows,
-        runs=Runs(core.store, core.workflows, intake, core.watchers, core.clock, core.metrics),
+        runs=Runs(core.store, core.workflows, intake, core.watchers, core.clock, core.metrics, core.routes),
         blobs=core.blobs,
         inbox=Inbox(core.store, core.workflows),
         hooks=core.hooks,

@@ -324,30 +324,34 @@ async def test_a_rollback_needs_a_reason_and_happens_once(
     with pytest.raises(Invalid, match="reason"):
         await moves.roll_back("a", Wish(who="ann"))
     change = await moves.roll_back("a", ANN)
-    assert change is not None
     assert (change.state.stage, change.state.cut_over_at) == ("rolled_back", 0)
     assert change.state.ready is not None
     last = await store.last_agent_event()
-    assert await moves.roll_back("a", ANN) is None
+    assert (await moves.roll_back("a", ANN)).event is None
     assert await store.last_agent_event() == last
 
 
 async def test_a_rollback_by_itself_ends_only_the_trial_that_it_has_judged(
-    registry: Registry, moves: Migrations
+    registry: Registry, moves: Migrations, store: Store
 ) -> None:
-    await register(registry, "a")
+    agent = await register(registry, "a")
     first = await moves.canary("a", DEFAULT, 10, AS_BEFORE, ANN)
-    ours = Wish(who=OURSELVES, why="5 of 10 calls failed")
-    assert await moves.roll_back("a", ours, if_event=_event(first).id + 1) is None
-    second = await moves.canary("a", DEFAULT, 20, AS_BEFORE, ANN)
-    assert await moves.roll_back("a", ours, if_event=_event(first).id) is None
-    await moves.attest("a", "deployed", None, ANN)
-    with_attestation = _event(second).id + 1
-    change = await moves.roll_back("a", ours, if_event=with_attestation)
-    assert change is not None
+    await moves.canary("a", DEFAULT, 20, AS_BEFORE, ANN)
+    attested = await moves.attest("a", "deployed", None, ANN)
+
+    async def go_back(only_if: int) -> bool:
+        return await moves.roll_back_if(agent.id, who=OURSELVES, why="5 of 10 failed", only_if=only_if)
+
+    assert not await go_back(_event(first).id)
+    assert await go_back(_event(attested).id)
+    (last, *_) = await store.agent_events(limit=1)
+    state = state_of(last)
+    assert (last.who, last.why) == ("trunkline", "5 of 10 failed")
     # Whoever vouched for it was wrong.
-    assert (change.state.stage, change.state.ready, _event(change).who) == ("rolled_back", None, "trunkline")
-    assert await moves.roll_back("a", ours, if_event=with_attestation) is None
+    assert state is not None
+    assert (state.stage, state.ready) == ("rolled_back", None)
+    assert not await go_back(_event(attested).id)
+    assert not await go_back(last.id)
 
 
 async def test_a_finished_migration_is_not_rolled_back(
