@@ -54,7 +54,7 @@ def _invent_step(pick: Pick, index: int, count: int) -> StepDefinition:
     if for_each is not None:
         conditions += ["index != 1", "item.missing"]
         inputs += ["${ item }", "${ index }"]
-    return StepDefinition(
+    step = StepDefinition(
         name=NAMES[index],
         agent=pick("AB"),
         needs=tuple(sorted(needs)),
@@ -69,6 +69,11 @@ def _invent_step(pick: Pick, index: int, count: int) -> StepDefinition:
         delivery=pick(("at_least_once", "at_least_once", "at_most_once")),
         context=pick(("run", "step", "none")),
     )
+    if pick((False, False, False, True)):
+        return msgspec.structs.replace(
+            step, agent="", workflow="child", reply_timeout=None, delivery="at_least_once", context="run"
+        )
+    return step
 
 
 def _invent_loop(pick: Pick) -> ForEach:

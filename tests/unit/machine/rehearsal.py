@@ -18,11 +18,13 @@ from trunkline.clock import Instant, after
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json, decode, encode
 from trunkline.machine.decide import decide
-from trunkline.machine.effects import DispatchTask, DropTimer, StartTimer, StopTask
+from trunkline.machine.effects import DispatchTask, DropTimer, StartRun, StartTimer, StopTask, TellRun
 from trunkline.machine.events import Event
 from trunkline.machine.evolve import restore
 from trunkline.machine.inputs import (
     CancelRequested,
+    ChildEnded,
+    EndStatus,
     Input,
     OutcomeResolved,
     PauseRequested,
@@ -66,6 +68,9 @@ class Rehearsal:
         self.tasks: list[AgentTask] = []
         self._latest: dict[str, AgentTask] = {}
         self.stops: list[StopTask] = []
+        # Runs that steps have begun, and what they were told.
+        self.runs: list[StartRun] = []
+        self.told: list[tuple[str, Input]] = []
         self.timers: dict[str, StartTimer] = {}
         # What the settings say of a question's deadline.
         self.reply_timeout: timedelta | None = None
@@ -82,6 +87,10 @@ class Rehearsal:
                     self._latest[task.step] = task
                 case StopTask():
                     self.stops.append(effect)
+                case StartRun():
+                    self.runs.append(effect)
+                case TellRun(run_id, _, item):
+                    self.told.append((run_id, item))
                 case StartTimer(key):
                     self.timers[key] = effect
                 case DropTimer(key):
@@ -140,6 +149,17 @@ class Rehearsal:
             question=Question(kind="input", text=text),
             remote_task_id=remote_task_id,
             context_id="context-1",
+        )
+
+    def run_of(self, step: str) -> StartRun:
+        """The run that the step has begun last."""
+        return next(run for run in reversed(self.runs) if run.step == step)
+
+    def end_run(
+        self, step: str, status: EndStatus, output: Json = None, error: StepError | None = None
+    ) -> Turn:
+        return self.take(
+            ChildEnded(step, self.run_of(step).run_id, status, msgspec.Raw(encode(output)), error)
         )
 
     def answer(

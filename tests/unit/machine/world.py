@@ -1,8 +1,8 @@
 """
 The world around one run, as hostile as it may be, and what must hold in it after every turn.
 
-It plays bridge, store and people: answers calls in any order, too late or twice, lets timers ring, restarts from what
-is stored, and lets people interfere at any time.
+It plays bridge, store, other runs and people: answers calls and ends children in any order, too late or twice, lets
+timers ring, restarts from what is stored, and lets people interfere at any time.
 """
 
 from __future__ import annotations
@@ -13,13 +13,23 @@ from typing import Literal
 import msgspec
 from tests.unit.machine.rehearsal import Rehearsal, error, fresh_state
 
+from trunkline.ids import child_run_id
 from trunkline.jsontypes import Json
 from trunkline.machine.decide import CANCEL_TIMER, DEADLINE_TIMER
-from trunkline.machine.effects import DispatchTask, StopTask
-from trunkline.machine.events import StepOutcomeResolved, StepReplied, StepRetryScheduled, StepStarted
+from trunkline.machine.effects import DispatchTask, StartRun, StopTask, TellRun
+from trunkline.machine.events import (
+    StepChildStarted,
+    StepOutcomeResolved,
+    StepReplied,
+    StepRetryScheduled,
+    StepStarted,
+)
 from trunkline.machine.evolve import evolve, restore, waits_of
 from trunkline.machine.inputs import (
     CancelRequested,
+    ChildEnded,
+    ChildRefused,
+    EndStatus,
     Input,
     OutcomeResolved,
     PauseRequested,
@@ -62,6 +72,10 @@ class World:
         self.open: dict[Key, AgentTask] = {}
         self.calls: dict[Key, AgentTask] = {}
         self.stopped: set[Key] = set()
+        # The same of runs that steps have begun.
+        self.open_runs: dict[str, StartRun] = {}
+        self.runs: dict[str, StartRun] = {}
+        self.stopped_runs: set[str] = set()
         self.taken: list[Input] = []
         self._seen: dict[str, str] = {}
 
@@ -78,13 +92,20 @@ class World:
 
     def _possibilities(self) -> dict[Kind, list[Possibility]]:
         return {
-            "success": [lambda call=call: self._succeed(call, OUTPUTS[0]) for call in self.open.values()],
+            "success": [
+                *(lambda call=call: self._succeed(call, OUTPUTS[0]) for call in self.open.values()),
+                *(lambda run=run: self._end(run, "COMPLETED") for run in self.open_runs.values()),
+            ],
             "answer": list(self._other_answers()),
             "timer": [lambda key=key: self._ring(key) for key in self.play.timers if key != DEADLINE_TIMER],
             "wish": list(self._wishes()),
             "pause": [ResumeRequested if self.play.state.paused else PauseRequested],
             "late": [
-                lambda call=call: self._succeed(call, OUTPUTS[0]) for call in list(self.calls.values())[-3:]
+                *(
+                    lambda call=call: self._succeed(call, OUTPUTS[0])
+                    for call in list(self.calls.values())[-3:]
+                ),
+                *(lambda run=run: self._end(run, "FAILED") for run in list(self.runs.values())[-3:]),
             ],
             "again": [lambda item=item: item for item in self.taken[-6:]],
             "restart": [self._restart],
@@ -98,6 +119,8 @@ class World:
             return ResumeRequested()
         for call in self.open.values():
             return self._succeed(call, OUTPUTS[0])
+        for run in self.open_runs.values():
+            return self._end(run, "CANCELLED" if run.run_id in self.stopped_runs else "COMPLETED")
         for key in self.play.timers:
             if key.startswith("retry/"):
                 return self.play.timers.pop(key).item
@@ -120,6 +143,22 @@ class World:
                 yield lambda call=call: self._result(call, "cancelled")
             if call.at_most_once:
                 yield lambda call=call: self._result(call, "unknown")
+
+        for run in list(self.open_runs.values()):
+            yield lambda run=run: self._end(run, "COMPLETED", OUTPUTS[1])
+            yield lambda run=run: self._end(run, "FAILED")
+            # Whether the parent wishes it, or a person does.
+            yield lambda run=run: self._end(run, "CANCELLED")
+            yield lambda run=run: self._refuse(run)
+
+    def _end(self, run: StartRun, status: EndStatus, output: bytes = OUTPUTS[0]) -> Input:
+        self.open_runs.pop(run.run_id, None)
+        failure = error("agent_task_failed") if status == "FAILED" else None
+        return ChildEnded(run.step, run.run_id, status, msgspec.Raw(output), failure)
+
+    def _refuse(self, run: StartRun) -> Input:
+        self.open_runs.pop(run.run_id, None)
+        return ChildRefused(run.step, run.run_id, error("workflow_unknown"))
 
     def _wishes(self) -> Iterator[Callable[[], Input]]:
         for step in self.play.state.steps.values():
@@ -193,7 +232,8 @@ class World:
         if was_final:
             assert (turn.events, turn.effects) == ([], []), "a final state was left"
         if was_paused and turn.state.paused and not any(isinstance(i, ResumeRequested) for i in inputs):
-            assert not any(isinstance(event, StepStarted) for event in turn.events), "started while paused"
+            begun = [event for event in turn.events if isinstance(event, StepStarted | StepChildStarted)]
+            assert begun == [], "started while paused"
         # A step may have three items.
         most = 4 * len(inputs) + 9 * len(turn.state.workflow.steps) + 4
         assert len(turn.events) <= most, "one turn recorded too much"
@@ -201,6 +241,7 @@ class World:
         self._check_history(turn)
         self._check_steps()
         self._check_wake_reasons()
+        self._check_runs()
         return turn
 
     def _perform(self, turn: Turn) -> None:
@@ -220,6 +261,26 @@ class World:
                 ]
                 assert busy == [], "two calls in flight for one step"
                 self.open[key] = self.calls[key] = task
+            elif isinstance(effect, StartRun):
+                assert effect.run_id not in self.runs, "a run was begun twice"
+                self.open_runs[effect.run_id] = self.runs[effect.run_id] = effect
+            elif isinstance(effect, TellRun):
+                assert effect.run_id in self.runs, "somebody is told who was never there"
+                if isinstance(effect.item, CancelRequested):
+                    self.stopped_runs.add(effect.run_id)
+
+    def _check_runs(self) -> None:
+        """A run that nobody waits for has been told to end."""
+        state = self.play.state
+        for run in self.open_runs.values():
+            step = self.play.step(run.step)
+            is_waited_for = step.status == "RUNNING" and run.run_id == child_run_id(
+                state.id, step.name, step.attempts
+            )
+            told = run.run_id in self.stopped_runs
+            assert told or (is_waited_for and not state.is_final), "a run was left alone"
+            ending = state.failure is not None or state.cancel_requested_at is not None
+            assert told or not ending, "a run goes on though its parent ends"
 
     def _check_history(self, turn: Turn) -> None:
         state = self.play.state
@@ -281,7 +342,11 @@ class World:
             if step.replies:
                 key = (f"{key[0]}.{step.replies}", step.attempts)
             if step.status == "RUNNING" and step.name not in state.fans:
-                assert key in self.open, "a step runs though no call is in flight"
+                if state.workflow.plan(step.name).definition.workflow is None:
+                    assert key in self.open, "a step runs though no call is in flight"
+                else:
+                    child = child_run_id(state.id, step.name, step.attempts)
+                    assert child in self.open_runs, "a step runs though its child does not"
             if step.waiting_for is not None and step.waiting_for.kind == "retry":
                 assert f"retry/{step.name}/{step.attempts}" in timers, "a retry has no timer"
             self._check_reply_deadline(step)

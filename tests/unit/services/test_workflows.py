@@ -90,3 +90,43 @@ async def test_a_version_is_compiled_once_for_all(workflows: Workflows) -> None:
     assert list(compiled[0].steps) == ["hello"]
     assert all(each is compiled[0] for each in compiled)
     assert await workflows.compiled(second.workflow_id, 2) is not compiled[0]
+
+
+def calling(name: str, *children: str) -> bytes:
+    """A workflow that begins these; `b@1` is version 1 of b."""
+    steps = [
+        f"  s{number}: {{workflow: {child.partition('@')[0]}, version: {child.partition('@')[2]}}}"
+        if "@" in child
+        else f"  s{number}: {{workflow: {child}}}"
+        for number, child in enumerate(children)
+    ]
+    return "\n".join([f"name: {name}", "steps:", *steps, "  own: {agent: Greeter}"]).encode()
+
+
+async def test_a_circle_of_workflows_is_refused_and_named(workflows: Workflows) -> None:
+    await workflows.save(calling("c"))
+    await workflows.save(calling("b", "c"))
+    await workflows.save(calling("a", "b"))
+    with pytest.raises(Invalid) as caught:
+        await workflows.save(calling("c", "x", "a"))
+    (finding,) = caught.value.findings
+    assert (finding.path, finding.line) == ("steps.s1.workflow", 4)
+    assert "a workflow cannot begin itself: c -> a -> b -> c" in finding.message
+
+
+async def test_a_version_that_stays_as_it_is_makes_no_circle(workflows: Workflows) -> None:
+    await workflows.save(calling("b"))
+    await workflows.save(calling("a", "b@1"))
+    assert (await workflows.save(calling("b", "a"))).version.version == 2
+    # The next version of b could be itself.
+    with pytest.raises(Invalid, match="cannot begin itself: b -> b"):
+        await workflows.save(calling("b", "b@3"))
+
+
+async def test_a_workflow_that_is_not_saved_yet_is_a_warning(workflows: Workflows) -> None:
+    warnings = (await workflows.save(calling("a", "b", "c@2"))).warnings
+    assert [warning.path for warning in warnings] == [
+        "steps.s0.workflow", "steps.s1.workflow", "steps.own.agent",
+    ]  # fmt: skip
+    await workflows.save(calling("b"))
+    assert len((await workflows.save(calling("a", "b"))).warnings) == 1
