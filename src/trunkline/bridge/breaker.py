@@ -43,7 +43,7 @@ _FAILURES = frozenset(
     }
 )
 # Ours or the operator's: the agent was not asked.
-_NOT_THE_AGENTS = frozenset(
+NOT_THE_AGENTS = frozenset(
     {
         "agent_unknown",
         "agent_address_forbidden",
@@ -103,7 +103,7 @@ def _end_of(item: Finished, policy: BreakerPolicy) -> CallEnd:
 
 def end_by(error: StepError, policy: BreakerPolicy) -> CallEnd:
     """What an error tells about the agent."""
-    if error.code in _NOT_THE_AGENTS:
+    if error.code in NOT_THE_AGENTS:
         return _TELLS_NOTHING
     if not _is_failure(error, policy):
         return _ENDED_WELL

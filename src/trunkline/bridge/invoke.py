@@ -51,6 +51,7 @@ from trunkline.services.secrets import Secrets
 from trunkline.stores.base import ClaimedTask, ExchangeRecord, TaskAnswer, TaskKey
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
+from trunkline.telemetry.redaction import Redaction
 from trunkline.telemetry.traces import Traces
 from trunkline.transports.base import Transport
 
@@ -87,6 +88,16 @@ class Manners(msgspec.Struct, frozen=True, kw_only=True):
     # A task that takes longer than this holds neither a socket nor a lease.
     line_seconds: float = 60.0
     most_answer_bytes: int = 16 * 1024 * 1024
+
+
+class Beside(msgspec.Struct, frozen=True, kw_only=True):
+    """What another side has made of a task."""
+
+    outcome: Succeeded | Failed | Interrupted
+    # What was spoken to it, if anything was.
+    protocol: str | None = None
+    # Hides what nobody may see of its words.
+    redaction: Redaction = Redaction()
 
 
 class AgentInvoker:
@@ -204,7 +215,7 @@ class AgentInvoker:
     def _is_pollable(self, claim: ClaimedTask) -> bool:
         return claim.remote_task_id is not None and self._left(claim) > 0
 
-    def _talk(self, claim: ClaimedTask, way: Way | None) -> Talk:
+    def _talk(self, claim: ClaimedTask, way: Way | None, *, beside: bool = False) -> Talk:
         return Talk(
             self._transport,
             self._batches,
@@ -213,7 +224,8 @@ class AgentInvoker:
             self._traces,
             claim,
             self._manners.most_answer_bytes,
-            () if way is None else way.notes,
+            notes=() if way is None else way.notes,
+            beside=beside,
         )
 
     async def _way(self, agent: Agent, task: AgentTask) -> Way:
@@ -316,7 +328,7 @@ class AgentInvoker:
                 return outcome
         left = self._left(claim)
         wishes = Wishes(
-            push=self._pushes.target(claim.key) if partner.dialect.pushes else None,
+            push=self._pushes.target(claim.key) if partner.dialect.pushes and not talk.beside else None,
             returns_at_once=left > self._manners.line_seconds,
         )
         request = talk.encode(partner, wishes, streamed=False)
@@ -455,6 +467,53 @@ class AgentInvoker:
             )
         return min(_FIRST_POLL * _POLL_GROWTH ** min(claim.polls, 99), _LONGEST_POLL)
 
+    # --- the same task for another side
+
+    async def call_beside(self, claim: ClaimedTask, way: Way) -> Beside:
+        """
+        The task of `claim`, which has been done, given to another side of its agent, to its end or its timeout.
+
+        Nothing of it is written anywhere. The conversation of the one side is not the other's.
+        """
+        milliseconds = claim.task.timeout_ms or way.agent.timeout_ms
+        deadline = after(self._clock.now(), timedelta(milliseconds=milliseconds))
+        task = msgspec.structs.replace(claim.task, context_id=None, doubtful=False)
+        claim = ClaimedTask(key=claim.key, task=task, epoch=1, deadline=deadline)
+        talk = self._talk(claim, way, beside=True)
+        try:
+            return await self._call_beside(talk, claim, way)
+        except Exception as exc:
+            told = talk.without_secrets(exc)
+            if told is exc:
+                raise
+            # As in `call`: whoever logs it does not know.
+            raise told from None
+
+    async def _call_beside(self, talk: Talk, claim: ClaimedTask, way: Way) -> Beside:
+        task = claim.task
+        unknown = await self._open_secrets(talk, task) if task.secrets or task.told_secrets else None
+        if unknown is not None:
+            return Beside(outcome=Failed(error=unknown))
+        partner = await way.partners.of(way.agent)
+        if isinstance(partner, StepError):
+            return Beside(outcome=Failed(error=partner))
+        partner, outcome = await self._send(talk, talk.hiding(partner), claim, _not_heard)
+        pause = _FIRST_POLL
+        while isinstance(outcome, Working):
+            if self._left(claim) <= pause.total_seconds():
+                await self._give_up(talk, partner, claim, outcome.remote_task_id)
+                outcome = _unfinished(outcome.state)
+                break
+            await asyncio.sleep(pause.total_seconds())
+            pause = min(pause * _POLL_GROWTH, _LONGEST_POLL)
+            outcome = await self._ask(talk, partner, claim, outcome.remote_task_id)
+        return Beside(outcome=outcome, protocol=partner.protocol, redaction=partner.redaction)
+
+    async def _give_up(self, talk: Talk, partner: Partner, claim: ClaimedTask, remote_task_id: str) -> None:
+        request = partner.adapter.encode_cancel(claim.task, remote_task_id)
+        if isinstance(request, AgentRequest):
+            await talk.ask_to_stop(partner, request, _CANCEL_SECONDS)
+
     # --- the end
 
     async def tell_cancelled(self, claim: ClaimedTask, *, ended: bool) -> Finished:
@@ -524,6 +583,11 @@ def _ids(claim: ClaimedTask) -> _Ids:
 
 def _error(code: str, message: str) -> StepError:
     return StepError(code=code, message=message, fix=fix_for(code))
+
+
+def _not_heard(news: Finished) -> None:
+    """Of a call that is nobody's."""
+    del news
 
 
 def _doubt(claim: ClaimedTask) -> str | None:

@@ -78,7 +78,7 @@ class Sides:
     async def of(self, agent: Agent, task: AgentTask) -> Way:
         """Raises `Unavailable`."""
         moment = await self._routes.state_at(agent.id, task.routes)
-        if moment is None or not moment.is_open:
+        if moment is None or not (moment.is_open or _has_old_row(agent, moment)):
             return self.only(agent)
         target = target_of(moment.state, task.run_id, agent.id)
         if target is None:
@@ -110,6 +110,11 @@ class _Page:
     async def record_dialect(self, agent: Agent, dialect: Dialect | None) -> bool:
         self._agent = msgspec.structs.replace(agent, dialect=dialect)
         return True
+
+
+def _has_old_row(agent: Agent, moment: Moment) -> bool:
+    """Whether this is the agent as it was before its move was finished: a row is read every two seconds only."""
+    return agent.version < moment.state.row_version
 
 
 def _moved(agent: Agent, target: Target) -> Agent:

@@ -77,9 +77,11 @@ class Talk:
         traces: Traces,
         claim: ClaimedTask,
         most_bytes: int,
+        *,
         notes: tuple[str, ...] = (),
+        beside: bool = False,
     ) -> None:
-        """`notes` are for the record of every request to the agent."""
+        """`notes` are for the record of every request to the agent; `beside`: the run has its answer already."""
         self._transport = transport
         self._batches = batches
         self._clock = clock
@@ -95,7 +97,8 @@ class Talk:
         self._bell: PushTarget | None = None
         self._secrets: TaskSecrets | None = None
         self.exchanges: list[ExchangeRecord] = []
-        self._log = task_log(claim.task)
+        self.beside = beside
+        self._log = task_log(claim.task).bind(shadow=True) if beside else task_log(claim.task)
 
     def use(self, secrets: TaskSecrets) -> None:
         """From here on the task is sent with its secrets; `hiding` makes partners whose records do not show them."""

@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Sequence
 from datetime import timedelta
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 import structlog
 
-from trunkline.bridge.breaker import BreakerWatch
 from trunkline.bridge.calls import Calls, Finished
 from trunkline.bridge.heartbeat import RECLAIM_GRACE, Heartbeat
 from trunkline.brokers.base import Broker, TaskMessage
@@ -41,14 +40,26 @@ _results: msgspec.json.Decoder[AgentResult] = msgspec.json.Decoder(AgentResult)
 Ending: TypeAlias = Literal["cancelled", "unknown"]
 
 
+class AnswerWatch(Protocol):
+    """Learns from how calls have ended, in the transaction that writes their answers."""
+
+    async def note(self, tx: Transaction, finished: Sequence[Finished]) -> None: ...
+
+    def committed(self) -> None: ...
+
+    def rolled_back(self) -> None:
+        """What was noted will be noted again."""
+        ...
+
+
 class Answers:
     """A part of the commit loop, before the driver: an answer is applied in the turn that stores it."""
 
-    def __init__(self, broker: Broker[Transaction], calls: Calls, owner: str, breakers: BreakerWatch) -> None:
+    def __init__(self, broker: Broker[Transaction], calls: Calls, owner: str, *watches: AnswerWatch) -> None:
         self._broker = broker
         self._calls = calls
         self._owner = owner
-        self._breakers = breakers
+        self._watches = watches
         self._carried = 0
         # The last commit may have happened though we were told that it failed.
         self._unsure = False
@@ -72,7 +83,9 @@ class Answers:
         results = [item.result for item in finished if item.result is not None and item.claim.key not in lost]
         if results:
             await self._broker.publish_results(tx, results)
-        await self._breakers.note(tx, [item for item in finished if item.claim.key not in written])
+        heard = [item for item in finished if item.claim.key not in written]
+        for watch in self._watches:
+            await watch.note(tx, heard)
 
     def _kept(self, item: Finished) -> TaskAnswer:
         """The answer to write, with the result where that may be lost on its way."""
@@ -86,12 +99,14 @@ class Answers:
         del self._calls.finished[: self._carried]
         self._carried = 0
         self._unsure = False
-        self._breakers.committed()
+        for watch in self._watches:
+            watch.committed()
 
     def rolled_back(self) -> None:
         self._carried = 0
         self._unsure = True
-        self._breakers.rolled_back()
+        for watch in self._watches:
+            watch.rolled_back()
 
     def next_wake(self) -> Instant | None:
         return None

@@ -8,7 +8,7 @@ is known for good, and only what came after it is read.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Protocol
 
@@ -75,13 +75,10 @@ class Routes:
         moves = self._moves.get(agent_id)
         return None if moves is None else moves.last
 
-    def on_trial(self) -> Iterable[tuple[str, Moment]]:
-        """The agents whose new side is called by runs, as far as it is known here."""
-        return [
-            (agent_id, last)
-            for agent_id, moves in self._moves.items()
-            if (last := moves.last) is not None and last.trial
-        ]
+    def on_trial(self) -> Sequence[str]:
+        """The ids of the agents whose new side is called by runs, as far as it is known here."""
+        lasts = ((agent_id, moves.last) for agent_id, moves in self._moves.items())
+        return [agent_id for agent_id, last in lasts if last is not None and last.trial]
 
     async def _read_unless(self, is_known: Callable[[], bool]) -> None:
         async with self._reading:
@@ -95,6 +92,7 @@ class Routes:
         # Other kinds of events count, too: a stamp is the last of all.
         events = [] if last == self._known else await self._store.migrations_since(self._known)
         for event in events:
-            self._moves.setdefault(event.agent_id, Moves()).add(event.id, _states.decode(event.data))
+            moves = self._moves.setdefault(event.agent_id, Moves())
+            moves.add(event.id, event.agent, _states.decode(event.data))
         self._known = max(self._known, last, *(event.id for event in events))
         self._stale_at = after(now, FRESH_FOR)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
 from trunkline.agents.breaker import BreakerStatus
+from trunkline.agents.check_reports import GRADES, Grade
 from trunkline.telemetry.tallies import Counters, Histograms
 
 _TRANSLATION_BUCKETS = (0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.005, 0.01, 0.1)
@@ -68,6 +69,24 @@ class Metrics:
             ["agent_name", "kind"],
             registry=r,
         )
+        self.comparisons = Counters(
+            "shadow_comparisons_total",
+            "Tasks that both sides of an agent have answered, by what the comparison says",
+            ["agent_name", "verdict"],
+            registry=r,
+        )
+        self.shadows_dropped = Counters(
+            "shadow_dropped_total",
+            "Tasks that were not compared though they should have been",
+            ["agent_name", "reason"],
+            registry=r,
+        )
+        self.rollbacks = Counters(
+            "agent_rollbacks_total",
+            "Times that an agent went back to its old side by itself",
+            ["agent_name"],
+            registry=r,
+        )
         self.step_seconds = Histograms(
             "trunkline_step_duration_seconds",
             "From a step's first attempt to its end",
@@ -121,6 +140,12 @@ class Metrics:
             ["agent_name", "stage"],
             registry=r,
         )
+        self._grades = Gauge(
+            "agent_check_grade",
+            "The grade of the last check that this process has made of an agent as it is registered; A: 4 to F: 0",
+            ["agent_name"],
+            registry=r,
+        )
         self._queued_tasks = Gauge(
             "agent_queued_tasks", "Tasks that wait for an agent", ["agent_name"], registry=r
         )
@@ -138,6 +163,9 @@ class Metrics:
         for queue, number in queues.items():
             self._queue_depth.labels(queue).set(number)
         self._without_wake_reason.set(without_wake_reason)
+
+    def show_grade(self, agent: str, grade: Grade) -> None:
+        self._grades.labels(agent).set(len(GRADES) - 1 - GRADES.index(grade))
 
     def show_agents(self, breakers: Mapping[str, BreakerStatus], queued: Mapping[str, int]) -> None:
         # An agent that is gone, or has nothing to do, is not among them any more.

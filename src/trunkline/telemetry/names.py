@@ -35,6 +35,9 @@ AGENT_RESET = "agent_reset"
 # agents that move, and that change
 MIGRATION_CHANGED = "migration_changed"
 MIGRATION_REFUSED = "migration_refused"
+MIGRATION_ROLLED_BACK = "migration_rolled_back"
+SHADOW_CRASHED = "shadow_crashed"
+COMPARISONS_LOST = "comparisons_lost"
 CARD_CHANGED = "card_changed"
 GRADE_CHANGED = "grade_changed"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trunkline.agents.migration import MigrationState, Stage, Target
-from trunkline.agents.migration.sides import Moves, is_among, is_shadowed, side_of, target_of
+from trunkline.agents.migration.sides import Moves, is_among, is_shadowed, side_of
 from trunkline.ids import new_id
 
 TARGET = Target(url="http://new.example/agent", protocol="jsonrpc-2.0")
@@ -51,12 +51,6 @@ def test_the_stage_decides_the_side(stage: Stage, side: str) -> None:
     assert side_of(state(stage, 100), RUNS[0], "agent") == side
 
 
-def test_after_the_end_of_a_move_the_agents_row_is_called_not_the_target_of_then() -> None:
-    assert target_of(state("cut_over"), RUNS[0], "agent") == TARGET
-    assert target_of(state("finished"), RUNS[0], "agent") is None
-    assert target_of(state("shadow", 100), RUNS[0], "agent") is None
-
-
 def test_only_a_share_of_the_runs_is_shadowed_and_only_in_that_stage() -> None:
     assert is_shadowed(state("shadow", 100), RUNS[0], "agent")
     assert not is_shadowed(state("shadow", 0), RUNS[0], "agent")
@@ -71,10 +65,10 @@ def test_a_run_keeps_the_state_that_it_began_with_whatever_comes_later() -> None
         assert moment is not None
         return [side_of(moment.state, run, "agent") for run in RUNS[:200]]
 
-    moves.add(3, state("canary", 10))
+    moves.add(3, "A", state("canary", 10))
     before = sides(5)
-    moves.add(7, state("canary", 60))
-    moves.add(9, state("rolled_back"))
+    moves.add(7, "A", state("canary", 60))
+    moves.add(9, "A", state("rolled_back"))
     assert sides(5) == before != sides(7)
     assert set(sides(9)) == {"old"}
     assert moves.at(2) is None
@@ -97,6 +91,6 @@ def test_a_trial_lasts_from_the_first_canary_to_the_end_of_the_cutover() -> None
         ),
         start=1,
     ):
-        moves.add(event, change)
+        moves.add(event, "A", change)
     trials = [moment.trial for event in range(1, 8) if (moment := moves.at(event)) is not None]
     assert trials == [0, 2, 2, 2, 0, 6, 7]

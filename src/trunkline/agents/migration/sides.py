@@ -24,6 +24,8 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     """An agent's move from one event on."""
 
     event: int
+    # The agent's name at that time.
+    agent: str
     state: MigrationState
     # The event from which on runs have called this new side without a break; 0: they do not.
     trial: int = 0
@@ -41,9 +43,10 @@ class Moves:
         self._moments: list[Moment] = []
         self._events: list[int] = []
 
-    def add(self, event: int, state: MigrationState) -> None:
+    def add(self, event: int, agent: str, state: MigrationState) -> None:
         """`event` is greater than all before."""
-        self._moments.append(Moment(event=event, state=state, trial=self._trial(event, state)))
+        trial = self._trial(event, state)
+        self._moments.append(Moment(event=event, agent=agent, state=state, trial=trial))
         self._events.append(event)
 
     def _trial(self, event: int, state: MigrationState) -> int:
@@ -79,10 +82,8 @@ def is_shadowed(state: MigrationState, run_id: str, agent_id: str) -> bool:
 
 
 def target_of(state: MigrationState, run_id: str, agent_id: str) -> Target | None:
-    """The new side, if the run calls it; once the move is finished the agent's row has it, and may change again."""
-    if state.stage == "finished" or side_of(state, run_id, agent_id) == "old":
-        return None
-    return state.target
+    """The new side, if the run calls it."""
+    return state.target if side_of(state, run_id, agent_id) == "new" else None
 
 
 def is_among(percent: float, run_id: str, agent_id: str) -> bool:
