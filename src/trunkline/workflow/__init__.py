@@ -23,6 +23,7 @@ from trunkline.workflow.definition import (
 from trunkline.workflow.durations import format_duration, parse_duration
 from trunkline.workflow.expressions import Condition, ExpressionError, Scope, Template
 from trunkline.workflow.load import Loaded, compile_workflow, load_workflow
+from trunkline.workflow.output_reads import OutputRead, output_reads
 from trunkline.workflow.schema import workflow_json_schema
 from trunkline.workflow.secret_places import SECRET_KEY, SECRET_NAME_PATTERN, SECRET_NAME_RULE, is_secret_name
 
@@ -39,6 +40,7 @@ __all__ = [
     "Joined",
     "Loaded",
     "Loop",
+    "OutputRead",
     "Scope",
     "Step",
     "StepDefinition",
@@ -55,6 +57,7 @@ __all__ = [
     "item_name",
     "item_place",
     "load_workflow",
+    "output_reads",
     "owner_of",
     "parse_duration",
     "workflow_json_schema",

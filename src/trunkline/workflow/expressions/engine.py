@@ -38,15 +38,15 @@ _REFUSALS = (RuntimeError, ValueError, TypeError, OverflowError, MemoryError)
 class CelExpression:
     """An expression that needs CEL."""
 
-    __slots__ = ("_compiled", "_loops", "_readings", "_tree", "_wanted", "reads", "source")
+    __slots__ = ("_compiled", "_loops", "_tree", "_wanted", "readings", "reads", "source")
 
     def __init__(self, source: str, compiled: cel.Expression, tree: Node) -> None:
         self.source = source
         self._compiled = compiled
         self._tree = tree
         self._loops = has_loop(tree)
-        self._readings = tuple(readings(tree))
-        self._wanted = tuple(wanted_of(self._readings).items())
+        self.readings = tuple(readings(tree))
+        self._wanted = tuple(wanted_of(self.readings).items())
         self.reads = frozenset(root for root, _ in self._wanted)
 
     def evaluate(self, scope: Scope) -> Json:
@@ -58,19 +58,19 @@ class CelExpression:
             result = value.plain_value()
             # An error comes as text; asking everything else for its type would only cost time.
             if isinstance(result, str) and value.type() == cel.Type.ERROR:
-                raise ExpressionError(evaluation_message(result, scope, self._readings), self.source)
+                raise ExpressionError(evaluation_message(result, scope, self.readings), self.source)
             return to_json(result)
         except (TooCostly, NoJson) as exc:
             raise ExpressionError(str(exc), self.source) from exc
         except _REFUSALS as exc:
-            raise ExpressionError(evaluation_message(str(exc), scope, self._readings), self.source) from exc
+            raise ExpressionError(evaluation_message(str(exc), scope, self.readings), self.source) from exc
 
     def _check_cost(self, bound: dict[str, Json], taken: list[Json]) -> None:
         total = 0
         for value in taken:
             total += weigh(value).size
-        if self._loops or total * len(self._readings) * _LEVELS > BUDGET:
-            weights = {(root, keys): _weight(bound[root], keys) for root, keys, _ in self._readings}
+        if self._loops or total * len(self.readings) * _LEVELS > BUDGET:
+            weights = {(root, keys): _weight(bound[root], keys) for root, keys, _ in self.readings}
             Estimate(weights).check(self._tree)
 
 

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from trunkline.jsontypes import Json
 from trunkline.workflow.expressions.errors import ExpressionError
+from trunkline.workflow.expressions.tree import Reading
 
 # Gets "input", "run" or "steps.<name>", in a loop also "item" or "index", and returns the value.
 Scope: TypeAlias = Callable[[str], Json]
@@ -39,6 +40,16 @@ class PlainPath:
         self.reads = frozenset({root})
         self._root = root
         self._keys = keys
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """What is read, up to the first element of a list."""
+        names: list[str] = []
+        for key in self._keys:
+            if isinstance(key, int):
+                break
+            names.append(key)
+        return (Reading(self._root, tuple(names)),)
 
     def evaluate(self, scope: Scope) -> Json:
         value = scope(self._root)

@@ -1,0 +1,254 @@
+"""The inventory of agents: what each speaks, what it offers, where its move stands, and what is in its way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+
+from trunkline.agents import Agent
+from trunkline.agents.migration import MigrationState, Target
+from trunkline.agents.migration.blockers import Blocker, Checked, blockers_of, protocol_in_use
+from trunkline.agents.migration.watch import Window, decode_window
+from trunkline.clock import Instant, rfc3339
+from trunkline.errors import NotFound
+from trunkline.services.migration_targets import DEFAULT_PROTOCOL
+from trunkline.services.moving import state_of
+from trunkline.services.output_forms import ChangedRead, changed_reads, form_of
+from trunkline.stores.agent_records import AgentEvent, CheckRecord, ComparisonRecord, Side
+from trunkline.stores.base import Store, WorkflowVersion
+from trunkline.workflow import OutputRead, definition_from_canonical, output_reads
+
+_PAGE = 200
+# Checks that are looked at for what an agent offers beside what it speaks.
+_LOOKED_AT = 10
+_SIDES: tuple[Side, ...] = ("old", "new")
+
+
+class Offer(msgspec.Struct, frozen=True, kw_only=True):
+    """A protocol that the agent speaks, as far as anybody has seen."""
+
+    protocol: str
+    evidence: str
+
+
+class LastCheck(msgspec.Struct, frozen=True, kw_only=True):
+    at: Instant
+    url: str
+    protocol: str
+    grade: str
+    passed: bool
+
+
+class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
+    agent: str
+    url: str
+    # As it is registered.
+    protocol: str
+    # What is spoken in fact; None: nobody has looked yet.
+    in_use: str | None
+    offers: list[Offer]
+    # None: it has not begun to move.
+    state: MigrationState | None
+    # Of the target; of the agent itself, if there is none.
+    last_check: LastCheck | None
+    blockers: list[Blocker]
+    expressions: list[ChangedRead]
+
+
+class SideCalls(msgspec.Struct, frozen=True, kw_only=True):
+    """How the last calls of a side have ended."""
+
+    calls: int
+    failed: int
+    # The slowest of them, and the middle one.
+    slowest_ms: int | None
+    median_ms: int | None
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is known of one agent's move."""
+
+    entry: PlanEntry
+    event: AgentEvent | None
+    # Of the present shadow, by their verdict.
+    comparisons: dict[str, int]
+    calls: dict[Side, SideCalls]
+
+
+class _Reads(msgspec.Struct):
+    """What a workflow's expressions read of the outputs of one agent's steps."""
+
+    workflow: str
+    version: int
+    by_step: dict[str, list[OutputRead]]
+
+
+class MigrationPlan:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        # Versions never change: what was read of one is kept while it is the latest.
+        self._read: dict[str, tuple[int, dict[str, _Reads]]] = {}
+
+    async def entries(self, *, limit: int, after: str | None = None) -> list[PlanEntry]:
+        """In the order of their names; `after` is the last name seen."""
+        agents = await self._store.agents(limit=limit, after=after)
+        latest = await self._store.latest_migrations([agent.id for agent in agents])
+        reads = await self._reads()
+        return [await self._entry(agent, state_of(latest.get(agent.id)), reads) for agent in agents]
+
+    async def status(self, name: str) -> Status:
+        agent = await self._agent(name)
+        event = (await self._store.latest_migrations([agent.id])).get(agent.id)
+        state = state_of(event)
+        counts: dict[str, int] = {}
+        if state is not None and state.shadow_since:
+            counts = await self._store.comparison_counts(agent.id, state.shadow_since)
+        calls = await self._store.calls_of_sides(agent.id)
+        return Status(
+            entry=await self._entry(agent, state, await self._reads()),
+            event=event,
+            comparisons=counts,
+            calls={side: _calls(decode_window(calls[side])) for side in _SIDES if side in calls},
+        )
+
+    async def events(
+        self, *, limit: int, before: int | None = None, name: str | None = None
+    ) -> Sequence[AgentEvent]:
+        """Newest first; `before` is the last id seen."""
+        agent_id = None if name is None else (await self._agent(name)).id
+        return await self._store.agent_events(limit=limit, before=before, agent_id=agent_id)
+
+    async def comparisons(
+        self, name: str, *, limit: int, before: str | None = None, verdict: str | None = None
+    ) -> Sequence[ComparisonRecord]:
+        agent = await self._agent(name)
+        return await self._store.comparisons(agent.id, limit=limit, before=before, verdict=verdict)
+
+    async def _agent(self, name: str) -> Agent:
+        agent = await self._store.agent(name)
+        if agent is None:
+            raise NotFound(f"There is no agent {name!r}.", fix="See which there are: trunkline agents list.")
+        return agent
+
+    async def _entry(
+        self, agent: Agent, state: MigrationState | None, reads: dict[str, list[_Reads]]
+    ) -> PlanEntry:
+        checks = await self._store.checks(agent.id, limit=_LOOKED_AT)
+        target = None if state is None or state.stage == "finished" else state.target
+        of_target = None
+        if target is not None:
+            of_target = await self._store.last_check(agent.id, target.url, target.protocol)
+        last = of_target if target is not None else next(iter(checks), None)
+        return PlanEntry(
+            agent=agent.name,
+            url=agent.url,
+            protocol=agent.protocol,
+            in_use=protocol_in_use(agent),
+            offers=list(_offers(agent, checks)),
+            state=state,
+            last_check=None if last is None else _last(last),
+            blockers=await self._blockers(agent, state, of_target),
+            expressions=_changing(agent, target, reads.get(agent.name, [])),
+        )
+
+    async def _blockers(
+        self, agent: Agent, state: MigrationState | None, check: CheckRecord | None
+    ) -> list[Blocker]:
+        if not _is_to_move(agent, state):
+            return []
+        checked = None
+        if check is not None and state is not None and check.at >= state.target_at:
+            checked = Checked(passed=check.passed, summary=f"grade {check.grade} at {rfc3339(check.at)}")
+        counts: dict[str, int] = {}
+        if state is not None and state.shadow_since:
+            counts = await self._store.comparison_counts(agent.id, state.shadow_since)
+        blockers = list(blockers_of(agent, state, checked, counts))
+        if not agent.options.repeatable:
+            blockers.append(
+                Blocker(
+                    code="not_repeatable",
+                    message="It is not declared safe to call twice, and cannot be shadowed.",
+                    fix="If it is safe, register it with repeatable: true.",
+                    blocks="shadow",
+                )
+            )
+        return blockers
+
+    async def _reads(self) -> dict[str, list[_Reads]]:
+        """By agent, of the latest version of every workflow."""
+        found: dict[str, list[_Reads]] = {}
+        read: dict[str, tuple[int, dict[str, _Reads]]] = {}
+        after = None
+        while page := await self._store.workflows(limit=_PAGE, after=after):
+            for workflow in page:
+                known = self._read.get(workflow.workflow_id)
+                if known is None or known[0] != workflow.version:
+                    known = (workflow.version, await asyncio.to_thread(_reads_of, workflow))
+                read[workflow.workflow_id] = known
+                for agent, reads in known[1].items():
+                    found.setdefault(agent, []).append(reads)
+            after = page[-1].name
+        self._read = read
+        return found
+
+
+def _is_to_move(agent: Agent, state: MigrationState | None) -> bool:
+    if state is not None and state.stage in {"planned", "shadow", "canary", "rolled_back"}:
+        return True
+    return (state is None or state.stage == "finished") and protocol_in_use(agent) in {"simple-a2a", None}
+
+
+def _offers(agent: Agent, checks: Sequence[CheckRecord]) -> list[Offer]:
+    offers: dict[str, Offer] = {}
+    if agent.dialect is not None:
+        offers[agent.dialect.protocol] = Offer(
+            protocol=agent.dialect.protocol, evidence=agent.dialect.evidence
+        )
+    for check in checks:
+        if check.passed and check.protocol not in offers:
+            evidence = f"checked at {rfc3339(check.at)}, grade {check.grade}"
+            offers[check.protocol] = Offer(protocol=check.protocol, evidence=evidence)
+    return list(offers.values())
+
+
+def _last(check: CheckRecord) -> LastCheck:
+    return LastCheck(
+        at=check.at, url=check.url, protocol=check.protocol, grade=check.grade, passed=check.passed
+    )
+
+
+def _changing(agent: Agent, target: Target | None, reads: Sequence[_Reads]) -> list[ChangedRead]:
+    """What a move to the target would change; to the default one, where none is named."""
+    before = protocol_in_use(agent)
+    if before is None or (target is None and before != "simple-a2a"):
+        return []
+    if target is None:
+        target = Target(url=agent.url, protocol=DEFAULT_PROTOCOL)
+    old, new = form_of(before, agent.protocol_config), form_of(target.protocol, target.protocol_config)
+    return [
+        changed
+        for found in reads
+        for changed in changed_reads(found.workflow, found.version, found.by_step, old, new)
+    ]
+
+
+def _reads_of(workflow: WorkflowVersion) -> dict[str, _Reads]:
+    definition = definition_from_canonical(workflow.canonical)
+    by_agent: dict[str, _Reads] = {}
+    for read in output_reads(definition):
+        agent = definition.steps[read.step].agent
+        reads = by_agent.setdefault(agent, _Reads(workflow.name, workflow.version, {}))
+        reads.by_step.setdefault(read.step, []).append(read)
+    return by_agent
+
+
+def _calls(window: Window) -> SideCalls:
+    times = sorted(end.ms for end in window.ends if not end.failed)
+    return SideCalls(
+        calls=len(window.ends),
+        failed=sum(end.failed for end in window.ends),
+        slowest_ms=times[-1] if times else None,
+        median_ms=times[len(times) // 2] if times else None,
+    )

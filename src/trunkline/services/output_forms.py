@@ -1,0 +1,77 @@
+"""
+Which expressions of workflows mean something else when an agent's output has another form.
+
+    plain     {"text", "data"}                                      what Simple A2A and plain calls give
+    message   {"text", "data", "artifacts", "response", "history", …}    what messages and tasks give
+    data      the agent's own object, where `output_mode` is `data`
+
+`text` and `data` read alike in the first two; nothing does between them and the third.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from trunkline.jsontypes import JsonObject
+from trunkline.workflow import OutputRead
+
+Form: TypeAlias = Literal["plain", "message", "data"]
+
+_PLAIN_PROTOCOLS = frozenset({"simple-a2a", "jsonrpc-call"})
+_ALIKE = frozenset({"text", "data"})
+
+
+class ChangedRead(msgspec.Struct, frozen=True, kw_only=True):
+    """An expression that would read something else."""
+
+    workflow: str
+    version: int
+    # Where it stands, as a dotted path.
+    place: str
+    expression: str
+    # The step whose output it reads.
+    step: str
+    why: str
+
+
+def form_of(protocol: str, config: JsonObject | None) -> Form:
+    if (config or {}).get("output_mode") == "data":
+        return "data"
+    return "plain" if protocol in _PLAIN_PROTOCOLS else "message"
+
+
+def changed_reads(
+    workflow: str, version: int, reads: Mapping[str, list[OutputRead]], before: Form, after: Form
+) -> Iterator[ChangedRead]:
+    """`reads` by step, of those steps whose agent moves."""
+    for step, found in reads.items():
+        for read in found:
+            why = _why(read.keys, before, after)
+            if why is not None:
+                yield ChangedRead(
+                    workflow=workflow,
+                    version=version,
+                    place=read.place,
+                    expression=read.expression,
+                    step=step,
+                    why=why,
+                )
+
+
+def _why(keys: tuple[str, ...], before: Form, after: Form) -> str | None:
+    if before == after:
+        return None
+    if before == "data":
+        return (
+            "The object will be in output.data; give the new side output_mode: data to keep it where it is."
+        )
+    if after == "data":
+        return "The output will be the agent's object itself, without text and data around it."
+    if not keys:
+        return "The whole output will have other fields."
+    if keys[0] in _ALIKE or after == "message":
+        return None
+    return f"The output will have no {keys[0]}."
