@@ -26,11 +26,13 @@ _DEFECTS = {**DEFECTS, **WARNED}
 class _Server:
     def __init__(self) -> None:
         self.asked: dict[str, list[Asked]] = {}
+        self.played: dict[str, str] = {}
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["name"]
         asked = await _read(request)
         self.asked.setdefault(name, []).append(asked)
+        name = self.played.get(name, name)
         defect = _DEFECTS.get(name)
         protocol = name.removeprefix("good-") if defect is None else defect.protocol
         if asked.method == "GET" and not (asked.wants_card and protocol.startswith("a2a")):
@@ -73,6 +75,8 @@ class Home(NamedTuple):
     url: str
     # Every request, by the name of the agent.
     asked: Mapping[str, list[Asked]]
+    # Which agent plays another one at that one's address.
+    played: dict[str, str]
 
     def agent(self, name: str) -> str:
         return f"{self.url}/{name}/agent"
@@ -88,6 +92,6 @@ async def broken_agents() -> AsyncGenerator[Home]:
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         host, port = runner.addresses[0][:2]
-        yield Home(f"http://{host}:{port}", server.asked)
+        yield Home(f"http://{host}:{port}", server.asked, server.played)
     finally:
         await runner.cleanup()

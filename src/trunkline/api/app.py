@@ -14,6 +14,7 @@ from trunkline.api.operations import JSON
 from trunkline.api.problems import install_problems
 from trunkline.api.routes.agents import add_agent_routes
 from trunkline.api.routes.blobs import add_blob_routes
+from trunkline.api.routes.checks import add_check_routes
 from trunkline.api.routes.dead_letters import add_dead_letter_routes
 from trunkline.api.routes.hooks import add_hook_routes
 from trunkline.api.routes.inbox import add_inbox_routes
@@ -37,6 +38,7 @@ def create_app(services: Services) -> ASGIApp:
     add_run_routes(app, runs)
     add_workflow_routes(app, services)
     add_agent_routes(app, services)
+    add_check_routes(app, services)
     add_secret_routes(app, services)
     add_inbox_routes(app, services)
     add_blob_routes(app, services)

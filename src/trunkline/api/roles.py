@@ -50,6 +50,9 @@ ROLES: dict[str, KeyRole | None] = {
     "PATCH /api/v1/agents/{agent}": "admin",
     "DELETE /api/v1/agents/{agent}": "admin",
     "GET /api/v1/agents/{agent}/health": "viewer",
+    "POST /api/v1/agents/{agent}/check": "operator",
+    "GET /api/v1/agents/{agent}/checks": "viewer",
+    "GET /api/v1/agents/{agent}/checks/{check}": "viewer",
     "POST /api/v1/agents/{agent}/reset": "operator",
     "POST /api/v1/agents/{agent}/refresh": "operator",
     # named secrets

@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 from trunkline.agents import Agent
 from trunkline.clock import Instant
 from trunkline.messages import StepError, TopicNames
+from trunkline.services.checks import Checks
 from trunkline.services.dead_letters import DeadLetters
 from trunkline.services.hooks import Hooks
 from trunkline.services.inbox import Inbox
@@ -80,6 +81,7 @@ class Services(Probes):
     blobs: BlobStore | None
     inbox: Inbox
     hooks: Hooks
+    checks: Checks
     check_health: Callable[[Agent], Awaitable[HealthReport]]
     # Looks now what an agent speaks, and keeps it; why that was not possible.
     refresh_dialect: Callable[[Agent], Awaitable[StepError | None]]

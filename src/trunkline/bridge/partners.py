@@ -85,7 +85,7 @@ class Partners:
         if kept is not None and _is_current(kept, agent):
             self._dialects.look_beside(agent, kept.dialect, kept.credentials)
             return kept
-        opened = self._open(agent)
+        opened = self.opened(agent)
         if isinstance(opened, StepError):
             return opened
         try:
@@ -119,7 +119,7 @@ class Partners:
 
     async def refresh(self, agent: Agent) -> StepError | None:
         """Looks now at what the agent says of itself, and keeps it; why that was not possible."""
-        opened = self._open(agent)
+        opened = self.opened(agent)
         if isinstance(opened, StepError):
             return opened
         try:
@@ -140,7 +140,8 @@ class Partners:
             self._dialects.doubt(partner.agent)
             self._kept.pop(partner.agent.name, None)
 
-    def _open(self, agent: Agent) -> Credentials | StepError:
+    def opened(self, agent: Agent) -> Credentials | StepError:
+        """What the agent's calls carry; or why that cannot be read."""
         try:
             return credentials(agent.name, agent.auth_type, self._registry.secret_of(agent))
         except (ConfigurationError, Invalid) as exc:

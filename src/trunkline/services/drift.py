@@ -74,6 +74,8 @@ class Drifts:
             changes = [] if before is None else _changes(agent, before, report)
             written = await put_news(tx, self._store, changes)
         self.tell(written)
+        if target is None:
+            self._metrics.show_grade(agent.name, report.grade)
         return record
 
     def tell(self, events: list[AgentEvent]) -> None:

@@ -17,6 +17,7 @@ from trunkline.bridge.tokens import Tokens
 from trunkline.clock import Clock, SystemClock
 from trunkline.services.commits import CommitLoop
 from trunkline.services.directory import AgentDirectory
+from trunkline.services.drift import Drifts
 from trunkline.services.hooks import HookKey, Hooks
 from trunkline.services.profile_folder import load_profiles
 from trunkline.services.registry import Registry
@@ -55,9 +56,11 @@ class Core:
     batches: Batches
     directory: AgentDirectory
     registry: Registry
+    drifts: Drifts
     secrets: Secrets
     workflows: Workflows
     partners: Partners
+    tokens: Tokens
     routes: Routes
     sides: Sides
     blobs: BlobStore | None
@@ -89,7 +92,8 @@ async def open_core(
         key = load_key(configured, settings.key_file)
         metrics = Metrics()
         vault = Vault(key)
-        registry = Registry(store, vault, directory)
+        drifts = Drifts(store, metrics)
+        registry = Registry(store, vault, directory, drifts)
         tokens = Tokens(transport, clock)
         routes = Routes(store, clock)
         async with (
@@ -113,10 +117,12 @@ async def open_core(
                 batches=batches,
                 directory=directory,
                 registry=registry,
+                drifts=drifts,
                 secrets=Secrets(store, vault, clock),
                 workflows=Workflows(store, directory),
                 blobs=open_blobs(settings),
                 partners=partners,
+                tokens=tokens,
                 routes=routes,
                 sides=sides,
                 hooks=Hooks(HookKey(key), store, metrics, public_url=settings.public_url),

@@ -32,6 +32,7 @@ from trunkline.executor.retention import Retention
 from trunkline.executor.states import RunStates
 from trunkline.executor.timers import Timers
 from trunkline.ids import new_id
+from trunkline.services.checks import Checks
 from trunkline.services.commands import Commands
 from trunkline.services.commits import CommitLoop, Part
 from trunkline.services.dead_letters import DeadLetters
@@ -42,6 +43,7 @@ from trunkline.services.runs import Runs
 from trunkline.settings import Settings, is_loopback
 from trunkline.stores.base import InboxFilled, Notice, RunsChanged, TasksRung
 from trunkline.telemetry import names
+from trunkline.wiring.checks import AgentChecks
 from trunkline.wiring.core import Core, open_core
 from trunkline.wiring.moved import MovedStore
 from trunkline.wiring.probes import Readiness, Rendering
@@ -272,6 +274,12 @@ def _services(core: Core, intake: Intake, probes: Probes) -> Services:
         hooks=core.hooks,
         traces=core.traces,
         dead_letters=DeadLetters(core.store, can_replay=core.settings.uses_kafka),
+        checks=Checks(
+            core.store,
+            core.registry,
+            core.drifts,
+            AgentChecks(core.transport, core.partners, core.tokens, core.store, core.clock),
+        ),
         check_health=HealthCheck(core.transport, core.partners, core.clock, core.settings.stdio_commands),
         refresh_dialect=core.partners.refresh,
         readiness=probes.readiness,

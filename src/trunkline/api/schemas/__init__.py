@@ -13,6 +13,7 @@ from trunkline.api.schemas.agents import (
     AgentProtocol,
     JsonRpcProtocolConfig,
 )
+from trunkline.api.schemas.checks import CheckPage, CheckReport, CheckRequest
 from trunkline.api.schemas.common import Finding, Liveness, Problem, Readiness, Shape
 from trunkline.api.schemas.dead_letters import DeadLetter, DeadLetterPage
 from trunkline.api.schemas.inbox import InboxItem, InboxPage
@@ -36,6 +37,9 @@ __all__ = [
     "AgentPage",
     "AgentPatch",
     "AgentProtocol",
+    "CheckPage",
+    "CheckReport",
+    "CheckRequest",
     "DeadLetter",
     "DeadLetterPage",
     "EventPage",

@@ -1,0 +1,89 @@
+"""Checks of agents: run one, see those that were."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import FastAPI, Path
+from starlette.requests import Request
+from starlette.responses import Response
+
+from trunkline.api.bodies import decode_object, read_body
+from trunkline.api.check_views import check_json, checks_json
+from trunkline.api.operations import JSON, add_operation, answer, body, problems, ref
+from trunkline.api.paging import DEFAULT_LIMIT, Limit, TextCursor, decode_cursor, page
+from trunkline.api.routes.agents import AGENTS, AgentPath
+from trunkline.api.services import Services
+from trunkline.errors import Finding, Invalid
+from trunkline.jsontypes import JsonObject
+
+CheckPath = Annotated[str, Path(description="The check's id.")]
+_FIELDS = ("active", "protocol")
+
+
+class CheckRoutes:
+    def __init__(self, services: Services) -> None:
+        self._checks = services.checks
+        self._most_bytes = services.limits.max_body_bytes
+
+    async def check(self, request: Request, agent: AgentPath) -> Response:
+        """
+        Checks now whether the agent does what its protocol asks for, with its own credentials, and keeps the report.
+
+        Whatever the agent does, the answer is a report. Without `active` nothing is sent that a correct agent takes for
+        work.
+        """
+        sent = await read_body(request, self._most_bytes)
+        wish = decode_object(sent) if sent.strip() else {}
+        record = await self._checks.check(agent, protocol=_protocol(wish), active=_active(wish))
+        return Response(check_json(record), media_type=JSON)
+
+    async def list(
+        self, agent: AgentPath, limit: Limit = DEFAULT_LIMIT, cursor: TextCursor = None
+    ) -> Response:
+        """The last checks of an agent, newest first, without their evidence."""
+        found = await self._checks.list(agent, limit=limit + 1, before=decode_cursor(cursor))
+        checks, next_cursor = page(found, limit, lambda record: record.id)
+        return Response(checks_json(checks, next_cursor), media_type=JSON)
+
+    async def get(self, agent: AgentPath, check: CheckPath) -> Response:
+        """The whole report of a check."""
+        return Response(check_json(await self._checks.get(agent, check)), media_type=JSON)
+
+
+def _active(wish: JsonObject) -> bool:
+    unknown = [name for name in wish if name not in _FIELDS]
+    if unknown:
+        raise _invalid(unknown[0], "is not known")
+    active = wish.get("active", False)
+    if not isinstance(active, bool):
+        raise _invalid("active", "must be true or false")
+    return active
+
+
+def _protocol(wish: JsonObject) -> str | None:
+    protocol = wish.get("protocol")
+    if protocol is not None and not isinstance(protocol, str):
+        raise _invalid("protocol", "must be a text")
+    return protocol
+
+
+def _invalid(path: str, message: str) -> Invalid:
+    return Invalid(f"{path} {message}", findings=[Finding(path=path, message=message)])
+
+
+def add_check_routes(app: FastAPI, services: Services) -> None:
+    routes = CheckRoutes(services)
+    add_operation(
+        app, f"POST {AGENTS}/{{agent}}/check", routes.check, name="check_agent", tag="agents",
+        extra=body(ref("CheckRequest"), required=False),
+        responses={200: answer("CheckReport", "What was found."), **problems(400, 404, 409, 413, 422)},
+    )  # fmt: skip
+    add_operation(
+        app, f"GET {AGENTS}/{{agent}}/checks", routes.list, name="list_agent_checks", tag="agents",
+        responses={200: answer("CheckPage", "A page of checks."), **problems(404, 422)},
+    )  # fmt: skip
+    add_operation(
+        app, f"GET {AGENTS}/{{agent}}/checks/{{check}}", routes.get, name="get_agent_check", tag="agents",
+        responses={200: answer("CheckReport", "The report."), **problems(404)},
+    )  # fmt: skip

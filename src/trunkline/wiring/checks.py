@@ -1,0 +1,79 @@
+"""The check of a registered agent: with its own credentials, and with what was attested of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from trunkline.agents import Agent
+from trunkline.agents.check_reports import CheckTarget, Report
+from trunkline.bridge.partners import Partners
+from trunkline.bridge.tokens import Tokens
+from trunkline.checker import Checker, Limits, Subject
+from trunkline.checker.attested import attestations
+from trunkline.clock import Clock
+from trunkline.errors import Conflict
+from trunkline.messages import StepError
+from trunkline.services.moving import state_of
+from trunkline.stores.base import Store
+from trunkline.transports.base import Transport
+
+# Whoever asks for a check over REST waits for it.
+LIMITS = Limits(request_seconds=10.0, total_seconds=120.0)
+
+
+class AgentChecks:
+    """
+    Checks an agent as it is registered or, with a `target`, another side of it: the same credentials, another place.
+
+    Raises `Invalid` when it cannot be checked at all (`Checker.check`), and `Conflict` when its secret cannot be read.
+    """
+
+    def __init__(
+        self, transport: Transport, partners: Partners, tokens: Tokens, store: Store, clock: Clock
+    ) -> None:
+        self._checker = Checker(transport, clock, LIMITS)
+        self._partners = partners
+        self._tokens = tokens
+        self._store = store
+
+    async def __call__(
+        self, agent: Agent, target: CheckTarget | None = None, *, active: bool = False
+    ) -> Report:
+        report = await self._checker.check(self._subject(agent, target), active=active)
+        latest = await self._store.latest_migrations([agent.id])
+        state = state_of(latest.get(agent.id))
+        if state is None or state.ready is None:
+            return report
+        attested = attestations(agent.name, state.ready.note)
+        return msgspec.structs.replace(report, attestations=attested)
+
+    def _subject(self, agent: Agent, target: CheckTarget | None) -> Subject:
+        credentials = self._partners.opened(agent)
+        if isinstance(credentials, StepError):
+            raise Conflict(credentials.message, fix=credentials.fix)
+        redaction = self._tokens.redaction(credentials)
+
+        async def token(body: bytes) -> Mapping[str, str]:
+            return await self._tokens.headers(credentials, redaction, LIMITS.request_seconds, body=body)
+
+        side = target or CheckTarget(
+            url=agent.url, protocol=agent.protocol, protocol_config=agent.protocol_config
+        )
+        # Where the old side is to be called instead of where its card says is no place of the new one's.
+        options = (
+            agent.options
+            if target is None
+            else msgspec.structs.replace(agent.options, endpoint_override=None)
+        )
+        return Subject(
+            url=side.url,
+            protocol=side.protocol,
+            protocol_config=side.protocol_config or {},
+            options=options,
+            credentials=credentials,
+            token=token,
+            redaction=redaction,
+            agent=agent.name,
+        )
