@@ -56,6 +56,12 @@ class RunHistory(msgspec.Struct, kw_only=True):
         return str(self.run["id"])
 
     @property
+    def parent(self) -> str | None:
+        """The run that has begun it."""
+        parent = self.run.get("parent")
+        return str(parent["run_id"]) if isinstance(parent, dict) else None
+
+    @property
     def key(self) -> Json:
         given = self.run["input"]
         return given.get("key") if isinstance(given, dict) else None
@@ -80,6 +86,7 @@ def violations(history: History) -> list[str]:
     found: list[str] = []
     found += _lost_and_unwanted(history)
     found += _stuck(history)
+    found += _children(history)
     calls: defaultdict[str, list[Call]] = defaultdict(list)
     for call in history.calls:
         calls[call.task_id.partition("/")[0]].append(call)
@@ -90,17 +97,43 @@ def violations(history: History) -> list[str]:
         found += [f"run {run.id}: {problem}" for problem in _tasks(run)]
         found += [f"run {run.id}: {problem}" for problem in _calls(run, own, history)]
         found += [f"run {run.id}: {problem}" for problem in _untold(run, own)]
-        want = wanted.get(str(run.key))
+        want = wanted.get(str(_first_of(run, history).key))
         if want is not None:
             found += [f"run {run.id}: {problem}" for problem in _never_again(own, want)]
     found += [f"an agent was called for run {run_id}, which does not exist" for run_id in calls]
     return found
 
 
+def _first_of(run: RunHistory, history: History) -> RunHistory:
+    """The run that somebody asked for, above those that steps have begun."""
+    above = next((other for other in history.runs if other.id == run.parent), None)
+    return run if above is None else _first_of(above, history)
+
+
+def _children(history: History) -> Iterable[str]:
+    """Every run that a step has begun is there once, and over."""
+    begun = Counter(
+        str(event.data["run_id"])
+        for run in history.runs
+        for event in run.events
+        if event.type == "StepChildStarted"
+    )
+    yield from (f"run {run_id} was begun {times} times" for run_id, times in begun.items() if times > 1)
+    yield from (
+        f"run {run_id} was begun and is lost" for run_id in begun.keys() - {r.id for r in history.runs}
+    )
+    for run in history.runs:
+        if run.parent is not None and run.id not in begun:
+            yield f"run {run.id}: no step has begun it"
+        if run.parent is not None and run.run["status"] not in FINAL_EVENTS.values():
+            yield f"run {run.id}: it is {run.run['status']} though the run above it is over"
+
+
 def _lost_and_unwanted(history: History) -> Iterable[str]:
     by_key: defaultdict[Json, list[RunHistory]] = defaultdict(list)
     for run in history.runs:
-        by_key[run.key].append(run)
+        if run.parent is None:
+            by_key[run.key].append(run)
     for want in history.wanted:
         runs = by_key.pop(want.key, [])
         if want.run_id is not None and want.run_id not in {run.id for run in runs}:
@@ -162,6 +195,8 @@ def _tasks(run: RunHistory) -> Iterable[str]:
         step = event.data.get("step")
         if event.type == "StepStarted":
             tasks[step].append(event.data["task_id"])
+        elif event.type == "StepChildStarted":
+            tasks[step].append(event.data["run_id"])
         elif event.type in {"StepRetryScheduled", "StepReplied", "StepOutcomeResolved"}:
             causes[step] += 1
             renewals[step] += event.type == "StepReplied" or event.data.get("answered") is True

@@ -13,7 +13,7 @@ import pytest
 from tests.crash.agents import Agents
 from tests.crash.client import Client
 from tests.crash.lives import LifeStarter, starting_lives
-from tests.crash.workflows import AGENT_QUERIES, AGENTS, GATED, KINDS, MORE_KINDS, RESTRAINED
+from tests.crash.workflows import AGENT_QUERIES, AGENTS, BELOW, GATED, KINDS, MORE_KINDS, RESTRAINED
 
 from trunkline.jsontypes import JsonObject
 
@@ -77,5 +77,7 @@ async def furnish(
         url = agents.url(name, queries.get(name, ""))
         agent: JsonObject = {"name": name, "url": url, "protocol": protocol, **fields.get(name, {})}
         await client.call("POST", "/agents", agent)
+    for definition in BELOW:
+        await client.call("POST", "/workflows", definition)
     for kind in (*KINDS, *MORE_KINDS, GATED):
         await client.call("POST", "/workflows", kind.definition)

@@ -23,7 +23,7 @@ from tests.crash.points import (
     TIMER_POINTS,
 )
 from tests.crash.story import Story
-from tests.crash.workflows import KINDS, Kind
+from tests.crash.workflows import KINDS, MORE_KINDS, Kind
 
 pytestmark = pytest.mark.anyio
 
@@ -31,6 +31,8 @@ TellStory = Callable[[Sequence[Kind], str], Story]
 
 # What ends inside a transaction is as if it had not been; a few kinds prove that for every point.
 IN_DETAIL = {"sequence", "once", "asking", "cancel_remote"}
+# Those that begin a run, and put something into the inbox of another.
+BEGINNING = {"nested"}
 TIMED = {"retry", "cutting"}
 FAILING = {"retry"}
 STREAMED = {"streamed"}
@@ -52,9 +54,14 @@ def story_of(
 
 
 def _kinds_and_points() -> Iterator[tuple[Kind, str]]:
+    # What one end of a process can tear apart in them is between two commits.
+    yield from (
+        (kind, "commit.after") for kind in MORE_KINDS if kind.name in {"nested_loop", "cancel_nested"}
+    )
     for kind in KINDS:
         inside = IN_TRANSACTION if kind.name in IN_DETAIL else ("write_transitions",)
         yield from ((kind, point) for point in (*EDGE_POINTS, *AGENT_POINTS, *inside))
+        yield from ((kind, point) for point in ("insert_runs", "put_inbox") if kind.name in BEGINNING)
         yield from ((kind, point) for point in TIMER_POINTS if kind.name in TIMED)
         yield from ((kind, point) for point in STOP_POINTS if kind.name in STOPPED)
         yield from ((kind, point) for point in BREAKER_POINTS if kind.name in FAILING)

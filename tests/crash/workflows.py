@@ -91,6 +91,12 @@ async def _cancel_call(watched: Watched, event: RunEvent) -> None:
         await _cancel(watched)
 
 
+async def _cancel_nested(watched: Watched, event: RunEvent) -> None:
+    if event.type == "StepChildStarted":
+        await watched.agents.called_for(str(event.data["run_id"]))
+        await _cancel(watched)
+
+
 async def _cancel_remote(watched: Watched, event: RunEvent) -> None:
     if event.type == "StepWorking":
         await _cancel(watched)
@@ -194,6 +200,25 @@ _LOOP = """
     input: {text: "${ input.key }${ item }"}
   after: {agent: plain, input: {text: "${ steps.each.output[0].text } ${ steps.each.output[2].text }"}}
 """
+_NESTED = """
+  before: {agent: plain, input: {text: "${ input.key }"}}
+  below: {workflow: below, input: {text: "${ steps.before.output.text }"}}
+  after: {agent: rpc, input: {text: "${ steps.below.output }"}}
+"""
+_NESTED_LOOP = """
+  below:
+    workflow: below
+    for_each: {items: [a, b, c], limit: 2}
+    input: {text: "${ input.key }${ item }"}
+"""
+_NESTED_HOLDING = """
+  below: {workflow: held, input: {text: "${ input.key }"}}
+"""
+# What the workflows above begin.
+BELOW = (
+    b"{name: below, steps: {work: {agent: plain}}, output: '${ steps.work.output.text }'}",
+    b"{name: held, steps: {work: {agent: holding, timeout: 10m}}}",
+)
 _RACE = """
   quick: {agent: plain, input: {text: "${ input.key }"}}
   hold: {agent: holding, timeout: 10m, input: {text: "${ input.key }"}}
@@ -242,6 +267,13 @@ KINDS = (
         output="steps.after.output.text",
         react=_watch,
         ends=_completed("plain(rpc(KEYa) rpc(KEYc))"),
+    ),
+    Kind(
+        name="nested",
+        steps=_NESTED,
+        output="steps.after.output.text",
+        react=_watch,
+        ends=_completed("rpc(plain(plain(KEY)))"),
     ),
     Kind(
         name="race",
@@ -316,6 +348,20 @@ MORE_KINDS = (
         output="steps.third.output.text",
         react=_pause_once,
         ends=_completed("plain(rpc(plain(KEY)))"),
+    ),
+    Kind(
+        name="nested_loop",
+        steps=_NESTED_LOOP,
+        output="steps.below.output[0] + steps.below.output[2]",
+        react=_watch,
+        ends=_completed("plain(KEYa)plain(KEYc)"),
+    ),
+    Kind(
+        name="cancel_nested",
+        steps=_NESTED_HOLDING,
+        output="steps.below.output",
+        react=_cancel_nested,
+        ends=_cancelled,
     ),
     Kind(
         name="hurried",
