@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 from typing import Literal
 
 import msgspec
+from tests.public.reference_pages import PAGES, REFERENCE
 from tests.public.test_checks import CHECKS_FILE, checks_page
 from tests.public.test_cli_help import GROUPS, group_help
-from tests.public.test_docs import ERROR_CODES_FILE, OPERATING_FILE, error_codes_page, operating_page
 from tests.public.test_sabotage import PAGE as SABOTAGE_FILE
 from tests.sabotage.rules import page as sabotage_page
 
@@ -50,8 +50,8 @@ def main() -> None:
     write_json("asyncapi.json", build_asyncapi(TopicNames()), indent=1, order="sorted")
     write_json("workflow-schema.json", workflow_json_schema(), indent=2)
     CHECKS_FILE.write_text(checks_page())
-    ERROR_CODES_FILE.write_text(error_codes_page())
-    OPERATING_FILE.write_text(operating_page())
+    for page, written in PAGES.items():
+        (REFERENCE / page).write_text(written())
     SABOTAGE_FILE.write_text(sabotage_page())
 
 
