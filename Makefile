@@ -5,10 +5,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check
 # The tests start many processes; what they import is compiled for the first of them, not anew for each.
 unexport PYTHONDONTWRITEBYTECODE
-# One test process for each core; the crash tests start processes of their own beside them.
-JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+CORES := $(shell nproc 2>/dev/null || echo 2)
+# Tests wait as long as they compute, for Kafka above all: two test processes more than there are cores.
+JOBS ?= $(shell expr $(CORES) + 2)
 
-.PHONY: help setup demo demo-zones up up-distributed services interop test check unit chaos interop-long sabotage fuzz bench bench-peers docs format lock clean
+.PHONY: help setup demo demo-zones up up-distributed services interop test check lint unit chaos interop-long sabotage fuzz bench bench-peers docs format lock clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -50,14 +51,21 @@ services:  ## get Kafka's jars; PostgreSQL, Java and Maven too, where apt-get ca
 interop: $(VENV)/.ready-dev  ## install the agents of other frameworks and languages that the tests talk to
 	@$(BIN)/python -m tests.interop.environments
 
-test: check services interop  ## everything: the checks, then all tests
-	$(BIN)/pytest -n $(JOBS) --dist worksteal
+# The types are checked beside the tests, and told of after them.
+TYPES := $(VENV)/types.txt
+test: lint services interop  ## everything: the checks and all tests
+	@echo "Checking the types beside the tests ..." >&2
+	@$(BIN)/pyright >$(TYPES) 2>&1 & types=$$!; \
+	  $(BIN)/pytest -n $(JOBS) --dist worksteal; tests=$$?; \
+	  wait $$types; types=$$?; cat $(TYPES); exit $$((tests ? tests : types))
 
-check: $(VENV)/.ready-dev  ## lint, format, types and the import rules
+check: lint  ## lint, format, types and the import rules
+	$(BIN)/pyright
+
+lint: $(VENV)/.ready-dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports
-	$(BIN)/pyright
 
 unit: $(VENV)/.ready-dev  ## the tests that do no I/O, in seconds
 	$(BIN)/pytest tests/unit tests/golden
@@ -75,7 +83,7 @@ interop-long: $(VENV)/.ready-dev interop  ## workflows over eight frameworks and
 	TRUNKLINE_INTEROP_RUNS=500 TRUNKLINE_INTEROP_KILLS=50 $(BIN)/pytest --timeout 0 -s tests/interop/test_eight_ways.py tests/interop/test_eight_dialects.py
 
 sabotage: $(VENV)/.ready-dev services  ## take each safety rule away in a copy of the tree; its tests must notice
-	$(BIN)/python -m tests.sabotage --jobs $(JOBS)
+	$(BIN)/python -m tests.sabotage --jobs $(CORES)
 
 FUZZ := .services/fuzz
 $(FUZZ)/.ready: requirements.lock tests/fuzz/requirements.txt
