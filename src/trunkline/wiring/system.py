@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from time import monotonic
 from typing import Literal
@@ -24,6 +24,8 @@ from trunkline.bridge.calls import Calls
 from trunkline.bridge.health import HealthCheck
 from trunkline.bridge.heartbeat import Heartbeat
 from trunkline.bridge.invoke import AgentInvoker, Manners
+from trunkline.bridge.shadow import Shadow
+from trunkline.bridge.side_watch import SideWatch
 from trunkline.bridge.worker import Answers, Claims
 from trunkline.clock import Clock
 from trunkline.executor.children import Children
@@ -39,6 +41,7 @@ from trunkline.services.dead_letters import DeadLetters
 from trunkline.services.inbox import Inbox
 from trunkline.services.intake import Intake
 from trunkline.services.keys import door_keys
+from trunkline.services.migration import Migrations
 from trunkline.services.runs import Runs
 from trunkline.settings import Settings, is_loopback
 from trunkline.stores.base import InboxFilled, Notice, RunsChanged, TasksRung
@@ -108,7 +111,21 @@ class _Bridge:
         self.claims = Claims(
             wires.broker, calls, self._owner, core.stopping, pools=pools, heartbeat=self.heartbeat
         )
-        self.answers = Answers(wires.broker, calls, self._owner, BreakerWatch(core.metrics))
+        self._shadow = Shadow(invoker, core.sides, core.store, core.clock, core.metrics)
+        self._side_watch = SideWatch(core.routes, core.store, _migrations(core).roll_back_if, core.metrics)
+        self.answers = Answers(
+            wires.broker, calls, self._owner, BreakerWatch(core.metrics), self._side_watch, self._shadow
+        )
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncGenerator[None]:
+        """What goes on beside the calls ends with the block, after the last turn."""
+        await self._side_watch.begin()
+        try:
+            yield
+        finally:
+            await self._shadow.close()
+            await self._side_watch.close()
 
     async def begin(self) -> None:
         if self.heartbeat is not None:
@@ -263,6 +280,11 @@ def _wires(core: Core, stack: AsyncExitStack) -> Wires:
     return KafkaWires(core, stack)
 
 
+def _migrations(core: Core) -> Migrations:
+    check = AgentChecks(core.transport, core.partners, core.tokens, core.store, core.clock)
+    return Migrations(core.store, core.directory, core.routes, core.drifts, check, core.metrics)
+
+
 def _services(core: Core, intake: Intake, probes: Probes) -> Services:
     return Services(
         registry=core.registry,
@@ -300,6 +322,7 @@ async def _running(assembly: _Assembly) -> AsyncGenerator[None]:
     # In the order of the end: the work, then what carried its messages, then the lease on what was claimed.
     async with (
         _beating(bridge),
+        nullcontext() if bridge is None else bridge.watching(),
         assembly.wires.carrying(),
         core.store.listen(assembly.hear),
         asyncio.TaskGroup() as group,
