@@ -75,6 +75,11 @@ def test_a_block_that_cannot_be_used_would_be_noticed(wrong: Block) -> None:
 
 
 @pytest.mark.parametrize("page", pages())
+def test_every_page_begins_with_its_name(page: str) -> None:
+    assert (ROOT / page).read_text().startswith("# ")
+
+
+@pytest.mark.parametrize("page", pages())
 def test_every_link_leads_somewhere(page: str) -> None:
     for link in _LINK.findall(prose_of(page)):
         if "://" in link:
