@@ -303,7 +303,7 @@ DEFECTS: Mapping[str, Defect] = {
     "any-method": Defect("method-checked", when(lambda a: a.rpc_method == "trunkline/no-such-method", HTML)),
     "unknown-method-is-invalid": Defect("method-checked", codes({-32601: -32600})),
     "bad-params-are-internal-errors": Defect("params-checked", codes({-32602: -32603})),
-    "bad-params-crash-it": Defect("answers-whole", when(has_bad_params, HangUp())),
+    "bad-params-crash-it": Defect("refusals-whole", when(has_bad_params, HangUp())),
     "page-for-broken-json": Defect(
         "parse-error", when(is_broken_json, msgspec.structs.replace(FAILED, status=400))
     ),
@@ -314,6 +314,7 @@ DEFECTS: Mapping[str, Defect] = {
     "error-says-nothing": Defect(
         "error-message", on_error(lambda answer: _object(answer["error"]).update({"message": ""}))
     ),
+    "odd-input-crashes-it": Defect("answers-whole", when(is_odd, HangUp()), active=True),
     "page-for-odd-input": Defect("internal-error", when(is_odd, FAILED), active=True),
     "own-error-codes": Defect("internal-error", _own_code, active=True),
     # results
@@ -328,10 +329,10 @@ DEFECTS: Mapping[str, Defect] = {
     "hangs": Defect("answers-in-time", when(lambda a: is_post(a) and a.value == "no request", Hang())),
     "floods": Defect("answer-size", when(lambda a: is_post(a) and a.value == "no request", Flood())),
     "not-http": Defect(
-        "answers-whole", when(lambda a: a.value == "no request", HangUp(b"\x00\x01 garbage\r\n\r\n"))
+        "refusals-whole", when(lambda a: a.value == "no request", HangUp(b"\x00\x01 garbage\r\n\r\n"))
     ),
     "breaks-off": Defect(
-        "answers-whole",
+        "refusals-whole",
         when(lambda a: a.value == "no request", HangUp(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{")),
     ),
     "compresses": Defect(

@@ -53,6 +53,7 @@ OnProgress = Callable[[int, int, str], None]
 _HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
 _CARD_HEADERS = {"Accept": "application/json", "A2A-Version": "1.0"}
 _MOST_SEEN_CHARACTERS = 500
+_LOST = "agent_connection_lost"
 # What is looked at first, in this order: when one of them is broken there is no sense in the rest.
 _GATES = ("reachable", "protocol-clear", "allowed", "address", "accepts-json", "speaks-protocol")
 
@@ -127,7 +128,7 @@ async def _inquire(inquiry: _Inquiry, subject: Subject, *, active: bool) -> tupl
     gates = await _send(inquiry, chosen, plan, active=active)
     findings = _Findings(inquiry, active=active)
     beside = cards.questions(chosen.protocol, chosen.url, subject.options)
-    return chosen, findings.made(gates, [*transport.questions(), *beside, *plan.questions])
+    return chosen, findings.made(gates, [*transport.questions(plan.levels), *beside, *plan.questions])
 
 
 async def _choose(inquiry: _Inquiry, subject: Subject) -> Spoken | Ruling:
@@ -348,6 +349,15 @@ class _Inquiry:
         return made
 
     async def _outcome(self, probe: Probe, url: str, headers: dict[str, str]) -> AgentAnswer | TransportError:
+        outcome = await self._exchanged(probe, url, headers)
+        if isinstance(outcome, TransportError) and outcome.code == _LOST and outcome.partial is None:
+            # Perhaps it met the end of a connection that the answer before had closed: another one tells.
+            return await self._exchanged(probe, url, headers)
+        return outcome
+
+    async def _exchanged(
+        self, probe: Probe, url: str, headers: dict[str, str]
+    ) -> AgentAnswer | TransportError:
         seconds = max(min(self._limits.request_seconds, self._deadline - monotonic()), 0.01)
         tls = self._subject.credentials.tls
         try:

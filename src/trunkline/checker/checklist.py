@@ -64,7 +64,7 @@ CHECKLIST: Mapping[str, Sequence[Item]] = {
         Item("Agent works in workflow system", ("works-in-workflow",)),
         Item(
             "Error scenarios handled correctly",
-            ("parse-error", "object-required", "internal-error", "answers-whole"),
+            ("parse-error", "object-required", "internal-error", "refusals-whole"),
         ),
         Item("Logs show proper JSON-RPC format", ("logs",)),
     ),

@@ -7,7 +7,7 @@ How exchanges become findings. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -46,6 +46,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     questions: Sequence[Question]
     # Whether an answer is one of this dialect at all.
     speaks: Callable[[Exchange], bool]
+    # Of checks that every dialect asks: where they are not required.
+    levels: Mapping[str, Level] = {}
 
 
 def kept(seen: str, *exchanges: Exchange) -> Ruling:

@@ -101,8 +101,16 @@ _TABLE = (
     Check(
         id="answers-whole",
         group="Transport",
-        title="Every request gets a whole HTTP answer",
+        title="Every message gets a whole HTTP answer",
         expected="An HTTP response that ends as it should; the connection is not closed before.",
+        why="When an answer breaks off nobody knows whether the work was done, and the message is sent again.",
+        fix="Catch what the handler raises, and answer error -32603.",
+    ),
+    Check(
+        id="refusals-whole",
+        group="Transport",
+        title="What is no message gets a whole HTTP answer, too",
+        expected="A refusal; the connection is not closed before.",
         why="A handler that crashes on bad params takes the connection with it, and nobody learns why.",
         fix="Check the type of everything in a request before using it, and answer -32602 where it is wrong.",
     ),

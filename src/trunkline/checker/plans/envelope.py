@@ -147,6 +147,9 @@ def failure_in(result: Json) -> str | None:
         return None
     if result.get("error"):
         return "result.error"
+    if isinstance(result.get("id"), str) and "contextId" in result:
+        # A task of A2A may well have failed, and that is its result.
+        return None
     status = result.get("status")
     state = status.get("state") if isinstance(status, dict) else status
     return f"state {state!r}" if isinstance(state, str) and state.lower() in _FAILED_STATES else None
@@ -178,7 +181,7 @@ def code_in(answer: JsonObject) -> int | None:
 
 
 def _unanswered(exchange: Exchange) -> Ruling | None:
-    return moot("It was not answered: see answers-whole.") if exchange.answer is None else None
+    return moot("It was not answered: see refusals-whole.") if exchange.answer is None else None
 
 
 def _refused_with(*codes: int) -> Judge:

@@ -14,21 +14,39 @@ from trunkline.protocols import ProtocolAdapter
 
 _BY_KIND = {"text": "text", "data": "data", "file": "file"}
 _CONTENTS = ("text", "data", "raw", "url")
-_STATES = ("submitted", "working", "completed", "input-required", "auth-required", "canceled")
+_STATES = (
+    "submitted",
+    "working",
+    "completed",
+    "input-required",
+    "auth-required",
+    "canceled",
+    "failed",
+    "rejected",
+)
 
 # What nobody promised: it is good to have all the same.
 _NICE: Mapping[str, Level] = dict.fromkeys(
     ("batch-answered", "numeric-id", "accepts-charset", "error-no-internals", "repeated-message"),
     "recommended",
 )
-# A2A's servers differ in these, and its clients can live with it.
+# How servers of A2A refuse what no client of theirs sends differs widely, and costs nobody anything.
 _LEFT_OPEN: Mapping[str, Level] = {
     **_NICE,
-    "params-checked": "recommended",
-    "method-required": "recommended",
-    "object-required": "recommended",
-    "internal-error": "recommended",
-    "result-artifacts": "recommended",
+    **dict.fromkeys(
+        (
+            "refusals-whole",
+            "method-checked",
+            "version-checked",
+            "params-checked",
+            "method-required",
+            "parse-error",
+            "object-required",
+            "internal-error",
+            "result-artifacts",
+        ),
+        "recommended",
+    ),
 }
 _BAD_V03: tuple[Json, ...] = (
     None,
@@ -40,12 +58,12 @@ _BAD_V03: tuple[Json, ...] = (
     {"message": {"role": "user", "messageId": "check", "parts": [42]}},
     {"message": {"role": "user", "messageId": "check", "parts": [{"kind": "text"}]}},
 )
-_BAD_A2A_V03 = _BAD_V03[:5]
+# Some servers take whatever is a message, and set to work.
+_BAD_A2A_V03 = _BAD_V03[:3]
 _BAD_V1: tuple[Json, ...] = (
     None,
     {},
     {"message": "no message"},
-    {"message": {"role": "ROLE_USER", "messageId": "check", "parts": "no list"}},
 )
 _A2A_CODES = frozenset({INVALID_PARAMS, INVALID_REQUEST})
 
@@ -202,6 +220,7 @@ def rpc_plan(protocol: str, adapter: ProtocolAdapter, config: JsonObject, nonce:
                 *results.questions(wording, form, nonce, adapter),
             ],
             speaks=envelope.is_rpc,
+            levels=wording.levels,
         )
     if protocol == "jsonrpc-2.0":
         alone: Wording | None = Wording(protocol=protocol, send="", levels=_NICE)
@@ -210,7 +229,10 @@ def rpc_plan(protocol: str, adapter: ProtocolAdapter, config: JsonObject, nonce:
     if alone is None:
         return None
     return Plan(
-        probes=envelope.probes(alone, nonce), questions=envelope.questions(alone), speaks=envelope.is_rpc
+        probes=envelope.probes(alone, nonce),
+        questions=envelope.questions(alone),
+        speaks=envelope.is_rpc,
+        levels=alone.levels,
     )
 
 

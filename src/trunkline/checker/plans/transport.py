@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from trunkline.checker.exchanges import Exchange, Exchanges
+from trunkline.agents.check_reports import Level
+from trunkline.checker.exchanges import Exchange, Exchanges, Probe
 from trunkline.checker.judging import Question, Rule, Ruling, broken, kept, moot
 
+_BROKEN_OFF = ("agent_connection_lost", "agent_answer_malformed")
 _ELSEWHERE = frozenset({404, 405, 410, 501})
 
 
@@ -50,12 +52,17 @@ def _is_apt(exchange: Exchange, speaks: Callable[[Exchange], bool]) -> bool:
     return bool(exchange.object) and speaks(exchange)
 
 
-def questions() -> list[Question]:
+def questions(levels: Mapping[str, Level]) -> list[Question]:
     return [
         Question(
             id="answers-in-time", rule=_failing_with("agent_timeout", "Everything was answered in time.")
         ),
-        Question(id="answers-whole", rule=_broken_off),
+        Question(id="answers-whole", rule=_whole(lambda probe: probe.active or probe.body is None)),
+        Question(
+            id="refusals-whole",
+            rule=_whole(lambda probe: not probe.active and probe.body is not None),
+            level=levels.get("refusals-whole", "required"),
+        ),
         Question(id="answer-size", rule=_failing_with("agent_answer_too_large", "No answer was too large.")),
         Question(id="answer-plain", rule=_not_compressed),
         Question(id="answers-json", rule=_says_json, level="recommended"),
@@ -73,14 +80,15 @@ def _failing_with(code: str, otherwise: str) -> Rule:
     return rule
 
 
-def _broken_off(exchanges: Exchanges) -> Ruling:
-    for exchange in exchanges.values():
-        if exchange.failure is not None and exchange.failure.code in (
-            "agent_connection_lost",
-            "agent_answer_malformed",
-        ):
-            return broken(exchange.failure.message, exchange)
-    return kept("Every answer came whole.")
+def _whole(concerns: Callable[[Probe], bool]) -> Rule:
+    def rule(exchanges: Exchanges) -> Ruling:
+        asked = [exchange for exchange in exchanges.values() if concerns(exchange.probe)]
+        for exchange in asked:
+            if exchange.failure is not None and exchange.failure.code in _BROKEN_OFF:
+                return broken(exchange.failure.message, exchange)
+        return kept("Every answer came whole.") if asked else moot("It was not asked.")
+
+    return rule
 
 
 def _not_compressed(exchanges: Exchanges) -> Ruling:
