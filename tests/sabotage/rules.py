@@ -11,6 +11,7 @@ from tests.sabotage.rules_of_answers import ANSWERS
 from tests.sabotage.rules_of_branches import BRANCHES
 from tests.sabotage.rules_of_calls import CALLS
 from tests.sabotage.rules_of_carriers import CARRIERS
+from tests.sabotage.rules_of_children import CHILDREN
 from tests.sabotage.rules_of_dialects import DIALECTS
 from tests.sabotage.rules_of_doors import DOORS
 from tests.sabotage.rules_of_limits import LIMITS
@@ -30,6 +31,7 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
     {
         "One transition, one transaction": RUNS,
         "Branches, loops and the deadlines of steps": BRANCHES,
+        "Runs that begin runs": CHILDREN,
         "Who may call, and whose answer counts": TASKS,
         "How fast an agent may be called, and when it is left alone": LIMITS,
         "What travels can be lost, doubled and late": TRAVEL,

@@ -15,7 +15,7 @@ BRANCHES: Sequence[Rule] = (
         name="losers-are-told",
         breaks="The agents of branches that nobody waits for any more go on working.",
         file="machine/steps/join.py",
-        old="        agent.stop_call(turn, step)\n",
+        old="        kinds.stop(turn, step)\n",
         new="",
         caught_by=(f"{_JOINS}::test_the_rest_is_stopped_and_its_answers_change_nothing",),
     ),

@@ -62,7 +62,7 @@ class Stage:
         await self.turn()
         return run_id
 
-    async def accept(self, version: WorkflowVersion, run_input: Json = None) -> RunId:
+    async def accept(self, version: WorkflowVersion, run_input: Json = None, routes: int = 0) -> RunId:
         self._runs += 1
         run_id = RunId(f"018f0000-0000-7000-8000-{self._runs:012}")
         run = NewRun(
@@ -73,6 +73,7 @@ class Stage:
             input=encode(run_input),
             correlation_id=f"c-{self._runs}",
             created_at=self.clock.now(),
+            routes=routes,
         )
         async with self.store.transaction() as tx:
             await tx.insert_runs([run])
