@@ -263,6 +263,141 @@ def test_a_loop_treats_failures_as_there(config: JsonObject, on_error: str | Non
     assert steps["l"].get("when") == ("index < 2" if "max_iterations" in config else None)
 
 
+def children_of(source: Json) -> list[JsonObject]:
+    found = imported(source)
+    assert found.lost == 0, found.remarks
+    return [workflow.definition for workflow in found.workflows]
+
+
+def test_a_loop_over_several_steps_begins_a_workflow_for_each_item() -> None:
+    loop: JsonObject = {"collection": "${a.output.items}", "loop_body": ["b", "c"]}
+    steps: dict[str, JsonObject] = {
+        "a": call("l"),
+        "l": {"type": "loop", "loop_config": loop, "next_step": "end"},
+        "b": call("x", item="${loop.item}", last="${loop.is_last}", who="${workflow.input.who}"),
+        "c": call(None, b="${b.output.x}", a="${a.output.y}"),
+        "end": call(None, r="${l.output.iterations}", n="${l.output.total_count}"),
+    }
+    child, parent = children_of(workflow("a", steps))
+    assert child == {
+        "name": "w.l",
+        "steps": {
+            "b": {
+                "agent": "A",
+                "input": {"item": "${ input.item }", "last": "${ input.is_last }", "who": "${ input.input.who }"},
+            },
+            "c": {
+                "agent": "A",
+                "needs": ["b"],
+                "input": {"b": "${ steps.b.output.data.x }", "a": "${ input.steps.a.data.y }"},
+            },
+        },
+        "output": {"result": "${ steps.c.output }"},
+    }  # fmt: skip
+    assert isinstance(parent["steps"], dict)
+    assert parent["steps"]["l"] == {
+        "workflow": "w.l",
+        "for_each": {"items": "${ steps.a.output.data.items }", "mode": "sequential"},
+        "needs": ["a"],
+        "input": {
+            "item": "${ item }",
+            "is_last": "${ (index + 1 == size(steps.a.output.data.items)) }",
+            "input": "${ input }",
+            "steps": {"a": "${ steps.a.output }"},
+        },
+    }
+    end = parent["steps"]["end"]
+    assert isinstance(end, dict)
+    assert end["input"] == {
+        "r": "${ steps.l.output.map(o, o.result.data) }", "n": "${ size(steps.l.output) }",
+    }  # fmt: skip
+
+
+def test_a_loop_over_a_decision_gives_what_the_decision_gives() -> None:
+    decision: JsonObject = {
+        "type": "conditional", "condition": {"expression": "${loop.item.ok} == true"},
+        "if_true_step": "yes", "if_false_step": "no",
+    }  # fmt: skip
+    loop: JsonObject = {"collection": "${workflow.input.items}", "loop_body": ["d"]}
+    steps: dict[str, JsonObject] = {
+        "l": {"type": "loop", "loop_config": loop, "next_step": "end"},
+        "d": decision, "yes": call(), "no": call(), "end": call(None, r="${l.output.iterations}"),
+    }  # fmt: skip
+    child, parent = children_of(workflow("l", steps))
+    condition = "has(input.item.ok) && input.item.ok == true"
+    assert isinstance(child["output"], dict)
+    assert isinstance(result := child["output"]["result"], dict)
+    assert result["branch_output"] == f"${{ (({condition}) ? steps.yes.output.data : steps.no.output.data) }}"
+    assert isinstance(parent["steps"], dict)
+    assert parent["steps"]["end"] == {
+        "agent": "A", "needs": ["l"], "input": {"r": "${ steps.l.output.map(o, o.result) }"},
+    }  # fmt: skip
+
+
+def test_a_branch_of_several_steps_with_a_time_begins_a_workflow_with_that_deadline() -> None:
+    branches: JsonObject = {"x": {"steps": ["a", "b"], "timeout_seconds": 60}, "y": {"steps": ["c", "d"]}}
+    fork: JsonObject = {
+        "type": "fork_join", "fork_join_config": {"branches": branches, "join_policy": "any"}, "next_step": "end",
+    }  # fmt: skip
+    end = call(None, all="${f.output}", b="${b.output.n}", a="${a.output.n}", d="${d.output.n}")
+    steps: dict[str, JsonObject] = {
+        "f": fork, "a": call(), "b": call(None, a="${a.output.m}"), "c": call(), "d": call(), "end": end,
+    }  # fmt: skip
+    child, parent = children_of(workflow("f", steps))
+    assert child["output"] == {"result": "${ steps.b.output }", "of_a": "${ steps.a.output }"}
+    assert isinstance(parent["steps"], dict)
+    assert parent["steps"]["f_x"] == {"workflow": "w.f.x", "input": {}, "deadline": "60s"}
+    assert parent["steps"]["d"] == {"agent": "A", "needs": ["c"], "input": {}}
+    assert parent["steps"]["end"] == {
+        "agent": "A",
+        "needs": ["f_x", "d"],
+        "join": {"policy": "any", "cancel_rest": False},
+        "input": {
+            "all": {
+                "x": "${ (steps.f_x.output == null ? null : steps.f_x.output.result.data) }",
+                "y": "${ (steps.d.output == null ? null : steps.d.output.data) }",
+            },
+            "b": "${ steps.f_x.output.result.data.n }",
+            "a": "${ steps.f_x.output.of_a.data.n }",
+            "d": "${ steps.d.output.data.n }",
+        },
+    }
+
+
+def test_loops_in_loops_pass_on_what_the_inner_one_reads() -> None:
+    outer: JsonObject = {"collection": "${workflow.input.rows}", "loop_body": ["before", "inner"]}
+    inner: JsonObject = {"collection": "${before.output.cells}", "loop_body": ["one", "two"]}
+    steps: dict[str, JsonObject] = {
+        "outer": {"type": "loop", "loop_config": outer},
+        "before": call(None, row="${loop.item}"),
+        "inner": {"type": "loop", "loop_config": inner},
+        "one": call(None, cell="${loop.item}", who="${workflow.input.who}"),
+        "two": call(None, before="${before.output.n}"),
+    }
+    innermost, middle, _ = children_of(workflow("outer", steps))
+    assert isinstance(innermost["steps"], dict)
+    assert innermost["steps"]["two"] == {
+        "agent": "A", "needs": ["one"], "input": {"before": "${ input.steps.before.data.n }"},
+    }  # fmt: skip
+    assert isinstance(middle["steps"], dict)
+    assert middle["steps"]["inner"] == {
+        "workflow": "w.inner",
+        "for_each": {"items": "${ steps.before.output.data.cells }", "mode": "sequential"},
+        "needs": ["before"],
+        "input": {
+            "item": "${ item }",
+            "input": "${ input.input }",
+            "steps": {"before": "${ steps.before.output }"},
+        },
+    }
+
+
+def test_a_loop_over_itself_ends() -> None:
+    loop: JsonObject = {"collection": "${workflow.input.x}", "loop_body": ["l", "a"]}
+    source = workflow("l", {"l": {"type": "loop", "loop_config": loop}, "a": call()})
+    assert any("more than 5 in one another" in remark.message for remark in remarks_of(source, "lost"))
+
+
 def test_ids_of_the_api_and_versions_are_noted_as_without_meaning() -> None:
     source = workflow("a", {"a": call()}, workflow_id="w-1", version="1.0")
     assert remarks_of(source, "lost") == []
@@ -317,8 +452,8 @@ def parallel_of(*members: str, **steps: JsonObject) -> JsonObject:
         (fork_at_the_end(), "steps.f.fork_join_config.join_policy", "no step follows that could wait for 'any'"),
         (parallel_of("a", "b", a=call("b"), b=call()), "steps.b", "reached on several ways"),
         (parallel_of("a", "x", a=call()), "steps.p.parallel_steps", "there is no step 'x'"),
-        (loop_of(loop_body=["body", "body"]), "steps.l.loop_config", "a loop over more than one call"),
-        (loop_of(collection="items"), "steps.l.loop_config", "'collection' is not one ${…}"),
+        (loop_of(loop_body=["x"]), "steps.l", "cannot be brought into an order"),
+        (loop_of(collection="items"), "steps.l", "'collection' is not one ${…}"),
         (loop_of(on_error="ignore"), "steps.l.loop_config.on_error", "must be one of stop, continue, collect"),
         (loop_of(max_iterations=0), "steps.l.loop_config.max_iterations", "a whole number from 1 on, and it is 0"),
         (7, "", "neither a workflow nor an agent"),

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from trunkline.errors import Invalid
 from trunkline.importing.account import Account
 from trunkline.importing.litecone.agents import answers_in_parts, read_agent
@@ -37,13 +39,14 @@ def import_files(files: Sequence[tuple[str, Json]]) -> Imported:
     agents = [agent for place in found if _is_agent(place[2]) and (agent := _agent(*place)) is not None]
     in_parts = frozenset(str(agent["name"]) for agent in agents if answers_in_parts(agent))
     workflows = [
-        workflow
-        for place in found
-        if _is_workflow(place[2]) and (workflow := _workflow(*place, in_parts)) is not None
+        workflow for place in found if _is_workflow(place[2]) for workflow in _workflows(*place, in_parts)
     ]
-    _tell_of_doubles(agents, workflows, accounts)
+    doubled = _tell_of_doubles(agents, workflows, accounts)
     return Imported(
-        workflows=tuple(workflows),
+        workflows=tuple(
+            replace(workflow, complete=False) if workflow.file in doubled else workflow
+            for workflow in workflows
+        ),
         agents=tuple(agents),
         remarks=tuple(remark for account in accounts.values() for remark in account.remarks),
         dropped=sum(account.dropped for account in accounts.values()),
@@ -124,22 +127,20 @@ def _agent(account: Account, path: Path, entry: JsonObject) -> JsonObject | None
     return read_agent(entry, account)
 
 
-def _workflow(
+def _workflows(
     account: Account, path: Path, entry: JsonObject, in_parts: frozenset[str]
-) -> ImportedWorkflow | None:
+) -> Iterator[ImportedWorkflow]:
     account.begin(_name(entry), path)
     before = account.counts["lost"]
     plan = read_plan(entry, account)
-    definition = None if plan is None else translate_plan(plan, account, in_parts)
-    if plan is None or definition is None:
-        return None
-    _check(definition, account)
-    return ImportedWorkflow(
-        name=str(definition["name"]),
-        file=account.file,
-        definition=definition,
-        complete=account.counts["lost"] == before,
-    )
+    definitions = [] if plan is None else translate_plan(plan, account, in_parts)
+    for definition in definitions:
+        _check(definition, account)
+    complete = account.counts["lost"] == before
+    for definition in definitions:
+        yield ImportedWorkflow(
+            name=str(definition["name"]), file=account.file, definition=definition, complete=complete
+        )
 
 
 def _check(definition: JsonObject, account: Account) -> None:
@@ -157,17 +158,19 @@ def _check(definition: JsonObject, account: Account) -> None:
 
 def _tell_of_doubles(
     agents: list[JsonObject], workflows: list[ImportedWorkflow], accounts: dict[str, Account]
-) -> None:
-    names = [("agent", str(agent["name"]), None) for agent in agents]
+) -> set[str]:
+    """The files with workflows of a name that there is already."""
+    first = next(iter(accounts), "")
+    names = [("agent", str(agent["name"]), first) for agent in agents]
     names += [("workflow", workflow.name, workflow.file) for workflow in workflows]
     seen: set[tuple[str, str]] = set()
+    doubled: set[str] = set()
     for kind, name, file in names:
         if (kind, name) in seen:
-            account = accounts[file] if file is not None else next(iter(accounts.values()))
-            account.begin(name, ())
-            account.lost(
-                (),
-                f"there are several {kind}s of the name '{name}'; the last one stands",
-                "Leave the others out.",
+            accounts[file].begin(name, ())
+            accounts[file].lost(
+                (), f"there are several {kind}s of the name '{name}'", "Leave all but one out."
             )
+            doubled |= {file} if kind == "workflow" else set()
         seen.add((kind, name))
+    return doubled

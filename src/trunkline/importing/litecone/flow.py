@@ -15,7 +15,17 @@ from dataclasses import dataclass, field
 
 from trunkline.importing.account import Account
 from trunkline.importing.litecone.guards import ALWAYS, Guard, either, exclude, narrowed
-from trunkline.importing.litecone.plan import Call, Conditional, Fork, Loop, Parallel, Plan, Step
+from trunkline.importing.litecone.plan import (
+    Call,
+    Conditional,
+    Fork,
+    Loop,
+    Parallel,
+    Part,
+    Plan,
+    Single,
+    Step,
+)
 
 # How far up steps that hold steps are looked for; nobody nests like this.
 _MOST_LEVELS = 200
@@ -29,6 +39,7 @@ _Node = tuple[str, bool]
 class Placed:
     """One step in the order."""
 
+    step: Single
     # The steps that have to be over.
     after: tuple[str, ...]
     guard: Guard
@@ -54,9 +65,11 @@ class _Arrival:
     joins: Fork | None = None
 
 
-def order_steps(plan: Plan, entry: Sequence[str], account: Account) -> Flow | None:
-    """The order from the first of these steps on; None when it runs in a circle, which is reported."""
-    ways = _Ways(plan, entry, account)
+def order_steps(plan: Plan, entry: Sequence[str], account: Account, *, in_a_row: bool = False) -> Flow | None:
+    """
+    The order from a step on, or of steps in a row; None when it runs in a circle, which is reported.
+    """
+    ways = _Ways(plan, entry, account, in_a_row=in_a_row)
     edges = ways.edges()
     order = _sorted(edges)
     if len(order) < len(edges):
@@ -68,7 +81,7 @@ def order_steps(plan: Plan, entry: Sequence[str], account: Account) -> Flow | No
 class _Ways:
     """Which step comes after which."""
 
-    def __init__(self, plan: Plan, entry: Sequence[str], account: Account) -> None:
+    def __init__(self, plan: Plan, entry: Sequence[str], account: Account, *, in_a_row: bool) -> None:
         self._plan = plan
         self._account = account
         # What a list says stands above `next_step`.
@@ -77,7 +90,7 @@ class _Ways:
         self.returns: dict[str, dict[str, None]] = {}
         self.seconds: dict[str, int] = {}
         self._reported: set[tuple[str, str]] = set()
-        if len(entry) > 1 or entry[0] != plan.start:
+        if in_a_row:
             self._in_a_row(entry, ("steps",))
         self._explore(entry[0])
 
@@ -86,7 +99,7 @@ class _Ways:
         for name in self.returns:
             step = self._plan.steps[name]
             members = list(self.members(step))
-            if isinstance(step, Call | Loop):
+            if isinstance(step, Single):
                 edges[name, False] = self._onward(name)
             else:
                 self._tell_of_branches(step, members)
@@ -115,7 +128,7 @@ class _Ways:
                     (branch.steps[0], ("fork_join_config", "branches", name))
                     for name, branch in step.branches.items()
                 ]
-            case Call() | Loop():
+            case Call() | Loop() | Part():
                 named = []
         for name, path in named:
             if name in self._plan.steps:
@@ -237,8 +250,8 @@ class _Walk:
         arrival = self._entered[step.id] = self._arrived(step, self._arrivals[node])
         self._flow.position[step.id] = len(self._flow.position)
         self._flow.guards[step.id] = arrival.guard
-        if isinstance(step, Call | Loop):
-            self._flow.calls[step.id] = Placed(arrival.after, arrival.guard, arrival.joins)
+        if isinstance(step, Single):
+            self._flow.calls[step.id] = Placed(step, arrival.after, arrival.guard, arrival.joins)
             self._send(node, _Arrival((step.id,), arrival.guard))
             return
         for other in self._edges[node]:

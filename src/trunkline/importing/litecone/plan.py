@@ -93,7 +93,18 @@ class Fork(Struct, frozen=True):
     required: int | None
 
 
-Step: TypeAlias = Call | Parallel | Conditional | Loop | Fork
+class Part(Struct, frozen=True):
+    """Steps in a row that become a workflow of their own; no source has such a step."""
+
+    id: str
+    next: str | None
+    steps: tuple[str, ...]
+    seconds: int | None
+
+
+Step: TypeAlias = Call | Parallel | Conditional | Loop | Fork | Part
+# Steps that become a step here, each one.
+Single: TypeAlias = Call | Loop | Part
 
 
 class Plan(Struct, frozen=True):

@@ -17,13 +17,13 @@ moved to another one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 from trunkline.importing import cel
 from trunkline.importing.account import CannotCarry
 from trunkline.importing.litecone.conditions import Value
-from trunkline.importing.litecone.plan import Call, Conditional, Fork, Loop, Parallel, Plan, Step
+from trunkline.importing.litecone.plan import Call, Conditional, Fork, Loop, Parallel, Part, Plan, Step
 from trunkline.jsontypes import Json
 
 Keys = tuple[str | int, ...]
@@ -38,27 +38,42 @@ _BESIDE_DATA = frozenset({"artifacts", "history", "metadata", "response", "conte
 _OF_DECISIONS = ("condition_result", "branch_taken", "branch_step_id", "branch_output")
 # One reference to steps that hold steps that hold steps can come to any number.
 _MOST_OUTPUTS = 200
-_OF_LOOPS = ("item", "index", "total", "is_first", "is_last")
+OF_LOOPS = ("item", "index", "total", "is_first", "is_last")
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """Where a reference stands."""
+class Surroundings(Protocol):
+    """Where a reference stands. What cannot be read from there raises `CannotCarry`."""
 
     plan: Plan
     names: Mapping[str, str]
-    # How the output of a step is called here; raises `CannotCarry`.
-    readable: Callable[[str], str]
-    # Whether a step may have been skipped.
-    may_be_skipped: Callable[[str], bool]
-    # The condition of a step that decides, in CEL.
-    condition: Callable[[Conditional], str]
-    # What stands for the run's input.
-    run_input: str = "input"
-    # What the names of the loop that it is in stand for.
-    loop: Mapping[str, str] = field(default_factory=dict[str, str])
     # Agents that are known to answer in parts.
-    in_parts: frozenset[str] = frozenset()
+    in_parts: frozenset[str]
+
+    def run_input(self) -> str:
+        """What stands for the run's input."""
+        ...
+
+    def of_loop(self, name: str) -> str:
+        """What stands for `item` and the other names of the loop that it is in."""
+        ...
+
+    def holder(self, step: str) -> str:
+        """The output in which that of a step is found: its own, or that of the workflow that it is in."""
+        ...
+
+    def readable(self, step: str) -> str:
+        """The output of a step that calls an agent, or of a loop."""
+        ...
+
+    def result(self, step: str) -> str | None:
+        """Where the output of a step is found as litecone has it; None: it has to be put together."""
+        ...
+
+    def may_be_skipped(self, step: str) -> bool: ...
+
+    def condition(self, step: Conditional) -> str:
+        """The condition of a step that decides, in CEL."""
+        ...
 
 
 class References:
@@ -88,7 +103,7 @@ class References:
         """What stands between `${` and `}` in a condition; raises `CannotCarry`."""
         base, keys = self._resolve(source)
         skipped = [name for name in dict.fromkeys(self._read) if self._where.may_be_skipped(name)]
-        there = (f"{self._where.readable(name)} != null" for name in skipped)
+        there = dict.fromkeys(f"{self._where.holder(name)} != null" for name in skipped)
         return Value(cel.path(base, keys), (*there, *cel.present(base, keys)))
 
     def collection(self, source: str) -> str:
@@ -98,10 +113,17 @@ class References:
             raise CannotCarry("'collection' is not one ${…}", "Write the loop's `items` by hand.")
         return _bounded(cel.path(*self._resolve(match[1])))
 
+    def whole(self, step: str) -> Json:
+        """The whole output of a step; of one that calls an agent as it is here."""
+        if isinstance(self._where.plan.steps.get(step), Call):
+            return _written(self._where.readable(step))
+        return self._whole(step)
+
     def _text(self, source: str) -> Json:
         whole = _REFERENCE.fullmatch(source)
         if whole is not None:
-            return self._whole(*self._steps_output(whole[1]))
+            step = self._step_of(whole[1])
+            return _written(cel.path(*self._resolve(whole[1]))) if step is None else self._whole(step)
         parts: list[str] = []
         end = 0
         for match in _REFERENCE.finditer(source):
@@ -111,22 +133,24 @@ class References:
         parts.append(_escaped(source[end:], before_expression=False))
         return "".join(parts)
 
-    def _steps_output(self, source: str) -> tuple[str, str | None]:
-        """The reference, and the step whose whole output it is."""
+    def _step_of(self, source: str) -> str | None:
+        """The step whose whole output a reference is."""
         keys = _keys(source)
         named = keys[1:] if keys[:1] == ("steps",) and len(keys) == 3 else keys
         step = named[0] if len(named) == 2 and named[1] == "output" else None
-        return source, step if isinstance(step, str) and step in self._where.plan.steps else None
+        return step if isinstance(step, str) and step in self._where.plan.steps else None
 
-    def _whole(self, source: str, step: str | None) -> Json:
-        # What is made of several outputs reads better as an object than as one long expression.
-        parts = None if step is None else self._parts(self._where.plan.steps[step])
-        if step is None or parts is None:
-            return _written(cel.path(*self._resolve(source)))
+    def _whole(self, step: str) -> Json:
         self._read.clear()
+        # What is made of several outputs reads better as an object than as one long expression.
+        parts = (
+            None if self._where.result(step) is not None else self._parts(self._where.plan.steps.get(step))
+        )
+        if parts is None:
+            return _written(cel.path(*self.output(step, ())))
         return {name: _written(cel.path(*self.output(step, (name,)))) for name in parts}
 
-    def _parts(self, step: Step) -> Iterable[str] | None:
+    def _parts(self, step: Step | None) -> Iterable[str] | None:
         match step:
             case Parallel():
                 return step.members
@@ -136,7 +160,7 @@ class References:
                 return ("iterations", "total_count")
             case Conditional():
                 return _OF_DECISIONS
-            case Call():
+            case Call() | Part() | None:
                 return None
 
     def _resolve(self, source: str) -> tuple[str, Keys]:
@@ -145,11 +169,9 @@ class References:
         steps = self._where.plan.steps
         match keys:
             case ("workflow", "input", *rest):
-                return self._where.run_input, tuple(rest)
-            case ("loop", str(name), *rest) if name in _OF_LOOPS:
-                if name not in self._where.loop:
-                    raise CannotCarry("'loop' is read outside of a loop", _FIX)
-                return self._where.loop[name], tuple(rest)
+                return self._where.run_input(), tuple(rest)
+            case ("loop", str(name), *rest) if name in OF_LOOPS:
+                return self._where.of_loop(name), tuple(rest)
             case ("steps", str(step), "output", *rest) if step in steps and "steps" not in steps:
                 return self.output(step, tuple(rest))
             case (str(step), "output", *rest) if step in steps:
@@ -168,9 +190,14 @@ class References:
         if len(self._read) > _MOST_OUTPUTS:
             raise CannotCarry(f"it reads the outputs of more than {_MOST_OUTPUTS} steps", _FIX)
         step = self._where.plan.steps.get(name)
+        result = self._where.result(name)
+        if result is not None:
+            return result, keys
         match step:
             case Call():
                 return self._of_call(step, keys)
+            case Part():
+                return self.output(step.steps[-1], keys)
             case Loop():
                 return self._of_loop(step, keys)
             case Parallel():
@@ -208,16 +235,22 @@ class References:
                 raise CannotCarry(f"a loop's output has no '{keys[0]}'", _FIX)
 
     def _iterations(self, step: Loop, base: str) -> str:
-        last = self._where.plan.steps.get(step.body[-1])
-        own = "" if isinstance(last, Call) and last.agent in self._where.in_parts else ".data"
+        own = self._of_item(step)
         items = _worked_on(step, base)
         match tells_of_each(step), step.on_error:
             case True, _:
                 return f"{items}.map(o, o.status == 'COMPLETED' ? o.output{own} : null)"
             case False, "continue" if own:
-                return f"{items}.map(o, o == null ? null : o.data)"
+                return f"{items}.map(o, o == null ? null : o{own})"
             case _:
-                return f"{items}.map(o, o.data)" if own else items
+                return f"{items}.map(o, o{own})" if own else items
+
+    def _of_item(self, step: Loop) -> str:
+        last = self._where.plan.steps.get(step.body[-1])
+        result = "" if is_one_call(step, self._where.plan) else ".result"
+        return (
+            f"{result}.data" if isinstance(last, Call) and last.agent not in self._where.in_parts else result
+        )
 
     def _of_parts(self, parts: dict[str, str], keys: Keys, step: Parallel | Fork) -> tuple[str, Keys]:
         match keys:
@@ -232,14 +265,10 @@ class References:
 
     def _or_null(self, part: str, step: Parallel | Fork) -> str:
         whole = cel.path(*self.output(part, ()))
-        if (
-            isinstance(step, Parallel)
-            or step.policy == "all"
-            or not isinstance(self._where.plan.steps[part], Call)
-        ):
+        if isinstance(step, Parallel) or step.policy == "all":
             return whole
-        base = self._where.readable(part)
-        return base if whole == base else f"({base} == null ? null : {whole})"
+        holder = self._where.holder(part)
+        return holder if whole == holder else f"({holder} == null ? null : {whole})"
 
     def _of_decision(self, step: Conditional, keys: Keys) -> tuple[str, Keys]:
         condition = self._where.condition(step)
@@ -281,6 +310,11 @@ def _keys(source: str) -> Keys:
 
 def _decided(condition: str, one: str, other: str) -> str:
     return f"(({condition}) ? {one} : {other})"
+
+
+def is_one_call(step: Loop, plan: Plan) -> bool:
+    """Whether the loop calls one agent for each item, and needs no workflow for that."""
+    return len(step.body) == 1 and isinstance(plan.steps.get(step.body[0]), Call)
 
 
 def tells_of_each(step: Loop) -> bool:

@@ -1,0 +1,110 @@
+"""On which conditions a step runs, as its `when`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from trunkline.importing import cel
+from trunkline.importing.account import Account, CannotCarry
+from trunkline.importing.litecone import conditions
+from trunkline.importing.litecone.flow import Flow, Placed
+from trunkline.importing.litecone.guards import ALWAYS, Way
+from trunkline.importing.litecone.plan import Conditional, Loop, Plan
+from trunkline.importing.litecone.references import References
+
+# More could not be written into one condition anyway.
+_MOST_DECISIONS = 100
+_NOT = {"true": "false", "false": "true"}
+
+
+class Decisions:
+    def __init__(
+        self,
+        plan: Plan,
+        flow: Flow,
+        names: Mapping[str, str],
+        account: Account,
+        references: Callable[[str], References],
+    ) -> None:
+        self._plan = plan
+        self._flow = flow
+        self._names = names
+        self._account = account
+        # What can be read where a step stands.
+        self._references = references
+        self._conditions: dict[str, str] = {}
+
+    def condition(self, step: Conditional) -> str:
+        """The step's condition in CEL; one that is not understood fails the run that comes to it."""
+        if step.id not in self._conditions:
+            try:
+                condition = conditions.translate(step.expression, self._references(step.id).reading)
+            except CannotCarry as cannot:
+                path = ("steps", step.id, "condition", "expression")
+                self._account.lost(path, f"{cannot.message}: {step.expression[:120]}", cannot.fix)
+                condition = cel.failing(f"not carried over: the condition of {step.id[:80]}")
+            self._conditions[step.id] = condition
+        return self._conditions[step.id]
+
+    def when(self, name: str, placed: Placed, also: str | None) -> str | None:
+        """The condition of a step, together with another one; None: it always runs."""
+        parts = [part for part in (self._when(name, placed), also) if part is not None]
+        return " && ".join(map(_apart, parts) if len(parts) > 1 else parts) or None
+
+    def _when(self, name: str, placed: Placed) -> str | None:
+        if placed.guard == ALWAYS:
+            return None
+        condition = self._as_before(placed)
+        if condition is None and sum(map(len, placed.guard)) <= _MOST_DECISIONS:
+            ways = sorted(placed.guard, key=lambda way: sorted(self._flow.position[step] for step, _ in way))
+            parts = [self._way(way, placed) for way in ways]
+            condition = " || ".join(map(_apart, parts) if len(parts) > 1 else parts)
+        if condition is not None and len(condition) <= cel.MOST_CHARACTERS:
+            return condition
+        why = f"the step runs on conditions of more than {cel.MOST_CHARACTERS:,} characters"
+        fix = "Let an agent decide, and read its decision in the step's `when`."
+        self._account.lost(("steps", name), why, fix)
+        return cel.failing(f"not carried over: {why}")
+
+    def _as_before(self, placed: Placed) -> str | None:
+        """What runs on the same decisions as the step before it is skipped where that is."""
+        same = (name for name in self._tellers(placed) if self._flow.guards[name] == placed.guard)
+        return next((self._completed(name) for name in same), None)
+
+    def _way(self, way: Way, placed: Placed) -> str:
+        # A step before that ran says that the decisions on the way to it were taken.
+        told: Way = frozenset()
+        parts: list[str] = []
+        for name in self._tellers(placed):
+            for other in self._flow.guards[name] if len(self._flow.guards[name]) == 1 else ():
+                if len(told) < len(other) and other <= way:
+                    told, parts = other, [self._completed(name)]
+        for step, holds in sorted(way - told, key=lambda decision: self._flow.position[decision[0]]):
+            condition = self._condition_of(step)
+            if not holds:
+                condition = _NOT.get(condition, f"!({condition})")
+            parts.append(condition if len(way) == 1 else _apart(condition))
+        return " && ".join(parts)
+
+    def _tellers(self, placed: Placed) -> list[str]:
+        """Steps before this one that either ran or were skipped, by which this one can go."""
+        if placed.joins is not None:
+            return []
+        return [name for name in placed.after if not self._chooses_items(name)]
+
+    def _chooses_items(self, name: str) -> bool:
+        """Whether its `when` is about items, so that the step itself is never skipped."""
+        step = self._plan.steps[name]
+        return isinstance(step, Loop) and step.most is not None
+
+    def _completed(self, name: str) -> str:
+        return f"steps.{self._names[name]}.status == 'COMPLETED'"
+
+    def _condition_of(self, name: str) -> str:
+        step = self._plan.steps[name]
+        # Only conditionals take decisions.
+        return self.condition(step) if isinstance(step, Conditional) else "true"
+
+
+def _apart(condition: str) -> str:
+    return f"({condition})" if any(sign in condition for sign in (" || ", " && ", " ? ")) else condition

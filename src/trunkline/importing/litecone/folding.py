@@ -1,0 +1,36 @@
+"""
+Branches that become workflows of their own.
+
+A branch's steps stand among the others where that says the same. It does not where the branch as a whole has a time, or
+where it ends in one of several steps: a join counts steps. Such a branch becomes one step that begins a workflow.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from trunkline.importing.litecone.plan import Branch, Call, Fork, Loop, Part, Plan, Step
+
+
+def fold(plan: Plan) -> Plan:
+    """The workflow with each such branch as a step."""
+    steps: dict[str, Step] = dict(plan.steps)
+    for fork in plan.steps.values():
+        if isinstance(fork, Fork):
+            branches = {name: _folded(name, branch, fork, steps) for name, branch in fork.branches.items()}
+            steps[fork.id] = replace(fork, branches=branches)
+    return replace(plan, steps=steps)
+
+
+def _folded(name: str, branch: Branch, fork: Fork, steps: dict[str, Step]) -> Branch:
+    singles = all(isinstance(steps.get(step), Call | Loop) for step in branch.steps)
+    stands_alone = singles and (branch.seconds is None or len(branch.steps) == 1)
+    if stands_alone or any(step not in steps for step in branch.steps):
+        return branch
+    if branch.seconds is None and fork.policy == "all":
+        return branch
+    part = f"{fork.id}.{name}"
+    while part in steps:
+        part += "_"
+    steps[part] = Part(part, None, branch.steps, branch.seconds)
+    return Branch((part,), None)

@@ -1,0 +1,286 @@
+"""
+The steps of one workflow of ours: those of litecone's workflow itself, of a loop, or of a branch.
+
+What a loop or a branch reads from outside it gets as its input, under the names that are in `Outside`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from trunkline.importing import cel
+from trunkline.importing.account import Account, CannotCarry
+from trunkline.importing.litecone.decisions import Decisions
+from trunkline.importing.litecone.flow import Flow, Placed, order_steps
+from trunkline.importing.litecone.guards import implies
+from trunkline.importing.litecone.loops import for_each, names_of_loop, within
+from trunkline.importing.litecone.plan import Call, Conditional, Fork, Loop, Parallel, Part, Plan
+from trunkline.importing.litecone.references import References, is_one_call
+from trunkline.jsontypes import Json, JsonObject
+
+# Steps that all wait for many others: beyond this a definition could not be saved.
+MOST_LINKS = 100_000
+MOST_WORKFLOWS = 100
+MOST_LEVELS = 5
+MOST_NAME = 255
+_ELSEWHERE = "Read an earlier step, or the output of the loop."
+
+
+@dataclass(slots=True)
+class Import:
+    """What all regions of a workflow have in common."""
+
+    plan: Plan
+    names: Mapping[str, str]
+    account: Account
+    in_parts: frozenset[str]
+    title: str
+    # Workflows that others begin, each before those.
+    children: list[JsonObject] = field(default_factory=list[JsonObject])
+    reached: set[str] = field(default_factory=set[str])
+
+
+class Region:
+    def __init__(self, whole: Import, flow: Flow, outside: Outside | None, level: int) -> None:
+        self.whole = whole
+        self.flow = flow
+        self.outside = outside
+        self.decisions = Decisions(whole.plan, flow, whole.names, whole.account, self.references)
+        # The steps in branches that are workflows, and the outputs of these.
+        self.inside: dict[str, Part] = {}
+        self.outputs: dict[str, JsonObject] = {}
+        self._level = level
+        whole.reached |= flow.position.keys()
+
+    def steps(self) -> JsonObject:
+        return {self.whole.names[name]: self._step(name, placed) for name, placed in self.flow.calls.items()}
+
+    def limit(self) -> int | None:
+        """How many steps may run at once, where the source says it of some of them."""
+        limits: list[int] = []
+        for name in self.flow.position:
+            step = self.whole.plan.steps[name]
+            if isinstance(step, Parallel) and step.limit is not None and step.limit < len(step.members):
+                limits.append(step.limit)
+                path = ("steps", name, "max_parallelism")
+                self.whole.account.note(path, "it holds for the whole workflow, as `max_parallel`")
+        return min(limits, default=None)
+
+    def references(self, reader: str | None, loop: Mapping[str, str] | None = None) -> References:
+        """What can be read where a step stands; None: after all of them."""
+        return References(View(self, reader, loop))
+
+    def _step(self, name: str, placed: Placed) -> JsonObject:
+        try:
+            match placed.step:
+                case Call() as step:
+                    return self._written(
+                        name, placed, {"agent": step.agent}, self._input(step, View(self, name))
+                    )
+                case Loop() as step:
+                    return self._loop(step, placed)
+                case Part() as step:
+                    return self._part(step, placed)
+        except CannotCarry as cannot:
+            self.whole.account.lost(("steps", name), cannot.message, cannot.fix)
+            why = cel.failing(f"not carried over: {cannot.message}")
+            return self._written(name, placed, {"agent": "not-carried-over"}, f"${{ {why} }}")
+
+    def _loop(self, step: Loop, placed: Placed) -> JsonObject:
+        items = self.references(step.id).collection(step.collection)
+        view = View(self, step.id, names_of_loop(step, items))
+        each = for_each(step, items, self.whole.account)
+        body = self.whole.plan.steps.get(step.body[0])
+        if is_one_call(step, self.whole.plan) and isinstance(body, Call):
+            self.whole.reached.add(body.id)
+            called: JsonObject = {"agent": body.agent}
+            given: Json = self._input(body, view)
+        else:
+            child, _, given = self._child(step.id, step.body, view)
+            called = {"workflow": child}
+        return self._written(
+            step.id, placed, {**called, "for_each": each}, given, within(step, self.whole.account)
+        )
+
+    def _part(self, step: Part, placed: Placed) -> JsonObject:
+        child, output, given = self._child(step.id, step.steps, View(self, step.id))
+        self.inside |= dict.fromkeys(step.steps, step)
+        self.outputs[step.id] = output
+        written = self._written(step.id, placed, {"workflow": child}, given)
+        return written if step.seconds is None else {**written, "deadline": f"{step.seconds}s"}
+
+    def _child(self, name: str, entry: Sequence[str], view: View) -> tuple[str, JsonObject, JsonObject]:
+        """A workflow of these steps: its name, its output, and what it is given."""
+        whole = self.whole
+        if self._level == MOST_LEVELS or len(whole.children) == MOST_WORKFLOWS:
+            raise CannotCarry(
+                f"it would take more than {MOST_WORKFLOWS} workflows, or more than {MOST_LEVELS} in one another",
+                "Make fewer loops in loops, or write them by hand.",
+            )
+        flow = (
+            order_steps(whole.plan, entry, whole.account, in_a_row=True)
+            if entry[0] in whole.plan.steps
+            else None
+        )
+        if flow is None:
+            raise CannotCarry(
+                "the steps of a loop or a branch cannot be brought into an order", "Correct the source."
+            )
+        outside = Outside(view)
+        region = Region(whole, flow, outside, self._level + 1)
+        title = f"{whole.title}.{name}".replace("/", "-")[:MOST_NAME]
+        child: JsonObject = {"name": title}
+        limit = region.limit()
+        if limit is not None:
+            child["max_parallel"] = limit
+        child["steps"] = region.steps()
+        output: JsonObject = {"result": region.references(None).whole(entry[-1])}
+        whole.children.append({**child, "output": output})
+        return title, output, outside.given()
+
+    def _written(
+        self, name: str, placed: Placed, called: JsonObject, given: Json, also: str | None = None
+    ) -> JsonObject:
+        written: JsonObject = {**called}
+        if placed.after:
+            written["needs"] = [self.whole.names[before] for before in placed.after]
+        if placed.joins is not None:
+            written["join"] = self._join(placed.joins)
+        when = self.decisions.when(name, placed, also)
+        if when is not None:
+            written["when"] = when
+        written["input"] = given
+        seconds = self.flow.seconds.get(name)
+        return written if seconds is None else {**written, "deadline": f"{seconds}s"}
+
+    def _join(self, fork: Fork) -> Json:
+        self.whole.account.note(
+            ("steps", fork.id, "fork_join_config", "join_policy"),
+            "the next step begins as soon as enough branches have completed; the others run on, and read null until"
+            " they are over. litecone waits for all of them",
+        )
+        if fork.policy == "n_of_m":
+            return {"at_least": fork.required, "cancel_rest": False}
+        return {"policy": fork.policy, "cancel_rest": False}
+
+    def _input(self, step: Call, view: View) -> JsonObject:
+        references = References(view)
+        written: JsonObject = {}
+        for key, value in step.input.items():
+            try:
+                written[key] = references.value(value)
+            except CannotCarry as cannot:
+                self.whole.account.lost(("steps", step.id, "input_mapping", key), cannot.message, cannot.fix)
+                written[key] = f"${{ {cel.failing(f'not carried over: {cannot.message}')} }}"
+        return written
+
+
+class View:
+    """What can be read from one place of a region."""
+
+    def __init__(self, region: Region, reader: str | None, loop: Mapping[str, str] | None = None) -> None:
+        self.plan = region.whole.plan
+        self.names = region.whole.names
+        self.in_parts = region.whole.in_parts
+        self._region = region
+        self._reader = reader
+        self._loop = loop
+
+    def run_input(self) -> str:
+        outside = self._region.outside
+        return "input" if outside is None else outside.run_input()
+
+    def of_loop(self, name: str) -> str:
+        if self._loop is not None:
+            return self._loop[name]
+        if self._region.outside is None:
+            raise CannotCarry(
+                "'loop' is read outside of a loop", "Write the value by hand in the imported workflow."
+            )
+        return self._region.outside.of_loop(name)
+
+    def holder(self, step: str) -> str:
+        part = self._region.inside.get(step)
+        single = step if part is None else part.id
+        if single not in self._region.flow.position:
+            return self._outside(step).readable(step)
+        return self._own(single)
+
+    def readable(self, step: str) -> str:
+        part = self._region.inside.get(step)
+        if part is None and step not in self._region.flow.position:
+            return self._outside(step).readable(step)
+        if part is None:
+            return self._own(step)
+        if step == part.steps[-1]:
+            return f"{self._own(part.id)}.result"
+        # Beside its result the workflow shows what somebody reads, under names that are never `result`.
+        shown = f"of_{self.names[step]}"
+        self._region.outputs[part.id][shown] = f"${{ steps.{self.names[step]}.output }}"
+        return f"{self._own(part.id)}.{shown}"
+
+    def result(self, step: str) -> str | None:
+        if isinstance(self.plan.steps.get(step), Call):
+            return None
+        part = self._region.inside.get(step)
+        if part is not None and step == part.steps[-1]:
+            return f"{self._own(part.id)}.result"
+        outside = self._region.outside
+        return None if outside is None or step in self._region.flow.position else outside.result(step)
+
+    def may_be_skipped(self, step: str) -> bool:
+        guards = self._region.flow.guards
+        if self._reader not in guards or step not in self._region.flow.calls:
+            return False
+        return not implies(guards[self._reader], guards[step])
+
+    def condition(self, step: Conditional) -> str:
+        return self._region.decisions.condition(step)
+
+    def _own(self, step: str) -> str:
+        position = self._region.flow.position
+        if self._reader in position and position[step] >= position[self._reader]:
+            raise CannotCarry(f"'{step[:80]}' runs later, so there is nothing to read yet", _ELSEWHERE)
+        return f"steps.{self.names[step]}.output"
+
+    def _outside(self, step: str) -> Outside:
+        if self._region.outside is None:
+            raise CannotCarry(f"'{step[:80]}' runs inside a loop, or never", _ELSEWHERE)
+        return self._region.outside
+
+
+class Outside:
+    """What a workflow within a workflow is given: only what it reads."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._values: JsonObject = {}
+        self._steps: JsonObject = {}
+        self._results: JsonObject = {}
+
+    def given(self) -> JsonObject:
+        """The input of the step that begins it."""
+        named = {"steps": self._steps, "results": self._results}
+        return {**self._values, **{name: values for name, values in named.items() if values}}
+
+    def run_input(self) -> str:
+        self._values["input"] = f"${{ {self._view.run_input()} }}"
+        return "input.input"
+
+    def of_loop(self, name: str) -> str:
+        self._values[name] = f"${{ {self._view.of_loop(name)} }}"
+        return f"input.{name}"
+
+    def readable(self, step: str) -> str:
+        name = self._view.names[step]
+        self._steps[name] = f"${{ {self._view.readable(step)} }}"
+        return f"input.steps.{name}"
+
+    def result(self, step: str) -> str | None:
+        result = self._view.result(step)
+        if result is None:
+            return None
+        name = self._view.names[step]
+        self._results[name] = f"${{ {result} }}"
+        return f"input.results.{name}"
