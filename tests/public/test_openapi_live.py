@@ -42,7 +42,9 @@ expected-statuses = [400, 404, 405, 409, 412, 413, 422]
 
 [[operations]]
 include-operation-id = [
-  "create_agent", "replace_agent", "patch_agent", "save_workflow", "execute_workflow", "retry_run"
+  "create_agent", "replace_agent", "patch_agent", "save_workflow", "execute_workflow", "retry_run",
+  "migration_ready", "migration_shadow", "migration_canary", "migration_cutover", "migration_cutover_all",
+  "check_migration"
 ]
 checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 409, 412, 422]
 

@@ -18,6 +18,7 @@ from trunkline.api.routes.checks import add_check_routes
 from trunkline.api.routes.dead_letters import add_dead_letter_routes
 from trunkline.api.routes.hooks import add_hook_routes
 from trunkline.api.routes.inbox import add_inbox_routes
+from trunkline.api.routes.migration import add_migration_routes
 from trunkline.api.routes.runs import RunRoutes, add_run_routes
 from trunkline.api.routes.secrets import add_secret_routes
 from trunkline.api.routes.system import add_system_routes
@@ -39,6 +40,7 @@ def create_app(services: Services) -> ASGIApp:
     add_workflow_routes(app, services)
     add_agent_routes(app, services)
     add_check_routes(app, services)
+    add_migration_routes(app, services)
     add_secret_routes(app, services)
     add_inbox_routes(app, services)
     add_blob_routes(app, services)

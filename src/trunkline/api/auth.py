@@ -26,6 +26,8 @@ log = structlog.stdlib.get_logger(__name__)
 KEY_NEEDED = Kind(401, "key-needed", "Key needed")
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="trunkline"'}
 _BEARER = b"bearer "
+# Where a request's scope keeps the name of its key.
+_CALLER = "trunkline.key"
 # A path is the caller's own text: enough of it to know what was tried.
 _LOGGED_PATH = 200
 
@@ -67,6 +69,7 @@ class KeyCheck:
                 f"The key {key.name} has the role {key.role}; this takes {needed}.",
                 f"Use a key with more rights; one is made with: trunkline keys create NAME --role {needed}.",
             )
+        request.scope[_CALLER] = key.name
         return None
 
     def _unknown(self, request: Request, reason: str, detail: str, key: ApiKey | None = None) -> Response:
@@ -91,6 +94,11 @@ class KeyCheck:
             key_id=None if key is None else key.id,
             correlation_id=correlation_id_of(request.scope),
         )
+
+
+def caller_of(scope: Scope) -> str | None:
+    """The name of the key that a request has come in with; None: no keys are in use."""
+    return scope.get(_CALLER)
 
 
 def _shown_key(scope: Scope) -> str | None:

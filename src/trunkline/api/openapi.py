@@ -30,6 +30,7 @@ least role that may call it.
 """
 TAGS = [
     {"name": "agents", "description": "The agents that workflows can call."},
+    {"name": "migration", "description": "Agents that move to another protocol or address."},
     {"name": "workflows", "description": "Definitions, saved as immutable versions."},
     {"name": "runs", "description": "Workflows at work: start, read, watch, steer."},
     {"name": "secrets", "description": "What workflows send to agents, and nobody may read."},

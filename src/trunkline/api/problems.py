@@ -30,6 +30,7 @@ from trunkline.errors import (
     Invalid,
     NotAllowed,
     NotFound,
+    NotReady,
     StaleVersion,
     TrunklineError,
     Unavailable,
@@ -149,7 +150,7 @@ def problem_of(request: Request, error: TrunklineError) -> Response:
     kind = kind_of(error)
     if kind.status >= 500:
         log_failure(request.scope, error)
-    findings = error.findings if isinstance(error, Invalid) else ()
+    findings = error.findings if isinstance(error, Invalid | NotReady) else ()
     return problem(request, kind, error.message, error.fix, errors=findings)
 
 

@@ -2,7 +2,7 @@
 What each key may do: one table of every operation and the least role that may call it.
 
     viewer    sees everything
-    operator  starts and steers runs, resets agents, sends dead letters on or throws them away
+    operator  starts and steers runs, checks, resets and rolls back agents, sends dead letters on or throws them away
     admin     everything
 
 A test holds the table to the OpenAPI document. What is not in it needs the most: forgetting a line opens nothing.
@@ -55,6 +55,21 @@ ROLES: dict[str, KeyRole | None] = {
     "GET /api/v1/agents/{agent}/checks/{check}": "viewer",
     "POST /api/v1/agents/{agent}/reset": "operator",
     "POST /api/v1/agents/{agent}/refresh": "operator",
+    # agents that move; only a way back needs no more than an operator
+    "GET /api/v1/migration": "viewer",
+    "GET /api/v1/migration/events": "viewer",
+    "GET /api/v1/migration/agents/{agent}": "viewer",
+    "GET /api/v1/migration/agents/{agent}/comparisons": "viewer",
+    "POST /api/v1/migration/agents/{agent}/check": "operator",
+    "POST /api/v1/migration/agents/{agent}/ready": "admin",
+    "POST /api/v1/migration/agents/{agent}/shadow": "admin",
+    "POST /api/v1/migration/agents/{agent}/canary": "admin",
+    "POST /api/v1/migration/agents/{agent}/cutover": "admin",
+    "POST /api/v1/migration/agents/{agent}/rollback": "operator",
+    "POST /api/v1/migration/agents/{agent}/finish": "admin",
+    "POST /api/v1/migration/cutover": "admin",
+    "POST /api/v1/migration/rollback": "operator",
+    "POST /api/v1/migration/finish": "admin",
     # named secrets
     "GET /api/v1/secrets": "viewer",
     "PUT /api/v1/secrets/{secret}": "admin",

@@ -15,6 +15,8 @@ from trunkline.services.dead_letters import DeadLetters
 from trunkline.services.hooks import Hooks
 from trunkline.services.inbox import Inbox
 from trunkline.services.keys import KeyRing
+from trunkline.services.migration import Migrations
+from trunkline.services.migration_plan import MigrationPlan
 from trunkline.services.registry import Registry
 from trunkline.services.runs import Runs
 from trunkline.services.secrets import Secrets
@@ -82,6 +84,8 @@ class Services(Probes):
     inbox: Inbox
     hooks: Hooks
     checks: Checks
+    migrations: Migrations
+    migration_plan: MigrationPlan
     check_health: Callable[[Agent], Awaitable[HealthReport]]
     # Looks now what an agent speaks, and keeps it; why that was not possible.
     refresh_dialect: Callable[[Agent], Awaitable[StepError | None]]

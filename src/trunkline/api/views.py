@@ -386,9 +386,15 @@ def _agent(agent: Agent) -> _Agent:
     )
 
 
-def agent_json(agent: Agent, load: AgentLoad) -> bytes:
-    """With what it has to do, and how its limits stand."""
-    return encode({**msgspec.structs.asdict(_agent(agent)), "limits": limits_view(agent.options, load)})
+def agent_json(agent: Agent, load: AgentLoad, migration: object) -> bytes:
+    """With what it has to do, how its limits stand, and where it moves to."""
+    return encode(
+        {
+            **msgspec.structs.asdict(_agent(agent)),
+            "limits": limits_view(agent.options, load),
+            "migration": migration,
+        }
+    )
 
 
 def agents_json(agents: Sequence[Agent], next_cursor: str | None) -> bytes:

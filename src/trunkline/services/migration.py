@@ -45,6 +45,7 @@ CheckAgent: TypeAlias = Callable[[Agent, CheckTarget | None], Awaitable[Report]]
 SOMEBODY = "local"
 NO_REASON = "no reason given"
 MOST_WORDS = 2_000
+_LONGEST_NAME = 200
 _PAGE = 1_000
 # Of one request; each check is some requests to one agent.
 _CHECKS_AT_A_TIME = 8
@@ -68,6 +69,19 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 
     who: str = SOMEBODY
     why: str = ""
+
+
+def wish_of(who: str | None, why: str) -> Wish:
+    """Raises `Invalid` for what nobody could read later."""
+    findings: list[Finding] = []
+    if len(why) > MOST_WORDS:
+        findings.append(Finding(path="why", message=f"must have at most {MOST_WORDS} characters"))
+    if who is not None and (len(who) > _LONGEST_NAME or not who.isprintable()):
+        findings.append(
+            Finding(path="who", message=f"must be a name of at most {_LONGEST_NAME} printable characters")
+        )
+    refuse(findings)
+    return Wish(who=(who or "").strip() or SOMEBODY, why=why)
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,8 +141,9 @@ class Migrations:
 
     async def attest(self, name: str, note: str, target: TargetWish | None, wish: Wish) -> Change:
         """Somebody's word that the new side is ready, as far as no program can see."""
-        if not note.strip():
-            refuse([Finding(path="note", message="must say what was done, and by whom")])
+        if not note.strip() or len(note) > MOST_WORDS:
+            message = f"must say what was done, in at most {MOST_WORDS} characters"
+            refuse([Finding(path="note", message=message)])
 
         def decide(tx: Transaction, move: _Move, event: int) -> MigrationState:
             del event

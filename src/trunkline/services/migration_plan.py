@@ -98,6 +98,10 @@ class MigrationPlan:
         reads = await self._reads()
         return [await self._entry(agent, state_of(latest.get(agent.id)), reads) for agent in agents]
 
+    async def state(self, agent: Agent) -> MigrationState | None:
+        """Where the agent's move stands."""
+        return state_of((await self._store.latest_migrations([agent.id])).get(agent.id))
+
     async def status(self, name: str) -> Status:
         agent = await self._agent(name)
         event = (await self._store.latest_migrations([agent.id])).get(agent.id)

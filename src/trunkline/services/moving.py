@@ -7,11 +7,13 @@ from collections.abc import Collection
 import msgspec
 
 from trunkline.agents import Agent
-from trunkline.agents.migration import MigrationState
+from trunkline.agents.migration import MigrationState, Stage
 from trunkline.errors import Conflict
 from trunkline.jsontypes import encode
 from trunkline.stores.agent_records import AgentEvent, AgentRecordWrites
+from trunkline.stores.base import Store
 
+_PAGE = 1_000
 _states = msgspec.json.Decoder(MigrationState)
 
 
@@ -41,3 +43,15 @@ async def _moving(tx: AgentRecordWrites, agent_ids: Collection[str]) -> dict[str
     latest = await tx.latest_migrations(agent_ids)
     states = {agent_id: _states.decode(event.data) for agent_id, event in latest.items()}
     return {agent_id: state for agent_id, state in states.items() if state.is_open}
+
+
+async def stages_of(store: Store) -> dict[str, Stage]:
+    """The stage of each agent that moves or has moved, by its name."""
+    stages: dict[str, Stage] = {}
+    after = None
+    while page := await store.agents(limit=_PAGE, after=after):
+        latest = await store.latest_migrations([agent.id for agent in page])
+        names = {agent.id: agent.name for agent in page}
+        stages |= {names[agent_id]: _states.decode(event.data).stage for agent_id, event in latest.items()}
+        after = page[-1].name
+    return stages

@@ -8,6 +8,7 @@ from trunkline.api.services import OK
 from trunkline.errors import TrunklineError
 from trunkline.machine.state import RUN_STATUSES
 from trunkline.services.commits import CommitLoop
+from trunkline.services.moving import stages_of
 from trunkline.stores.base import Store
 from trunkline.telemetry.metrics import Metrics
 from trunkline.wiring.wires import Wires
@@ -54,4 +55,5 @@ class Rendering:
         runs = {status: backlog.runs_by_status.get(status, 0) for status in RUN_STATUSES}
         self._metrics.show_backlog(runs, queues, backlog.without_wake_reason)
         self._metrics.show_agents(backlog.breakers, backlog.queued_by_agent)
+        self._metrics.show_migrations(await stages_of(self._store))
         return self._metrics.render()

@@ -42,6 +42,7 @@ from trunkline.services.inbox import Inbox
 from trunkline.services.intake import Intake
 from trunkline.services.keys import door_keys
 from trunkline.services.migration import Migrations
+from trunkline.services.migration_plan import MigrationPlan
 from trunkline.services.runs import Runs
 from trunkline.settings import Settings, is_loopback
 from trunkline.stores.base import InboxFilled, Notice, RunsChanged, TasksRung
@@ -302,6 +303,8 @@ def _services(core: Core, intake: Intake, probes: Probes) -> Services:
             core.drifts,
             AgentChecks(core.transport, core.partners, core.tokens, core.store, core.clock),
         ),
+        migrations=_migrations(core),
+        migration_plan=MigrationPlan(core.store),
         check_health=HealthCheck(core.transport, core.partners, core.clock, core.settings.stdio_commands),
         refresh_dialect=core.partners.refresh,
         readiness=probes.readiness,

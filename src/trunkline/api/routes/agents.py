@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from trunkline.agents import Agent
 from trunkline.api.bodies import decode_object, read_body
+from trunkline.api.migration_views import migration_state
 from trunkline.api.operations import ETAG, JSON, LOCATION, add_operation, answer, body, problems, ref
 from trunkline.api.paging import DEFAULT_LIMIT, Limit, TextCursor, decode_cursor, page
 from trunkline.api.problems import AgentUnclear
@@ -99,8 +100,9 @@ class AgentRoutes:
     async def _shown(
         self, agent: Agent, status: int = 200, headers: Mapping[str, str] | None = None
     ) -> Response:
-        """With what it has to do."""
-        document = agent_json(agent, await self._registry.load_of(agent))
+        """With what it has to do, and where its migration stands."""
+        state = await self._services.migration_plan.state(agent)
+        document = agent_json(agent, await self._registry.load_of(agent), migration_state(state))
         return Response(document, status, {"ETag": _etag(agent), **(headers or {})}, media_type=JSON)
 
     async def _document(self, request: Request) -> JsonObject:
@@ -149,7 +151,7 @@ def add_agent_routes(app: FastAPI, services: Services) -> None:
     )  # fmt: skip
     add_operation(
         app, f"DELETE {AGENTS}/{{agent}}", routes.delete, name="delete_agent", tag="agents",
-        responses={204: answer(None, "The agent is gone."), **problems(404, 412)},
+        responses={204: answer(None, "The agent is gone."), **problems(404, 409, 412)},
     )  # fmt: skip
     add_operation(
         app, f"GET {AGENTS}/{{agent}}/health", routes.health, name="check_agent_health", tag="agents",

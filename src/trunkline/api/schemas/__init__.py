@@ -17,6 +17,19 @@ from trunkline.api.schemas.checks import CheckPage, CheckReport, CheckRequest
 from trunkline.api.schemas.common import Finding, Liveness, Problem, Readiness, Shape
 from trunkline.api.schemas.dead_letters import DeadLetter, DeadLetterPage
 from trunkline.api.schemas.inbox import InboxItem, InboxPage
+from trunkline.api.schemas.migration import (
+    AgentEventPage,
+    ComparisonPage,
+    CutoverRequest,
+    MigrationChange,
+    MigrationOutcome,
+    MigrationPage,
+    MigrationRequest,
+    MigrationStatus,
+    ReadyRequest,
+    RollbackRequest,
+    TrialRequest,
+)
 from trunkline.api.schemas.runs import (
     EventPage,
     ReplyRequest,
@@ -32,6 +45,7 @@ from trunkline.api.schemas.workflows import SavedWorkflow, Workflow, WorkflowPag
 
 __all__ = [
     "AgentCreate",
+    "AgentEventPage",
     "AgentHealth",
     "AgentMetadata",
     "AgentPage",
@@ -40,6 +54,8 @@ __all__ = [
     "CheckPage",
     "CheckReport",
     "CheckRequest",
+    "ComparisonPage",
+    "CutoverRequest",
     "DeadLetter",
     "DeadLetterPage",
     "EventPage",
@@ -48,11 +64,18 @@ __all__ = [
     "InboxPage",
     "JsonRpcProtocolConfig",
     "Liveness",
+    "MigrationChange",
+    "MigrationOutcome",
+    "MigrationPage",
+    "MigrationRequest",
+    "MigrationStatus",
     "Problem",
     "Readiness",
+    "ReadyRequest",
     "ReplyRequest",
     "ResolveRequest",
     "RetryRequest",
+    "RollbackRequest",
     "Run",
     "RunPage",
     "SavedWorkflow",
@@ -61,6 +84,7 @@ __all__ = [
     "SecretValue",
     "Shape",
     "StepPage",
+    "TrialRequest",
     "WirePage",
     "Workflow",
     "WorkflowPage",

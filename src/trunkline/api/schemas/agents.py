@@ -304,6 +304,13 @@ class AgentMetadata(Shape):
     created_at: Time
     updated_at: Time
     limits: Annotated[AgentLimits | None, Field(description="Not in lists.")] = None
+    migration: Annotated[
+        JsonObject | None,
+        Field(description="Where the agent's migration stands; null: it does not move. Not in lists."),
+        WithJsonSchema(
+            {"anyOf": [{"$ref": "#/components/schemas/MigrationState"}, {"type": "null"}], "default": None}
+        ),
+    ] = None
 
 
 class AgentPage(Shape):

@@ -1,0 +1,193 @@
+"""What the API shows of agents' moves; `schemas.migration` describes the same shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from trunkline.agents.migration import MigrationState
+from trunkline.agents.migration.blockers import Blocker
+from trunkline.api.views import page_json
+from trunkline.clock import rfc3339
+from trunkline.jsontypes import encode
+from trunkline.services.migration import Change, Outcome, Refusal
+from trunkline.services.migration_plan import LastCheck, Offer, PlanEntry, SideCalls, Status
+from trunkline.services.moving import state_of
+from trunkline.services.output_forms import ChangedRead
+from trunkline.stores.agent_records import AgentEvent, ComparisonRecord, Side
+
+
+class _Target(msgspec.Struct):
+    url: str
+    protocol: str
+    protocol_config: object
+
+
+class _Attestation(msgspec.Struct):
+    who: str
+    at: str
+    note: str
+
+
+class _State(msgspec.Struct):
+    stage: str
+    target: _Target | None
+    percent: float
+    limits: dict[str, object]
+    ready: _Attestation | None
+    forced: bool
+
+
+class _Event(msgspec.Struct):
+    id: int
+    agent: str
+    kind: str
+    at: str
+    who: str
+    why: str
+    data: _State | msgspec.Raw
+
+
+class _Change(msgspec.Struct):
+    agent: str
+    migration: _State
+    # None: it was so already.
+    event: _Event | None
+
+
+class _Check(msgspec.Struct):
+    at: str
+    url: str
+    protocol: str
+    grade: str
+    passed: bool
+
+
+class _Entry(msgspec.Struct):
+    agent: str
+    url: str
+    protocol: str
+    in_use: str | None
+    offers: list[Offer]
+    migration: _State | None
+    last_check: _Check | None
+    blockers: list[Blocker]
+    expressions: list[ChangedRead]
+
+
+class _Status(_Entry):
+    event: _Event | None
+    comparisons: dict[str, int]
+    calls: dict[Side, SideCalls]
+
+
+class _Comparison(msgspec.Struct):
+    id: str
+    at: str
+    run: str
+    step: str
+    verdict: str
+    comparison: msgspec.Raw
+
+
+def migration_state(state: MigrationState | None) -> object:
+    """Of an agent: where its move stands; None: nowhere."""
+    return None if state is None else _state(state)
+
+
+def change_json(change: Change) -> bytes:
+    return encode(_change(change))
+
+
+def changes_json(changes: Sequence[Change]) -> bytes:
+    return encode({"changed": [_change(change) for change in changes], "refused": []})
+
+
+def outcome_json(outcome: Outcome) -> bytes:
+    refused: list[Refusal] = outcome.refused
+    return encode({"changed": [_change(change) for change in outcome.changed], "refused": refused})
+
+
+def entries_json(entries: Sequence[PlanEntry], next_cursor: str | None) -> bytes:
+    return page_json([_entry(entry) for entry in entries], next_cursor)
+
+
+def status_json(status: Status) -> bytes:
+    return encode(
+        _Status(
+            **msgspec.structs.asdict(_entry(status.entry)),
+            event=None if status.event is None else _event(status.event),
+            comparisons=status.comparisons,
+            calls=status.calls,
+        )
+    )
+
+
+def agent_events_json(events: Sequence[AgentEvent], next_cursor: str | None) -> bytes:
+    return page_json([_event(event) for event in events], next_cursor)
+
+
+def comparisons_json(records: Sequence[ComparisonRecord], next_cursor: str | None) -> bytes:
+    return page_json(
+        [
+            _Comparison(
+                record.id,
+                rfc3339(record.at),
+                record.run_id,
+                record.step,
+                record.verdict,
+                msgspec.Raw(record.record),
+            )
+            for record in records
+        ],
+        next_cursor,
+    )
+
+
+def _state(state: MigrationState) -> _State:
+    target, ready = state.target, state.ready
+    return _State(
+        stage=state.stage,
+        target=None if target is None else _Target(target.url, target.protocol, target.protocol_config),
+        percent=state.percent,
+        limits=msgspec.structs.asdict(state.limits),
+        ready=None if ready is None else _Attestation(ready.who, rfc3339(ready.at), ready.note),
+        forced=state.forced,
+    )
+
+
+def _event(event: AgentEvent) -> _Event:
+    state = state_of(event) if event.kind == "migration" else None
+    return _Event(
+        event.id,
+        event.agent,
+        event.kind,
+        rfc3339(event.at),
+        event.who,
+        event.why,
+        msgspec.Raw(event.data) if state is None else _state(state),
+    )
+
+
+def _change(change: Change) -> _Change:
+    event = change.event
+    return _Change(change.agent, _state(change.state), None if event is None else _event(event))
+
+
+def _check(check: LastCheck) -> _Check:
+    return _Check(rfc3339(check.at), check.url, check.protocol, check.grade, check.passed)
+
+
+def _entry(entry: PlanEntry) -> _Entry:
+    return _Entry(
+        agent=entry.agent,
+        url=entry.url,
+        protocol=entry.protocol,
+        in_use=entry.in_use,
+        offers=entry.offers,
+        migration=None if entry.state is None else _state(entry.state),
+        last_check=None if entry.last_check is None else _check(entry.last_check),
+        blockers=entry.blockers,
+        expressions=entry.expressions,
+    )
