@@ -15,7 +15,7 @@ from bench.distributed import distributed
 from bench.doors import command, execute, start
 from bench.fleet_profile import profile_distributed, samples_in
 from bench.load import Order
-from bench.long_runs import long_runs, slow_disk
+from bench.long_runs import long_runs, loops, slow_disk
 from bench.ours import LOG, trunkline_up
 from bench.speed import speed
 from bench.spoken import spoken
@@ -30,6 +30,7 @@ FIGURES: Mapping[str, Callable[[Stand], Awaitable[list[Row]]]] = {
     "zones": zones,
     "execute": execute,
     "long": long_runs,
+    "loops": loops,
     "disk": slow_disk,
     "command": command,
     "start": start,

@@ -45,6 +45,14 @@ def sequence_of(steps: int) -> str:
     return "\n".join(lines)
 
 
+def loop_of(items: int, at_once: int) -> str:
+    """A workflow of that many calls in a loop, so many of them at a time."""
+    numbers = ", ".join(map(str, range(items)))
+    loop = f"for_each: {{items: [{numbers}], limit: {at_once}}}"
+    item = f"{{agent: {AGENT}, {loop}, input: {{text: '${{ input.text }} ${{ item }}'}}}}"
+    return f"name: loop_{items}\nsteps:\n  each: {item}\noutput: ${{ steps.each.output.size() }}\n"
+
+
 def request_body(task_id: str, text: str) -> dict[str, object]:
     """The JSON-RPC request that Trunkline sends for such a step, for those who call the agent by hand."""
     message = {

@@ -1,10 +1,10 @@
-"""What a step costs in a long run, against one in a short run; and what a slow disk costs."""
+"""What a step costs in a long run, and an item in a long loop, against a short one; and what a slow disk costs."""
 
 from __future__ import annotations
 
 import time
 
-from bench.job import sequence_of
+from bench.job import loop_of, sequence_of
 from bench.load import Order, give_order
 from bench.ours import Server, trunkline_up
 from bench.processes import child, python
@@ -17,20 +17,34 @@ _SYNC_DELAY = 0.001
 
 
 async def long_runs(stand: Stand) -> list[Row]:
+    """Steps in sequence."""
     steps = stand.runs(_LONG)
+    definitions = {number: sequence_of(number) for number in (_SHORT, steps)}
+    return await _compare(stand, "step of a run", "sequence", definitions)
+
+
+async def loops(stand: Stand) -> list[Row]:
+    """Items in parallel, as many at a time in the long loop as in the short one."""
+    items = stand.runs(_LONG)
+    definitions = {number: loop_of(number, at_once=_SHORT) for number in (_SHORT, items)}
+    return await _compare(stand, "item of a loop", "loop", definitions)
+
+
+async def _compare(stand: Stand, figure: str, name: str, definitions: dict[int, str]) -> list[Row]:
+    steps = max(definitions)
     with trunkline_up(stand.new_folder()) as server:
         await server.set_up(stand.agent_url)
-        await server.save(sequence_of(_SHORT))
-        await server.save(sequence_of(steps))
-        await server.run(f"sequence_{_SHORT}")
+        for definition in definitions.values():
+            await server.save(definition)
+        await server.run(f"{name}_{_SHORT}")
         # Compiles the long one: once for a version, not once for a run.
-        before = await _measure(server, _SHORT, steps // _SHORT // 5)
-        long = await _measure(server, steps, 1)
-        after = await _measure(server, _SHORT, steps // _SHORT // 5)
+        before = await _measure(server, name, _SHORT, steps // _SHORT // 5)
+        long = await _measure(server, name, steps, 1)
+        after = await _measure(server, name, _SHORT, steps // _SHORT // 5)
     short = [(early + late) / 2 for early, late in zip(before, after, strict=True)]
     return [
         Row(
-            f"step of a run of {steps:,}, {what}",
+            f"{figure} of {steps:,}, {what}",
             f"{long[place]:.3f} ms",
             f"of {_SHORT} {short[place]:.3f} ms",
             f"{long[place] / short[place]:.2f}",
@@ -40,12 +54,12 @@ async def long_runs(stand: Stand) -> list[Row]:
     ]
 
 
-async def _measure(server: Server, steps: int, runs: int) -> tuple[float, float]:
-    """Milliseconds for each step, elapsed and CPU."""
+async def _measure(server: Server, name: str, steps: int, runs: int) -> tuple[float, float]:
+    """Milliseconds for each step or item, elapsed and CPU."""
     cpu = server.process.cpu_seconds()
     began = time.perf_counter()
     for _ in range(runs):
-        await server.run(f"sequence_{steps}")
+        await server.run(f"{name}_{steps}")
     elapsed = time.perf_counter() - began
     return elapsed * 1_000 / steps / runs, (server.process.cpu_seconds() - cpu) * 1_000 / steps / runs
 
