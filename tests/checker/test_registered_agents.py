@@ -63,6 +63,14 @@ async def test_the_protocol_can_be_another_than_the_registered_one(system: Runni
     assert (await check(system, "Moving", {"protocol": "jsonrpc-2.0"}))["grade"] == "A"
 
 
+async def test_the_messages_of_a_check_can_be_ones_own(system: RunningSystem, home: Home) -> None:
+    await system.register("Own", home.agent("good-jsonrpc-2.0"), protocol="jsonrpc-2.0")
+    await check(system, "Own", {"active": True, "input": {"city": "Rome"}, "text": "Oslo"})
+    texts = [asked.text for asked in home.asked["good-jsonrpc-2.0"]]
+    assert '{"city":"Rome"}' in texts
+    assert "Oslo" in texts
+
+
 async def test_an_agent_is_asked_with_its_own_credentials_and_they_are_not_shown(
     system: RunningSystem,
 ) -> None:

@@ -4,8 +4,9 @@ A2A 0.2 and 0.3, as an agent speaks them.
     message/send     -> {"kind": "task", "id", "contextId", "status", "artifacts", "history"}
     message/stream   -> the task, then {"kind": "status-update", …, "final"} and {"kind": "artifact-update", …}
 
-`configuration.blocking: false` is answered at once. A `historyLength` of 0 is none at all, so everything is sent. Data
-are objects: any other JSON goes out as `{"value": …}`, marked as the A2A project's SDK marks it.
+The history of a task that is done ends with its answer. `configuration.blocking: false` is answered at once. A
+`historyLength` of 0 is none at all, so everything is sent. Data are objects: any other JSON goes out as `{"value": …}`,
+marked as the A2A project's SDK marks it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from typing import ClassVar
+
+import msgspec
 
 from trunkline.agent.dialect import Dialect, Operation, flag_in, latest, length_in, timestamp
 from trunkline.agent.messages import Message
@@ -48,7 +51,7 @@ class A2AV03(Dialect):
             "id": work.id,
             "contextId": work.context_id,
             "status": _status(work.status),
-            "history": [_message(message) for message in latest(work.history, history)],
+            "history": [_message(message) for message in latest(_history(work), history)],
         }
         if artifacts:
             task["artifacts"] = [_artifact(result) for result in work.artifacts()]
@@ -73,6 +76,21 @@ class A2AV03(Dialect):
     def error_data(self, code: int) -> Json:
         del code
         return None
+
+
+def _history(work: Work) -> list[Message]:
+    """With the answer, where there is one: callers of `message/send` may look for it there and not in the artifacts."""
+    if work.state != "completed":
+        return work.history
+    return [message for message in map(_without_files, work.said()) if message.parts]
+
+
+def _without_files(message: Message) -> Message:
+    # An agent's are in the artifacts, and may be long.
+    if message.role == "user":
+        return message
+    parts = tuple(part for part in message.parts if not isinstance(part, File))
+    return msgspec.structs.replace(message, parts=parts)
 
 
 def _status(status: Status) -> JsonObject:

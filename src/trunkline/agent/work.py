@@ -116,7 +116,9 @@ class Work:
         if self.status.message is not None:
             messages.append(self.status.message)
         parts = tuple(part for artifact in self.artifacts() for part in artifact.parts)
-        return [*messages, self._agents(parts)] if parts else messages
+        # The same whenever it is asked for.
+        answer = msgspec.structs.replace(self._agents(parts), id=f"{self.id}-{_ANSWER}")
+        return [*messages, answer] if parts else messages
 
     # --- what its handler does
 

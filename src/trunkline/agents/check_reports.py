@@ -17,7 +17,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from trunkline.jsontypes import JsonObject
+from trunkline.jsontypes import JsonObject, encode
 
 # `warning`: what is only recommended is not kept. `skipped`: it could not be asked, or does not apply.
 Verdict = Literal["passed", "failed", "warning", "skipped"]
@@ -41,6 +41,22 @@ class CheckTarget(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     protocol: str = "auto"
     protocol_config: JsonObject | None = None
+
+
+class Sample(msgspec.Struct, frozen=True, kw_only=True):
+    """What the messages of an active check say: something that the agent can work on."""
+
+    # Travels as JSON; and what travels as plain text.
+    input: JsonObject
+    text: str
+
+    @property
+    def json_text(self) -> str:
+        return encode(self.input).decode()
+
+
+# The seed's own, by which every agent of its guide is tried.
+USUAL = Sample(input={"query": "test query"}, text="This is a check. Say hello.")
 
 
 class SentRequest(msgspec.Struct, frozen=True, kw_only=True):

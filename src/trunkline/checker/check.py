@@ -19,7 +19,7 @@ import msgspec
 
 from trunkline.agents import AUTO
 from trunkline.agents.carriers import transport_of
-from trunkline.agents.check_reports import Finding, Report, grade_of
+from trunkline.agents.check_reports import Finding, Report, Sample, grade_of
 from trunkline.agents.urls import check_url
 from trunkline.checker.attested import attestations
 from trunkline.checker.exchanges import Exchange, Exchanges, Probe, exchange
@@ -124,7 +124,7 @@ async def _inquire(inquiry: _Inquiry, subject: Subject, *, active: bool) -> tupl
         spoken = Spoken(protocol=subject.protocol, url=subject.url, config={}, chosen=chosen.seen)
         gates = {"reachable": transport.reachable(inquiry.exchanges), "protocol-clear": chosen}
         return spoken, _Findings(inquiry, active=active).made(gates, [])
-    plan = plan_for(chosen, token_hex(4))
+    plan = plan_for(chosen, token_hex(4), subject.sample)
     gates = await _send(inquiry, chosen, plan, active=active)
     findings = _Findings(inquiry, active=active)
     beside = cards.questions(chosen.protocol, chosen.url, subject.options)
@@ -183,15 +183,15 @@ async def _fetch_cards(inquiry: _Inquiry, agent_url: str) -> list[CardFetch]:
     return fetches
 
 
-def plan_for(spoken: Spoken, nonce: str) -> Plan:
+def plan_for(spoken: Spoken, nonce: str, sample: Sample) -> Plan:
     adapter = ProtocolAdapterFactory.create_adapter(spoken.protocol, spoken.config)
-    found = rpc_plan(spoken.protocol, adapter, spoken.config, nonce)
+    found = rpc_plan(spoken.protocol, adapter, spoken.config, nonce, sample)
     if found is not None:
         return found
     if spoken.protocol == "a2a-1.0-http":
-        return rest_plan(adapter, nonce)
+        return rest_plan(adapter, nonce, sample)
     if spoken.protocol == "simple-a2a":
-        return simple_plan(adapter, nonce)
+        return simple_plan(adapter, nonce, sample)
     raise Invalid(
         f"There are no checks for the protocol {spoken.protocol}.",
         fix="Name one that has some: simple-a2a, jsonrpc-2.0, a2a-0.3, a2a-1.0 or a2a-1.0-http.",

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 import msgspec
 
 from trunkline.agents import AUTO, NO_OPTIONS, AgentOptions
+from trunkline.agents.check_reports import USUAL, Sample
 from trunkline.agents.credentials import NO_CREDENTIALS, Credentials
 from trunkline.jsontypes import JsonObject
 from trunkline.telemetry.redaction import Redaction
@@ -24,6 +25,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     token: TokenFor | None = None
     # What hides the credentials, and the tokens that `token` gives; None: one is made of the credentials.
     redaction: Redaction | None = None
+    sample: Sample = USUAL
     # Its name in the registry, where it has one.
     agent: str | None = None
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Secret,
         Step,
     )
+    from trunkline.cli.migration_answers import AgentEvent, Change, Comparison, Outcome, PlanEntry, Status
     from trunkline.jsontypes import Json, JsonObject
 
 API = "/api/v1"
@@ -45,6 +46,8 @@ RECONNECT_SECONDS = 30.0
 RECONNECT_PAUSE_SECONDS = 0.5
 # Longer than a check may take, which asks an agent many things.
 CHECK_SECONDS = 180.0
+# Some at a time, of many agents, before they are cut over together.
+FLEET_SECONDS = 1_800.0
 FINAL_EVENTS = frozenset({"RunCompleted", "RunFailed", "RunCancelled"})
 
 
@@ -106,13 +109,38 @@ class Client:
     def agent_health(self, name: str) -> JsonObject:
         return cast("JsonObject", self.get(f"{API}/agents/{_segment(name)}/health"))
 
-    def check_agent(self, name: str, *, protocol: str | None = None, active: bool = False) -> JsonObject:
-        wanted: JsonObject = {"active": active, "protocol": protocol}
-        answer = self._send("POST", f"/agents/{_segment(name)}/check", wanted, seconds=CHECK_SECONDS)
+    def check_agent(self, name: str, wish: JsonObject) -> JsonObject:
+        answer = self._send("POST", f"/agents/{_segment(name)}/check", wish, seconds=CHECK_SECONDS)
         return cast("JsonObject", answer.value)
 
     def reset_agent(self, name: str) -> Agent:
         return cast("Agent", self._send("POST", f"/agents/{_segment(name)}/reset").value)
+
+    # Agents that move
+
+    def migration_plan(self) -> Page[PlanEntry]:
+        return cast("Page[PlanEntry]", self._list("/migration"))
+
+    def migration(self, name: str) -> Status:
+        return cast("Status", self.get(f"{API}/migration/agents/{_segment(name)}"))
+
+    def comparisons(self, name: str, *, verdict: str, limit: int) -> Page[Comparison]:
+        path = f"/migration/agents/{_segment(name)}/comparisons"
+        return cast("Page[Comparison]", self._list(path, {"verdict": verdict}, limit))
+
+    def agent_events(self, name: str | None, *, limit: int) -> Page[AgentEvent]:
+        return cast("Page[AgentEvent]", self._list("/migration/events", {"agent": name}, limit))
+
+    def check_migration(self, name: str) -> JsonObject:
+        path = f"/migration/agents/{_segment(name)}/check"
+        return cast("JsonObject", self._send("POST", path, seconds=CHECK_SECONDS).value)
+
+    def migrate(self, action: str, body: JsonObject, name: str) -> Change:
+        path = f"/migration/agents/{_segment(name)}/{action}"
+        return cast("Change", self._send("POST", path, body, seconds=CHECK_SECONDS).value)
+
+    def migrate_all(self, action: str, body: JsonObject) -> Outcome:
+        return cast("Outcome", self._send("POST", f"/migration/{action}", body, seconds=FLEET_SECONDS).value)
 
     # Named secrets
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from trunkline.agents import Agent
-from trunkline.agents.check_reports import CheckTarget, Report
+from trunkline.agents.check_reports import USUAL, CheckTarget, Report, Sample
 from trunkline.errors import NotFound
 from trunkline.services.drift import KEPT_CHECKS, Drifts
 from trunkline.services.registry import Registry
@@ -28,7 +28,7 @@ class CheckAgent(Protocol):
     """
 
     async def __call__(
-        self, agent: Agent, target: CheckTarget | None = None, *, active: bool = False
+        self, agent: Agent, target: CheckTarget | None = None, *, active: bool = False, sample: Sample = USUAL
     ) -> Report: ...
 
 
@@ -39,13 +39,15 @@ class Checks:
         self._drifts = drifts
         self._check = check
 
-    async def check(self, name: str, *, protocol: str | None = None, active: bool = False) -> CheckRecord:
+    async def check(
+        self, name: str, *, protocol: str | None = None, active: bool = False, sample: Sample = USUAL
+    ) -> CheckRecord:
         """`protocol`: another than the registered one, at the same address. Raises `NotFound` and `Invalid`."""
         agent = await self._registry.get(name)
         target = None
         if protocol is not None and protocol != agent.protocol:
             target = CheckTarget(url=agent.url, protocol=protocol)
-        report = await self._check(agent, target, active=active)
+        report = await self._check(agent, target, active=active, sample=sample)
         return await self._drifts.record_check(agent, report, target)
 
     async def list(self, name: str, *, limit: int, before: str | None = None) -> Sequence[CheckRecord]:

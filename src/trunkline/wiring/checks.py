@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from trunkline.agents import Agent
-from trunkline.agents.check_reports import CheckTarget, Report
+from trunkline.agents.check_reports import USUAL, CheckTarget, Report, Sample
 from trunkline.bridge.partners import Partners
 from trunkline.bridge.tokens import Tokens
 from trunkline.checker import Checker, Limits, Subject
@@ -39,9 +39,10 @@ class AgentChecks:
         self._store = store
 
     async def __call__(
-        self, agent: Agent, target: CheckTarget | None = None, *, active: bool = False
+        self, agent: Agent, target: CheckTarget | None = None, *, active: bool = False, sample: Sample = USUAL
     ) -> Report:
-        report = await self._checker.check(self._subject(agent, target), active=active)
+        subject = msgspec.structs.replace(self._subject(agent, target), sample=sample)
+        report = await self._checker.check(subject, active=active)
         latest = await self._store.latest_migrations([agent.id])
         state = state_of(latest.get(agent.id))
         if state is None or state.ready is None:

@@ -200,7 +200,18 @@ async def test_how_much_history_is_sent_is_the_callers_wish(agent: Agent, versio
     assert isinstance(one["history"], list)
     assert len(one["history"]) == 1
     # What means nothing in 0.3 means none in 1.0.
-    assert none["history"] == ([] if version is V1 else one["history"])
+    assert none["history"] == ([] if version is V1 else task["history"])
+
+
+async def test_the_history_of_message_send_ends_with_the_answer(agent: Agent) -> None:
+    task = await result_of(agent, "message/send", V03.params("tides"))
+    assert isinstance(task["history"], list)
+    heard, said = task["history"]
+    assert isinstance(heard, dict)
+    assert isinstance(said, dict)
+    assert (heard["role"], heard["parts"]) == ("user", [{"kind": "text", "text": "tides"}])
+    assert (said["role"], said["parts"]) == ("agent", [{"kind": "text", "text": "tides"}])
+    assert (await result_of(agent, "tasks/get", {"id": task["id"]}))["history"] == task["history"]
 
 
 @pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version.name)

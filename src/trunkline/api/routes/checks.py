@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import msgspec
 from fastapi import FastAPI, Path
 from starlette.requests import Request
 from starlette.responses import Response
 
+from trunkline.agents.check_reports import USUAL, Sample
 from trunkline.api.bodies import decode_object, read_body
 from trunkline.api.check_views import check_json, checks_json
 from trunkline.api.operations import JSON, add_operation, answer, body, problems, ref
 from trunkline.api.paging import DEFAULT_LIMIT, Limit, TextCursor, decode_cursor, page
 from trunkline.api.routes.agents import AGENTS, AgentPath
 from trunkline.api.services import Services
-from trunkline.errors import Finding, Invalid
+from trunkline.errors import Invalid
 from trunkline.jsontypes import JsonObject
 
 CheckPath = Annotated[str, Path(description="The check's id.")]
-_FIELDS = ("active", "protocol")
 
 
 class CheckRoutes:
@@ -34,8 +35,10 @@ class CheckRoutes:
         work.
         """
         sent = await read_body(request, self._most_bytes)
-        wish = decode_object(sent) if sent.strip() else {}
-        record = await self._checks.check(agent, protocol=_protocol(wish), active=_active(wish))
+        wish = _read(decode_object(sent)) if sent.strip() else _Wish()
+        record = await self._checks.check(
+            agent, protocol=wish.protocol, active=wish.active, sample=wish.sample()
+        )
         return Response(check_json(record), media_type=JSON)
 
     async def list(
@@ -51,25 +54,21 @@ class CheckRoutes:
         return Response(check_json(await self._checks.get(agent, check)), media_type=JSON)
 
 
-def _active(wish: JsonObject) -> bool:
-    unknown = [name for name in wish if name not in _FIELDS]
-    if unknown:
-        raise _invalid(unknown[0], "is not known")
-    active = wish.get("active", False)
-    if not isinstance(active, bool):
-        raise _invalid("active", "must be true or false")
-    return active
+class _Wish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    active: bool = False
+    protocol: str | None = None
+    input: JsonObject | None = None
+    text: str | None = None
+
+    def sample(self) -> Sample:
+        return Sample(input=self.input or USUAL.input, text=self.text or USUAL.text)
 
 
-def _protocol(wish: JsonObject) -> str | None:
-    protocol = wish.get("protocol")
-    if protocol is not None and not isinstance(protocol, str):
-        raise _invalid("protocol", "must be a text")
-    return protocol
-
-
-def _invalid(path: str, message: str) -> Invalid:
-    return Invalid(f"{path} {message}", findings=[Finding(path=path, message=message)])
+def _read(body: JsonObject) -> _Wish:
+    try:
+        return msgspec.convert(body, _Wish)
+    except msgspec.ValidationError as exc:
+        raise Invalid(f"The wish for a check is not valid: {exc}") from exc
 
 
 def add_check_routes(app: FastAPI, services: Services) -> None:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from trunkline.api.schemas.common import NextCursor, Shape, Time
+from trunkline.api.schemas.common import JsonObject, NextCursor, Shape, Time
 
 Grade = Literal["A", "B", "C", "D", "F"]
 Verdict = Literal["passed", "failed", "warning", "skipped"]
@@ -20,6 +20,12 @@ class CheckRequest(Shape):
         default=None,
         description="What to check it in, at the same address; null: what it is registered with.",
     )
+
+    input: JsonObject | None = Field(
+        default=None,
+        description="What the messages say, for an agent that can do nothing with the usual query.",
+    )
+    text: str | None = Field(default=None, description="What the messages say that are plain text.")
 
 
 class CheckedRequest(Shape):

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
+from trunkline.agents.check_reports import USUAL, Sample
 from trunkline.checker.exchanges import Exchange, Exchanges, Probe
 from trunkline.checker.judging import Judge, Question, Rule, Ruling, broken, each, kept, moot
 from trunkline.checker.plans.envelope import (
@@ -28,13 +29,15 @@ from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import AgentTask
 from trunkline.protocols import Failed, ProtocolAdapter, ProtocolTranslationError, Succeeded
 
-# The seed's own request, by which every agent of its guide is tried.
+# Of the seed's own request.
 SEED_ID = "test-123"
 SEED_TEXT = '{"query": "test query"}'
-PLAIN_TEXT = "This is a check. Say hello."
 UNICODE_TEXT = '{"query": "Grüße aus Zürich, 你好, 🙂"}'
 # JSON that a handler may not expect, in texts that are valid messages.
 ODD_TEXTS = ("42", "null", "[]", '{"query": 42}', '{"unexpected": {"deeper": [1, 2, 3]}}')
+
+# What a task may be that could not be done: it is no mistake of form.
+_NOT_DONE = ("failed", "rejected", "input-required", "auth-required")
 
 MESSAGES = ("json-input", "text-input", "unicode-input", "id-input", "repeat")
 _ODD = tuple(f"odd-{number}" for number in range(1, len(ODD_TEXTS) + 1))
@@ -59,7 +62,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
     whole: bool
 
 
-def probes(wording: Wording, form: Form, nonce: str, adapter: ProtocolAdapter) -> list[Probe]:
+def probes(wording: Wording, form: Form, nonce: str, adapter: ProtocolAdapter, sample: Sample) -> list[Probe]:
     def send(name: str, call_id: str, message_id: str, text: str, **fields: Json) -> Probe:
         params: JsonObject = {"message": form.message(message_id, text)}
         body: JsonObject = {"jsonrpc": "2.0", "id": call_id, "method": wording.send, "params": params}
@@ -68,13 +71,20 @@ def probes(wording: Wording, form: Form, nonce: str, adapter: ProtocolAdapter) -
         )
 
     number = f"9{nonce}".translate(str.maketrans("abcdef", "123456"))
-    step = adapter.encode(step_task(nonce))
+    step = adapter.encode(step_task(nonce, sample))
+    # As the seed writes it, to the letter.
+    given = SEED_TEXT if sample == USUAL else sample.json_text
     return [
-        send("json-input", SEED_ID, f"msg-{SEED_ID}", SEED_TEXT),
-        send("text-input", f"check-{nonce}-text", f"msg-{nonce}-text", PLAIN_TEXT),
-        send("unicode-input", f"prüfung-{nonce}-🙂", f"msg-{nonce}-unicode", UNICODE_TEXT),
-        send("id-input", number.zfill(30), f"msg-{nonce}-id", PLAIN_TEXT),
-        send("repeat", f"check-{nonce}-repeat", f"msg-{nonce}-text", PLAIN_TEXT),
+        send("json-input", SEED_ID, f"msg-{SEED_ID}", given),
+        send("text-input", f"check-{nonce}-text", f"msg-{nonce}-text", sample.text),
+        send(
+            "unicode-input",
+            f"prüfung-{nonce}-🙂",
+            f"msg-{nonce}-unicode",
+            UNICODE_TEXT if sample == USUAL else given,
+        ),
+        send("id-input", number.zfill(30), f"msg-{nonce}-id", sample.text),
+        send("repeat", f"check-{nonce}-repeat", f"msg-{nonce}-text", sample.text),
         *(
             send(name, f"check-{nonce}-{name}", f"msg-{nonce}-{name}", text)
             for name, text in zip(_ODD, ODD_TEXTS, strict=True)
@@ -87,17 +97,19 @@ def probes(wording: Wording, form: Form, nonce: str, adapter: ProtocolAdapter) -
     ]
 
 
-def step_task(nonce: str) -> AgentTask:
+def step_task(nonce: str, sample: Sample) -> AgentTask:
     """As the bridge gets it for a step."""
-    return AgentTask(task_id=f"check-{nonce}/step/0", input_data={"query": "test"})
+    return AgentTask(task_id=f"check-{nonce}/step/0", input_data=sample.input)
 
 
-def questions(wording: Wording, form: Form, nonce: str, adapter: ProtocolAdapter) -> list[Question]:
+def questions(
+    wording: Wording, form: Form, nonce: str, adapter: ProtocolAdapter, sample: Sample
+) -> list[Question]:
     asked: dict[str, Rule] = {
         "input-extracted": _input_found(form),
         "input-json": _one_input("json-input", "text-input"),
         "input-text": _one_input("text-input", "json-input"),
-        "input-unicode": _unicode_kept(form),
+        "input-unicode": _unicode_kept(form) if sample == USUAL else _not_with_your_own,
         "result-present": each(_has_one, *MESSAGES),
         "result-status": each(_status_is_ok, *MESSAGES),
         "result-jsonrpc": each(_versioned, *MESSAGES),
@@ -114,7 +126,7 @@ def questions(wording: Wording, form: Form, nonce: str, adapter: ProtocolAdapter
         asked["result-task"] = each(_task_or_message(form), *MESSAGES)
     unclean = Question(
         id="works-in-workflow",
-        rule=each(works(adapter, step_task(nonce)), "step"),
+        rule=each(works(adapter, step_task(nonce, sample)), "step"),
         level=wording.level("works-in-workflow"),
         when_clean=True,
     )
@@ -191,6 +203,11 @@ def _one_input(name: str, other: str) -> Rule:
         return broken(f"Agent receives request but can't parse input data: {_said(exchange)}", exchange)
 
     return rule
+
+
+def _not_with_your_own(exchanges: Exchanges) -> Ruling:
+    del exchanges
+    return moot("The messages are your own, and hold what you have put there.")
 
 
 def _unicode_kept(form: Form) -> Rule:
@@ -309,6 +326,8 @@ def _state(form: Form, task: JsonObject, exchange: Exchange) -> Ruling:
         return kept(f"Task state: {state}", exchange)
     if isinstance(state, str) and state in form.states and isinstance(task.get("id"), str):
         return kept(f"Task state: {state}; the bridge asks again by the task's id.", exchange)
+    if state in _NOT_DONE and isinstance(task.get("contextId"), str):
+        return moot(f"Task state: {state}. Give it something that it can do: --input, --text.")
     if state is None:
         return broken("The result has no status.state.", exchange)
     return broken(f"Task state: {encode(state).decode()}; success is '{form.completed}'.", exchange)
@@ -316,7 +335,7 @@ def _state(form: Form, task: JsonObject, exchange: Exchange) -> Ruling:
 
 def _is_over(form: Form, task: JsonObject) -> bool:
     state = _state_in(task)
-    return not (isinstance(state, str) and state in form.states and state != form.completed)
+    return not (isinstance(state, str) and state != form.completed and state in (*form.states, *_NOT_DONE))
 
 
 def _artifacts(form: Form, task: JsonObject, exchange: Exchange) -> Ruling:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trunkline.agents.check_reports import Level
+from trunkline.agents.check_reports import Level, Sample
 from trunkline.checker.judging import Plan
 from trunkline.checker.plans import envelope, results
 from trunkline.checker.plans.envelope import INVALID_PARAMS, INVALID_REQUEST, NO_METHOD, NO_TASK, Wording
@@ -205,7 +205,9 @@ _ENVELOPE_ALONE: Mapping[str, Wording] = {
 }
 
 
-def rpc_plan(protocol: str, adapter: ProtocolAdapter, config: JsonObject, nonce: str) -> Plan | None:
+def rpc_plan(
+    protocol: str, adapter: ProtocolAdapter, config: JsonObject, nonce: str, sample: Sample
+) -> Plan | None:
     """None: the dialect is none over JSON-RPC."""
     known = _spoken(protocol, config)
     if known is not None:
@@ -213,11 +215,11 @@ def rpc_plan(protocol: str, adapter: ProtocolAdapter, config: JsonObject, nonce:
         return Plan(
             probes=[
                 *envelope.probes(wording, nonce),
-                *results.probes(wording, form, nonce, adapter),
+                *results.probes(wording, form, nonce, adapter, sample),
             ],
             questions=[
                 *envelope.questions(wording, results.MESSAGES),
-                *results.questions(wording, form, nonce, adapter),
+                *results.questions(wording, form, nonce, adapter, sample),
             ],
             speaks=envelope.is_rpc,
             levels=wording.levels,

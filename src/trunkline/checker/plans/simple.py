@@ -8,9 +8,10 @@ Simple A2A.
 
 from __future__ import annotations
 
+from trunkline.agents.check_reports import USUAL, Sample
 from trunkline.checker.exchanges import Exchange, Exchanges, Probe
 from trunkline.checker.judging import Plan, Question, Ruling, broken, each, kept, moot
-from trunkline.checker.plans.results import PLAIN_TEXT, step_task, works
+from trunkline.checker.plans.results import step_task, works
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.protocols import ProtocolAdapter
 
@@ -19,8 +20,11 @@ _TASKS = ("task", "task-unicode", "task-id-like-a-number")
 _STATUSES = ("success", "error")
 
 
-def simple_plan(adapter: ProtocolAdapter, nonce: str) -> Plan:
-    step = adapter.encode(step_task(nonce))
+def simple_plan(adapter: ProtocolAdapter, nonce: str, sample: Sample) -> Plan:
+    task = step_task(nonce, sample)
+    step = adapter.encode(task)
+    given: Json = sample.input
+    in_other_letters: Json = {"query": "Grüße, 你好, 🙂"} if sample == USUAL else given
     return Plan(
         probes=[
             Probe(name="no-task", body=b"{}"),
@@ -28,9 +32,9 @@ def simple_plan(adapter: ProtocolAdapter, nonce: str) -> Plan:
             Probe(name="not-json", body=b'{"task_id": "check", '),
             Probe(name="not-an-object", body=b'"no request"'),
             Probe(name="get", body=None),
-            _task("task", f"check-{nonce}", {"query": "test query"}),
-            _task("task-unicode", f"prüfung-{nonce}-🙂", {"query": "Grüße, 你好, 🙂"}),
-            _task("task-id-like-a-number", "00012345678901234567890", {"query": PLAIN_TEXT}),
+            _task("task", f"check-{nonce}", given),
+            _task("task-unicode", f"prüfung-{nonce}-🙂", in_other_letters),
+            _task("task-id-like-a-number", "00012345678901234567890", given),
             Probe(name="step", body=step.body, headers=step.headers, active=True),
         ],
         questions=[
@@ -40,9 +44,7 @@ def simple_plan(adapter: ProtocolAdapter, nonce: str) -> Plan:
             Question(id="simple-success", rule=each(_succeeded, *_TASKS)),
             Question(id="simple-task-id", rule=each(_same_task, *_TASKS)),
             Question(id="simple-output", rule=each(_has_output, *_TASKS)),
-            Question(
-                id="works-in-workflow", rule=each(works(adapter, step_task(nonce)), "step"), when_clean=True
-            ),
+            Question(id="works-in-workflow", rule=each(works(adapter, task), "step"), when_clean=True),
         ],
         speaks=_speaks,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from cyclopts import Parameter, validators
 
@@ -11,7 +11,7 @@ from trunkline.cli.agent_secrets import AuthType, auth_config
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError, explained
 from trunkline.cli.inputs import parse_pairs
-from trunkline.cli.options import HERE, Flag, Pairs, Server
+from trunkline.cli.options import HERE, Flag, InputPairs, Pairs, Server
 from trunkline.cli.output import note
 from trunkline.cli.show_check import Form, ProgressLine, print_report
 
@@ -32,6 +32,8 @@ def check(
     *,
     protocol: str | None = None,
     active: Flag = False,
+    inputs: InputPairs = (),
+    text: str | None = None,
     config: Pairs = (),
     junit: Flag = False,
     md: Flag = False,
@@ -54,6 +56,10 @@ def check(
         What to check it in. Default: what its card offers, or what it is registered with.
     active
         Send real messages, too: only they show how it answers.
+    inputs
+        What the messages say, key=value as often as needed, for an agent that can do nothing with the usual query.
+    text
+        What the messages say that are plain text.
     config
         A setting of the protocol (method=message/send), as often as needed; for an address only.
     junit
@@ -75,7 +81,11 @@ def check(
         with explained():
             report = asyncio.run(
                 _check_here(
-                    agent, protocol, parse_pairs(config), auth_type, credentials, timeout, active=active
+                    _Address(agent, protocol, parse_pairs(config), auth_type, credentials),
+                    parse_pairs(inputs),
+                    text,
+                    timeout,
+                    active=active,
                 )
             )
     else:
@@ -86,7 +96,7 @@ def check(
                 exit_code=Exit.USAGE,
             )
         note(f"Checking {agent} ...")
-        report = _checked_there(agent, protocol, server, active=active)
+        report = _checked_there(agent, protocol, parse_pairs(inputs), text, server, active=active)
     print_report(report, form)
     return Exit.OK if report.passed else Exit.INVALID
 
@@ -103,47 +113,55 @@ def _form(server: Server, *, junit: bool, md: bool) -> Form:
     return wanted[0] if wanted else "table"
 
 
-def _checked_there(agent: str, protocol: str | None, server: Server, *, active: bool) -> Report:
+def _checked_there(
+    agent: str, protocol: str | None, given: JsonObject, text: str | None, server: Server, *, active: bool
+) -> Report:
     import msgspec  # noqa: PLC0415  (few commands need it)
 
     from trunkline.agents.check_reports import Report  # noqa: PLC0415  (as above)
 
-    return msgspec.convert(server.client().check_agent(agent, protocol=protocol, active=active), Report)
+    wish: JsonObject = {"active": active, "protocol": protocol, "input": given or None, "text": text}
+    return msgspec.convert(server.client().check_agent(agent, wish), Report)
+
+
+class _Address(NamedTuple):
+    """Where to check, and how to get in."""
+
+    url: str
+    protocol: str | None
+    config: JsonObject
+    auth_type: AuthType
+    auth: JsonObject | None
 
 
 async def _check_here(
-    url: str,
-    protocol: str | None,
-    config: JsonObject,
-    auth_type: AuthType,
-    auth: JsonObject | None,
-    seconds: float,
-    *,
-    active: bool,
+    address: _Address, given: JsonObject, text: str | None, seconds: float, *, active: bool
 ) -> Report:
     # Heavy; few commands need it.
     from trunkline.agents import AUTO  # noqa: PLC0415
     from trunkline.agents.auth import credentials  # noqa: PLC0415
+    from trunkline.agents.check_reports import USUAL, Sample  # noqa: PLC0415
     from trunkline.checker import Checker, Limits, Subject  # noqa: PLC0415
     from trunkline.clock import SystemClock  # noqa: PLC0415
     from trunkline.transports.guard import AddressPolicy  # noqa: PLC0415
     from trunkline.transports.https import HttpTransport  # noqa: PLC0415
 
-    if auth_type in ("oauth2", "signed"):
+    if address.auth_type in ("oauth2", "signed"):
         raise CliError(
-            f"--auth-type {auth_type} needs a server, which gets or makes the tokens",
+            f"--auth-type {address.auth_type} needs a server, which gets or makes the tokens",
             fix="Register the agent with it, and check it by its name",
             exit_code=Exit.USAGE,
         )
     subject = Subject(
-        url=url,
-        protocol=protocol or AUTO,
-        protocol_config=config,
-        credentials=credentials("agent", auth_type, auth),
+        url=address.url,
+        protocol=address.protocol or AUTO,
+        protocol_config=address.config,
+        credentials=credentials("agent", address.auth_type, address.auth),
+        sample=Sample(input=given or USUAL.input, text=text or USUAL.text),
     )
     # Whoever calls this is on this machine, and means what they name.
     policy = AddressPolicy(allow_loopback=True, allow_private=True)
-    line = ProgressLine(url)
+    line = ProgressLine(address.url)
     async with HttpTransport(policy, max_answer_bytes=_MOST_ANSWER_BYTES) as transport:
         try:
             checker = Checker(transport, SystemClock(), Limits(request_seconds=seconds))

@@ -1,0 +1,70 @@
+"""Agents written with the kit do everything that is asked of them, in every dialect that they speak."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from runpy import run_path
+from typing import Any
+
+import pytest
+from tests.scenarios.kit import served
+
+from trunkline.agent import Agent, Task
+from trunkline.agents.check_reports import Report, Sample
+from trunkline.checker import Checker, Limits, Subject
+from trunkline.clock import SystemClock
+from trunkline.transports.guard import AddressPolicy
+from trunkline.transports.https import HttpTransport
+
+pytestmark = pytest.mark.anyio
+
+FORECASTER = Path(__file__).parents[2] / "examples/agents/python-kit/agent.py"
+
+
+@pytest.fixture(scope="module")
+async def url() -> AsyncGenerator[str]:
+    agent = Agent("Kit", description="Says what it heard.")
+
+    @agent
+    async def answer(task: Task) -> dict[str, str]:  # pyright: ignore[reportUnusedFunction] - the agent calls it
+        return {"result": f"Processed: {task.text}"}
+
+    async with served(agent) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+async def forecaster() -> AsyncGenerator[str]:
+    """The example, which knows two cities and nothing else."""
+    found: dict[str, Any] = run_path(str(FORECASTER))
+    async with served(found["agent"]) as address:
+        yield address
+
+
+@pytest.mark.parametrize("protocol", ["simple-a2a", "jsonrpc-2.0", "a2a-0.2", "a2a-0.3", "a2a-1.0", "auto"])
+async def test_the_kit_gets_an_a(url: str, protocol: str) -> None:
+    report = await check(Subject(url=url, protocol=protocol))
+    assert [(found.id, found.seen) for found in report.findings if found.verdict != "passed"] == []
+    assert report.grade == "A"
+
+
+async def test_an_agent_that_cannot_do_what_it_is_asked_makes_no_mistake_of_form(forecaster: str) -> None:
+    report = await check(Subject(url=forecaster, protocol="jsonrpc-2.0"))
+    assert report.failures() == []
+    (state,) = [found for found in report.findings if found.id == "result-state"]
+    assert (state.verdict, "--input" in state.seen) == ("skipped", True)
+
+
+@pytest.mark.parametrize("protocol", ["simple-a2a", "jsonrpc-2.0", "a2a-0.3", "a2a-1.0"])
+async def test_an_agent_for_one_thing_is_given_that(forecaster: str, protocol: str) -> None:
+    sample = Sample(input={"text": "Rome", "days": 2}, text="Rome")
+    report = await check(Subject(url=forecaster, protocol=protocol, sample=sample))
+    assert report.failures() == []
+    assert {found.id for found in report.findings if found.verdict == "skipped"} <= {"input-unicode"}
+
+
+async def check(subject: Subject) -> Report:
+    async with HttpTransport(AddressPolicy(allow_loopback=True)) as transport:
+        checker = Checker(transport, SystemClock(), Limits(request_seconds=30.0))
+        return await checker.check(subject, active=True)
