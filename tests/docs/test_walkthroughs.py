@@ -16,20 +16,27 @@ from tests.docs.terminals import Reader
 
 from trunkline.jsontypes import Json, decode
 
+_POSTGRES = "postgresql://trunkline@db.internal/trunkline"
+_KAFKA = "kafka://kafka-1.internal:9092"
 _TO_FOLLOW = [page for page in pages() if any("run" in block.words for block in blocks_of(page))]
 
 
 @pytest.mark.parametrize("page", _TO_FOLLOW)
-def test_whoever_follows_the_page_gets_what_it_says(page: str, tmp_path: Path) -> None:
+def test_whoever_follows_the_page_gets_what_it_says(
+    page: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     blocks = blocks_of(page)
     if any(block.language == "go" for block in blocks) and not shutil.which("go"):
         assert not os.environ.get("CI"), "go is not installed"
         pytest.skip("go is not installed")
     printed = ""
-    with Reader(tmp_path) as reader:
+    addresses, environment = services_for(blocks, request)
+    with Reader(tmp_path, addresses=addresses, environment=environment) as reader:
         for block in blocks:
             if "file" in block.words:
                 reader.save(block)
+            if "stopped" in block.words:
+                reader.stop(block.words["stopped"])
             if "every-terminal" in block.words:
                 reader.do_in_every_terminal(block)
             elif "background" in block.words:
@@ -38,6 +45,19 @@ def test_whoever_follows_the_page_gets_what_it_says(page: str, tmp_path: Path) -
                 printed = reader.do(block)
             elif "output" in block.words:
                 assert is_what_was_said(block, reader.adapted(block.text), printed), (str(block), printed)
+
+
+def services_for(
+    blocks: list[Block], request: pytest.FixtureRequest
+) -> tuple[dict[str, str], dict[str, str]]:
+    """A real PostgreSQL and Kafka, where the page tells of some: their addresses, and topics of one's own."""
+    if not any("every-terminal" in block.words and _POSTGRES in block.text for block in blocks):
+        return {}, {}
+    database: str = request.getfixturevalue("postgres_url")
+    servers: str = request.getfixturevalue("kafka_servers")
+    prefix: str = request.getfixturevalue("topic_prefix")
+    topics = {f"TRUNKLINE_{kind.upper()}_TOPIC": f"{prefix}{kind}" for kind in ("tasks", "results", "events")}
+    return {_POSTGRES: database, _KAFKA: f"kafka://{servers}"}, {**topics, "TRUNKLINE_KAFKA_GROUP": prefix}
 
 
 def is_what_was_said(block: Block, said: str, printed: str) -> bool:

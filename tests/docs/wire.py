@@ -27,7 +27,7 @@ from trunkline.protocols.outcomes import failure_of
 
 # The words that name a dialect; every other one is of its options, or about the block.
 _KINDS = ("request", "answer", "failure", "wrong")
-_ABOUT_THE_BLOCK = {*_KINDS, "status", "file", "output", "run"}
+_ABOUT_THE_BLOCK = {*_KINDS, "status", "file", "output", "run", "rest", "message"}
 # The id of the request that a wrong answer is for.
 ASKED_WITH = "task-123"
 
