@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 if TYPE_CHECKING:
+    from trunkline.cli.migration_answers import Migration
     from trunkline.jsontypes import Json, JsonObject
 
 
@@ -218,6 +219,7 @@ class Agent(TypedDict):
     dialect: Dialect | None
     # Where one agent is read.
     limits: NotRequired[AgentLimits]
+    migration: NotRequired[Migration | None]
 
 
 class SavedWorkflow(TypedDict):

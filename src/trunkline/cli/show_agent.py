@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, cast
 from trunkline.cli.options import Server
 from trunkline.cli.output import print_fields, print_json, print_table, print_text
 from trunkline.cli.show_limits import print_limits
+from trunkline.cli.show_migration import migration_fields
 
 if TYPE_CHECKING:
     from trunkline.cli.answers import Agent, Dialect
     from trunkline.jsontypes import Json, JsonObject
 
 # Shown below the fields.
-_APART = frozenset({"dialect", "limits"})
+_APART = frozenset({"dialect", "limits", "migration"})
 
 
 def print_agent(agent: Agent, server: Server) -> None:
@@ -27,6 +28,9 @@ def print_agent(agent: Agent, server: Server) -> None:
         print_limits(limits)
     if agent["dialect"] is not None:
         _print_dialect(agent["dialect"])
+    if (migration := agent.get("migration")) is not None:
+        print_text("")
+        print_fields(migration_fields(migration))
 
 
 def _print_dialect(dialect: Dialect) -> None:

@@ -9,6 +9,7 @@ stamps alone (`agents.migration.sides`).
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import TypeAlias
@@ -46,6 +47,7 @@ SOMEBODY = "local"
 NO_REASON = "no reason given"
 MOST_WORDS = 2_000
 _LONGEST_NAME = 200
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _PAGE = 1_000
 # Of one request; each check is some requests to one agent.
 _CHECKS_AT_A_TIME = 8
@@ -76,9 +78,9 @@ def wish_of(who: str | None, why: str) -> Wish:
     findings: list[Finding] = []
     if len(why) > MOST_WORDS:
         findings.append(Finding(path="why", message=f"must have at most {MOST_WORDS} characters"))
-    if who is not None and (len(who) > _LONGEST_NAME or not who.isprintable()):
+    if who is not None and (len(who) > _LONGEST_NAME or _CONTROL.search(who)):
         findings.append(
-            Finding(path="who", message=f"must be a name of at most {_LONGEST_NAME} printable characters")
+            Finding(path="who", message=f"must be a name of at most {_LONGEST_NAME} characters on one line")
         )
     refuse(findings)
     return Wish(who=(who or "").strip() or SOMEBODY, why=why)

@@ -1,0 +1,176 @@
+"""Agents that move, on the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trunkline.cli.output import Cell, note, print_fields, print_table, print_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trunkline.cli.migration_answers import (
+        AgentEvent,
+        Change,
+        Comparison,
+        Migration,
+        Outcome,
+        PlanEntry,
+        Status,
+    )
+
+_STAGE_STYLES = {
+    "planned": "dim",
+    "shadow": "cyan",
+    "canary": "yellow",
+    "cut_over": "green",
+    "finished": "green",
+    "rolled_back": "red",
+}
+
+
+def print_plan(entries: Sequence[PlanEntry]) -> None:
+    """Each agent in a line; then what is in the way, and what workflows would read otherwise."""
+    rows = [
+        [
+            entry["agent"],
+            entry["in_use"] or f"{entry['protocol']} (not looked yet)",
+            ", ".join(offer["protocol"] for offer in entry["offers"]),
+            _stage(entry["migration"]),
+            _check(entry),
+            ", ".join(blocker["code"] for blocker in entry["blockers"]),
+        ]
+        for entry in entries
+    ]
+    print_table(("AGENT", "SPEAKS", "OFFERS", "STAGE", "LAST CHECK", "BLOCKED BY"), rows)
+    for entry in entries:
+        for read in entry["expressions"]:
+            print_text(
+                f"{entry['agent']}: {read['workflow']} v{read['version']} {read['place']}:"
+                f" {read['expression']}: {read['why']}"
+            )
+
+
+def print_blockers(entry: PlanEntry) -> None:
+    for blocker in entry["blockers"]:
+        print_text(f"{blocker['blocks']} is blocked: {blocker['message']}")
+        print_text(f"  fix: {blocker['fix']}")
+
+
+def print_status(status: Status, comparisons: Sequence[Comparison]) -> None:
+    migration = status["migration"]
+    print_fields([("agent", status["agent"]), ("speaks", status["in_use"]), ("url", status["url"])])
+    if migration is None:
+        print_text("It does not move.")
+    else:
+        print_fields(migration_fields(migration))
+    event = status["event"]
+    if event is not None:
+        print_fields([("since", event["at"]), ("by", event["who"]), ("because", event["why"])])
+    if status["last_check"] is not None:
+        print_fields([("last check", _check(status))])
+    print_blockers(status)
+    if status["calls"]:
+        print_text("")
+        rows = [
+            [
+                side,
+                str(calls["calls"]),
+                str(calls["failed"]),
+                _ms(calls["median_ms"]),
+                _ms(calls["slowest_ms"]),
+            ]
+            for side, calls in status["calls"].items()
+        ]
+        print_table(("SIDE", "CALLS", "FAILED", "MEDIAN", "SLOWEST"), rows)
+    if status["comparisons"]:
+        print_text("")
+        print_table(
+            ("VERDICT", "ANSWERS"),
+            [[verdict, str(number)] for verdict, number in status["comparisons"].items()],
+        )
+    _print_differences(comparisons)
+
+
+def _print_differences(comparisons: Sequence[Comparison]) -> None:
+    rows: list[list[str]] = []
+    for found in comparisons:
+        compared = found["comparison"]
+        place = [found["run"], found["step"], found["verdict"]]
+        if error := compared.get("new_error"):
+            rows.append([*place, "", compared.get("old_error", ""), error])
+        rows += [
+            [*place, one.get("path", ""), one.get("old", ""), one.get("new", "")]
+            for one in compared.get("differences", [])
+        ]
+    if rows:
+        print_text("")
+        print_table(("RUN", "STEP", "VERDICT", "AT", "OLD", "NEW"), rows)
+
+
+def print_agent_events(events: Sequence[AgentEvent]) -> None:
+    rows = [
+        [str(event["id"]), event["at"], event["agent"], _what(event), event["who"], event["why"]]
+        for event in events
+    ]
+    print_table(("EVENT", "WHEN", "AGENT", "WHAT", "WHO", "WHY"), rows)
+
+
+def print_change(change: Change) -> None:
+    if change["event"] is None:
+        note(f"{change['agent']} was so already")
+    print_fields([("agent", change["agent"]), *migration_fields(change["migration"])])
+
+
+def print_outcome(outcome: Outcome) -> None:
+    rows = [
+        [change["agent"], _stage(change["migration"]), _place(change["migration"])]
+        for change in outcome["changed"]
+    ]
+    if rows:
+        print_table(("AGENT", "STAGE", "TARGET"), rows)
+    for refusal in outcome["refused"]:
+        note(f"not {refusal['agent']}: {refusal['message']}")
+        note(f"  fix: {refusal['fix']}")
+    if not rows and not outcome["refused"]:
+        note("There was nothing to do.")
+
+
+def migration_fields(migration: Migration) -> list[tuple[str, object]]:
+    ready, target = migration["ready"], migration["target"]
+    share = migration["stage"] in {"shadow", "canary"}
+    return [
+        ("stage", migration["stage"].replace("_", " ")),
+        ("target", _place(migration)),
+        ("config", None if target is None else target["protocol_config"]),
+        ("percent", f"{migration['percent']:g}" if share else None),
+        ("ready", None if ready is None else f"{ready['note']} ({ready['who']}, {ready['at']})"),
+        ("forced", "yes" if migration["forced"] else None),
+    ]
+
+
+def _place(migration: Migration) -> str:
+    target = migration["target"]
+    return "" if target is None else f"{target['protocol']} at {target['url']}"
+
+
+def _stage(migration: Migration | None) -> Cell:
+    if migration is None:
+        return Cell("")
+    stage = migration["stage"]
+    share = f" {migration['percent']:g} %" if stage in {"shadow", "canary"} else ""
+    return Cell(stage.replace("_", " ") + share, _STAGE_STYLES.get(stage, ""))
+
+
+def _check(entry: PlanEntry) -> str:
+    check = entry["last_check"]
+    return "" if check is None else f"{check['grade']} {check['protocol']} {check['at']}"
+
+
+def _what(event: AgentEvent) -> str:
+    stage = event["data"].get("stage") if event["kind"] == "migration" else None
+    return str(stage if stage is not None else event["kind"]).replace("_", " ")
+
+
+def _ms(number: int | None) -> str:
+    return "" if number is None else f"{number} ms"
