@@ -11,6 +11,7 @@ from tests.sabotage.rules_of_answers import ANSWERS
 from tests.sabotage.rules_of_branches import BRANCHES
 from tests.sabotage.rules_of_calls import CALLS
 from tests.sabotage.rules_of_carriers import CARRIERS
+from tests.sabotage.rules_of_checks import CHECKS
 from tests.sabotage.rules_of_children import CHILDREN
 from tests.sabotage.rules_of_dialects import DIALECTS
 from tests.sabotage.rules_of_doors import DOORS
@@ -49,6 +50,7 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "The work of a zone": ZONE_WORK,
         "Calls of zones": ZONE_CALLS,
         "Agents written with the kit": AGENT_KIT,
+        "Checks of agents": CHECKS,
     }
 )
 RULES: Sequence[Rule] = tuple(rule for rules in GROUPS.values() for rule in rules)
