@@ -212,3 +212,48 @@ async def test_a_child_that_a_person_has_cancelled_fails_the_step(
     ended = await system.wait_for(top)
     assert (ended["status"], error_of(ended)["code"]) == ("FAILED", "child_failed")
     assert f"Run {child} of workflow child was cancelled." in str(error_of(ended)["message"])
+
+
+async def test_a_run_whose_child_waits_for_a_person_goes_on_and_the_inbox_has_the_question(
+    system: RunningSystem,
+) -> None:
+    def ask(call: Call) -> Json:
+        if len(agent.calls) > 1:
+            return jsonrpc_task("blue")(call)
+        return jsonrpc_task("Which?", state="input-required")(call)
+
+    async with ScriptedAgent(ask) as agent:
+        await system.register("Worker", agent.url, protocol="jsonrpc-2.0")
+        await system.save({**CHILD, "output": "${ steps.work.output.text }"})
+        await system.save(parent())
+        run = await system.start("parent", {"text": "hello"})
+        child = await begun(system, run, "inner")
+        await system.wait_for(child, {"WAITING"})
+        shown = await system.get(run)
+        assert (shown["status"], step_of(shown, "inner")["status"]) == ("RUNNING", "RUNNING")
+        assert step_of(shown, "inner")["child"] == {"run_id": child, "status": "WAITING"}
+        (item,) = await system.items("/inbox")
+        assert (item["run_id"], item["step"]) == (child, "work")
+        await system.call("POST", f"/runs/{child}/steps/work/reply", {"text": "the blue one"})
+        assert (await system.wait_for(run))["output"] == "blue"
+
+
+async def test_a_retried_run_begins_a_new_child_and_keeps_what_was_completed(system: RunningSystem) -> None:
+    two: JsonObject = {
+        "name": "parent",
+        "steps": {
+            "first": {"workflow": "child", "input": {"text": "one"}},
+            "second": {"workflow": "child", "input": {"text": "fail"}, "needs": ["first"]},
+        },
+    }
+    async with ScriptedAgent(worker) as agent:
+        await system.register("Worker", agent.url, protocol="simple-a2a")
+        await system.save(CHILD)
+        await system.save(two)
+        run = await system.run("parent")
+        answer = await system.call("POST", f"/runs/{run['id']}/retry", {})
+        retried = await system.wait_for(str(answer.json["id"]))
+    assert (run["status"], retried["status"]) == ("FAILED", "FAILED")
+    assert "child" not in step_of(retried, "first")
+    assert step_of(retried, "second")["child"] != step_of(run, "second")["child"]
+    assert len(await system.items("/runs?workflow=child")) == 3
