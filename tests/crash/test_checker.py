@@ -224,3 +224,73 @@ def test_the_checker_finds(sabotage: Callable[[History], None], words: str) -> N
     sabotage(history)
     found = violations(history)
     assert any(words in violation for violation in found), found
+
+
+def _nested() -> History:
+    """One run of one step, which has begun another run."""
+    begun: JsonObject = {"step": "below", "attempt": 1, "run_id": "run-2"}
+    return History(
+        wanted=[Wanted(key="k", run_id=RUN, ends=[("COMPLETED", None)])],
+        runs=[
+            RunHistory(
+                run={"id": RUN, "status": "COMPLETED", "input": {"key": "k"}, "output": None},
+                events=_events(
+                    ("RunStarted", {}),
+                    ("StepChildStarted", begun),
+                    ("StepCompleted", {"step": "below"}),
+                    ("RunCompleted", {}),
+                ),
+                wire=[],
+            ),
+            RunHistory(
+                run={
+                    "id": "run-2",
+                    "status": "COMPLETED",
+                    "input": {},
+                    "output": None,
+                    "parent": {"run_id": RUN, "step": "below"},
+                },
+                events=_events(("RunStarted", {}), ("RunCompleted", {})),
+                wire=[],
+            ),
+        ],
+        calls=[],
+        lives={},
+    )
+
+
+def _lose_the_child(history: History) -> None:
+    del history.runs[1]
+
+
+def _forget_who_began_the_child(history: History) -> None:
+    history.runs[0].events[1] = RunEvent(2, "StepWorking", {"step": "below"})
+
+
+def _leave_the_child_alone(history: History) -> None:
+    child = history.runs[1]
+    child.run["status"] = "RUNNING"
+    del child.events[1]
+
+
+def _begin_the_child_again(history: History) -> None:
+    events = history.runs[0].events
+    events[1:] = [
+        RunEvent(seq, event.type, event.data) for seq, event in enumerate([events[1], *events[1:]], 2)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (_lose_the_child, "run run-2 was begun and is lost"),
+        (_forget_who_began_the_child, "run run-2: no step has begun it"),
+        (_leave_the_child_alone, "run run-2: it is RUNNING though the run above it is over"),
+        (_begin_the_child_again, "run run-2 was begun 2 times"),
+    ],
+)
+def test_what_is_wrong_with_a_child_is_told(change: Callable[[History], None], found: str) -> None:
+    history = _nested()
+    assert violations(history) == []
+    change(history)
+    assert found in violations(history)

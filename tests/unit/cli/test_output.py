@@ -8,7 +8,7 @@ import pytest
 from trunkline.cli.answers import Exchange, Run
 from trunkline.cli.output import Cell, aligned, print_fields, print_table
 from trunkline.cli.picture import Node, as_mermaid, as_text
-from trunkline.cli.show_run import error_lines, question_lines
+from trunkline.cli.show_run import error_lines, question_lines, show_run
 from trunkline.cli.show_wire import exchange_lines
 from trunkline.cli.times import duration_between, duration_text
 
@@ -142,3 +142,20 @@ def test_a_long_chain_is_drawn_without_recursion() -> None:
     chain = [Node(f"s{n}", "A", (f"s{n - 1}",) if n else ()) for n in range(5_000)]
     assert len(as_text(chain).splitlines()) == 9_999
     assert as_text(list(reversed(chain))).splitlines()[0] == f"─ s0{' ' * 3}  A"
+
+
+def test_a_run_is_shown_with_its_parent_and_its_children(capsys: pytest.CaptureFixture[str]) -> None:
+    rest = dict.fromkeys(("protocol", "started_at", "finished_at"))
+    below = a_step("below", agent="", attempts=1, warnings=[], workflow="study", **rest)
+    run = a_run(
+        {**below, "child": {"run_id": "r2", "status": "WAITING"}},
+        {**below, "name": "gone", "child": {"run_id": "r3"}},
+    )
+    times = dict.fromkeys(("created_at", "started_at", "finished_at", "output"))
+    more = {"workflow": {"name": "w", "version": 1}, "correlation_id": "c", **times}
+    show_run(cast("Run", {**run, **more, "parent": {"run_id": "r0", "step": "each[3]"}}))
+    text = capsys.readouterr().out
+    assert "parent          r0, step each[3]\n" in text
+    rows = [" ".join(line.split()) for line in text.splitlines()]
+    assert "below PENDING workflow study 1 - - run r2 is WAITING" in rows
+    assert "gone PENDING workflow study 1 - - run r3" in rows

@@ -171,3 +171,11 @@ def test_items_are_told_one_by_one_and_shown_by_their_number() -> None:
     assert (research.status, research.reason) == ("RUNNING", "2 of 3 items, 1 failed")
     run.apply(event(4, "StepCompleted", step="research", attempt=1))
     assert (research.status, list(run.items)) == ("COMPLETED", ["research[2]"])
+
+
+def test_a_step_that_is_a_run_names_it() -> None:
+    run = a_run()
+    data = {"attempt": 1, "run_id": "r2", "workflow": "study", "input": {"bytes": 2}}
+    line = run.apply(event(0, "StepChildStarted", step="research", **data))
+    assert line.endswith("research started (attempt 1, workflow study, run r2)")
+    assert (run.steps["research"].status, run.steps["research"].reason) == ("RUNNING", "run r2")
