@@ -160,7 +160,7 @@ class _Parser:
                 self._expect("(")
                 value = self._value(level)
                 self._expect(")")
-                return Value(f"size({value.source})", value.present)
+                return Value(f"dyn(size({value.source}))", value.present)
             case "word", _ if token in _WORDS:
                 return _known(_WORDS[token])
             case "sign", "[":

@@ -33,16 +33,22 @@ class Decisions:
         # What can be read where a step stands.
         self._references = references
         self._conditions: dict[str, str] = {}
+        # Those that are being worked out.
+        self._open: set[str] = set()
 
     def condition(self, step: Conditional) -> str:
         """The step's condition in CEL; one that is not understood fails the run that comes to it."""
+        if step.id in self._open:
+            raise CannotCarry(f"the condition of '{step.id[:80]}' reads itself", "Correct the source.")
         if step.id not in self._conditions:
+            self._open.add(step.id)
             try:
                 condition = conditions.translate(step.expression, self._references(step.id).reading)
             except CannotCarry as cannot:
                 path = ("steps", step.id, "condition", "expression")
                 self._account.lost(path, f"{cannot.message}: {step.expression[:120]}", cannot.fix)
                 condition = cel.failing(f"not carried over: the condition of {step.id[:80]}")
+            self._open.remove(step.id)
             self._conditions[step.id] = condition
         return self._conditions[step.id]
 

@@ -70,7 +70,7 @@ def order_steps(plan: Plan, entry: Sequence[str], account: Account, *, in_a_row:
     The order from a step on, or of steps in a row; None when it runs in a circle, which is reported.
     """
     ways = _Ways(plan, entry, account, in_a_row=in_a_row)
-    edges = ways.edges()
+    edges = _reached(ways.edges(), (entry[0], False))
     order = _sorted(edges)
     if len(order) < len(edges):
         _report_circle(edges, order, account)
@@ -90,6 +90,8 @@ class _Ways:
         self.returns: dict[str, dict[str, None]] = {}
         self.seconds: dict[str, int] = {}
         self._reported: set[tuple[str, str]] = set()
+        # The forks whose lists have been read.
+        self._listed: set[str] = set()
         if in_a_row:
             self._in_a_row(entry, ("steps",))
         self._explore(entry[0])
@@ -140,19 +142,28 @@ class _Ways:
         self.returns[first] = {}
         waiting = deque([first])
         while waiting:
-            name = waiting.popleft()
-            step = self._plan.steps[name]
-            if isinstance(step, Fork):
-                self._fork(step)
-            reached = [(member, [name]) for member in self.members(step)]
-            following = self._next(name)
-            if following is not None:
-                reached.append((following, list(self.returns[name])))
-            for other, returns in reached:
-                known = self.returns.get(other)
-                if known is None or any(step not in known for step in returns):
-                    self.returns[other] = (known or {}) | dict.fromkeys(returns)
-                    waiting.append(other)
+            while waiting:
+                waiting.extend(self._look_at(waiting.popleft()))
+            # A list that was found later may say of a step what follows it.
+            waiting.extend([found for name in list(self.returns) for found in self._look_at(name)])
+
+    def _look_at(self, name: str) -> list[str]:
+        """The steps of which something new is known."""
+        step = self._plan.steps[name]
+        if isinstance(step, Fork) and name not in self._listed:
+            self._listed.add(name)
+            self._fork(step)
+        reached = [(member, [name]) for member in self.members(step)]
+        following = self._next(name)
+        if following is not None:
+            reached.append((following, list(self.returns[name])))
+        news: list[str] = []
+        for other, returns in reached:
+            known = self.returns.get(other)
+            if known is None or any(holder not in known for holder in returns):
+                self.returns[other] = (known or {}) | dict.fromkeys(returns)
+                news.append(other)
+        return news
 
     def _fork(self, fork: Fork) -> None:
         for name, branch in fork.branches.items():
@@ -304,6 +315,28 @@ class _Walk:
                 f"no step follows that could wait for '{fork.policy}' of the branches; all of them have to complete",
                 "Let a step follow the fork, or write `join` by hand.",
             )
+
+
+def _reached(edges: dict[_Node, list[_Node]], first: _Node) -> dict[_Node, list[_Node]]:
+    """Without what was looked at on a way that turned out to be none."""
+    reached = _from(edges, first)
+    # The end of a step that is never begun.
+    idle = {(name, True) for name, is_end in reached if is_end and (name, False) not in reached}
+    if idle:
+        left = {node: [other for other in others if other not in idle] for node, others in edges.items()}
+        return _reached(left, first)
+    return {node: others for node, others in edges.items() if node in reached}
+
+
+def _from(edges: dict[_Node, list[_Node]], first: _Node) -> set[_Node]:
+    reached = {first}
+    waiting = [first]
+    while waiting:
+        for other in edges[waiting.pop()]:
+            if other not in reached:
+                reached.add(other)
+                waiting.append(other)
+    return reached
 
 
 def _sorted(edges: dict[_Node, list[_Node]]) -> list[_Node]:

@@ -38,7 +38,7 @@ def for_each(step: Loop, items: str, account: Account) -> JsonObject:
     return each
 
 
-def within(step: Loop, account: Account) -> str | None:
+def item_condition(step: Loop, account: Account) -> str | None:
     """The condition for an item to be among the first; None: all are."""
     if step.most is None:
         return None

@@ -31,6 +31,7 @@ Keys = tuple[str | int, ...]
 _PART = re.compile(
     r"(?P<name>[^.\[\]'\"]+)|\[(?P<index>\d{1,9})\]|\[(?P<quote>['\"])(?P<text>[^'\"]*)(?P=quote)\]"
 )
+_PLAIN = re.compile(r"(?:input|steps|item|index)\b")
 _REFERENCE = re.compile(r"\$\{([^}]+)\}")
 _FIX = "Write the value by hand in the imported workflow."
 # What stands beside `data` in the output of an agent that speaks JSON-RPC or A2A.
@@ -38,6 +39,7 @@ _BESIDE_DATA = frozenset({"artifacts", "history", "metadata", "response", "conte
 _OF_DECISIONS = ("condition_result", "branch_taken", "branch_step_id", "branch_output")
 # One reference to steps that hold steps that hold steps can come to any number.
 _MOST_OUTPUTS = 200
+_MOST_LEVELS = 20
 OF_LOOPS = ("item", "index", "total", "is_first", "is_last")
 
 
@@ -81,6 +83,7 @@ class References:
         self._where = where
         # The outputs that the present reference has come to.
         self._read: list[str] = []
+        self._depth = 0
 
     def value(self, source: Json) -> Json:
         """A value of an `input_mapping`, as a step's `input` has it; raises `CannotCarry`."""
@@ -102,6 +105,7 @@ class References:
     def reading(self, source: str) -> Value:
         """What stands between `${` and `}` in a condition; raises `CannotCarry`."""
         base, keys = self._resolve(source)
+        base = _of_any_type(base)
         skipped = [name for name in dict.fromkeys(self._read) if self._where.may_be_skipped(name)]
         there = dict.fromkeys(f"{self._where.holder(name)} != null" for name in skipped)
         return Value(cel.path(base, keys), (*there, *cel.present(base, keys)))
@@ -118,6 +122,10 @@ class References:
         if isinstance(self._where.plan.steps.get(step), Call):
             return _written(self._where.readable(step))
         return self._whole(step)
+
+    def _begin(self) -> None:
+        self._read.clear()
+        self._depth = 0
 
     def _text(self, source: str) -> Json:
         whole = _REFERENCE.fullmatch(source)
@@ -141,7 +149,7 @@ class References:
         return step if isinstance(step, str) and step in self._where.plan.steps else None
 
     def _whole(self, step: str) -> Json:
-        self._read.clear()
+        self._begin()
         # What is made of several outputs reads better as an object than as one long expression.
         parts = (
             None if self._where.result(step) is not None else self._parts(self._where.plan.steps.get(step))
@@ -164,7 +172,7 @@ class References:
                 return None
 
     def _resolve(self, source: str) -> tuple[str, Keys]:
-        self._read.clear()
+        self._begin()
         keys = _keys(source)
         steps = self._where.plan.steps
         match keys:
@@ -187,8 +195,16 @@ class References:
     def output(self, name: str, keys: Keys) -> tuple[str, Keys]:
         """The output of a step: an expression, and the keys that lead on from there."""
         self._read.append(name)
-        if len(self._read) > _MOST_OUTPUTS:
-            raise CannotCarry(f"it reads the outputs of more than {_MOST_OUTPUTS} steps", _FIX)
+        self._depth += 1
+        if len(self._read) > _MOST_OUTPUTS or self._depth > _MOST_LEVELS:
+            raise CannotCarry(
+                f"it reads the outputs of more than {_MOST_OUTPUTS} steps, or too deep ones", _FIX
+            )
+        found = self._output(name, keys)
+        self._depth -= 1
+        return found
+
+    def _output(self, name: str, keys: Keys) -> tuple[str, Keys]:
         step = self._where.plan.steps.get(name)
         result = self._where.result(name)
         if result is not None:
@@ -268,7 +284,7 @@ class References:
         if isinstance(step, Parallel) or step.policy == "all":
             return whole
         holder = self._where.holder(part)
-        return holder if whole == holder else f"({holder} == null ? null : {whole})"
+        return holder if whole == holder else f"({holder} == null ? null : {_of_any_type(whole)})"
 
     def _of_decision(self, step: Conditional, keys: Keys) -> tuple[str, Keys]:
         condition = self._where.condition(step)
@@ -291,7 +307,7 @@ class References:
     def _side(self, side: str | None, keys: Keys) -> str:
         if side is None or side not in self._where.plan.steps:
             return "null"
-        return cel.path(*self.output(side, keys))
+        return _of_any_type(cel.path(*self.output(side, keys)))
 
 
 def _keys(source: str) -> Keys:
@@ -306,6 +322,11 @@ def _keys(source: str) -> Keys:
         keys.append(int(match["index"]) if match["index"] else (match["name"] or match["text"] or "").strip())
         at = match.end()
     return tuple(keys)
+
+
+def _of_any_type(expression: str) -> str:
+    # What CEL knows to be an object or a number can neither be compared with everything, nor stand for it.
+    return expression if _PLAIN.match(expression) else f"dyn({expression})"
 
 
 def _decided(condition: str, one: str, other: str) -> str:

@@ -14,7 +14,7 @@ from trunkline.importing.account import Account, CannotCarry
 from trunkline.importing.litecone.decisions import Decisions
 from trunkline.importing.litecone.flow import Flow, Placed, order_steps
 from trunkline.importing.litecone.guards import implies
-from trunkline.importing.litecone.loops import for_each, names_of_loop, within
+from trunkline.importing.litecone.loops import for_each, item_condition, names_of_loop
 from trunkline.importing.litecone.plan import Call, Conditional, Fork, Loop, Parallel, Part, Plan
 from trunkline.importing.litecone.references import References, is_one_call
 from trunkline.jsontypes import Json, JsonObject
@@ -38,11 +38,13 @@ class Import:
     title: str
     # Workflows that others begin, each before those.
     children: list[JsonObject] = field(default_factory=list[JsonObject])
+    # Counted when they are begun: steps that hold one another would begin more and more of them, and end none.
+    begun: int = 0
     reached: set[str] = field(default_factory=set[str])
 
 
 class Region:
-    def __init__(self, whole: Import, flow: Flow, outside: Outside | None, level: int) -> None:
+    def __init__(self, whole: Import, flow: Flow, outside: Outside | None, within: tuple[str, ...]) -> None:
         self.whole = whole
         self.flow = flow
         self.outside = outside
@@ -50,7 +52,8 @@ class Region:
         # The steps in branches that are workflows, and the outputs of these.
         self.inside: dict[str, Part] = {}
         self.outputs: dict[str, JsonObject] = {}
-        self._level = level
+        # The loops and branches that it is in.
+        self._within = within
         whole.reached |= flow.position.keys()
 
     def steps(self) -> JsonObject:
@@ -100,12 +103,19 @@ class Region:
             child, _, given = self._child(step.id, step.body, view)
             called = {"workflow": child}
         return self._written(
-            step.id, placed, {**called, "for_each": each}, given, within(step, self.whole.account)
+            step.id, placed, {**called, "for_each": each}, given, item_condition(step, self.whole.account)
         )
 
     def _part(self, step: Part, placed: Placed) -> JsonObject:
         child, output, given = self._child(step.id, step.steps, View(self, step.id))
-        self.inside |= dict.fromkeys(step.steps, step)
+        # A step that was left out there cannot be read.
+        written_there = self.whole.children[-1]["steps"]
+        there = [
+            name
+            for name in step.steps[:-1]
+            if isinstance(written_there, dict) and self.whole.names[name] in written_there
+        ]
+        self.inside |= dict.fromkeys((*there, step.steps[-1]), step)
         self.outputs[step.id] = output
         written = self._written(step.id, placed, {"workflow": child}, given)
         return written if step.seconds is None else {**written, "deadline": f"{step.seconds}s"}
@@ -113,7 +123,10 @@ class Region:
     def _child(self, name: str, entry: Sequence[str], view: View) -> tuple[str, JsonObject, JsonObject]:
         """A workflow of these steps: its name, its output, and what it is given."""
         whole = self.whole
-        if self._level == MOST_LEVELS or len(whole.children) == MOST_WORKFLOWS:
+        whole.begun += 1
+        if name in self._within:
+            raise CannotCarry("the loop or the branch holds itself", "Correct the source.")
+        if len(self._within) == MOST_LEVELS or whole.begun > MOST_WORKFLOWS:
             raise CannotCarry(
                 f"it would take more than {MOST_WORKFLOWS} workflows, or more than {MOST_LEVELS} in one another",
                 "Make fewer loops in loops, or write them by hand.",
@@ -123,12 +136,13 @@ class Region:
             if entry[0] in whole.plan.steps
             else None
         )
-        if flow is None:
+        if flow is None or not flow.calls:
             raise CannotCarry(
-                "the steps of a loop or a branch cannot be brought into an order", "Correct the source."
+                "the steps of a loop or a branch cannot be brought into an order, or call nobody",
+                "Correct the source.",
             )
         outside = Outside(view)
-        region = Region(whole, flow, outside, self._level + 1)
+        region = Region(whole, flow, outside, (*self._within, name))
         title = f"{whole.title}.{name}".replace("/", "-")[:MOST_NAME]
         child: JsonObject = {"name": title}
         limit = region.limit()
@@ -221,13 +235,14 @@ class View:
         return f"{self._own(part.id)}.{shown}"
 
     def result(self, step: str) -> str | None:
+        if step in self._region.flow.position:
+            self._own(step)
         if isinstance(self.plan.steps.get(step), Call):
             return None
         part = self._region.inside.get(step)
         if part is not None and step == part.steps[-1]:
             return f"{self._own(part.id)}.result"
-        outside = self._region.outside
-        return None if outside is None or step in self._region.flow.position else outside.result(step)
+        return None if step in self._region.flow.position else self._outside(step).result(step)
 
     def may_be_skipped(self, step: str) -> bool:
         guards = self._region.flow.guards

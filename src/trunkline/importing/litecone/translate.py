@@ -19,6 +19,9 @@ def translate_plan(plan: Plan, account: Account, in_parts: frozenset[str]) -> li
     flow = order_steps(folded, (plan.start,), account)
     if flow is None:
         return []
+    if not flow.calls:
+        account.lost(("start_step",), "no step that is reached calls an agent", "Correct the source.")
+        return []
     if sum(len(placed.after) for placed in flow.calls.values()) > MOST_LINKS:
         account.lost(
             ("steps",),
@@ -30,7 +33,7 @@ def translate_plan(plan: Plan, account: Account, in_parts: frozenset[str]) -> li
     if title != plan.name:
         account.note(("name",), f"the workflow is called '{title}': a name has no '/' here")
     whole = Import(folded, identifiers(folded.steps), account, in_parts, title)
-    region = Region(whole, flow, None, 0)
+    region = Region(whole, flow, None, ())
     definition: JsonObject = {"name": title}
     if plan.description is not None:
         definition["description"] = plan.description
