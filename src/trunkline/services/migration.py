@@ -54,6 +54,7 @@ _CHECKS_AT_A_TIME = 8
 # By then every process knows of a cutover, and whatever was accepted in ignorance of it is in the store.
 _KNOWN_BY_ALL = FRESH_FOR + timedelta(seconds=3)
 _SIMPLE = "simple-a2a"
+_SETTLED = frozenset({"cut_over", "finished"})
 # Each limit with the least and the most that it can be.
 _RANGES = (
     ("disagreement", 0, 1),
@@ -258,7 +259,7 @@ class Migrations:
 
         async with asyncio.TaskGroup() as group:
             for move in moves:
-                if move.state is not None and move.state.target and move.state.stage != "cut_over":
+                if move.state is not None and move.state.target and move.state.stage not in _SETTLED:
                     group.create_task(look(move.agent, move.state.target))
         return found
 

@@ -139,6 +139,21 @@ async def test_when_the_old_side_is_given_up_the_agent_is_its_new_side(tmp_path:
         assert "is gone" in refusal.message
 
 
+@pytest.mark.embedded_only
+async def test_a_cutover_outlives_the_process_that_was_asked_for_it(tmp_path: Path) -> None:
+    async with served(kit()) as url:
+        async with running_system(tmp_path) as system:
+            await system.register("Kit", url, protocol="simple-a2a")
+            await system.save(ONE)
+            await done(system, "ready", {"note": "deployed", "target": {}})
+            await done(system, "cutover", {})
+        async with running_system(tmp_path) as system:
+            assert await spoken(system) == ("jsonrpc-2.0", "about tides")
+            await done(system, "rollback", {"why": "to see"})
+        async with running_system(tmp_path) as system:
+            assert await spoken(system) == ("simple-a2a", "about tides")
+
+
 async def test_agents_are_cut_over_together_or_not_at_all(system: RunningSystem) -> None:
     async with served(kit()) as good, ScriptedAgent(simple_success("old")) as bad:
         for name, url in (("Good", good), ("Bad", bad.url)):
