@@ -19,8 +19,9 @@ REFERENCES = st.one_of(
         SOME_ID, st.sampled_from(["", ".x", ".text", ".iterations", ".branch_output.y", ".c", ".one[0]"])
     ).map(lambda parts: f"{parts[0]}.output{parts[1]}"),
 ).map(lambda path: f"${{{path}}}")
-VALUES = st.one_of(
-    REFERENCES, st.text(max_size=4), st.integers(), st.none(), st.lists(REFERENCES, max_size=2)
+REFERENCE_LISTS: st.SearchStrategy[Json] = st.lists(REFERENCES, max_size=2).map(lambda found: [*found])
+VALUES: st.SearchStrategy[Json] = st.one_of(
+    REFERENCES, st.text(max_size=4), st.integers(), st.none(), REFERENCE_LISTS
 )
 CONDITIONS = st.one_of(
     REFERENCES.map(lambda reference: f"{reference} > 1"),
