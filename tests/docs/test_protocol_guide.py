@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 from tests.docs.blocks import ROOT, anchors_of, blocks_of
 from tests.docs.wire import symptoms_of
+
+from trunkline.jsontypes import decode
 
 GUIDE = "docs/guides/migrating-agents.md"
 ISSUES = (
@@ -34,3 +37,17 @@ def test_every_symptom_is_what_the_program_prints_for_that_answer() -> None:
             assert symptom.text.splitlines() == symptoms_of(wrong), str(symptom)
             told.add(wrong.heading.partition(":")[0])
     assert told == {f"Issue {number}" for number in range(1, 9)}
+
+
+def test_the_code_that_extracts_the_input_finds_it_in_both_forms_of_the_request() -> None:
+    blocks = blocks_of(GUIDE)
+    shown = next(block for block in blocks if "def extract_input" in block.text)
+    namespace: dict[str, Any] = {}
+    exec(shown.text, namespace)  # noqa: S102 - it is our own guide
+    requests = [
+        decode(block.text.encode()) for block in blocks if block.words.get("request") == "jsonrpc-2.0"
+    ]
+    assert [namespace["extract_input"](request) for request in requests] == [
+        {"query": "What is the weather?", "context": "user location"},
+        {"text": "What is the weather?"},
+    ]

@@ -20,9 +20,8 @@ _SVG = "http://www.w3.org/2000/svg"
 _IN_SCRIPTS = re.compile(r"['\"`]((?:https?:|wss?:)?//[\w.-]+\.\w+[^'\"`]*)")
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
+def built_into(folder: Path) -> Path:
+    """The site; a warning would be an error."""
     built = subprocess.run(
         [
             *(sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going"),
@@ -60,7 +59,9 @@ def elsewhere(addresses: list[str]) -> list[str]:
     ]
 
 
-def test_its_pages_styles_and_scripts_load_nothing_from_anywhere_else(site: Path) -> None:
+# In one test, since building it is most of the work.
+def test_the_site_loads_nothing_from_anywhere_else_and_its_search_knows_every_page(tmp_path: Path) -> None:
+    site = built_into(tmp_path)
     found = {
         **{page: Fetched(page).addresses for page in site.rglob("*.html")},
         **{page: _IN_STYLES.findall(page.read_text()) for page in site.rglob("*.css")},
@@ -69,6 +70,11 @@ def test_its_pages_styles_and_scripts_load_nothing_from_anywhere_else(site: Path
     }
     assert len(found) > 50
     assert {str(page): away for page, addresses in found.items() if (away := elsewhere(addresses))} == {}
+    index = (site / "searchindex.js").read_text()
+    for page in ROOT.joinpath("docs").rglob("*.md"):
+        name = page.relative_to(ROOT / "docs").with_suffix("").as_posix()
+        assert (site / f"{name}.html").exists(), name
+        assert f'"{name}"' in index, name
 
 
 @pytest.mark.parametrize(
@@ -83,11 +89,3 @@ def test_a_page_that_loads_something_from_elsewhere_would_be_noticed(text: str, 
     page = tmp_path / "page.html"
     page.write_text(f'{text}<a href="https://example.org">a link</a>')
     assert len(elsewhere(Fetched(page).addresses)) == 1
-
-
-def test_its_search_knows_every_page(site: Path) -> None:
-    index = (site / "searchindex.js").read_text()
-    for page in ROOT.joinpath("docs").rglob("*.md"):
-        name = page.relative_to(ROOT / "docs").with_suffix("").as_posix()
-        assert (site / f"{name}.html").exists(), name
-        assert f'"{name}"' in index, name
