@@ -35,6 +35,9 @@ asked, does not apply, or another finding says it already). Which checks are ask
 depends on the protocol: an agent of `jsonrpc-2.0` is held to the whole checklist of the migration guide, one of A2A
 to what A2A promises. `a2a-0.1`, `jsonrpc-call` and zones are checked as far as JSON-RPC goes.
 
+An agent that is for one thing only can do nothing with the usual test query: `--input key=value` and `--text` say what
+the messages of `--active` hold, and zones get none without them.
+
 | grade | |
 |---|---|
 | A | nothing failed, no warning |

@@ -265,7 +265,12 @@ def _versioned_error(exchange: Exchange) -> Ruling:
 
 
 def _echoed_error(exchange: Exchange) -> Ruling:
-    return moot("No error was answered.") if _error(exchange) is None else _echoed(exchange)
+    answer = _error(exchange)
+    if answer is None:
+        return moot("No error was answered.")
+    if code_in(answer) == INVALID_REQUEST and "id" in answer and answer["id"] is None:
+        return moot("JSON-RPC has no id for what is no request.")
+    return _echoed(exchange)
 
 
 def _echoed(exchange: Exchange) -> Ruling:

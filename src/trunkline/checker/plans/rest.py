@@ -11,7 +11,7 @@ from __future__ import annotations
 from trunkline.agents.check_reports import Sample
 from trunkline.checker.exchanges import Exchange, Probe
 from trunkline.checker.judging import Plan, Question, Ruling, broken, each, kept, moot
-from trunkline.checker.plans.results import step_task, works
+from trunkline.checker.plans.results import step_question, step_task
 from trunkline.jsontypes import encode
 from trunkline.protocols import ProtocolAdapter
 
@@ -39,7 +39,7 @@ def rest_plan(adapter: ProtocolAdapter, nonce: str, sample: Sample) -> Plan:
             Question(id="params-checked", rule=each(_refused, *_REFUSED), level="recommended"),
             Question(id="parse-error", rule=each(_refused, "not-json"), level="recommended"),
             Question(id="unknown-task", rule=each(_not_found, "unknown-task")),
-            Question(id="works-in-workflow", rule=each(works(adapter, task), "step"), when_clean=True),
+            step_question(adapter, nonce, sample),
         ],
         speaks=lambda exchange: exchange.is_json,
     )

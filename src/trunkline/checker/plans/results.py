@@ -124,15 +124,14 @@ def questions(
     }
     if not form.whole:
         asked["result-task"] = each(_task_or_message(form), *MESSAGES)
-    unclean = Question(
-        id="works-in-workflow",
-        rule=each(works(adapter, step_task(nonce, sample)), "step"),
-        level=wording.level("works-in-workflow"),
-        when_clean=True,
-    )
-    return [Question(id=name, rule=rule, level=wording.level(name)) for name, rule in asked.items()] + [
-        unclean
-    ]
+    judged = [Question(id=name, rule=rule, level=wording.level(name)) for name, rule in asked.items()]
+    return [*judged, step_question(adapter, nonce, sample)]
+
+
+def step_question(adapter: ProtocolAdapter, nonce: str, sample: Sample) -> Question:
+    """The last word: it says something only when no other check has anything to say."""
+    rule = each(works(adapter, step_task(nonce, sample)), "step")
+    return Question(id="works-in-workflow", rule=rule, when_clean=True)
 
 
 def works(adapter: ProtocolAdapter, task: AgentTask) -> Judge:

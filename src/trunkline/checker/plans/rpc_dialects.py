@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trunkline.agents.check_reports import Level, Sample
+from trunkline.agents.check_reports import USUAL, Level, Sample
+from trunkline.checker.exchanges import Probe
 from trunkline.checker.judging import Plan
 from trunkline.checker.plans import envelope, results
 from trunkline.checker.plans.envelope import INVALID_PARAMS, INVALID_REQUEST, NO_METHOD, NO_TASK, Wording
 from trunkline.checker.plans.results import Form
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.protocols import ProtocolAdapter
+from trunkline.protocols import ProtocolAdapter, ProtocolTranslationError
 
 _BY_KIND = {"text": "text", "data": "data", "file": "file"}
 _CONTENTS = ("text", "data", "raw", "url")
@@ -198,9 +199,11 @@ _WORDINGS: Mapping[str, tuple[Wording, Form]] = {
         _V1,
     ),
 }
-# Of these only JSON-RPC itself can be checked: what a message of theirs holds is their own affair.
+_V01 = "a2a-0.1"
+# Of these JSON-RPC itself is checked, and whether a step can use them: of what they take nothing is known here, but
+# what the caller gives.
 _ENVELOPE_ALONE: Mapping[str, Wording] = {
-    "a2a-0.1": Wording(protocol="a2a-0.1", send="tasks/send", get="tasks/get", levels=_LEFT_OPEN),
+    _V01: Wording(protocol=_V01, send="tasks/send", get="tasks/get", levels=_LEFT_OPEN),
     "jsonrpc-call": Wording(protocol="jsonrpc-call", send="", levels=_NICE),
 }
 
@@ -230,12 +233,22 @@ def rpc_plan(
         alone = _ENVELOPE_ALONE.get(protocol)
     if alone is None:
         return None
+    step = None if sample == USUAL and protocol != _V01 else _step(adapter, nonce, sample)
     return Plan(
-        probes=envelope.probes(alone, nonce),
-        questions=envelope.questions(alone),
+        probes=[*envelope.probes(alone, nonce), *([] if step is None else [step])],
+        questions=[*envelope.questions(alone), results.step_question(adapter, nonce, sample)],
         speaks=envelope.is_rpc,
         levels=alone.levels,
     )
+
+
+def _step(adapter: ProtocolAdapter, nonce: str, sample: Sample) -> Probe | None:
+    """None: the sample is no input for this agent, as its profile says."""
+    try:
+        step = adapter.encode(results.step_task(nonce, sample))
+    except ProtocolTranslationError:
+        return None
+    return Probe(name="step", body=step.body, headers=step.headers, path=step.path, active=True)
 
 
 def _spoken(protocol: str, config: JsonObject) -> tuple[Wording, Form] | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from trunkline.agents.check_reports import USUAL, Sample
 from trunkline.checker.exchanges import Exchange, Exchanges, Probe
 from trunkline.checker.judging import Plan, Question, Ruling, broken, each, kept, moot
-from trunkline.checker.plans.results import step_task, works
+from trunkline.checker.plans.results import step_question, step_task
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.protocols import ProtocolAdapter
 
@@ -21,8 +21,7 @@ _STATUSES = ("success", "error")
 
 
 def simple_plan(adapter: ProtocolAdapter, nonce: str, sample: Sample) -> Plan:
-    task = step_task(nonce, sample)
-    step = adapter.encode(task)
+    step = adapter.encode(step_task(nonce, sample))
     given: Json = sample.input
     in_other_letters: Json = {"query": "Grüße, 你好, 🙂"} if sample == USUAL else given
     return Plan(
@@ -44,7 +43,7 @@ def simple_plan(adapter: ProtocolAdapter, nonce: str, sample: Sample) -> Plan:
             Question(id="simple-success", rule=each(_succeeded, *_TASKS)),
             Question(id="simple-task-id", rule=each(_same_task, *_TASKS)),
             Question(id="simple-output", rule=each(_has_output, *_TASKS)),
-            Question(id="works-in-workflow", rule=each(works(adapter, task), "step"), when_clean=True),
+            step_question(adapter, nonce, sample),
         ],
         speaks=_speaks,
     )
