@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from runpy import run_path
@@ -37,7 +38,10 @@ async def url() -> AsyncGenerator[str]:
 @pytest.fixture(scope="module")
 async def forecaster() -> AsyncGenerator[str]:
     """The example, which knows two cities and nothing else."""
-    found: dict[str, Any] = run_path(str(FORECASTER))
+    with pytest.MonkeyPatch.context() as patch:
+        # Its own arguments, not those of the tests.
+        patch.setattr(sys, "argv", [str(FORECASTER)])
+        found: dict[str, Any] = run_path(str(FORECASTER))
     async with served(found["agent"]) as address:
         yield address
 

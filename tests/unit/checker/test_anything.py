@@ -118,7 +118,7 @@ class Moody:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(answers=st.lists(ANSWERS | FAILURES, min_size=1, max_size=8))
 def test_a_check_ends_with_a_report(protocol: str, answers: list[AgentAnswer | str]) -> None:
     checker = Checker(Moody(answers), SystemClock())
