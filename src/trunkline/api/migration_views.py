@@ -80,6 +80,7 @@ class _Status(_Entry):
     event: _Event | None
     comparisons: dict[str, int]
     calls: dict[Side, SideCalls]
+    old_runs: int
 
 
 class _Comparison(msgspec.Struct):
@@ -120,6 +121,7 @@ def status_json(status: Status) -> bytes:
             event=None if status.event is None else _event(status.event),
             comparisons=status.comparisons,
             calls=status.calls,
+            old_runs=status.old_runs,
         )
     )
 

@@ -108,6 +108,7 @@ class Status(PlanEntry):
     event: AgentEvent | None
     comparisons: dict[str, int]
     calls: dict[str, SideCalls]
+    old_runs: int
 
 
 class Difference(TypedDict, total=False):

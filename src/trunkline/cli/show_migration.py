@@ -69,6 +69,8 @@ def print_status(status: Status, comparisons: Sequence[Comparison]) -> None:
         print_fields([("since", event["at"]), ("by", event["who"]), ("because", event["why"])])
     if status["last_check"] is not None:
         print_fields([("last check", _check(status))])
+    if status["old_runs"]:
+        print_fields([("to be waited for", f"{status['old_runs']} runs of before the cutover")])
     print_blockers(status)
     if status["calls"]:
         print_text("")

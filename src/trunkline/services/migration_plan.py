@@ -75,6 +75,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     # Of the present shadow, by their verdict.
     comparisons: dict[str, int]
     calls: dict[Side, SideCalls]
+    # Unfinished runs that may still call the old side after a cutover: while there are any it cannot be given up.
+    old_runs: int
 
 
 class _Reads(msgspec.Struct):
@@ -110,11 +112,15 @@ class MigrationPlan:
         if state is not None and state.shadow_since:
             counts = await self._store.comparison_counts(agent.id, state.shadow_since)
         calls = await self._store.calls_of_sides(agent.id)
+        old_runs = 0
+        if state is not None and state.stage == "cut_over":
+            old_runs = await self._store.unfinished_runs_before(state.cut_over_at)
         return Status(
             entry=await self._entry(agent, state, await self._reads()),
             event=event,
             comparisons=counts,
             calls={side: _calls(decode_window(calls[side])) for side in _SIDES if side in calls},
+            old_runs=old_runs,
         )
 
     async def events(

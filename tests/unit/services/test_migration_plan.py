@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from tests.contract.samples import run_id
+from tests.contract.samples import insert, new_run, run_id
 
 from trunkline.agents import Agent, Dialect
 from trunkline.agents.migration import MigrationState, Target
@@ -161,3 +161,7 @@ async def test_the_status_of_an_agent_has_the_calls_of_both_sides(
     new = status.calls["new"]
     assert (new.calls, new.failed, new.median_ms, new.slowest_ms) == (3, 1, 30, 30)
     assert [event.agent for event in await plan.events(limit=9, name="a")] == ["a"]
+    assert status.old_runs == 0
+    await insert(store, new_run(1))
+    await at(store, agent, MigrationState(stage="cut_over", target=JSONRPC, cut_over_at=2))
+    assert (await plan.status("a")).old_runs == 1

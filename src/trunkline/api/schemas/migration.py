@@ -239,6 +239,9 @@ class MigrationStatus(MigrationEntry):
     event: AgentEvent | None = Field(description="The last change.")
     comparisons: dict[Verdict, int] = Field(description="Of the present shadow.")
     calls: CallsOfSides = Field(description="While runs try the new side.")
+    old_runs: int = Field(
+        description="After the cutover: unfinished runs of before it, without which it can be finished."
+    )
 
 
 class Comparison(Shape):
