@@ -484,6 +484,13 @@ def test_a_condition_that_is_not_understood_lets_the_run_fail_there_and_not_go_o
     assert not imported(source).workflows[0].complete
 
 
+def test_data_that_would_name_one_of_our_secrets_does_not_become_its_name() -> None:
+    source = workflow("a", {"a": call(None, x={"$secret": "k"}, y=[{"$secret": "k"}])})
+    given = steps_of(source)["a"]["input"]
+    assert isinstance(given, dict)
+    assert all(isinstance(value, str) and value.startswith("${ {}[") for value in given.values())
+
+
 def test_ten_thousand_steps_in_a_row_are_taken() -> None:
     steps = {
         f"step-{n}": call(f"step-{n + 1}" if n < 9_999 else None, x="${workflow.input.x}")

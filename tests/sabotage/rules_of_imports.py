@@ -1,0 +1,47 @@
+"""Rules about definitions of other systems: nothing is dropped in silence, and no secret comes along."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.sabotage.rule import Rule
+
+_WORKFLOWS = "tests/unit/importing/test_litecone_workflows.py"
+_AGENTS = "tests/unit/importing/test_litecone_agents.py"
+
+IMPORTS: Sequence[Rule] = (
+    Rule(
+        name="unknown-condition-fails-the-run",
+        breaks="A condition that was not understood when it was imported is taken to hold.",
+        file="importing/litecone/decisions.py",
+        old='condition = cel.failing(f"not carried over: the condition of {step.id[:80]}")\n',
+        new='condition = "true"\n',
+        caught_by=(
+            f"{_WORKFLOWS}::test_a_condition_that_is_not_understood_lets_the_run_fail_there_and_not_go_on",
+        ),
+    ),
+    Rule(
+        name="unknown-field-is-told",
+        breaks="A field that the import does not know disappears without a word.",
+        file="importing/litecone/reading.py",
+        old="            if key not in self._used and value is not None:\n",
+        new="            if key not in self._used and value is None:\n",
+        caught_by=(f"{_AGENTS}::test_what_is_not_carried_over_is_told[agent4-capabilities]",),
+    ),
+    Rule(
+        name="imported-text-names-no-secret",
+        breaks="What is plain data in an imported workflow sends one of our secrets to an agent.",
+        file="importing/litecone/references.py",
+        old='                if source.keys() == {"$secret"}:\n',
+        new='                if source.keys() == {"$nothing"}:\n',
+        caught_by=(f"{_WORKFLOWS}::test_data_that_would_name_one_of_our_secrets_does_not_become_its_name",),
+    ),
+    Rule(
+        name="secrets-of-imported-agents",
+        breaks="The secret of an imported agent, in the wrong place there, is printed.",
+        file="importing/litecone/agents.py",
+        old='    config = fields.object("auth_config", secret=True)\n',
+        new='    config = fields.object("auth_config")\n',
+        caught_by=(f"{_AGENTS}::test_a_secret_in_the_wrong_place_is_not_repeated_either[agent0]",),
+    ),
+)
