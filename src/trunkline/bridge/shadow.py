@@ -92,6 +92,11 @@ class Shadow:
     def rolled_back(self) -> None:
         self._noted = []
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether any task is with a new side, or waits to be."""
+        return bool(self._under_way)
+
     def _begin(self, item: _Answered) -> None:
         if self._is_closed or len(self._under_way) >= _MOST_AT_ONCE + _MOST_WAITING:
             self._drop(item.claim.task.agent, "busy")

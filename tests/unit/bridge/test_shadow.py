@@ -57,6 +57,10 @@ class Bridge:
             await self.shadow.note(tx, finished)
         (self.shadow.committed if commits else self.shadow.rolled_back)()
 
+    async def settle(self) -> None:
+        while self.shadow.is_busy:
+            await asyncio.sleep(0)
+
     async def compared(self, number: int = 1) -> Sequence[Comparison]:
         """Oldest first."""
         while True:
@@ -140,6 +144,7 @@ async def test_only_what_is_meant_is_asked_twice(bridge: Bridge) -> None:
     )
     moving.agent = msgspec.structs.replace(moving.agent, options=NO_OPTIONS)
     await bridge.ends(await moving.ended(stamp))
+    await bridge.settle()
     assert bridge.new_side.asked == []
 
 
@@ -147,6 +152,7 @@ async def test_what_was_not_committed_is_not_asked(bridge: Bridge) -> None:
     stamp = await bridge.moving.move("shadow")
     await bridge.ends(await bridge.moving.ended(stamp), commits=False)
     bridge.shadow.committed()
+    await bridge.settle()
     assert bridge.new_side.asked == []
 
 

@@ -33,7 +33,7 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_open(self) -> bool:
         """Whether there are two sides. When a move is finished the agent's row is the new one."""
-        return self.state.stage in {"shadow", "canary", "cut_over"}
+        return self.state.is_open
 
 
 class Moves:
