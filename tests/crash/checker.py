@@ -81,6 +81,11 @@ class History(msgspec.Struct, kw_only=True):
     # What still waits though every run has ended.
     waiting: dict[str, float] = {}
 
+    @property
+    def accepted(self) -> int:
+        """How many runs there are that nobody but a client has begun."""
+        return sum(run.parent is None for run in self.runs)
+
 
 def violations(history: History) -> list[str]:
     found: list[str] = []

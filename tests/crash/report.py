@@ -36,7 +36,8 @@ def _figures(plan: Plan, chaos: Chaos, history: History) -> dict[str, int | floa
     ends = Counter(str(run.run["status"]) for run in history.runs)
     sends = [call for call in history.calls if call.kind == "send"]
     return {
-        "runs accepted": len(history.runs),
+        "runs accepted": history.accepted,
+        "runs begun by others": len(history.runs) - history.accepted,
         **{f"runs {status}": number for status, number in sorted(ends.items())},
         "events": sum(len(run.events) for run in history.runs),
         **{f"kill -9 of {role}": number for role, number in sorted(chaos.kills.items())},
