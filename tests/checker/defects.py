@@ -376,6 +376,9 @@ DEFECTS: Mapping[str, Defect] = {
     "card-is-away": Defect(
         "protocol-clear", when(lambda a: a.wants_card, FAILED), protocol="a2a-0.3", asked_for="auto"
     ),
+    "wants-a-key-for-its-card": Defect(
+        "allowed", when(lambda _: True, Reply(status=401)), protocol="a2a-0.3", asked_for="auto"
+    ),
     "state-of-an-older-version": Defect(
         "result-state", in_task(_set("status", {"state": "completed"})), protocol="a2a-1.0", active=True
     ),

@@ -105,8 +105,9 @@ def test_markdown_has_the_checklist_of_the_guide(home: Home, capsys: pytest.Capt
         (("--json", "--junit"), "--json and --junit cannot both be printed"),
         (("--auth-type", "oauth2", "--auth-env", "CHECK_SECRET"), "needs a server"),
         (("--protocol", "carrier-pigeon"), "Unsupported protocol: carrier-pigeon"),
+        (("--protocol", "jsonrpc-2.0", "--config", "input_mode=telepathy"), "input_mode"),
     ],
-    ids=["two forms", "a token", "no protocol"],
+    ids=["two forms", "a token", "no protocol", "no such setting"],
 )
 def test_what_makes_no_sense_is_refused(
     options: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

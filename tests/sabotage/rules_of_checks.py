@@ -37,7 +37,7 @@ CHECKS: Sequence[Rule] = (
     Rule(
         name="check-leaves-a-hanging-agent",
         breaks="A check of an agent that hangs waits for each of its answers in vain.",
-        file="checker/check.py",
+        file="checker/inquiry.py",
         old=" and self._timeouts < self._limits.most_timeouts",
         new="",
         caught_by=(f"{_BROKEN}::test_an_agent_that_hangs_is_found_out_and_left_alone",),

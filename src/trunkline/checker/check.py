@@ -11,18 +11,19 @@ agent that hangs is left alone soon. Requests are sent one after the other, for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from secrets import token_hex
-from time import monotonic, perf_counter
+from time import perf_counter
 
 import msgspec
 
-from trunkline.agents import AUTO
 from trunkline.agents.carriers import transport_of
 from trunkline.agents.check_reports import Finding, Report, Sample, grade_of
 from trunkline.agents.urls import check_url
 from trunkline.checker.attested import attestations
-from trunkline.checker.exchanges import Exchange, Exchanges, Probe, exchange
+from trunkline.checker.choosing import Spoken, choose
+from trunkline.checker.exchanges import Exchange
+from trunkline.checker.inquiry import Inquiry, OnProgress
 from trunkline.checker.judging import Plan, Question, Ruling, broken, finding, kept, moot
 from trunkline.checker.plans import cards, envelope, simple, transport
 from trunkline.checker.plans.rest import rest_plan
@@ -32,39 +33,12 @@ from trunkline.checker.subject import Limits, Subject
 from trunkline.checker.table import CHECKS
 from trunkline.clock import Clock, rfc3339
 from trunkline.errors import Invalid
-from trunkline.jsontypes import JsonObject
-from trunkline.protocols import (
-    AgentAnswer,
-    CardFetch,
-    Negotiated,
-    ProtocolAdapterFactory,
-    Unclear,
-    UnsupportedProtocol,
-    negotiate,
-    next_card_url,
-)
-from trunkline.protocols.negotiate import WITHOUT_CARD
-from trunkline.telemetry.redaction import Redaction
-from trunkline.transports.base import FIXED_HEADERS, Transport, TransportError
+from trunkline.protocols import ProtocolAdapterFactory, validate_protocol_config
+from trunkline.transports.base import Transport
 
-# Done, of how many, and what is asked now.
-OnProgress = Callable[[int, int, str], None]
-
-_HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
-_CARD_HEADERS = {"Accept": "application/json", "A2A-Version": "1.0"}
 _MOST_SEEN_CHARACTERS = 500
-_LOST = "agent_connection_lost"
 # What is looked at first, in this order: when one of them is broken there is no sense in the rest.
 _GATES = ("reachable", "protocol-clear", "allowed", "address", "accepts-json", "speaks-protocol")
-
-
-class Spoken(msgspec.Struct, frozen=True, kw_only=True):
-    """The dialect that is checked, and why that one."""
-
-    protocol: str
-    url: str
-    config: JsonObject
-    chosen: str
 
 
 class Checker:
@@ -86,12 +60,12 @@ class Checker:
         """
         _check_subject(subject)
         started_at, started = self._clock.now(), perf_counter()
-        inquiry = _Inquiry(self._transport, self._limits, subject, on_progress)
+        inquiry = Inquiry(self._transport, self._limits, subject, on_progress)
         spoken, findings = await _inquire(inquiry, subject, active=active)
         return Report(
             url=inquiry.redaction.url(spoken.url),
             protocol=spoken.protocol,
-            chosen=spoken.chosen,
+            chosen=inquiry.redaction.text(spoken.chosen),
             active=active,
             started_at=rfc3339(started_at),
             duration_ms=round((perf_counter() - started) * 1000, 3),
@@ -113,74 +87,29 @@ def _check_subject(subject: Subject) -> None:
     reason = check_url(subject.url)
     if reason is not None:
         raise Invalid(f"{subject.url} cannot be checked: {reason}.", fix="Correct the address.")
-    supported = ProtocolAdapterFactory.supported_protocols()
-    if subject.protocol != AUTO and subject.protocol not in supported:
-        raise UnsupportedProtocol(subject.protocol, supported)
+    findings = validate_protocol_config(subject.protocol, subject.protocol_config)
+    if findings:
+        words = "; ".join(f"{found.path}: {found.message}" for found in findings)
+        raise Invalid(f"The protocol cannot be set so: {words}.", findings=findings)
 
 
-async def _inquire(inquiry: _Inquiry, subject: Subject, *, active: bool) -> tuple[Spoken, list[Finding]]:
-    chosen = await _choose(inquiry, subject)
+async def _inquire(inquiry: Inquiry, subject: Subject, *, active: bool) -> tuple[Spoken, list[Finding]]:
+    chosen = await choose(inquiry, subject)
     if isinstance(chosen, Ruling):
         spoken = Spoken(protocol=subject.protocol, url=subject.url, config={}, chosen=chosen.seen)
-        gates = {"reachable": transport.reachable(inquiry.exchanges), "protocol-clear": chosen}
+        allowed = transport.allowed(inquiry.exchanges)
+        clear = moot("Nobody is let in who could look.") if allowed.judgement == "broken" else chosen
+        gates = {
+            "reachable": transport.reachable(inquiry.exchanges),
+            "protocol-clear": clear,
+            "allowed": allowed,
+        }
         return spoken, _Findings(inquiry, active=active).made(gates, [])
     plan = plan_for(chosen, token_hex(4), subject.sample)
     gates = await _send(inquiry, chosen, plan, active=active)
     findings = _Findings(inquiry, active=active)
     beside = cards.questions(chosen.protocol, chosen.url, subject.options)
     return chosen, findings.made(gates, [*transport.questions(plan.levels), *beside, *plan.questions])
-
-
-async def _choose(inquiry: _Inquiry, subject: Subject) -> Spoken | Ruling:
-    """The dialect; or why it is not clear."""
-    fetches = await _fetch_cards(inquiry, subject.url)
-    url = subject.options.endpoint_override or subject.url
-    if subject.protocol != AUTO:
-        return Spoken(
-            protocol=subject.protocol, url=url, config=subject.protocol_config, chosen="It was asked for."
-        )
-    if not inquiry.reached:
-        return moot("The agent was not reached.")
-    match negotiate(subject.url, fetches, subject.options):
-        case Unclear(reason=reason):
-            return broken(reason, *inquiry.exchanges.values())
-        case Negotiated(protocol=protocol, evidence=evidence) if protocol == WITHOUT_CARD:
-            return await _guess(inquiry, subject, url, evidence)
-        case Negotiated() as found:
-            config = subject.protocol_config if found.tenant is None else {"tenant": found.tenant}
-            return Spoken(
-                protocol=found.protocol,
-                url=found.url,
-                config={**config, **subject.protocol_config},
-                chosen=found.evidence,
-            )
-
-
-async def _guess(inquiry: _Inquiry, subject: Subject, url: str, evidence: str) -> Spoken:
-    """Of an agent without a card: an answer of JSON-RPC to a method that nobody has tells enough."""
-    body = b'{"jsonrpc": "2.0", "id": "check", "method": "trunkline/no-such-method", "params": {}}'
-    asked = await inquiry.send(Probe(name="guess", body=body), url)
-    config = subject.protocol_config
-    if envelope.is_rpc(asked):
-        because = f"{evidence}, and it answers JSON-RPC."
-        return Spoken(protocol="jsonrpc-2.0", url=url, config=config, chosen=because)
-    return Spoken(protocol=WITHOUT_CARD, url=url, config=config, chosen=f"{evidence}.")
-
-
-async def _fetch_cards(inquiry: _Inquiry, agent_url: str) -> list[CardFetch]:
-    fetches: list[CardFetch] = []
-    while (url := next_card_url(agent_url, fetches)) is not None and inquiry.goes_on:
-        probe = Probe(name=f"{cards.CARD}{len(fetches) + 1}", body=None, headers=_CARD_HEADERS)
-        asked = await inquiry.send(probe, url)
-        answer, failure = asked.answer, asked.failure
-        fetches.append(
-            CardFetch(url=url, failure=None if failure is None else failure.message)
-            if answer is None
-            else CardFetch(url=url, status=answer.status, body=answer.body)
-        )
-        if next_card_url(agent_url, fetches) is None and answer is not None and answer.status == 200:
-            inquiry.card_digest = fetches[-1].digest
-    return fetches
 
 
 def plan_for(spoken: Spoken, nonce: str, sample: Sample) -> Plan:
@@ -198,7 +127,7 @@ def plan_for(spoken: Spoken, nonce: str, sample: Sample) -> Plan:
     )
 
 
-async def _send(inquiry: _Inquiry, spoken: Spoken, plan: Plan, *, active: bool) -> dict[str, Ruling]:
+async def _send(inquiry: Inquiry, spoken: Spoken, plan: Plan, *, active: bool) -> dict[str, Ruling]:
     """Sends the plan's requests as long as that makes sense; what the gates say."""
     reads = {"simple-a2a": simple.reads_json}.get(spoken.protocol, envelope.reads_json)
     asked: list[Exchange] = []
@@ -254,7 +183,7 @@ def _is_shut(findings: Sequence[Finding]) -> bool:
 class _Findings:
     """Makes findings of rulings, with nothing in them that must not be told."""
 
-    def __init__(self, inquiry: _Inquiry, *, active: bool) -> None:
+    def __init__(self, inquiry: Inquiry, *, active: bool) -> None:
         self._inquiry = inquiry
         self._active = active
 
@@ -289,90 +218,3 @@ class _Findings:
         return msgspec.structs.replace(
             made, seen=self._inquiry.redaction.text(made.seen)[:_MOST_SEEN_CHARACTERS]
         )
-
-
-class _Inquiry:
-    """The exchanges with one agent, while they last."""
-
-    def __init__(
-        self, transport: Transport, limits: Limits, subject: Subject, on_progress: OnProgress | None
-    ) -> None:
-        self._transport = transport
-        self._limits = limits
-        self._subject = subject
-        self._on_progress = on_progress
-        self._deadline = monotonic() + limits.total_seconds
-        self._timeouts = 0
-        self._expected = 0
-        self._collected: dict[str, Exchange] = {}
-        self.redaction = subject.redaction or Redaction(subject.credentials)
-        self.card_digest: str | None = None
-
-    @property
-    def exchanges(self) -> Exchanges:
-        return self._collected
-
-    @property
-    def reached(self) -> bool:
-        return transport.reachable(self._collected).judgement == "kept"
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether there is any sense in another request."""
-        in_time = monotonic() < self._deadline and self._timeouts < self._limits.most_timeouts
-        return in_time and (not self._collected or self.reached)
-
-    def expect(self, requests: int) -> None:
-        self._expected = len(self._collected) + requests
-
-    async def send(self, probe: Probe, endpoint: str) -> Exchange:
-        if self._on_progress is not None:
-            self._on_progress(len(self._collected), self._expected, probe.name)
-        target = _target(endpoint, probe.path)
-        url = self._subject.credentials.add_to(target)
-        standard = _CARD_HEADERS if probe.body is None else _HEADERS
-        headers = {**standard, **probe.headers, **self._subject.credentials.headers}
-        started = perf_counter()
-        outcome = await self._outcome(probe, url, headers)
-        made = exchange(
-            probe,
-            method="GET" if probe.body is None else "POST",
-            url=url,
-            headers={**FIXED_HEADERS, **headers},
-            outcome=outcome,
-            duration_ms=round((perf_counter() - started) * 1000, 3),
-            redaction=self.redaction,
-        )
-        if made.failure is not None and made.failure.code == "agent_timeout":
-            self._timeouts += 1
-        self._collected[probe.name] = made
-        return made
-
-    async def _outcome(self, probe: Probe, url: str, headers: dict[str, str]) -> AgentAnswer | TransportError:
-        outcome = await self._exchanged(probe, url, headers)
-        if isinstance(outcome, TransportError) and outcome.code == _LOST and outcome.partial is None:
-            # Perhaps it met the end of a connection that the answer before had closed: another one tells.
-            return await self._exchanged(probe, url, headers)
-        return outcome
-
-    async def _exchanged(
-        self, probe: Probe, url: str, headers: dict[str, str]
-    ) -> AgentAnswer | TransportError:
-        seconds = max(min(self._limits.request_seconds, self._deadline - monotonic()), 0.01)
-        tls = self._subject.credentials.tls
-        try:
-            if self._subject.token is not None:
-                headers |= await self._subject.token(probe.body or b"")
-            if probe.body is None:
-                return await self._transport.get(url, headers, seconds, tls)
-            return await self._transport.post(url, probe.body, headers, seconds, tls)
-        except TransportError as exc:
-            return exc
-
-
-def _target(endpoint: str, path: str) -> str:
-    if not path:
-        return endpoint
-    base, _, query = endpoint.partition("?")
-    target = f"{base.removesuffix('/')}{path}"
-    return f"{target}{'&' if '?' in path else '?'}{query}" if query else target
