@@ -15,8 +15,10 @@ from tests.sabotage.rules_of_checks import CHECKS
 from tests.sabotage.rules_of_children import CHILDREN
 from tests.sabotage.rules_of_dialects import DIALECTS
 from tests.sabotage.rules_of_doors import DOORS
+from tests.sabotage.rules_of_imports import IMPORTS
 from tests.sabotage.rules_of_limits import LIMITS
 from tests.sabotage.rules_of_lines import LINES
+from tests.sabotage.rules_of_moves import MOVES
 from tests.sabotage.rules_of_programs import PROGRAMS
 from tests.sabotage.rules_of_runs import RUNS
 from tests.sabotage.rules_of_secrets import SECRETS
@@ -39,6 +41,7 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "Calls": CALLS,
         "Long tasks, second calls and files": LINES,
         "Choosing a dialect": DIALECTS,
+        "Agents that move": MOVES,
         "Answers": ANSWERS,
         "Doors and secrets": DOORS,
         "Named secrets": SECRETS,
@@ -51,6 +54,7 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "Calls of zones": ZONE_CALLS,
         "Agents written with the kit": AGENT_KIT,
         "Checks of agents": CHECKS,
+        "Definitions of other systems": IMPORTS,
     }
 )
 RULES: Sequence[Rule] = tuple(rule for rules in GROUPS.values() for rule in rules)

@@ -1,0 +1,138 @@
+"""Rules about agents with two sides: who calls which, what a shadow may do, and when the way back is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.sabotage.rule import Rule
+
+_TWO_SIDES = "tests/scenarios/test_two_sides.py"
+_SIDES = "tests/unit/bridge/test_sides.py"
+_SHADOW = "tests/unit/bridge/test_shadow.py"
+_WATCH = "tests/unit/bridge/test_side_watch.py"
+_WINDOWS = "tests/unit/agents/test_migration_watch.py"
+_ROUTES = "tests/unit/services/test_routes.py"
+
+MOVES: Sequence[Rule] = (
+    Rule(
+        name="side-of-the-stamp",
+        breaks="A run in flight changes its protocol whenever somebody moves the agent.",
+        file="bridge/sides.py",
+        old="moment = await self._routes.state_at(agent.id, task.routes)",
+        new="moment = self._routes.latest(agent.id)",
+        caught_by=(f"{_SIDES}::test_a_run_in_flight_stays_where_it_was_through_every_change",),
+    ),
+    Rule(
+        name="unknown-stamp-read-first",
+        breaks="A bridge that has not heard of a change calls the old side for runs that another process has sent to"
+        " the new one.",
+        file="services/routes.py",
+        old="        if routes > self._known:\n",
+        new="        if routes < 0:\n",
+        caught_by=(f"{_ROUTES}::test_a_stamp_from_elsewhere_that_is_not_known_yet_is_read_first",),
+    ),
+    Rule(
+        name="stamp-of-all-events",
+        breaks="A run is stamped as before the last event that it was told of.",
+        file="services/routes.py",
+        old="        self._known = max(self._known, last, *(event.id for event in events))\n",
+        new="        self._known = max(self._known, 0, *(event.id for event in events))\n",
+        caught_by=(f"{_ROUTES}::test_a_stamp_is_the_last_event_of_any_kind",),
+    ),
+    Rule(
+        name="sides-kept-apart",
+        breaks="A run of an earlier trial is sent to where another one leads.",
+        file="bridge/sides.py",
+        old="key = (agent.id, encode(target))",
+        new='key = (agent.id, encode(target)[:0] + b"")',
+        caught_by=(f"{_SIDES}::test_two_targets_of_one_agent_are_kept_apart",),
+    ),
+    Rule(
+        name="new-side-at-its-own-address",
+        breaks="Calls for the new side go where the old one is to be called instead of its url.",
+        file="bridge/sides.py",
+        old="options=msgspec.structs.replace(agent.options, endpoint_override=None),",
+        new="options=agent.options,",
+        caught_by=(
+            f"{_SIDES}::test_the_new_side_has_its_own_address_and_protocol_and_the_agents_credentials",
+        ),
+    ),
+    Rule(
+        name="no-row-of-before-the-end",
+        breaks="When a move is finished, the old side is called for two seconds more.",
+        file="bridge/sides.py",
+        old="    return agent.version < moment.state.row_version\n",
+        new="    return agent.version < 0\n",
+        caught_by=(f"{_SIDES}::test_after_the_end_the_row_is_called_but_not_one_of_before_it",),
+    ),
+    Rule(
+        name="shadow-of-repeatable-agents-only",
+        breaks="Work is given twice to an agent that must not get it twice.",
+        file="bridge/shadow.py",
+        old="        and way.agent.options.repeatable\n",
+        new="",
+        caught_by=(f"{_SHADOW}::test_only_what_is_meant_is_asked_twice",),
+    ),
+    Rule(
+        name="no-shadow-of-at-most-once",
+        breaks="A step that is marked at_most_once is done twice.",
+        file="bridge/shadow.py",
+        old="        and not task.at_most_once\n",
+        new="",
+        caught_by=(f"{_SHADOW}::test_only_what_is_meant_is_asked_twice",),
+    ),
+    Rule(
+        name="shadows-bounded",
+        breaks="Shadows take the room of the calls that runs wait for.",
+        file="bridge/shadow.py",
+        old="len(self._under_way) >= _MOST_AT_ONCE + _MOST_WAITING",
+        new="len(self._under_way) < 0",
+        caught_by=(f"{_SHADOW}::test_under_load_shadows_are_left_out_and_counted",),
+    ),
+    Rule(
+        name="shadow-after-the-answer",
+        breaks="A shadow is asked for an answer that was never written.",
+        file="bridge/shadow.py",
+        old="    def rolled_back(self) -> None:\n        self._noted = []\n",
+        new="    def rolled_back(self) -> None:\n        self.committed()\n",
+        caught_by=(f"{_SHADOW}::test_what_was_not_committed_is_not_asked",),
+    ),
+    Rule(
+        name="shadow-does-not-answer",
+        breaks="A run gets the new side's answer though its agent is only shadowed.",
+        file="agents/migration/sides.py",
+        old='        case "cut_over" | "finished":\n',
+        new='        case "cut_over" | "finished" | "shadow":\n',
+        caught_by=(
+            f"{_TWO_SIDES}::test_a_shadow_that_fails_hurts_nobody[embedded]",
+            "tests/unit/agents/test_sides.py::test_the_stage_decides_the_side[shadow-old]",
+        ),
+    ),
+    Rule(
+        name="calls-of-this-trial",
+        breaks="Failures of runs from before a rollback roll the mended agent back.",
+        file="agents/migration/watch.py",
+        old="    if trial < window.trial:\n        return window\n",
+        new="    trial = max(trial, window.trial)\n",
+        caught_by=(
+            f"{_WINDOWS}::test_calls_of_an_earlier_trial_do_not_count_and_a_new_trial_begins_afresh",
+            f"{_WATCH}::test_runs_of_an_earlier_trial_do_not_count_in_the_next_one",
+        ),
+    ),
+    Rule(
+        name="way-back-once",
+        breaks="Every bridge that judges alike rolls the agent back.",
+        file="bridge/side_watch.py",
+        old="if latest is None or latest.trial != suspect.trial:",
+        new="if latest is None:",
+        caught_by=(f"{_WATCH}::test_of_two_bridges_that_judge_alike_one_rolls_back",),
+    ),
+    Rule(
+        name="way-back-at-the-next-start",
+        breaks="A bridge that dies between noting a failure and the way back leaves a bad side in use.",
+        file="bridge/side_watch.py",
+        old="        for agent_id in self._routes.on_trial():\n",
+        new="        for agent_id in ():\n",
+        caught_by=(f"{_WATCH}::test_what_a_dead_bridge_has_noted_is_followed_at_the_next_start",),
+    ),
+)
