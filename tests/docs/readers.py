@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import tomllib
 from collections.abc import Callable
+from configparser import ConfigParser
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import cast
@@ -107,6 +108,13 @@ def read_toml(block: Block) -> list[str]:
     return []
 
 
+def read_ini(block: Block) -> list[str]:
+    """A unit of systemd: its commands are a shell's."""
+    unit = ConfigParser(interpolation=None)
+    unit.read_string(block.text)
+    return mistakes_in(unit["Service"]["ExecStart"])
+
+
 def read_python(block: Block) -> list[str]:
     compile(block.text, str(block), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     return []
@@ -145,6 +153,7 @@ READERS: dict[str, Callable[[Block], list[str]]] = {
     "json": read_json,
     "yaml": read_yaml,
     "toml": read_toml,
+    "ini": read_ini,
     "python": read_python,
     "javascript": read_javascript,
     "go": read_go,

@@ -56,6 +56,7 @@ def block(language: str, text: str, **words: str) -> Block:
         block("yaml", "name: a\nsteps: {b: {agnt: C}}"),
         block("yaml", "agents: [{name: A, url: http://a, protocl: auto}]"),
         block("toml", "prot = 8000"),
+        block("ini", "[Service]\nExecStart=trunkline upp"),
         block("python", "def f(:"),
         block("javascript", "const = 1"),
         block("go", "package main\nfunc {"),
