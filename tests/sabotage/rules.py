@@ -18,6 +18,7 @@ from tests.sabotage.rules_of_doors import DOORS
 from tests.sabotage.rules_of_imports import IMPORTS
 from tests.sabotage.rules_of_limits import LIMITS
 from tests.sabotage.rules_of_lines import LINES
+from tests.sabotage.rules_of_migration import MIGRATION
 from tests.sabotage.rules_of_moves import MOVES
 from tests.sabotage.rules_of_programs import PROGRAMS
 from tests.sabotage.rules_of_runs import RUNS
@@ -41,6 +42,7 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "Calls": CALLS,
         "Long tasks, second calls and files": LINES,
         "Choosing a dialect": DIALECTS,
+        "How agents are moved": MIGRATION,
         "Agents that move": MOVES,
         "Answers": ANSWERS,
         "Doors and secrets": DOORS,
