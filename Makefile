@@ -9,7 +9,7 @@ CORES := $(shell nproc 2>/dev/null || echo 2)
 # Tests wait as long as they compute, for Kafka above all: two test processes more than there are cores.
 JOBS ?= $(shell expr $(CORES) + 2)
 
-.PHONY: help setup demo demo-zones up up-distributed services interop test check lint unit chaos interop-long sabotage fuzz bench bench-peers docs format lock clean
+.PHONY: help setup demo demo-zones up up-distributed services interop test check lint unit chaos interop-long sabotage fuzz fuzz-api bench bench-peers docs format lock clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -98,6 +98,9 @@ $(FUZZ)/.ready: requirements.lock tests/fuzz/requirements.txt
 RUNS ?= 1000000
 fuzz: $(FUZZ)/.ready  ## throw a million mutated answers, streams, cards and requests at what reads them; some minutes for each
 	for target in answers streams cards zones; do $(FUZZ)/bin/python -m tests.fuzz $$target $(RUNS) || exit 1; done
+
+fuzz-api: $(VENV)/.ready-dev  ## send the REST interface a hundred made-up requests for each operation
+	TRUNKLINE_API_EXAMPLES=100 $(BIN)/pytest tests/public/test_openapi_live.py
 
 bench: $(VENV)/.ready-dev services  ## measure against the hand-written floor, in one run
 	$(BIN)/python -m bench

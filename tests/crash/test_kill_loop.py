@@ -25,7 +25,7 @@ from tests.crash.workflows import KINDS, Kind, Watched
 
 pytestmark = pytest.mark.anyio
 
-RUNS = int(os.environ.get("TRUNKLINE_CHAOS_RUNS", "500"))
+RUNS = int(os.environ.get("TRUNKLINE_CHAOS_RUNS", "250"))
 KILLS = int(os.environ.get("TRUNKLINE_CHAOS_KILLS", "50"))
 SEED = int(os.environ.get("TRUNKLINE_CHAOS_SEED", "3"))
 

@@ -1,8 +1,13 @@
-"""The running server keeps every promise of its OpenAPI document, whatever schemathesis thinks of sending."""
+"""
+The running server keeps every promise of its OpenAPI document, whatever schemathesis thinks of sending.
+
+TRUNKLINE_API_EXAMPLES lets it think of more (`make fuzz-api`).
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
@@ -10,7 +15,10 @@ import pytest
 
 from trunkline.testing import RunningSystem, ScriptedAgent, jsonrpc_task, running_system, simple_success
 
-pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600)]
+# Drawn for each operation, beside those that follow from the document itself.
+EXAMPLES = int(os.environ.get("TRUNKLINE_API_EXAMPLES", "6"))
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(600 + 10 * EXAMPLES)]
 
 WORKFLOW = """
 name: probe
@@ -70,7 +78,7 @@ async def schemathesis(url: str, config: Path) -> tuple[int | None, str]:
     process = await asyncio.create_subprocess_exec(
         str(Path(sys.executable).with_name("schemathesis")),
         "--config-file", str(config), "run", f"{url}/openapi.json",
-        "--max-examples", "20", "--seed", "20260301", "--request-timeout", "30", "--no-color",
+        "--max-examples", str(EXAMPLES), "--seed", "20260301", "--request-timeout", "30", "--no-color",
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         cwd=config.parent,
