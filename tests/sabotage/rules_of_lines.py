@@ -118,7 +118,7 @@ LINES: Sequence[Rule] = (
     Rule(
         name="doubt-of-a-dead-process",
         breaks="A message that a dead process may have sent is sent again without a question and without a word.",
-        file="bridge/invoke.py",
+        file="bridge/endings.py",
         old="    if claim.epoch > 1:\n",
         new="    if claim.epoch < 1:\n",
         caught_by=(
@@ -129,7 +129,7 @@ LINES: Sequence[Rule] = (
     Rule(
         name="doubt-goes-to-the-next-attempt",
         breaks="The attempt after a lost answer knows nothing of it: an agent is called twice against its policy.",
-        file="bridge/invoke.py",
+        file="bridge/endings.py",
         old="    return msgspec.structs.replace(error, doubtful=True)\n",
         new="    return error\n",
         caught_by=(
@@ -140,7 +140,7 @@ LINES: Sequence[Rule] = (
     Rule(
         name="lost-task-is-no-answer",
         breaks="An agent that has lost its task gets the message under another id, and may do the work twice.",
-        file="bridge/invoke.py",
+        file="bridge/endings.py",
         old="    if outcome.task_unknown:\n",
         new='    if outcome.task_unknown and error.code == "":\n',
         caught_by=(f"{_SECOND_CALLS}::test_an_agent_that_has_lost_its_task_gets_the_same_message[embedded]",),
@@ -148,7 +148,7 @@ LINES: Sequence[Rule] = (
     Rule(
         name="unanswered-question-is-asked-again",
         breaks="A task that the agent works on fails because one question how it stands was lost.",
-        file="bridge/invoke.py",
+        file="bridge/endings.py",
         old="if overloaded or error.http_status == _TOO_MANY or not ERROR_CODES[error.code].answered:",
         new='if error.code == "":',
         caught_by=(

@@ -16,7 +16,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Protocol, TypedDict, TypeVar, assert_never
+from typing import Protocol, TypeVar
 
 import msgspec
 import structlog
@@ -25,6 +25,18 @@ from trunkline.agents import Agent
 from trunkline.bridge.attachments import AttachmentMissing, Attachments, lists_parts
 from trunkline.bridge.batches import Batches
 from trunkline.bridge.calls import Finished
+from trunkline.bridge.endings import (
+    after_failed_poll,
+    doubt_of,
+    error_of,
+    finished_with,
+    has_no_streams,
+    ids_of,
+    is_puzzling,
+    result_of,
+    unfinished,
+    with_doubt,
+)
 from trunkline.bridge.news import News
 from trunkline.bridge.partners import Partner
 from trunkline.bridge.sides import Sides, Way
@@ -34,7 +46,7 @@ from trunkline.bridge.task_log import task_log
 from trunkline.bridge.task_secrets import open_secrets
 from trunkline.clock import Clock, Instant, after, seconds_between
 from trunkline.errors import Unavailable
-from trunkline.messages import ERROR_CODES, AgentResult, AgentTask, Progress, StepError, fix_for
+from trunkline.messages import ERROR_CODES, AgentResult, AgentTask, Progress, StepError
 from trunkline.policies import RetryPolicy
 from trunkline.protocols import (
     AgentRequest,
@@ -70,8 +82,6 @@ _LONGEST_POLL_OF_RINGING = timedelta(minutes=5)
 # One question must not use up the whole attempt.
 _POLL_SECONDS = 10.0
 _CANCEL_SECONDS = 5.0
-_UNSUPPORTED_OPERATION = -32004
-_TOO_MANY = 429
 # A store that is away is asked again at this pace.
 _STORE_PAUSE = 0.5
 
@@ -139,7 +149,7 @@ class AgentInvoker:
         agent = await self._agent(claim.task.agent)
         if agent is None:
             message = f"No agent is registered under the name {claim.task.agent}."
-            return self.failed(claim, _error("agent_unknown", message))
+            return self.failed(claim, error_of("agent_unknown", message))
         try:
             claim = await self._with_files(claim)
         except AttachmentMissing as exc:
@@ -169,7 +179,7 @@ class AgentInvoker:
         task, agent = claim.task, way.agent
         unknown = await self._open_secrets(talk, task) if task.secrets or task.told_secrets else None
         if unknown is not None and not self._is_pollable(claim):
-            return self.failed(claim, _with_doubt(unknown, claim), retry=agent.retry)
+            return self.failed(claim, with_doubt(unknown, claim), retry=agent.retry)
         partner = await way.partners.of(agent, talk.note)
         if isinstance(partner, StepError):
             return self.failed(claim, partner, retry=agent.retry, exchanges=talk.exchanges)
@@ -189,7 +199,7 @@ class AgentInvoker:
         milliseconds = claim.task.timeout_ms or agent.timeout_ms
         deadline = after(self._clock.now(), timedelta(milliseconds=milliseconds))
         claim = msgspec.structs.replace(claim, deadline=deadline)
-        doubt = _doubt(claim)
+        doubt = doubt_of(claim)
         if doubt is not None:
             settled = await self._resolve(talk, partner, claim, doubt, hear)
             if settled is not None:
@@ -258,7 +268,7 @@ class AgentInvoker:
         """
         policy = partner.agent.options.resend
         if policy == "never":
-            return Failed(error=_error("outcome_unknown", f"{doubt} The agent is not to be called twice."))
+            return Failed(error=error_of("outcome_unknown", f"{doubt} The agent is not to be called twice."))
         why = "the agent takes the same message twice"
         if policy == "ask_first":
             found, why = await self._find(talk, partner, claim)
@@ -291,7 +301,7 @@ class AgentInvoker:
         outcome = await self._send_once(talk, partner, claim, hear)
         if isinstance(outcome, Failed) and outcome.other_dialect:
             return await self._send_differently(talk, partner, outcome, claim, hear)
-        if isinstance(outcome, Failed) and _is_puzzling(outcome.error):
+        if isinstance(outcome, Failed) and is_puzzling(outcome.error):
             partner.kept_by.doubt(partner)
         return partner, outcome
 
@@ -324,7 +334,7 @@ class AgentInvoker:
             if not isinstance(request, AgentRequest):
                 return request
             outcome = await self._listen(talk, partner, claim, request, hear)
-            if not _has_no_streams(outcome):
+            if not has_no_streams(outcome):
                 return outcome
         left = self._left(claim)
         wishes = Wishes(
@@ -407,14 +417,14 @@ class AgentInvoker:
     async def _ask(self, talk: Talk, partner: Partner, claim: ClaimedTask, remote_task_id: str) -> Outcome:
         request = partner.adapter.encode_poll(claim.task, remote_task_id)
         if request is None:
-            return _unfinished("working")
+            return unfinished("working")
         seconds = min(max(self._left(claim), 1.0), _POLL_SECONDS)
         outcome = await talk.exchange(partner, request, seconds, "poll")
         answered = outcome.remote_task_id
         if answered is not None and answered != remote_task_id:
             message = f"Response ID mismatch: asked for the task {remote_task_id}, got {answered}"
-            return Failed(error=_error("agent_response_id_mismatch", message))
-        return _after_failed_poll(outcome, remote_task_id) if isinstance(outcome, Failed) else outcome
+            return Failed(error=error_of("agent_response_id_mismatch", message))
+        return after_failed_poll(outcome, remote_task_id) if isinstance(outcome, Failed) else outcome
 
     async def _finish(
         self, claim: ClaimedTask, talk: Talk, partner: Partner, outcome: Outcome, deadline: Instant
@@ -422,19 +432,19 @@ class AgentInvoker:
         if isinstance(outcome, Working):
             if seconds_between(self._clock.now(), deadline) > 0:
                 return self._working(claim, talk, partner, outcome, deadline)
-            outcome = _unfinished(outcome.state)
+            outcome = unfinished(outcome.state)
         if isinstance(outcome, Succeeded) and self._attachments.may_move(outcome):
             answered = outcome
             outcome = await self._patiently(lambda: self._attachments.put_away(claim.task.run_id, answered))
-        result = _result(claim, outcome, self._clock.now(), partner)
+        result = result_of(claim, outcome, self._clock.now(), partner)
         self._metrics.attempts.labels(result.status if result.error is None else result.error.code).inc()
-        return _finished(claim, talk.exchanges, result)
+        return finished_with(claim, talk.exchanges, result)
 
     def _working(
         self, claim: ClaimedTask, talk: Talk, partner: Partner, outcome: Working, deadline: Instant
     ) -> Finished:
         result = AgentResult(
-            **_ids(claim),
+            **ids_of(claim),
             status="working",
             at=self._clock.now(),
             protocol=partner.protocol,
@@ -502,7 +512,7 @@ class AgentInvoker:
         while isinstance(outcome, Working):
             if self._left(claim) <= pause.total_seconds():
                 await self._give_up(talk, partner, claim, outcome.remote_task_id)
-                outcome = _unfinished(outcome.state)
+                outcome = unfinished(outcome.state)
                 break
             await asyncio.sleep(pause.total_seconds())
             pause = min(pause * _POLL_GROWTH, _LONGEST_POLL)
@@ -528,7 +538,7 @@ class AgentInvoker:
                 await self._stop(talk, talk.hiding(partner), claim, request)
         if not ended:
             return Finished(claim=claim, answer=None, result=None, exchanges=talk.exchanges)
-        return _finished(claim, talk.exchanges, self._stop_result(claim))
+        return finished_with(claim, talk.exchanges, self._stop_result(claim))
 
     async def _stop(self, talk: Talk, partner: Partner, claim: ClaimedTask, request: AgentRequest) -> None:
         until = after(self._clock.now(), timedelta(seconds=_CANCEL_SECONDS))
@@ -548,7 +558,7 @@ class AgentInvoker:
             pause *= _POLL_GROWTH
 
     def stopped(self, claim: ClaimedTask) -> Finished:
-        return _finished(claim, [], self._stop_result(claim))
+        return finished_with(claim, [], self._stop_result(claim))
 
     def failed(
         self,
@@ -559,132 +569,16 @@ class AgentInvoker:
     ) -> Finished:
         self._metrics.attempts.labels(error.code).inc()
         task_log(claim.task).error(names.CALL_FAILED, code=error.code, error=error.message)
-        result = AgentResult(**_ids(claim), status="error", at=self._clock.now(), error=error, retry=retry)
-        return _finished(claim, list(exchanges), result)
+        result = AgentResult(**ids_of(claim), status="error", at=self._clock.now(), error=error, retry=retry)
+        return finished_with(claim, list(exchanges), result)
 
     def _stop_result(self, claim: ClaimedTask) -> AgentResult:
-        return AgentResult(**_ids(claim), status="cancelled", at=self._clock.now())
+        return AgentResult(**ids_of(claim), status="cancelled", at=self._clock.now())
 
     def _left(self, claim: ClaimedTask) -> float:
         return 0.0 if claim.deadline is None else seconds_between(self._clock.now(), claim.deadline)
 
 
-class _Ids(TypedDict):
-    task_id: str
-    run_id: str
-    step: str
-    attempt: int
-
-
-def _ids(claim: ClaimedTask) -> _Ids:
-    task = claim.task
-    return {"task_id": task.task_id, "run_id": task.run_id, "step": task.step, "attempt": task.attempt}
-
-
-def _error(code: str, message: str) -> StepError:
-    return StepError(code=code, message=message, fix=fix_for(code))
-
-
 def _not_heard(news: Finished) -> None:
     """Of a call that is nobody's."""
     del news
-
-
-def _doubt(claim: ClaimedTask) -> str | None:
-    """Why nobody knows whether the agent has got this message; None: it certainly has not."""
-    if claim.task.doubtful:
-        return "The attempt before got no answer."
-    if claim.epoch > 1:
-        return "The process that called before ended without an answer."
-    return None
-
-
-def _with_doubt(error: StepError, claim: ClaimedTask) -> StepError:
-    """Whoever gets no answer passes on that the agent may have the message."""
-    code = ERROR_CODES[error.code]
-    if code.answered or not (code.sent or _doubt(claim) is not None):
-        return error
-    return msgspec.structs.replace(error, doubtful=True)
-
-
-def _is_puzzling(error: StepError) -> bool:
-    """No proof that the agent speaks another dialect by now, but what one would look like."""
-    return error.code == "agent_answer_malformed" or (
-        error.code == "agent_http_error" and error.http_status == 500
-    )
-
-
-def _has_no_streams(outcome: Outcome) -> bool:
-    """Its card offers them, but it says that it took nothing because it has none, or does not know the method."""
-    return (
-        isinstance(outcome, Failed)
-        and (outcome.other_dialect or outcome.error.jsonrpc_code == _UNSUPPORTED_OPERATION)
-        and outcome.remote_task_id is None
-    )
-
-
-def _unfinished(state: str) -> Failed:
-    return Failed(error=_error("agent_task_unfinished", f"Task state: {state}"))
-
-
-def _after_failed_poll(outcome: Failed, remote_task_id: str) -> Outcome:
-    """A question that got no answer, a 429 or a 5xx is asked again; an agent that cannot be asked is not."""
-    error = outcome.error
-    if outcome.task_unknown:
-        # It took the message and has lost it: as if it had never answered.
-        return Failed(error=_error("agent_task_lost", f"The agent has lost its task: {error.message}"))
-    overloaded = error.code == "agent_http_error" and (error.http_status or 0) >= 500
-    if overloaded or error.http_status == _TOO_MANY or not ERROR_CODES[error.code].answered:
-        return Working(remote_task_id=remote_task_id, state="working")
-    if error.jsonrpc_code == -32601:
-        return _unfinished("working")
-    return outcome
-
-
-def _finished(claim: ClaimedTask, exchanges: list[ExchangeRecord], result: AgentResult) -> Finished:
-    answer = TaskAnswer(
-        key=claim.key, epoch=claim.epoch, remote_task_id=result.remote_task_id, polls=claim.polls
-    )
-    return Finished(claim=claim, answer=answer, result=result, exchanges=exchanges)
-
-
-def _result(
-    claim: ClaimedTask, outcome: Succeeded | Failed | Interrupted, at: Instant, partner: Partner
-) -> AgentResult:
-    protocol = partner.protocol
-    match outcome:
-        case Succeeded():
-            return AgentResult(
-                **_ids(claim),
-                status="success",
-                at=at,
-                output=msgspec.Raw(outcome.output),
-                protocol=protocol,
-                context_id=outcome.context_id,
-                remote_task_id=outcome.remote_task_id,
-                warnings=list(outcome.warnings),
-            )
-        case Failed():
-            return AgentResult(
-                **_ids(claim),
-                # Nobody knows what has become of it, and nobody may find out by calling again.
-                status="unknown" if outcome.error.code == "outcome_unknown" else "error",
-                at=at,
-                error=_with_doubt(outcome.error, claim),
-                protocol=protocol,
-                context_id=outcome.context_id,
-                warnings=list(outcome.warnings),
-                retry=partner.agent.retry,
-            )
-        case Interrupted():
-            return AgentResult(
-                **_ids(claim),
-                status="interrupted",
-                at=at,
-                question=outcome.question,
-                protocol=protocol,
-                context_id=outcome.context_id,
-                remote_task_id=outcome.remote_task_id,
-            )
-        case _:
-            assert_never(outcome)
