@@ -55,6 +55,13 @@ def test_an_agent_that_passes_ends_with_0_and_its_grade(
     assert "agents migrate ready" in printed.err
 
 
+def test_a_password_in_an_address_is_refused_and_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["agents", "check", "http://ann:open-sesame@127.0.0.1/agent"]) == Exit.INVALID
+    printed = capsys.readouterr()
+    assert "it contains a user name or password" in printed.err
+    assert "open-sesame" not in printed.out + printed.err
+
+
 def test_a_check_that_fails_ends_with_7_and_says_how_to_mend_it(
     home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -86,7 +86,8 @@ def _check_subject(subject: Subject) -> None:
         )
     reason = check_url(subject.url)
     if reason is not None:
-        raise Invalid(f"{subject.url} cannot be checked: {reason}.", fix="Correct the address.")
+        # Without the address, which may hold a password.
+        raise Invalid(f"The agent's url cannot be checked: {reason}.", fix="Correct the address.")
     findings = validate_protocol_config(subject.protocol, subject.protocol_config)
     if findings:
         words = "; ".join(f"{found.path}: {found.message}" for found in findings)

@@ -22,14 +22,18 @@ class ProgressLine:
     """Says on stderr what is asked just now: on a terminal always anew, elsewhere once."""
 
     def __init__(self, url: str) -> None:
+        self._url = url
         self._redraws = sys.stderr.isatty()
-        if not self._redraws:
-            note(f"Checking {url} ...")
+        self._is_said = False
 
     def show(self, done: int, total: int, name: str) -> None:
         if self._redraws:
             sys.stderr.write(f"\r\x1b[K[{done + 1}/{max(total, done + 1)}] {name}")
             sys.stderr.flush()
+        elif not self._is_said:
+            # Not before something is asked: an address that is refused may hold a password.
+            note(f"Checking {self._url} ...")
+            self._is_said = True
 
     def clear(self) -> None:
         if self._redraws:
