@@ -278,6 +278,11 @@ DEFECTS: Mapping[str, Defect] = {
         "result-state", in_result(_set("status", {"state": "success"})), active=True, issue=4
     ),
     "status-is-a-text": Defect("result-state", in_result(_set("status", "completed")), active=True, issue=4),
+    "works-on-and-cannot-be-asked": Defect(
+        "works-in-workflow",
+        in_result(lambda r: r.update({"id": "t-1", "status": {"state": "working"}, "artifacts": []})),
+        active=True,
+    ),
     "errors-in-results": Defect("error-object", _error_in_result, issue=5),
     "failures-in-results": Defect("error-object", _failure_as_result, active=True, issue=5),
     "error-is-a-text": Defect("error-code-and-message", on_error(_set("error", "It failed")), issue=5),

@@ -18,6 +18,7 @@ from trunkline.agents.check_reports import USUAL, Sample
 from trunkline.checker.exchanges import Exchange, Exchanges, Probe
 from trunkline.checker.judging import Judge, Question, Rule, Ruling, broken, each, kept, moot
 from trunkline.checker.plans.envelope import (
+    NO_METHOD,
     Wording,
     code_in,
     envelope,
@@ -27,7 +28,7 @@ from trunkline.checker.plans.envelope import (
 )
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import AgentTask
-from trunkline.protocols import Failed, ProtocolAdapter, ProtocolTranslationError, Succeeded
+from trunkline.protocols import Failed, ProtocolAdapter, ProtocolTranslationError, Succeeded, Working
 
 # Of the seed's own request.
 SEED_ID = "test-123"
@@ -130,8 +131,30 @@ def questions(
 
 def step_question(adapter: ProtocolAdapter, nonce: str, sample: Sample) -> Question:
     """The last word: it says something only when no other check has anything to say."""
-    rule = each(works(adapter, step_task(nonce, sample)), "step")
+    task = step_task(nonce, sample)
+
+    def rule(exchanges: Exchanges) -> Ruling:
+        if "step" in exchanges and _is_never_over(adapter, task, exchanges):
+            return broken(
+                "The task is not over yet, and the agent has no method to ask for it later.",
+                exchanges["step"],
+                exchanges["unknown-task"],
+            )
+        return each(works(adapter, task), "step")(exchanges)
+
     return Question(id="works-in-workflow", rule=rule, when_clean=True)
+
+
+def _is_never_over(adapter: ProtocolAdapter, task: AgentTask, exchanges: Exchanges) -> bool:
+    """Whether the step's task goes on, at an agent that cannot be asked how it stands."""
+    answer = exchanges["step"].answer
+    asked = envelope(exchanges["unknown-task"]) if "unknown-task" in exchanges else None
+    if answer is None or asked is None or code_in(asked) != NO_METHOD:
+        return False
+    try:
+        return isinstance(adapter.decode(answer, task), Working)
+    except ProtocolTranslationError:
+        return False
 
 
 def works(adapter: ProtocolAdapter, task: AgentTask) -> Judge:
