@@ -6,7 +6,7 @@ Every agent speaks Simple A2A and is at an address of its own; `ANSWERS` says wh
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from trunkline.jsontypes import Json, JsonObject
@@ -17,7 +17,7 @@ class Refuses(Exception):
     """The agent answers that it has failed."""
 
 
-Answers = dict[str, Callable[[JsonObject], Json]]
+Answers = dict[str, Callable[[JsonObject], Json | Awaitable[Json]]]
 
 
 def step(agent: str, following: str | None = None, **mapping: str) -> JsonObject:
@@ -177,15 +177,42 @@ def forked(policy: str, **more: Json) -> JsonObject:
     )
 
 
+# What comes after the fork reads a branch that may not be over yet, in every way that there is.
+READS_A_LATE_BRANCH = workflow(
+    "do-not-wait",
+    "ask",
+    ask={
+        "type": "fork_join",
+        "fork_join_config": {
+            "branches": {"slow": {"steps": ["late"]}, "quick": {"steps": ["soon"]}}, "join_policy": "any",
+        },
+        "next_step": "check",
+    },
+    late=step("Late", None, x="1"),
+    soon=step("Echo", None, word="soon"),
+    check=decision("${late.output.word} == 'late' and ${late.output.n} > 0", "heard", "unheard", None),
+    heard=step("Echo", None, word="${late.output.word}"),
+    unheard=step(
+        "Next",
+        None,
+        one="${late.output.word}",
+        two="${ask.output.slow.word}",
+        all="${ask.output}",
+        line="I heard ${soon.output.word} and ${late.output.word}",
+    ),
+)  # fmt: skip
+
+
 @asynccontextmanager
 async def agents(system: RunningSystem, answers: Answers) -> AsyncGenerator[ScriptedAgent]:
     """Agents that answer so, registered under their names."""
 
-    def answer(call: Call) -> Json:
+    async def answer(call: Call) -> Json:
         given = call.body["input"]
         assert isinstance(given, dict)
         try:
-            output = answers[call.path.strip("/")](given)
+            made = answers[call.path.strip("/")](given)
+            output = await made if isinstance(made, Awaitable) else made
         except Refuses as refusal:
             return {"task_id": call.id, "status": "error", "output": None, "error": str(refusal)}
         return {"task_id": call.id, "status": "success", "output": output, "error": None}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from tests.scenarios.litecone import (
     AT_ONCE,
@@ -10,6 +12,7 @@ from tests.scenarios.litecone import (
     IN_A_ROW,
     IN_PARALLEL,
     ONE_BY_ONE,
+    READS_A_LATE_BRANCH,
     SEVERAL_STEPS_EACH,
     Answers,
     Refuses,
@@ -178,6 +181,34 @@ async def test_a_fork_whose_policy_cannot_be_met_fails_the_run(
     async with agents(system, ways(*failing)):
         run = await run_imported(system, forked(policy, **more), {"way": "out"})
     assert (run["status"], error_of(run)["code"]) == ("FAILED", code)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_what_comes_after_a_fork_reads_null_for_a_branch_that_is_late(
+    system: RunningSystem, *, fails: bool
+) -> None:
+    went_on = asyncio.Event()
+
+    async def late(_given: JsonObject) -> Json:
+        await went_on.wait()
+        if fails:
+            raise Refuses("Too late.")
+        return {"word": "late", "n": 1}
+
+    def following(given: JsonObject) -> Json:
+        went_on.set()
+        return given
+
+    async with agents(system, {"Echo": echo, "Late": late, "Next": following}):
+        run = await run_imported(system, READS_A_LATE_BRANCH, {})
+    assert (run["status"], step_of(run, "heard")["status"]) == ("COMPLETED", "SKIPPED"), run
+    assert step_of(run, "late")["status"] == ("FAILED" if fails else "COMPLETED")
+    assert step_of(run, "unheard")["output"] == {
+        "data": {
+            "one": None, "two": None, "all": {"slow": None, "quick": {"word": "soon"}},
+            "line": "I heard soon and null",
+        },
+    }  # fmt: skip
 
 
 async def test_what_was_not_carried_over_fails_the_run_that_comes_there(system: RunningSystem) -> None:

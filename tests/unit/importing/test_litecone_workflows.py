@@ -209,8 +209,71 @@ def test_a_fork_joins_as_its_policy_says(policy: JsonObject, join: Json) -> None
     steps = steps_of(source)
     assert (steps["end"]["needs"], steps["end"].get("join")) == (["a", "b", "c"], join)
     assert [steps[name]["deadline"] for name in "abc"] == ["5s", "9s", "9s"]
-    assert steps["end"]["input"] == {"r": "${ steps.a.output.data.x }"}
+    read = "steps.a.output.data.x"
+    may_be_late = f"(steps.a.output == null ? null : {read})"
+    assert steps["end"]["input"] == {"r": f"${{ {read if join is None else may_be_late} }}"}
     assert imported(source).lost == 0
+
+
+def fork_of(policy: str, **steps: JsonObject) -> JsonObject:
+    branches: JsonObject = {"x": {"steps": ["a", "b"]}, "y": {"steps": ["c"]}}
+    config: JsonObject = {"branches": branches, "join_policy": policy}
+    fork: JsonObject = {"type": "fork_join", "fork_join_config": config, "next_step": "next"}
+    return workflow("f", {"f": fork, "a": call(), "b": call(None, n="${a.output.n}"), "c": call(), **steps})
+
+
+def test_a_step_in_a_branch_reads_the_one_before_it_which_is_over() -> None:
+    assert steps_of(fork_of("any", next=call()))["b"]["input"] == {"n": "${ steps.a.output.data.n }"}
+
+
+def test_a_condition_on_a_branch_that_may_be_late_is_false_while_it_is() -> None:
+    decision: JsonObject = {
+        "type": "conditional", "condition": {"expression": "${c.output.n} > 1"}, "if_true_step": "yes",
+    }  # fmt: skip
+    steps = steps_of(fork_of("any", next=decision, yes=call()))
+    there = "steps.c.output != null && has(steps.c.output.data.n)"
+    assert steps["yes"]["when"] == f"{there} && steps.c.output.data.n > 1"
+    steps = steps_of(fork_of("all", next=decision, yes=call()))
+    assert steps["yes"]["when"] == "has(steps.c.output.data.n) && steps.c.output.data.n > 1"
+
+
+def test_a_text_with_a_branch_that_may_be_late_has_null_in_its_place() -> None:
+    steps = steps_of(fork_of("any", next=call(None, t="It is ${c.output.text}.")))
+    assert steps["next"]["input"] == {
+        "t": "It is ${ (steps.c.output == null ? null : steps.c.output.text) }."
+    }
+
+
+def test_a_loop_over_the_list_of_a_branch_that_may_be_late_is_told_of() -> None:
+    loop: JsonObject = {
+        "type": "loop",
+        "loop_config": {"collection": "${c.output.items}", "loop_body": ["body"]},
+    }
+    source = fork_of("any", next=loop, body=call())
+    loss = only_loss(source)
+    assert (loss.path, "may not be over" in loss.message) == ("steps.next.loop_config.collection", True)
+    each = steps_of(source)["next"]["for_each"]
+    assert isinstance(each, dict)
+    assert each["items"] == "${ (steps.c.output == null ? [] : steps.c.output.data.items) }"
+    assert imported(fork_of("all", next=loop, body=call())).lost == 0
+
+
+def test_a_workflow_of_a_loop_is_given_null_for_a_branch_that_may_be_late() -> None:
+    loop: JsonObject = {
+        "type": "loop",
+        "loop_config": {"collection": "${workflow.input.items}", "loop_body": ["one", "two"]},
+    }
+    source = fork_of("any", next=loop, one=call(), two=call(None, n="${c.output.n}"))
+    child, parent = children_of(source)
+    assert isinstance(child["steps"], dict)
+    assert child["steps"]["two"] == {
+        "agent": "A",
+        "needs": ["one"],
+        "input": {"n": "${ (input.steps.c == null ? null : input.steps.c.data.n) }"},
+    }
+    assert isinstance(parent["steps"], dict)
+    assert isinstance(began := parent["steps"]["next"], dict)
+    assert began["input"] == {"steps": {"c": "${ steps.c.output }"}}
 
 
 def loop_of(**config: Json) -> JsonObject:
@@ -357,9 +420,9 @@ def test_a_branch_of_several_steps_with_a_time_begins_a_workflow_with_that_deadl
                 "x": "${ (steps.f_x.output == null ? null : steps.f_x.output.result.data) }",
                 "y": "${ (steps.d.output == null ? null : steps.d.output.data) }",
             },
-            "b": "${ steps.f_x.output.result.data.n }",
-            "a": "${ steps.f_x.output.of_a.data.n }",
-            "d": "${ steps.d.output.data.n }",
+            "b": "${ (steps.f_x.output == null ? null : steps.f_x.output.result.data.n) }",
+            "a": "${ (steps.f_x.output == null ? null : steps.f_x.output.of_a.data.n) }",
+            "d": "${ (steps.d.output == null ? null : steps.d.output.data.n) }",
         },
     }
 

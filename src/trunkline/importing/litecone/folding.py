@@ -22,6 +22,17 @@ def fold(plan: Plan) -> Plan:
     return replace(plan, steps=steps)
 
 
+def loose_steps(plan: Plan) -> dict[str, tuple[str, str]]:
+    """The steps of forks that go on before all branches are over, each with its fork and branch."""
+    forks = (fork for fork in plan.steps.values() if isinstance(fork, Fork) and fork.policy != "all")
+    return {
+        step: (fork.id, name)
+        for fork in forks
+        for name, branch in fork.branches.items()
+        for step in branch.steps
+    }
+
+
 def _folded(name: str, branch: Branch, fork: Fork, steps: dict[str, Step]) -> Branch:
     singles = all(isinstance(steps.get(step), Call | Loop) for step in branch.steps)
     stands_alone = singles and (branch.seconds is None or len(branch.steps) == 1)

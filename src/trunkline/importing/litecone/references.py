@@ -17,7 +17,7 @@ moved to another one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from trunkline.importing import cel
@@ -73,6 +73,10 @@ class Surroundings(Protocol):
 
     def may_be_skipped(self, step: str) -> bool: ...
 
+    def may_be_null(self, step: str) -> tuple[str, ...]:
+        """What is null while a branch is not over that nobody waits for: outputs on the way to that of a step."""
+        ...
+
     def condition(self, step: Conditional) -> str:
         """The condition of a step that decides, in CEL."""
         ...
@@ -83,6 +87,8 @@ class References:
         self._where = where
         # The outputs that the present reference has come to.
         self._read: list[str] = []
+        # What may be null on the way to what it has come to last.
+        self._nulls: tuple[str, ...] = ()
         self._depth = 0
 
     def value(self, source: Json) -> Json:
@@ -107,7 +113,8 @@ class References:
         base, keys = self._resolve(source)
         base = _of_any_type(base)
         skipped = [name for name in dict.fromkeys(self._read) if self._where.may_be_skipped(name)]
-        there = dict.fromkeys(f"{self._where.holder(name)} != null" for name in skipped)
+        holders = (*(self._where.holder(name) for name in skipped), *self._nulls)
+        there = dict.fromkeys(f"{holder} != null" for holder in holders)
         return Value(cel.path(base, keys), (*there, *cel.present(base, keys)))
 
     def collection(self, source: str) -> str:
@@ -115,7 +122,12 @@ class References:
         match = _REFERENCE.fullmatch(source)
         if match is None:
             raise CannotCarry("'collection' is not one ${…}", "Write the loop's `items` by hand.")
-        return _bounded(cel.path(*self._resolve(match[1])))
+        items = cel.path(*self._resolve(match[1]))
+        return _bounded(unless_null(self._nulls, items, "[]"))
+
+    def may_be_late(self) -> bool:
+        """Whether what was read last may not be there yet."""
+        return bool(self._nulls)
 
     def whole(self, step: str) -> Json:
         """The whole output of a step; of one that calls an agent as it is here."""
@@ -125,21 +137,26 @@ class References:
 
     def _begin(self) -> None:
         self._read.clear()
+        self._nulls = ()
         self._depth = 0
 
     def _text(self, source: str) -> Json:
         whole = _REFERENCE.fullmatch(source)
         if whole is not None:
             step = self._step_of(whole[1])
-            return _written(cel.path(*self._resolve(whole[1]))) if step is None else self._whole(step)
+            return _written(self._value_of(whole[1])) if step is None else self._whole(step)
         parts: list[str] = []
         end = 0
         for match in _REFERENCE.finditer(source):
             parts.append(_escaped(source[end : match.start()], before_expression=True))
-            parts.append(_written(cel.path(*self._resolve(match[1]))))
+            parts.append(_written(self._value_of(match[1])))
             end = match.end()
         parts.append(_escaped(source[end:], before_expression=False))
         return "".join(parts)
+
+    def _value_of(self, source: str) -> str:
+        found = cel.path(*self._resolve(source))
+        return unless_null(self._nulls, found)
 
     def _step_of(self, source: str) -> str | None:
         """The step whose whole output a reference is."""
@@ -155,8 +172,8 @@ class References:
             None if self._where.result(step) is not None else self._parts(self._where.plan.steps.get(step))
         )
         if parts is None:
-            return _written(cel.path(*self.output(step, ())))
-        return {name: _written(cel.path(*self.output(step, (name,)))) for name in parts}
+            return _written(self._or_null(step, ()))
+        return {name: _written(self._or_null(step, (name,))) for name in parts}
 
     def _parts(self, step: Step | None) -> Iterable[str] | None:
         match step:
@@ -201,6 +218,8 @@ class References:
                 f"it reads the outputs of more than {_MOST_OUTPUTS} steps, or too deep ones", _FIX
             )
         found = self._output(name, keys)
+        if self._where.result(name) is not None or isinstance(self._where.plan.steps.get(name), Call | Loop):
+            self._nulls = self._where.may_be_null(name)
         self._depth -= 1
         return found
 
@@ -271,20 +290,18 @@ class References:
     def _of_parts(self, parts: dict[str, str], keys: Keys, step: Parallel | Fork) -> tuple[str, Keys]:
         match keys:
             case ():
-                return cel.mapping((name, self._or_null(part, step)) for name, part in parts.items()), ()
+                return cel.mapping((name, self._or_null(part, ())) for name, part in parts.items()), ()
             case (str(name), *rest) if name in parts:
-                if rest:
-                    return self.output(parts[name], tuple(rest))
-                return self._or_null(parts[name], step), ()
+                return self.output(parts[name], tuple(rest))
             case _:
                 raise CannotCarry(f"the output of '{step.id}' has no '{keys[0]}'", _FIX)
 
-    def _or_null(self, part: str, step: Parallel | Fork) -> str:
-        whole = cel.path(*self.output(part, ()))
-        if isinstance(step, Parallel) or step.policy == "all":
-            return whole
-        holder = self._where.holder(part)
-        return holder if whole == holder else f"({holder} == null ? null : {_of_any_type(whole)})"
+    def _or_null(self, part: str, keys: Keys) -> str:
+        """As a part of something else: what is null leaves the rest as it is."""
+        self._nulls = ()
+        found = cel.path(*self.output(part, keys))
+        nulls, self._nulls = self._nulls, ()
+        return unless_null(nulls, found)
 
     def _of_decision(self, step: Conditional, keys: Keys) -> tuple[str, Keys]:
         condition = self._where.condition(step)
@@ -307,7 +324,7 @@ class References:
     def _side(self, side: str | None, keys: Keys) -> str:
         if side is None or side not in self._where.plan.steps:
             return "null"
-        return _of_any_type(cel.path(*self.output(side, keys)))
+        return _of_any_type(self._or_null(side, keys))
 
 
 def _keys(source: str) -> Keys:
@@ -327,6 +344,13 @@ def _keys(source: str) -> Keys:
 def _of_any_type(expression: str) -> str:
     # What CEL knows to be an object or a number can neither be compared with everything, nor stand for it.
     return expression if _PLAIN.match(expression) else f"dyn({expression})"
+
+
+def unless_null(nulls: Sequence[str], found: str, otherwise: str = "null") -> str:
+    """What was found, and something else while any of these is null."""
+    if not nulls or (otherwise == "null" and nulls == (found,)):
+        return found
+    return f"({' || '.join(f'{null} == null' for null in nulls)} ? {otherwise} : {_of_any_type(found)})"
 
 
 def _decided(condition: str, one: str, other: str) -> str:

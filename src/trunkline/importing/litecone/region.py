@@ -16,7 +16,7 @@ from trunkline.importing.litecone.flow import Flow, Placed, order_steps
 from trunkline.importing.litecone.guards import implies
 from trunkline.importing.litecone.loops import for_each, item_condition, names_of_loop
 from trunkline.importing.litecone.plan import Call, Conditional, Fork, Loop, Parallel, Part, Plan
-from trunkline.importing.litecone.references import References, is_one_call
+from trunkline.importing.litecone.references import References, is_one_call, unless_null
 from trunkline.jsontypes import Json, JsonObject
 
 # Steps that all wait for many others: beyond this a definition could not be saved.
@@ -36,6 +36,8 @@ class Import:
     account: Account
     in_parts: frozenset[str]
     title: str
+    # Steps that the next one may not wait for, each with its fork and branch.
+    loose: Mapping[str, tuple[str, str]]
     # Workflows that others begin, each before those.
     children: list[JsonObject] = field(default_factory=list[JsonObject])
     # Counted when they are begun: steps that hold one another would begin more and more of them, and end none.
@@ -91,7 +93,14 @@ class Region:
             return self._written(name, placed, {"agent": "not-carried-over"}, f"${{ {why} }}")
 
     def _loop(self, step: Loop, placed: Placed) -> JsonObject:
-        items = self.references(step.id).collection(step.collection)
+        references = self.references(step.id)
+        items = references.collection(step.collection)
+        if references.may_be_late():
+            self.whole.account.lost(
+                ("steps", step.id, "loop_config", "collection"),
+                "the list comes from a branch that may not be over when the loop begins, which then goes over nothing",
+                "Take `join` out of the step after the fork, so that it waits for all branches.",
+            )
         view = View(self, step.id, names_of_loop(step, items))
         each = for_each(step, items, self.whole.account)
         body = self.whole.plan.steps.get(step.body[0])
@@ -250,6 +259,16 @@ class View:
             return False
         return not implies(guards[self._reader], guards[step])
 
+    def may_be_null(self, step: str) -> tuple[str, ...]:
+        part = self._region.inside.get(step)
+        single = step if part is None else part.id
+        if single not in self._region.flow.position:
+            return self._outside(step).may_be_null(step)
+        loose = self._region.whole.loose
+        # Within a branch each step waits for the one before it.
+        within = None if self._reader is None else loose.get(self._reader)
+        return () if loose.get(single) in (None, within) else (self._own(single),)
+
     def condition(self, step: Conditional) -> str:
         return self._region.decisions.condition(step)
 
@@ -289,7 +308,8 @@ class Outside:
 
     def readable(self, step: str) -> str:
         name = self._view.names[step]
-        self._steps[name] = f"${{ {self._view.readable(step)} }}"
+        found = unless_null(self._view.may_be_null(step), self._view.readable(step))
+        self._steps[name] = f"${{ {found} }}"
         return f"input.steps.{name}"
 
     def result(self, step: str) -> str | None:
@@ -297,5 +317,10 @@ class Outside:
         if result is None:
             return None
         name = self._view.names[step]
-        self._results[name] = f"${{ {result} }}"
+        self._results[name] = f"${{ {unless_null(self._view.may_be_null(step), result)} }}"
         return f"input.results.{name}"
+
+    def may_be_null(self, step: str) -> tuple[str, ...]:
+        if not self._view.may_be_null(step):
+            return ()
+        return (self.result(step) or self.readable(step),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trunkline.importing.account import Account
 from trunkline.importing.litecone.flow import order_steps
-from trunkline.importing.litecone.folding import fold
+from trunkline.importing.litecone.folding import fold, loose_steps
 from trunkline.importing.litecone.plan import Part, Plan
 from trunkline.importing.litecone.region import MOST_LINKS, Import, Region
 from trunkline.importing.names import identifiers
@@ -32,7 +32,7 @@ def translate_plan(plan: Plan, account: Account, in_parts: frozenset[str]) -> li
     title = plan.name.replace("/", "-")
     if title != plan.name:
         account.note(("name",), f"the workflow is called '{title}': a name has no '/' here")
-    whole = Import(folded, identifiers(folded.steps), account, in_parts, title)
+    whole = Import(folded, identifiers(folded.steps), account, in_parts, title, loose_steps(folded))
     region = Region(whole, flow, None, ())
     definition: JsonObject = {"name": title}
     if plan.description is not None:
