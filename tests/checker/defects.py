@@ -23,7 +23,7 @@ from tests.checker.good_agents import (
     seed_agent,
 )
 
-from trunkline.jsontypes import Json, JsonObject
+from trunkline.jsontypes import Json, JsonObject, encode
 
 Twist = Callable[[Asked, Reply], Reaction]
 
@@ -236,6 +236,53 @@ def with_headers(headers: Mapping[str, str]) -> Twist:
     return twist
 
 
+def with_body(
+    change: Callable[[bytes], bytes], *, applies: Callable[[Reply], bool] = lambda _: True
+) -> Twist:
+    """Changes the bytes of answers to POSTs."""
+
+    def twist(asked: Asked, good: Reply) -> Reaction:
+        if not is_post(asked) or not applies(good):
+            return good
+        return msgspec.structs.replace(good, raw=change(encode(good.value)))
+
+    return twist
+
+
+def on_result_body(change: Callable[[bytes], bytes]) -> Twist:
+    return with_body(change, applies=lambda reply: reply.is_result)
+
+
+def _latin_1(body: bytes) -> bytes:
+    return body.decode().encode("latin-1", "replace")
+
+
+def _own_id_for_broken_json(asked: Asked, good: Reply) -> Reaction:
+    if is_broken_json(asked):
+        good.object["id"] = "unknown"
+    return good
+
+
+def _numbers_as_texts_in_results(asked: Asked, good: Reply) -> Reaction:
+    return _text_ids(asked, good) if good.is_result else good
+
+
+def _works_on(result: JsonObject) -> None:
+    result.update({"id": "t-1", "status": {"state": "working"}, "artifacts": []})
+
+
+def _forgets_its_tasks(asked: Asked, good: Reply) -> Reaction:
+    if asked.rpc_method == "tasks/get":
+        return refusal(asked, -32001, "Task not found")
+    return in_result(_works_on)(asked, good)
+
+
+def _mistakes_its_tasks(asked: Asked, good: Reply) -> Reaction:
+    if asked.rpc_method != "tasks/get" or "no-such-task" in asked.body.decode():
+        return _forgets_its_tasks(asked, good)
+    return answered(asked, {"id": "t-2", "status": {"state": "working"}})
+
+
 def _own_code(asked: Asked, good: Reply) -> Reaction:
     return refusal(asked, 17, "No") if is_odd(asked) else good
 
@@ -278,11 +325,9 @@ DEFECTS: Mapping[str, Defect] = {
         "result-state", in_result(_set("status", {"state": "success"})), active=True, issue=4
     ),
     "status-is-a-text": Defect("result-state", in_result(_set("status", "completed")), active=True, issue=4),
-    "works-on-and-cannot-be-asked": Defect(
-        "works-in-workflow",
-        in_result(lambda r: r.update({"id": "t-1", "status": {"state": "working"}, "artifacts": []})),
-        active=True,
-    ),
+    "works-on-and-cannot-be-asked": Defect("works-in-workflow", in_result(_works_on), active=True),
+    "works-on-and-forgets-it": Defect("works-in-workflow", _forgets_its_tasks, active=True),
+    "works-on-and-tells-of-another": Defect("works-in-workflow", _mistakes_its_tasks, active=True),
     "errors-in-results": Defect("error-object", _error_in_result, issue=5),
     "failures-in-results": Defect("error-object", _failure_as_result, active=True, issue=5),
     "error-is-a-text": Defect("error-code-and-message", on_error(_set("error", "It failed")), issue=5),
@@ -327,6 +372,19 @@ DEFECTS: Mapping[str, Defect] = {
         "result-parts",
         in_result(lambda r: _first(_first(r["artifacts"])["parts"]).pop("kind")),
         active=True,
+    ),
+    "answers-in-latin-1": Defect("answer-object", with_body(_latin_1), issue=2),
+    "result-with-nan": Defect(
+        "answer-object",
+        on_result_body(lambda body: body.replace(b'"artifacts"', b'"score":NaN,"artifacts"', 1)),
+        active=True,
+        issue=2,
+    ),
+    "result-encoded-twice": Defect(
+        "answer-object", on_result_body(lambda body: encode(body.decode())), active=True, issue=2
+    ),
+    "result-in-a-list": Defect(
+        "answer-object", on_result_body(lambda body: b"[" + body + b"]"), active=True, issue=2
     ),
     "result-with-201": Defect("result-status", _created, active=True),
     "ascii-only": Defect("input-unicode", refuses(_ascii_only), active=True),
@@ -410,6 +468,12 @@ WARNED: Mapping[str, Defect] = {
         "batch-answered", when(lambda a: isinstance(a.value, list) and bool(a.value), FAILED)
     ),
     "numbers-become-texts": Defect("numeric-id", _text_ids),
+    "numbers-become-texts-in-results": Defect("numeric-id", _numbers_as_texts_in_results, active=True),
+    "no-error-beside-results": Defect("one-of-both", on_result(_set("error", None)), active=True),
+    "no-result-beside-errors": Defect("one-of-both", on_error(_set("result", None))),
+    "own-id-for-broken-json": Defect("parse-error-id", _own_id_for_broken_json),
+    "says-it-twice": Defect("json-plain", with_body(lambda body: b'{"jsonrpc":"1.0",' + body[1:])),
+    "begins-with-a-mark": Defect("json-plain", with_body(lambda body: b"\xef\xbb\xbf" + body)),
     "shows-its-insides": Defect(
         "error-no-internals",
         on_error(_set("trace", 'Traceback (most recent call last):\n  File "agent.py", line 1')),

@@ -58,4 +58,25 @@ CHECKS: Sequence[Rule] = (
         new="return str(found) == str(wanted).lstrip('0')",
         caught_by=(f"{_BROKEN}::test_a_defect_fails_by_the_finding_that_names_it[ids-become-numbers]",),
     ),
+    Rule(
+        name="check-asks-for-a-task-that-goes-on",
+        breaks="An agent passes that works on and cannot be asked for its task: every step with it fails in the end.",
+        file="checker/check.py",
+        old="if last is not None and inquiry.goes_on:",
+        new="if False:",
+        caught_by=(
+            f"{_BROKEN}::test_a_defect_fails_by_the_finding_that_names_it[works-on-and-cannot-be-asked]",
+            f"{_BROKEN}::test_a_defect_fails_by_the_finding_that_names_it[works-on-and-forgets-it]",
+        ),
+    ),
+    Rule(
+        name="check-knows-one-task-from-another",
+        breaks="An agent passes that tells of another task than it was asked for.",
+        file="checker/plans/steps.py",
+        old="told_of is not None and told_of != asked_for",
+        new="told_of is None",
+        caught_by=(
+            f"{_BROKEN}::test_a_defect_fails_by_the_finding_that_names_it[works-on-and-tells-of-another]",
+        ),
+    ),
 )

@@ -159,6 +159,9 @@ async def _send(inquiry: Inquiry, spoken: Spoken, plan: Plan, *, active: bool) -
         if _shut(found) is not None or not inquiry.goes_on:
             break
         asked.append(await inquiry.send(probe, spoken.url))
+    last = plan.last(inquiry.exchanges)
+    if last is not None and inquiry.goes_on:
+        await inquiry.send(last, spoken.url)
     return found
 
 
@@ -170,7 +173,8 @@ def _speaks(spoken: Spoken, plan: Plan, asked: Sequence[Exchange]) -> Ruling:
     spoke = next((exchange for exchange in posts if plan.speaks(exchange)), None)
     if spoke is not None:
         return kept(f"It speaks {spoken.protocol}.", spoke)
-    return broken(f"No answer is one of {spoken.protocol}: {answered[0].seen()}.", answered[0])
+    first = answered[0]
+    return broken(f"No answer is one of {spoken.protocol}: {first.unread or first.seen()}.", first)
 
 
 def _shut(gates: dict[str, Ruling]) -> str | None:

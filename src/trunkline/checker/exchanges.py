@@ -10,7 +10,7 @@ import msgspec
 from trunkline.agents.check_reports import Evidence, GivenResponse, SentRequest
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.protocols import AgentAnswer
-from trunkline.protocols.answer_json import NotJson, parse
+from trunkline.protocols.answer_json import NotJson, json_kind, parse
 from trunkline.telemetry.record_text import record_text
 from trunkline.telemetry.redaction import Redaction
 from trunkline.transports.base import TransportError
@@ -45,6 +45,8 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     # The answer's body as JSON, where it is.
     value: Json = None
     is_json: bool = False
+    # Why a body that is there cannot be looked into: it is not JSON, or not an object.
+    unread: str = ""
 
     @property
     def status(self) -> int:
@@ -107,6 +109,7 @@ def exchange(
         return Exchange(probe=probe, evidence=evidence, failure=failure)
     try:
         value = parse(answer.body)
-    except NotJson:
-        return Exchange(probe=probe, evidence=evidence, answer=answer)
-    return Exchange(probe=probe, evidence=evidence, answer=answer, value=value, is_json=True)
+    except NotJson as exc:
+        return Exchange(probe=probe, evidence=evidence, answer=answer, unread=str(exc))
+    unread = "" if isinstance(value, dict) else f"The answer is {json_kind(value)}, not an object"
+    return Exchange(probe=probe, evidence=evidence, answer=answer, value=value, is_json=True, unread=unread)

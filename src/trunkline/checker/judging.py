@@ -48,6 +48,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     speaks: Callable[[Exchange], bool]
     # Of checks that every dialect asks: where they are not required.
     levels: Mapping[str, Level] = {}
+    # What the answers ask for at the end, which may be taken for work; None: nothing.
+    last: Callable[[Exchanges], Probe | None]
 
 
 def kept(seen: str, *exchanges: Exchange) -> Ruling:

@@ -19,7 +19,7 @@ import msgspec
 
 from trunkline.agents.check_reports import Level
 from trunkline.checker.exchanges import Exchange, Exchanges, Probe
-from trunkline.checker.judging import Judge, Question, Ruling, broken, each, kept, moot
+from trunkline.checker.judging import Judge, Question, Rule, Ruling, broken, each, kept, moot
 from trunkline.jsontypes import Json, JsonObject, encode
 
 PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS, NO_TASK = -32700, -32600, -32601, -32602, -32001
@@ -110,8 +110,11 @@ def questions(wording: Wording, with_results: Sequence[str] = ()) -> list[Questi
         "parse-error": each(_refused_with(PARSE_ERROR), "not-json"),
         "object-required": each(_refused_with(INVALID_REQUEST), "not-an-object", "empty-batch"),
         "batch-answered": each(_answered_batch, "batch"),
-        "numeric-id": each(_echoed, "id-number"),
+        "parse-error-id": each(_without_id, "not-json"),
+        "numeric-id": each(_echoed_number, "id-number", "number-input"),
         "accepts-charset": each(_read_with_charset, "charset"),
+        "answer-object": _objects(ids, with_results),
+        "one-of-both": each(_nothing_beside, *answers),
         "error-object": each(_error_apart, *answers),
         "error-code-and-message": each(_code_and_message, *answers),
         "error-message": each(_says_something, *answers),
@@ -218,6 +221,35 @@ def _error(exchange: Exchange) -> JsonObject | None:
     return answer
 
 
+def _objects(refused: Sequence[str], taken: Sequence[str]) -> Rule:
+    def rule(exchanges: Exchanges) -> Ruling:
+        # An agent whose first refusal is a page of its own has these as well: see method-checked.
+        refuses = "method-unknown" in exchanges and is_rpc(exchanges["method-unknown"])
+        return each(_is_object, *(refused if refuses else ()), *taken)(exchanges)
+
+    return rule
+
+
+def _is_object(exchange: Exchange) -> Ruling:
+    if exchange.answer is None:
+        return moot("It was not answered.")
+    if exchange.status >= 400 and not exchange.is_json:
+        return moot("The request was refused.")
+    if exchange.unread:
+        return broken(f"{exchange.unread}.", exchange)
+    return kept("Every answer is a JSON object.", exchange)
+
+
+def _nothing_beside(exchange: Exchange) -> Ruling:
+    answer = envelope(exchange)
+    if answer is None:
+        return moot("There was no answer of JSON-RPC.")
+    for name, other in (("error", "result"), ("result", "error")):
+        if name in answer and answer[name] is None and answer.get(other) is not None:
+            return broken(f"The answer has '{name}': null beside '{other}'.", exchange)
+    return kept("No answer has null beside its result or error.", exchange)
+
+
 def _error_apart(exchange: Exchange) -> Ruling:
     answer = envelope(exchange)
     if answer is None:
@@ -286,6 +318,21 @@ def _echoed(exchange: Exchange) -> Ruling:
         got = encode(answer["id"]).decode()
         return broken(f"Response ID mismatch: expected {encode(wanted).decode()}, got {got}", exchange)
     return kept("The id came back unchanged.", exchange)
+
+
+def _echoed_number(exchange: Exchange) -> Ruling:
+    if exchange.probe.active and envelope(exchange) is None:
+        return moot("There is no answer to read: see answer-object and result-present.")
+    return _echoed(exchange)
+
+
+def _without_id(exchange: Exchange) -> Ruling:
+    answer = _error(exchange)
+    if answer is None or code_in(answer) != PARSE_ERROR:
+        return moot("There is no such error: see parse-error.")
+    if answer.get("id") is not None:
+        return broken(f"The id is {encode(answer['id']).decode()}; nobody can have read one.", exchange)
+    return kept("It has no id.", exchange)
 
 
 def is_same(found: Json, wanted: Json) -> bool:

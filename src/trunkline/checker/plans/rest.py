@@ -11,7 +11,7 @@ from __future__ import annotations
 from trunkline.agents.check_reports import Sample
 from trunkline.checker.exchanges import Exchange, Probe
 from trunkline.checker.judging import Plan, Question, Ruling, broken, each, kept, moot
-from trunkline.checker.plans.results import step_question, step_task
+from trunkline.checker.plans.steps import step_poll, step_question, step_task
 from trunkline.jsontypes import encode
 from trunkline.protocols import ProtocolAdapter
 
@@ -42,6 +42,7 @@ def rest_plan(adapter: ProtocolAdapter, nonce: str, sample: Sample) -> Plan:
             step_question(adapter, nonce, sample),
         ],
         speaks=lambda exchange: exchange.is_json,
+        last=step_poll(adapter, nonce, sample),
     )
 
 

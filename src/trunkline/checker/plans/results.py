@@ -18,7 +18,6 @@ from trunkline.agents.check_reports import USUAL, Sample
 from trunkline.checker.exchanges import Exchange, Exchanges, Probe
 from trunkline.checker.judging import Judge, Question, Rule, Ruling, broken, each, kept, moot
 from trunkline.checker.plans.envelope import (
-    NO_METHOD,
     Wording,
     code_in,
     envelope,
@@ -26,9 +25,9 @@ from trunkline.checker.plans.envelope import (
     is_known_code,
     is_same,
 )
+from trunkline.checker.plans.steps import step_question, step_task
 from trunkline.jsontypes import Json, JsonObject, encode
-from trunkline.messages import AgentTask
-from trunkline.protocols import Failed, ProtocolAdapter, ProtocolTranslationError, Succeeded, Working
+from trunkline.protocols import ProtocolAdapter
 
 # Of the seed's own request.
 SEED_ID = "test-123"
@@ -64,7 +63,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def probes(wording: Wording, form: Form, nonce: str, adapter: ProtocolAdapter, sample: Sample) -> list[Probe]:
-    def send(name: str, call_id: str, message_id: str, text: str, **fields: Json) -> Probe:
+    def send(name: str, call_id: str | int, message_id: str, text: str, **fields: Json) -> Probe:
         params: JsonObject = {"message": form.message(message_id, text)}
         body: JsonObject = {"jsonrpc": "2.0", "id": call_id, "method": wording.send, "params": params}
         return Probe(
@@ -85,6 +84,8 @@ def probes(wording: Wording, form: Form, nonce: str, adapter: ProtocolAdapter, s
             UNICODE_TEXT if sample == USUAL else given,
         ),
         send("id-input", number.zfill(30), f"msg-{nonce}-id", sample.text),
+        # The message before once more, so that whoever knows messages has no work with it.
+        send("number-input", 12345, f"msg-{nonce}-id", sample.text),
         send("repeat", f"check-{nonce}-repeat", f"msg-{nonce}-text", sample.text),
         *(
             send(name, f"check-{nonce}-{name}", f"msg-{nonce}-{name}", text)
@@ -96,11 +97,6 @@ def probes(wording: Wording, form: Form, nonce: str, adapter: ProtocolAdapter, s
         ),
         Probe(name="step", body=step.body, headers=step.headers, path=step.path, active=True),
     ]
-
-
-def step_task(nonce: str, sample: Sample) -> AgentTask:
-    """As the bridge gets it for a step."""
-    return AgentTask(task_id=f"check-{nonce}/step/0", input_data=sample.input)
 
 
 def questions(
@@ -127,55 +123,6 @@ def questions(
         asked["result-task"] = each(_task_or_message(form), *MESSAGES)
     judged = [Question(id=name, rule=rule, level=wording.level(name)) for name, rule in asked.items()]
     return [*judged, step_question(adapter, nonce, sample)]
-
-
-def step_question(adapter: ProtocolAdapter, nonce: str, sample: Sample) -> Question:
-    """The last word: it says something only when no other check has anything to say."""
-    task = step_task(nonce, sample)
-
-    def rule(exchanges: Exchanges) -> Ruling:
-        if "step" in exchanges and _is_never_over(adapter, task, exchanges):
-            return broken(
-                "The task is not over yet, and the agent has no method to ask for it later.",
-                exchanges["step"],
-                exchanges["unknown-task"],
-            )
-        return each(works(adapter, task), "step")(exchanges)
-
-    return Question(id="works-in-workflow", rule=rule, when_clean=True)
-
-
-def _is_never_over(adapter: ProtocolAdapter, task: AgentTask, exchanges: Exchanges) -> bool:
-    """Whether the step's task goes on, at an agent that cannot be asked how it stands."""
-    answer = exchanges["step"].answer
-    asked = envelope(exchanges["unknown-task"]) if "unknown-task" in exchanges else None
-    if answer is None or asked is None or code_in(asked) != NO_METHOD:
-        return False
-    try:
-        return isinstance(adapter.decode(answer, task), Working)
-    except ProtocolTranslationError:
-        return False
-
-
-def works(adapter: ProtocolAdapter, task: AgentTask) -> Judge:
-    """Whether the bridge would be content with the answer to this task."""
-
-    def judge(exchange: Exchange) -> Ruling:
-        if exchange.answer is None:
-            return moot("It was not answered: see answers-whole.")
-        try:
-            outcome = adapter.decode(exchange.answer, task)
-        except ProtocolTranslationError as exc:
-            return broken(str(exc), exchange)
-        match outcome:
-            case Failed(error=error):
-                return broken(error.message, exchange)
-            case Succeeded(warnings=warnings) if warnings:
-                return kept(f"There is an output, with a warning: {warnings[0]}", exchange)
-            case _:
-                return kept("The bridge can use the answer.", exchange)
-
-    return judge
 
 
 def result_of(exchange: Exchange) -> JsonObject | None:
@@ -277,6 +224,8 @@ def _has_one(exchange: Exchange) -> Ruling:
     if answer is None:
         if exchange.status >= 400:
             return moot("The message was refused.")
+        if exchange.unread:
+            return moot("There is nothing to look into: see answer-object.")
         return broken("malformed JSON-RPC response: Response missing both 'result' and 'error'", exchange)
     has_result, has_error = answer.get("result") is not None, answer.get("error") is not None
     if has_result and has_error:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from trunkline.agents.check_reports import USUAL, Level, Sample
 from trunkline.checker.exchanges import Probe
 from trunkline.checker.judging import Plan
-from trunkline.checker.plans import envelope, results
+from trunkline.checker.plans import envelope, results, steps
 from trunkline.checker.plans.envelope import INVALID_PARAMS, INVALID_REQUEST, NO_METHOD, NO_TASK, Wording
 from trunkline.checker.plans.results import Form
 from trunkline.jsontypes import Json, JsonObject
@@ -28,7 +28,15 @@ _STATES = (
 
 # What nobody promised: it is good to have all the same.
 _NICE: Mapping[str, Level] = dict.fromkeys(
-    ("batch-answered", "numeric-id", "accepts-charset", "error-no-internals", "repeated-message"),
+    (
+        "batch-answered",
+        "numeric-id",
+        "accepts-charset",
+        "error-no-internals",
+        "repeated-message",
+        "one-of-both",
+        "parse-error-id",
+    ),
     "recommended",
 )
 # How servers of A2A refuse what no client of theirs sends differs widely, and costs nobody anything.
@@ -226,6 +234,7 @@ def rpc_plan(
             ],
             speaks=envelope.is_rpc,
             levels=wording.levels,
+            last=steps.step_poll(adapter, nonce, sample),
         )
     if protocol == "jsonrpc-2.0":
         alone: Wording | None = Wording(protocol=protocol, send="", levels=_NICE)
@@ -236,16 +245,17 @@ def rpc_plan(
     step = None if sample == USUAL and protocol != _V01 else _step(adapter, nonce, sample)
     return Plan(
         probes=[*envelope.probes(alone, nonce), *([] if step is None else [step])],
-        questions=[*envelope.questions(alone), results.step_question(adapter, nonce, sample)],
+        questions=[*envelope.questions(alone), steps.step_question(adapter, nonce, sample)],
         speaks=envelope.is_rpc,
         levels=alone.levels,
+        last=steps.step_poll(adapter, nonce, sample),
     )
 
 
 def _step(adapter: ProtocolAdapter, nonce: str, sample: Sample) -> Probe | None:
     """None: the sample is no input for this agent, as its profile says."""
     try:
-        step = adapter.encode(results.step_task(nonce, sample))
+        step = adapter.encode(steps.step_task(nonce, sample))
     except ProtocolTranslationError:
         return None
     return Probe(name="step", body=step.body, headers=step.headers, path=step.path, active=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from trunkline.agents.check_reports import USUAL, Sample
 from trunkline.checker.exchanges import Exchange, Exchanges, Probe
 from trunkline.checker.judging import Plan, Question, Ruling, broken, each, kept, moot
-from trunkline.checker.plans.results import step_question, step_task
+from trunkline.checker.plans.steps import step_poll, step_question, step_task
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.protocols import ProtocolAdapter
 
@@ -46,6 +46,7 @@ def simple_plan(adapter: ProtocolAdapter, nonce: str, sample: Sample) -> Plan:
             step_question(adapter, nonce, sample),
         ],
         speaks=_speaks,
+        last=step_poll(adapter, nonce, sample),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from trunkline.agents.check_reports import Level
 from trunkline.checker.exchanges import Exchange, Exchanges, Probe
 from trunkline.checker.judging import Question, Rule, Ruling, broken, kept, moot
+from trunkline.checker.plain_json import oddity_in
 
 _BROKEN_OFF = ("agent_connection_lost", "agent_answer_malformed")
 _ELSEWHERE = frozenset({404, 405, 410, 501})
@@ -66,6 +67,7 @@ def questions(levels: Mapping[str, Level]) -> list[Question]:
         Question(id="answer-size", rule=_failing_with("agent_answer_too_large", "No answer was too large.")),
         Question(id="answer-plain", rule=_not_compressed),
         Question(id="answers-json", rule=_says_json, level="recommended"),
+        Question(id="json-plain", rule=_plain, level="recommended"),
         Question(id="survives-get", rule=_survives_get, level="recommended"),
     ]
 
@@ -110,6 +112,15 @@ def _says_json(exchanges: Exchanges) -> Ruling:
     return (
         kept("Every JSON answer says so.", *answers[:1]) if answers else moot("There was no JSON to look at.")
     )
+
+
+def _plain(exchanges: Exchanges) -> Ruling:
+    for exchange in exchanges.values():
+        if exchange.answer is not None and exchange.is_json:
+            oddity = oddity_in(exchange.answer.body)
+            if oddity is not None:
+                return broken(oddity, exchange)
+    return kept("Every JSON answer can be read in one way only.")
 
 
 def _survives_get(exchanges: Exchanges) -> Ruling:
