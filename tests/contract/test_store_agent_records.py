@@ -98,6 +98,11 @@ async def test_events_are_numbered_without_gaps_and_read_as_they_were_written(
     assert await store.agent_events(limit=2, before=2) == [first]
     assert await store.agent_events(limit=9, agent_id=A) == [third, first]
     assert await store.agent_events(limit=9, agent_id=A, before=3) == [first]
+    (renamed,) = await put_events(store, msgspec.structs.replace(new_event(A), agent="renamed"))
+    assert await store.agent_events(limit=9, agent="renamed") == [renamed]
+    assert await store.agent_events(limit=9, agent=first.agent, agent_id=A) == [third, first]
+    assert await store.agent_events(limit=1, agent=first.agent, before=3) == [second]
+    assert await store.agent_events(limit=9, agent="nobody") == []
 
 
 async def test_the_number_of_an_event_that_was_rolled_back_is_given_again(store: Store) -> None:

@@ -126,9 +126,23 @@ class MigrationPlan:
     async def events(
         self, *, limit: int, before: int | None = None, name: str | None = None
     ) -> Sequence[AgentEvent]:
-        """Newest first; `before` is the last id seen."""
-        agent_id = None if name is None else (await self._agent(name)).id
-        return await self._store.agent_events(limit=limit, before=before, agent_id=agent_id)
+        """
+        Newest first; `before` is the last id seen. Of one agent by its name or id; by what its events say, if it was
+        removed.
+        """
+        if name is None:
+            return await self._store.agent_events(limit=limit, before=before)
+        agent = await self._store.agent(name)
+        if agent is not None:
+            return await self._store.agent_events(limit=limit, before=before, agent_id=agent.id)
+        if await self._store.agent_events(limit=1, agent=name):
+            return await self._store.agent_events(limit=limit, before=before, agent=name)
+        if await self._store.agent_events(limit=1, agent_id=name):
+            return await self._store.agent_events(limit=limit, before=before, agent_id=name)
+        raise NotFound(
+            f"There is no agent {name!r}, and nothing has happened to one of that name.",
+            fix="See which there are and were: trunkline agents list, trunkline agents migrate history.",
+        )
 
     async def comparisons(
         self, name: str, *, limit: int, before: str | None = None, verdict: str | None = None

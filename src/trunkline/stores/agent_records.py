@@ -126,9 +126,14 @@ class AgentRecordReads(Protocol):
         ...
 
     async def agent_events(
-        self, *, limit: int, before: int | None = None, agent_id: str | None = None
+        self,
+        *,
+        limit: int,
+        before: int | None = None,
+        agent_id: str | None = None,
+        agent: str | None = None,
     ) -> list[AgentEvent]:
-        """Newest first; `before` is the last id seen."""
+        """Newest first; `before` is the last id seen, `agent` the name that it had at that time."""
         ...
 
     async def checks(self, agent_id: str, *, limit: int, before: str | None = None) -> list[CheckRecord]:

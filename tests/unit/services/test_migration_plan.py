@@ -165,3 +165,24 @@ async def test_the_status_of_an_agent_has_the_calls_of_both_sides(
     await insert(store, new_run(1))
     await at(store, agent, MigrationState(stage="cut_over", target=JSONRPC, cut_over_at=2))
     assert (await plan.status("a")).old_runs == 1
+
+
+async def test_what_has_happened_to_an_agent_is_known_when_it_is_removed(
+    registry: Registry, plan: MigrationPlan, store: Store
+) -> None:
+    agent = await register(registry, "a", "simple-a2a")
+    other = await register(registry, "b", "simple-a2a")
+    for moved in (agent, other, agent):
+        await at(store, moved, MigrationState(stage="rolled_back", target=JSONRPC))
+    await registry.delete("a")
+    for name in ("a", agent.id):
+        assert [event.id for event in await plan.events(limit=9, name=name)] == [3, 1]
+        assert [event.id for event in await plan.events(limit=9, before=3, name=name)] == [1]
+        assert await plan.events(limit=9, before=1, name=name) == []
+    for before in (None, 3):
+        with pytest.raises(NotFound, match="'nobody'"):
+            await plan.events(limit=9, before=before, name="nobody")
+    # Whoever has the name now is meant by it; its forerunner is found by its id.
+    await register(registry, "a", "simple-a2a")
+    assert await plan.events(limit=9, name="a") == []
+    assert [event.id for event in await plan.events(limit=9, name=agent.id)] == [3, 1]

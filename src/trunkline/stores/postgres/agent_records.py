@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.stores.agent_records import AgentEvent, CheckRecord, ComparisonRecord, NewAgentEvent, Side
-from trunkline.stores.postgres.driver import Row, Session, columns
+from trunkline.stores.postgres.driver import Row, Session, Value, columns
 from trunkline.stores.postgres.texts import HIGHEST_UUID, as_uuid, restored
 
 # Whoever adds an event waits for the one before to be seen by all; readers go on.
@@ -97,18 +97,17 @@ async def migrations_since(db: Session, after: int) -> list[AgentEvent]:
 
 
 async def agent_events(
-    db: Session, *, limit: int, before: int | None, agent_id: str | None
+    db: Session, *, limit: int, before: int | None, agent_id: str | None, agent: str | None
 ) -> list[AgentEvent]:
-    earlier = "($1::bigint IS NULL OR id < $1)"
-    if agent_id is None:
-        page = await db.rows(f"{_EVENTS} WHERE {earlier} ORDER BY id DESC LIMIT $2", before, limit)
-    else:
-        page = await db.rows(
-            f"{_EVENTS} WHERE agent_id = $3 AND {earlier} ORDER BY id DESC LIMIT $2",
-            before,
-            limit,
-            as_uuid(agent_id),
-        )
+    condition = "($1::bigint IS NULL OR id < $1)"
+    values: list[Value] = [before, limit]
+    if agent_id is not None:
+        values.append(as_uuid(agent_id))
+        condition += f" AND agent_id = ${len(values)}"
+    if agent is not None:
+        values.append(agent)
+        condition += f" AND agent = ${len(values)}"
+    page = await db.rows(f"{_EVENTS} WHERE {condition} ORDER BY id DESC LIMIT $2", *values)
     return [_event(row) for row in page]
 
 

@@ -195,10 +195,17 @@ class PostgresStore:
             return await agent_records.migrations_since(db, after)
 
     async def agent_events(
-        self, *, limit: int, before: int | None = None, agent_id: str | None = None
+        self,
+        *,
+        limit: int,
+        before: int | None = None,
+        agent_id: str | None = None,
+        agent: str | None = None,
     ) -> list[AgentEvent]:
         async with self._pool.reader() as db:
-            return await agent_records.agent_events(db, limit=limit, before=before, agent_id=agent_id)
+            return await agent_records.agent_events(
+                db, limit=limit, before=before, agent_id=agent_id, agent=agent
+            )
 
     async def checks(self, agent_id: str, *, limit: int, before: str | None = None) -> list[CheckRecord]:
         async with self._pool.reader() as db:

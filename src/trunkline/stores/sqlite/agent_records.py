@@ -75,11 +75,14 @@ def migrations_since(db: apsw.Connection, after: int) -> list[AgentEvent]:
 
 
 def agent_events(
-    db: apsw.Connection, *, limit: int, before: int | None, agent_id: str | None
+    db: apsw.Connection, *, limit: int, before: int | None, agent_id: str | None, agent: str | None
 ) -> list[AgentEvent]:
-    condition, values = "(?1 IS NULL OR id < ?1)", (before, limit)
-    if agent_id is not None:
-        condition, values = f"{condition} AND agent_id = ?3", (before, limit, agent_id)
+    condition = "(?1 IS NULL OR id < ?1)"
+    values: list[str | int | None] = [before, limit]
+    for column, value in (("agent_id", agent_id), ("agent", agent)):
+        if value is not None:
+            values.append(value)
+            condition += f" AND {column} = ?{len(values)}"
     return [_event(row) for row in rows(db, f"{_EVENTS} WHERE {condition} ORDER BY id DESC LIMIT ?2", values)]
 
 

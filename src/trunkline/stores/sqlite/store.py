@@ -202,9 +202,16 @@ class SqliteStore:
         return agent_records.migrations_since(self._reader, after)
 
     async def agent_events(
-        self, *, limit: int, before: int | None = None, agent_id: str | None = None
+        self,
+        *,
+        limit: int,
+        before: int | None = None,
+        agent_id: str | None = None,
+        agent: str | None = None,
     ) -> list[AgentEvent]:
-        return agent_records.agent_events(self._reader, limit=limit, before=before, agent_id=agent_id)
+        return agent_records.agent_events(
+            self._reader, limit=limit, before=before, agent_id=agent_id, agent=agent
+        )
 
     async def checks(self, agent_id: str, *, limit: int, before: str | None = None) -> list[CheckRecord]:
         return agent_records.checks(self._reader, agent_id, limit=limit, before=before)
