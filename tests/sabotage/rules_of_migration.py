@@ -109,6 +109,15 @@ MIGRATION: Sequence[Rule] = (
         caught_by=(f"{_SERVICE}::test_a_rollback_by_itself_ends_only_the_trial_that_it_has_judged",),
     ),
     Rule(
+        name="rollback-withdraws-the-attestation",
+        breaks="What somebody has rolled back is cut over again with all others, though nobody has mended it.",
+        file="agents/migration/stages.py",
+        old="cut_over_at=0, forced=False, ready=None)",
+        new="cut_over_at=0, forced=False)",
+        caught_by=(f"{_SERVICE}::test_what_was_rolled_back_has_to_be_attested_again",),
+        shows="DID NOT RAISE",
+    ),
+    Rule(
         name="moving-agent-stays-what-it-is",
         breaks="The address of an agent with two sides is changed under its runs, which change partners in the middle.",
         file="services/registry.py",

@@ -56,6 +56,12 @@ class _Change(msgspec.Struct):
     event: _Event | None
 
 
+class _Outcome(msgspec.Struct):
+    changed: list[_Change]
+    refused: list[Refusal]
+    left_alone: list[Refusal]
+
+
 class _Check(msgspec.Struct):
     at: str
     url: str
@@ -102,12 +108,12 @@ def change_json(change: Change) -> bytes:
 
 
 def changes_json(changes: Sequence[Change]) -> bytes:
-    return encode({"changed": [_change(change) for change in changes], "refused": []})
+    return outcome_json(Outcome(changed=list(changes), refused=[], left_alone=[]))
 
 
 def outcome_json(outcome: Outcome) -> bytes:
-    refused: list[Refusal] = outcome.refused
-    return encode({"changed": [_change(change) for change in outcome.changed], "refused": refused})
+    changed = [_change(change) for change in outcome.changed]
+    return encode(_Outcome(changed, outcome.refused, outcome.left_alone))
 
 
 def entries_json(entries: Sequence[PlanEntry], next_cursor: str | None) -> bytes:

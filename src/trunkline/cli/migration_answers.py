@@ -54,6 +54,7 @@ class Refusal(TypedDict):
 class Outcome(TypedDict):
     changed: list[Change]
     refused: list[Refusal]
+    left_alone: list[Refusal]
 
 
 class Offer(TypedDict):

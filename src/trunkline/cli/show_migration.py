@@ -134,7 +134,10 @@ def print_outcome(outcome: Outcome) -> None:
     for refusal in outcome["refused"]:
         note(f"not {refusal['agent']}: {refusal['message']}")
         note(f"  fix: {refusal['fix']}")
-    if not rows and not outcome["refused"]:
+    for left in outcome["left_alone"]:
+        note(f"left alone {left['agent']}: {left['message']}")
+        note(f"  fix: {left['fix']}")
+    if not rows and not outcome["refused"] and not outcome["left_alone"]:
         note("There was nothing to do.")
 
 

@@ -19,7 +19,15 @@ import structlog
 
 from trunkline.agents import Agent
 from trunkline.agents.check_reports import CheckTarget, Report
-from trunkline.agents.migration import DEFAULT_LIMITS, Attestation, Limits, MigrationState, Target, stages
+from trunkline.agents.migration import (
+    DEFAULT_LIMITS,
+    Attestation,
+    Limits,
+    MigrationState,
+    Stage,
+    Target,
+    stages,
+)
 from trunkline.agents.migration.blockers import NO_WAY_ROUND, Blocker, Checked, blockers_of, protocol_in_use
 from trunkline.agents.migration.stages import LimitChanges, Trial
 from trunkline.clock import seconds_between
@@ -104,7 +112,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Of a wish for all agents, where each may go its own way."""
 
     changed: list[Change]
+    # Those that were meant and could not.
     refused: list[Refusal]
+    # Those that were not meant, though somebody might think so.
+    left_alone: list[Refusal]
 
 
 class _Move(msgspec.Struct, frozen=True, kw_only=True):
@@ -276,8 +287,6 @@ class Migrations:
         state = move.state
         if state is not None and state.target is not None and state.stage != "finished":
             return await self.check_side(move.agent, state.target)
-        if protocol_in_use(move.agent) == _SIMPLE:
-            return await self.check_side(move.agent, target_for(move.agent, state, TargetWish()))
         return await self.check_side(move.agent, None)
 
     async def check_side(self, agent: Agent, target: Target | None) -> tuple[CheckRecord, Report]:
@@ -314,14 +323,14 @@ class Migrations:
                 return _unchanged(move)
             if state is None or not state.is_open:
                 raise _cannot_roll_back(move)
-            back = stages.rolled_back(state, distrusted=False)
+            back = stages.rolled_back(state)
             changes = await _write(tx, [move], {move.agent.id: back}, wish)
         await self._tell(changes)
         return changes[0]
 
     async def roll_back_if(self, agent_id: str, *, who: str, why: str, only_if: int) -> bool:
         """
-        The way back of a new side that was found wanting; somebody has to attest again that it is ready.
+        The way back of a new side that was found wanting.
 
         False: the last event of the agent's move is not `only_if` any more, or there is no way back from there.
         """
@@ -330,7 +339,7 @@ class Migrations:
             move = await self._found(agent_id, tx)
             if move.event is None or move.event.id != only_if or move.state is None or not move.state.is_open:
                 return False
-            back = stages.rolled_back(move.state, distrusted=True)
+            back = stages.rolled_back(move.state)
             changes = await _write(tx, [move], {move.agent.id: back}, Wish(who=who, why=why))
         await self._tell(changes)
         return True
@@ -342,15 +351,16 @@ class Migrations:
             await tx.lock_agent_events()
             moves = await self._all(tx)
             back = {
-                move.agent.id: stages.rolled_back(move.state, distrusted=False)
+                move.agent.id: stages.rolled_back(move.state)
                 for move in moves
                 if move.state is not None and move.state.is_open
             }
             changes = await _write(tx, [move for move in moves if move.agent.id in back], back, wish)
         await self._tell(changes)
-        gone = [move for move in moves if move.state is not None and move.state.stage == "finished"]
         return Outcome(
-            changed=changes, refused=[_refusal(move.agent, _cannot_roll_back(move)) for move in gone]
+            changed=changes or [_unchanged(move) for move in _at(moves, "rolled_back")],
+            refused=[],
+            left_alone=[_refusal(move.agent, _cannot_roll_back(move)) for move in _at(moves, "finished")],
         )
 
     async def finish(self, name: str, wish: Wish) -> Change:
@@ -362,18 +372,18 @@ class Migrations:
         return change
 
     async def finish_all(self, wish: Wish) -> Outcome:
+        """Of those that have been cut over; each that has to wait is refused."""
         changed: list[Change] = []
         refused: list[Refusal] = []
         async with self._store.transaction() as tx:
             await tx.lock_agent_events()
-            for move in await self._all(tx):
-                if move.state is not None and move.state.stage == "cut_over":
-                    try:
-                        changed.append(await self._finish(tx, move, wish))
-                    except Conflict as exc:
-                        refused.append(_refusal(move.agent, exc))
+            for move in _at(await self._all(tx), "cut_over"):
+                try:
+                    changed.append(await self._finish(tx, move, wish))
+                except Conflict as exc:
+                    refused.append(_refusal(move.agent, exc))
         await self._tell(changed)
-        return Outcome(changed=changed, refused=refused)
+        return Outcome(changed=changed, refused=refused, left_alone=[])
 
     async def _finish(self, tx: Transaction, move: _Move, wish: Wish) -> Change:
         agent, state = move.agent, move.state
@@ -479,6 +489,10 @@ def summary_of(report: Report) -> str:
 def _move(agent: Agent, latest: Mapping[str, AgentEvent]) -> _Move:
     event = latest.get(agent.id)
     return _Move(agent=agent, event=event, state=state_of(event))
+
+
+def _at(moves: Iterable[_Move], stage: Stage) -> list[_Move]:
+    return [move for move in moves if move.state is not None and move.state.stage == stage]
 
 
 def _trial(move: _Move, target: TargetWish, percent: float, changes: LimitChanges) -> Trial:

@@ -130,13 +130,20 @@ async def test_when_the_old_side_is_given_up_the_agent_is_its_new_side(tmp_path:
         clock.advance(timedelta(seconds=6))
         finished = await done(system, "finish", None)
         assert finished.migration.stage == "finished"
+        assert finished.event is not None
         agent = AgentMetadata.model_validate_json((await system.call("GET", "/agents/Kit")).body)
         assert (agent.url, agent.protocol) == (new, "jsonrpc-2.0")
         assert await spoken(system) == ("jsonrpc-2.0", "about tides")
         assert old.calls == []
         back = await system.call("POST", "/migration/rollback", {"why": "too late"})
-        (refusal,) = MigrationOutcome.model_validate_json(back.body).refused
-        assert "is gone" in refusal.message
+        outcome = MigrationOutcome.model_validate_json(back.body)
+        assert (outcome.changed, outcome.refused) == ([], [])
+        (left,) = outcome.left_alone
+        assert (left.agent, "is gone" in left.message) == ("Kit", True)
+        assert (await system.call("DELETE", "/agents/Kit")).status == 204
+        known = await system.call("GET", "/migration/events?agent=Kit")
+        assert objects_in(known.json["items"])[0]["id"] == finished.event.id
+        assert (await system.call("GET", "/migration/events?agent=Nobody")).status == 404
 
 
 @pytest.mark.embedded_only

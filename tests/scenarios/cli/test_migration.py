@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import timedelta
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -13,7 +15,7 @@ from tests.scenarios.kit import served
 from trunkline.cli.app import run_command_line
 from trunkline.cli.exit_codes import Exit
 from trunkline.jsontypes import JsonObject
-from trunkline.testing import ScriptedAgent, simple_success
+from trunkline.testing import FakeClock, ScriptedAgent, running_system, simple_success
 from trunkline.testing.system import objects_in
 
 # It is about the command line, which is the same on every set of backends.
@@ -106,6 +108,35 @@ async def test_everything_that_is_in_the_way_of_all_is_listed_and_nothing_is_cha
         assert "rolled back" in outcome.out
 
 
+async def test_agents_that_are_finished_are_left_alone_and_no_failure_of_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = FakeClock()
+    async with running_system(tmp_path, clock=clock) as system, served(kit()) as url:
+        agents = Commands(system.url, capsys)
+        for name in ("Done", "Moved"):
+            await agents("add", name, url, "--protocol", "simple-a2a")
+            await agents.migrate("ready", name, "--to", "jsonrpc-2.0", "--note", "deployed")
+        cut = await agents.migrate("cutover", "Done")
+        assert cut.code == Exit.OK, cut
+        early = await agents.migrate("finish", "--all")
+        assert (early.code, "not Done: " in early.err) == (Exit.CONFLICT, True), early
+        clock.advance(timedelta(seconds=6))
+        # The other one has not been cut over, and is no part of it.
+        finished = await agents.migrate("finish", "--all")
+        assert (finished.code, "Moved" in finished.err) == (Exit.OK, False), finished
+        alone = await agents.migrate("rollback", "--all", "--why", "a drill")
+        assert (alone.code, "left alone Done: " in alone.err) == (Exit.CONFLICT, True), alone
+        await agents.migrate("cutover", "Moved")
+        for _ in range(2):
+            back = await agents.migrate("rollback", "--all", "--why", "a drill")
+            assert (back.code, "left alone Done: " in back.err) == (Exit.OK, True), back
+            assert "Moved  rolled back" in back.out
+        assert (await agents("remove", "Moved")).code == Exit.OK
+        history = await agents.migrate("history", "Moved")
+        assert (history.code, "a drill" in history.out) == (Exit.OK, True), history
+
+
 WRONG: dict[str, tuple[list[str], Exit]] = {
     "neither one nor all": (["cutover"], Exit.USAGE),
     "one and all": (["rollback", "Good", "--all", "--why", "x"], Exit.USAGE),
@@ -114,9 +145,18 @@ WRONG: dict[str, tuple[list[str], Exit]] = {
         Exit.USAGE,
     ),
     "no share": (["canary", "Nobody"], Exit.USAGE),
+    "a share that is no number": (["shadow", "Nobody", "--percent", "nan"], Exit.USAGE),
+    "an endless share": (["shadow", "Nobody", "--percent", "inf"], Exit.USAGE),
+    "less than nothing": (["canary", "Nobody", "--percent", "-1"], Exit.USAGE),
+    "more than all": (["canary", "Nobody", "--percent", "100.5"], Exit.USAGE),
+    "a limit that is no number": (
+        ["canary", "Nobody", "--percent", "1", "--error-rate", "nan"],
+        Exit.USAGE,
+    ),
+    "history of nobody": (["history", "Nobody"], Exit.NOT_FOUND),
     "no reason": (["rollback", "--all"], Exit.USAGE),
     "nobody": (["status", "Nobody"], Exit.NOT_FOUND),
-    "too much": (["canary", "Nobody", "--percent", "1"], Exit.NOT_FOUND),
+    "nobody to try": (["canary", "Nobody", "--percent", "1"], Exit.NOT_FOUND),
     "nobody to check": (["check", "Nobody"], Exit.INVALID),
 }
 

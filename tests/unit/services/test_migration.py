@@ -325,10 +325,27 @@ async def test_a_rollback_needs_a_reason_and_happens_once(
         await moves.roll_back("a", Wish(who="ann"))
     change = await moves.roll_back("a", ANN)
     assert (change.state.stage, change.state.cut_over_at) == ("rolled_back", 0)
-    assert change.state.ready is not None
     last = await store.last_agent_event()
     assert (await moves.roll_back("a", ANN)).event is None
     assert await store.last_agent_event() == last
+
+
+async def test_what_was_rolled_back_has_to_be_attested_again(registry: Registry, moves: Migrations) -> None:
+    await register(registry, "a", "b")
+    for name in ("a", "b"):
+        await cut_over(moves, name)
+    await moves.roll_back("a", ANN)
+    (other,) = (await moves.roll_back_all(ANN)).changed
+    assert other.agent == "b"
+    with pytest.raises(NotReady) as refused:
+        await moves.cut_over_all(ANN)
+    assert [(finding.path, finding.message.split(" what ")[0]) for finding in refused.value.findings] == [
+        ("a", "Nobody has attested"),
+        ("b", "Nobody has attested"),
+    ]
+    for name in ("a", "b"):
+        await moves.attest(name, "mended", None, ANN)
+    assert [change.agent for change in await moves.cut_over_all(ANN)] == ["a", "b"]
 
 
 async def test_a_rollback_by_itself_ends_only_the_trial_that_it_has_judged(
@@ -366,7 +383,11 @@ async def test_a_finished_migration_is_not_rolled_back(
         await moves.roll_back("a", ANN)
     outcome = await moves.roll_back_all(ANN)
     assert [(change.agent, change.state.stage) for change in outcome.changed] == [("b", "rolled_back")]
-    assert [(refusal.agent, "is gone" in refusal.message) for refusal in outcome.refused] == [("a", True)]
+    assert [(left.agent, "is gone" in left.message) for left in outcome.left_alone] == [("a", True)]
+    assert outcome.refused == []
+    again = await moves.roll_back_all(ANN)
+    assert [(change.agent, change.event) for change in again.changed] == [("b", None)]
+    assert [left.agent for left in again.left_alone] == ["a"]
 
 
 async def test_a_migration_is_finished_when_no_run_can_call_the_old_side_any_more(
@@ -375,6 +396,8 @@ async def test_a_migration_is_finished_when_no_run_can_call_the_old_side_any_mor
     await register(registry, "a")
     with pytest.raises(Conflict, match="has not been cut over"):
         await moves.finish("a", ANN)
+    await register(registry, "still", "trying")
+    await moves.canary("trying", DEFAULT, 10, AS_BEFORE, ANN)
     await insert(store, new_run(1))
     change = await cut_over(moves)
     await insert(store, msgspec.structs.replace(new_run(2), routes=change.state.cut_over_at))
@@ -387,6 +410,15 @@ async def test_a_migration_is_finished_when_no_run_can_call_the_old_side_any_mor
     await write(store, transition(1, status="COMPLETED", finished_at=clock.now()))
     outcome = await moves.finish_all(ANN)
     assert [(change.agent, change.state.stage) for change in outcome.changed] == [("a", "finished")]
+    assert (outcome.refused, outcome.left_alone) == ([], [])
+
+
+async def test_an_agent_that_moves_nowhere_is_checked_where_it_is(
+    registry: Registry, moves: Migrations, checks: Checks
+) -> None:
+    await register(registry, "a")
+    record, _ = await moves.check("a")
+    assert (checks.asked, record.protocol) == ([("a", None)], "simple-a2a")
 
 
 async def test_what_was_attested_of_one_target_is_not_attested_of_another(

@@ -66,16 +66,9 @@ def cut_over(state: MigrationState, event: int, *, forced: bool) -> MigrationSta
     return replace(state, stage="cut_over", percent=100, cut_over_at=event, forced=forced)
 
 
-def rolled_back(state: MigrationState, *, distrusted: bool) -> MigrationState:
-    """`distrusted`: the new side was found wanting, so somebody has to attest again that it is ready."""
-    return replace(
-        state,
-        stage="rolled_back",
-        percent=0,
-        cut_over_at=0,
-        forced=False,
-        ready=None if distrusted else state.ready,
-    )
+def rolled_back(state: MigrationState) -> MigrationState:
+    """Whoever has gone back had a reason to: somebody has to attest again that the new side is ready."""
+    return replace(state, stage="rolled_back", percent=0, cut_over_at=0, forced=False, ready=None)
 
 
 def finished(state: MigrationState, row_version: int) -> MigrationState:

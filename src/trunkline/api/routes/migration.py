@@ -72,7 +72,9 @@ class MigrationRoutes:
         self,
         limit: Limit = DEFAULT_LIMIT,
         cursor: NumberCursor = None,
-        agent: Annotated[str | None, Query(description="Only of this agent, by its name or id.")] = None,
+        agent: Annotated[
+            str | None, Query(description="Only of this agent, by its name or id; it may be removed.")
+        ] = None,
     ) -> Response:
         """What has happened to agents, newest first: who has changed a migration and why, cards, grades."""
         before = None if cursor is None else int(cursor)
@@ -138,7 +140,7 @@ class MigrationRoutes:
         return _changed(change_json(await self._moves.roll_back(agent, wish)))
 
     async def rollback_all(self, request: Request) -> Response:
-        """Rolls back every agent that still has an old side, and names those that have none."""
+        """Rolls back every agent that still has an old side, and names those that have none: `left_alone`."""
         _, wish = await self._asked(request, _Reason)
         return _changed(outcome_json(await self._moves.roll_back_all(wish)))
 
@@ -148,7 +150,7 @@ class MigrationRoutes:
         return _changed(change_json(await self._moves.finish(agent, wish)))
 
     async def finish_all(self, request: Request) -> Response:
-        """Finishes every migration that can be finished, and names those that cannot."""
+        """Finishes every migration that has been cut over, and names those that have to wait: `refused`."""
         _, wish = await self._asked(request, _Reason)
         return _changed(outcome_json(await self._moves.finish_all(wish)))
 
@@ -200,7 +202,7 @@ def add_migration_routes(app: FastAPI, services: Services) -> None:
             extra=body(ref(form), required=required),
             responses={200: changed, **problems(400, 404, 409, 413, 422)},
         )  # fmt: skip
-    outcome = answer("MigrationOutcome", "The agents that have changed, and those that could not.")
+    outcome = answer("MigrationOutcome", "The agents that have changed, and those that have not.")
     for name, endpoint, form, required in (
         ("cutover", routes.cutover_all, "CutoverRequest", False),
         ("rollback", routes.rollback_all, "RollbackRequest", True),

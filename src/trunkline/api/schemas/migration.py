@@ -157,7 +157,10 @@ class MigrationRefusal(Shape):
 
 class MigrationOutcome(Shape):
     changed: list[MigrationChange]
-    refused: list[MigrationRefusal]
+    refused: list[MigrationRefusal] = Field(description="Those that were meant and could not, and why.")
+    left_alone: list[MigrationRefusal] = Field(
+        description="Of a rollback: those whose migration is finished, so that there is no old side to go back to."
+    )
 
 
 class Offer(Shape):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -82,8 +83,15 @@ class LimitFlags:
     ] = None
 
     def given(self) -> JsonObject:
-        limits: dict[str, Json] = dict(vars(self))
-        return {name: value for name, value in limits.items() if value is not None}
+        limits: dict[str, Json] = {name: value for name, value in vars(self).items() if value is not None}
+        for name, value in limits.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise CliError(
+                    f"--{name.replace('_', '-')} is {value:g}, which is no limit",
+                    fix="Give a number, or leave it out",
+                    exit_code=Exit.USAGE,
+                )
+        return limits
 
 
 HERE_AND_NOW = Aim()
@@ -183,14 +191,16 @@ def rollback(agent: OneOrAll = None, /, *, why: str, all_: All = False, server: 
     """
     Let all runs that begin from now on call the old side again.
 
-    Runs under way stay where they have begun. Exits with 4 where the old side is gone: the migration was finished.
+    Runs under way stay where they have begun. The new side has to be attested again (ready) before the next cutover.
+    Exits with 4 where the old side is gone: the migration was finished.
 
     Parameters
     ----------
     why
         For those who read it later.
     all_
-        Every agent that still has an old side.
+        Every agent that still has an old side. Those that are finished are named and left alone; exits with 4 only
+        when there is no other.
     """
     return _one_or_all("rollback", agent, _signed(why), server, all_=all_)
 
@@ -204,7 +214,7 @@ def finish(agent: OneOrAll = None, /, *, all_: All = False, why: Why = "", serve
     Parameters
     ----------
     all_
-        Every agent that has been cut over.
+        Every agent that has been cut over, and no other. Exits with 4 when one of them has to wait.
     why
         For those who read it later.
     """
@@ -212,6 +222,12 @@ def finish(agent: OneOrAll = None, /, *, all_: All = False, why: Why = "", serve
 
 
 def _trial(percent: float, aim: Aim, limits: LimitFlags, why: str) -> JsonObject:
+    if not 0 < percent <= 100:
+        raise CliError(
+            f"--percent is {percent:g}, which is no share of the runs",
+            fix="Give a number that is more than 0, up to 100",
+            exit_code=Exit.USAGE,
+        )
     return {"percent": percent, "target": aim.target(), "limits": limits.given(), **_signed(why)}
 
 
@@ -251,4 +267,5 @@ def _one_or_all(action: str, agent: str | None, body: JsonObject, server: Server
         print_json(outcome)
     else:
         print_outcome(outcome)
-    return Exit.CONFLICT if outcome["refused"] else Exit.OK
+    nothing = outcome["left_alone"] and not outcome["changed"]
+    return Exit.CONFLICT if outcome["refused"] or nothing else Exit.OK

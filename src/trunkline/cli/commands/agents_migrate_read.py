@@ -113,7 +113,7 @@ def history(agent: OneName = None, /, *, limit: int = 100, server: Server = HERE
     Parameters
     ----------
     agent
-        Only of this one.
+        Only of this one, by its name or id; it may be removed.
     limit
         At most this many.
     """
