@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from trunkline.cli.commands.import_definitions import findings_of_agent
 from trunkline.importing.litecone import import_files
 from trunkline.jsontypes import JsonObject
 from trunkline.services.agent_specs import parse_spec
@@ -74,12 +75,59 @@ def test_a_secret_is_named_and_never_repeated(auth: JsonObject, config: JsonObje
         {"auth_type": "apikey", "auth_config": {"key": "x", "header_name": {"a": SECRET}}},
         {"auth_type": "apikey", "auth_config": {"key": "x", "header_name": 7, "type": [SECRET]}},
         {"url": f"http://user:{SECRET}@host/path"},
+        {"url": f"http://host/path?token={SECRET}"},
+        {"url": f"http://{SECRET}@host?a=b&x={SECRET}#?{SECRET}"},
+        {"url": f"user:{SECRET}@host/path"},
     ],
 )
 def test_a_secret_in_the_wrong_place_is_not_repeated_either(agent: JsonObject) -> None:
-    found = import_files([("a.json", {"name": "A", "url": "http://a", **agent})])
+    found = import_files([("a.json", {"name": "A", "url": "http://a", **agent})], findings_of_agent)
     assert found.lost
     assert SECRET not in str(msgspec.to_builtins(found))
+
+
+def test_an_address_keeps_all_but_its_secrets() -> None:
+    source: JsonObject = {"name": "A", "url": f"http://me:{SECRET}@a:81/b/c?token={SECRET}"}
+    found = import_files([("a.json", source)], findings_of_agent)
+    assert found.agents == ({"name": "A", "url": "http://a:81/b/c"},)
+    assert [(remark.path, "left out" in remark.message) for remark in found.remarks] == [("url", True)] * 2
+
+
+@pytest.mark.parametrize(
+    ("agent", "message"),
+    [
+        ({"url": "javascript:alert(1)"}, "url: cannot be called"),
+        ({"name": "A\nB"}, "name: must not contain a control character"),
+        ({"name": "A/B"}, "name: must not contain '/'"),
+        ({"protocol": "smoke-signals"}, "Unsupported protocol"),
+        ({"timeout_ms": 10**9}, "timeout_ms: must be from 1 to"),
+        ({"auth_type": "apikey", "auth_config": {"key": SECRET, "header_name": "X Key"}}, "auth_config"),
+    ],
+)
+def test_an_agent_that_could_not_be_registered_is_told_of_and_left_out(
+    agent: JsonObject, message: str
+) -> None:
+    other: JsonObject = {"name": "Other", "url": "http://other"}
+    source: JsonObject = {"name": "A", "url": "http://a", **agent}
+    found = import_files([("a.json", [source, other])], findings_of_agent)
+    assert found.agents == (other,)
+    (loss,) = (remark for remark in found.remarks if remark.kind == "lost")
+    assert message in loss.message
+    assert loss.fix
+    assert SECRET not in str(msgspec.to_builtins(found))
+
+
+@pytest.mark.parametrize(
+    "auth",
+    [
+        {"auth_type": "bearer", "auth_config": {"token": SECRET}},
+        {"auth_type": "apikey", "auth_config": {"key": SECRET}},
+        {},
+    ],
+)
+def test_an_agent_whose_secret_is_yet_to_be_given_can_be_registered(auth: JsonObject) -> None:
+    found = import_files([("a.json", {"name": "A", "url": "http://a", **auth})], findings_of_agent)
+    assert (len(found.agents), found.lost) == (1, 0)
 
 
 @pytest.mark.parametrize(

@@ -16,18 +16,21 @@ from trunkline.cli.failures import ApiError, CliError, explained
 from trunkline.cli.inputs import read_bytes
 from trunkline.cli.options import Server
 from trunkline.cli.output import note, print_json, print_text
+from trunkline.errors import Finding, Invalid
 from trunkline.importing import Imported, ImportedWorkflow, Remark
 from trunkline.importing.litecone import import_files
 from trunkline.importing.names import file_name
 from trunkline.jsontypes import Json, JsonObject
+from trunkline.services.agent_specs import check_spec, parse_spec
 from trunkline.workflow.parse import read_document
 
 _WIDTH = 110
+_STAND_IN = "not-looked-at"
 AGENTS_FILE = "agents.yaml"
 
 
 def import_definitions(files: Sequence[str], *, out: Path | None, server: Server | None, json: bool) -> int:
-    imported = import_files([(file, _read(file)) for file in files])
+    imported = import_files([(file, _read(file)) for file in files], findings_of_agent)
     texts = _texts(imported)
     if server is not None:
         done = _save(imported, server)
@@ -42,6 +45,22 @@ def import_definitions(files: Sequence[str], *, out: Path | None, server: Server
     else:
         _tell(imported, done)
     return Exit.INVALID if imported.lost else Exit.OK
+
+
+def findings_of_agent(agent: JsonObject) -> Sequence[Finding]:
+    """What keeps the agent from being registered, as the server would say it."""
+    config = agent.get("auth_config")
+    document: JsonObject = {**agent}
+    if isinstance(config, dict):
+        # What stands in an environment variable is not looked at: the agents may be applied elsewhere.
+        document["auth_config"] = {
+            name: _STAND_IN if isinstance(value, dict) else value for name, value in config.items()
+        }
+    try:
+        check_spec(parse_spec(document))
+    except Invalid as invalid:
+        return invalid.findings
+    return ()
 
 
 def _read(file: str) -> Json:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from trunkline.errors import Invalid
 from trunkline.importing.account import Account
-from trunkline.importing.litecone.agents import answers_in_parts, read_agent
+from trunkline.importing.litecone.agents import Check, answers_in_parts, read_agent
 from trunkline.importing.litecone.plan import read_plan
 from trunkline.importing.litecone.translate import translate_plan
 from trunkline.importing.result import Imported, ImportedWorkflow
@@ -28,15 +28,21 @@ _OF_A_PAGE = frozenset({"pagination", "total", "page", "page_size", "total_pages
 _MOST_FINDINGS = 10
 
 
-def import_files(files: Sequence[tuple[str, Json]]) -> Imported:
-    """All that the files hold. Agents come first: how a step is read depends on what its agent speaks."""
+def import_files(files: Sequence[tuple[str, Json]], check_agent: Check = lambda _: ()) -> Imported:
+    """
+    All that the files hold, without the agents of which the check finds something.
+
+    Agents come first: how a step is read depends on what its agent speaks.
+    """
     accounts = {name: Account(name) for name, _ in files}
     found = [
         (accounts[name], path, entry)
         for name, content in files
         for path, entry in _entries(content, accounts[name])
     ]
-    agents = [agent for place in found if _is_agent(place[2]) and (agent := _agent(*place)) is not None]
+    agents = [
+        agent for place in found if _is_agent(place[2]) and (agent := _agent(*place, check_agent)) is not None
+    ]
     in_parts = frozenset(str(agent["name"]) for agent in agents if answers_in_parts(agent))
     workflows = [
         workflow for place in found if _is_workflow(place[2]) for workflow in _workflows(*place, in_parts)
@@ -122,9 +128,9 @@ def _name(entry: JsonObject) -> str | None:
     return name[:255] if isinstance(name, str) else None
 
 
-def _agent(account: Account, path: Path, entry: JsonObject) -> JsonObject | None:
+def _agent(account: Account, path: Path, entry: JsonObject, check: Check) -> JsonObject | None:
     account.begin(_name(entry), path)
-    return read_agent(entry, account)
+    return read_agent(entry, account, check)
 
 
 def _workflows(

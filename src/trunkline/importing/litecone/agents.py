@@ -12,8 +12,10 @@ A secret is never carried over: the name of an environment variable stands in it
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 
 from trunkline.agents.auth import secret_variable
+from trunkline.errors import Finding
 from trunkline.importing.account import Account
 from trunkline.importing.litecone.reading import Fields
 from trunkline.jsontypes import Json, JsonObject
@@ -25,10 +27,14 @@ _USER = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)[^/?#]*@")
 _BY_HAND = "Set it by hand in the imported file."
 
 
-def read_agent(source: JsonObject, account: Account) -> JsonObject | None:
-    """The agent; None when there is none, which is then reported."""
+# What keeps an agent from being registered: only who registers it knows.
+Check = Callable[[JsonObject], Sequence[Finding]]
+
+
+def read_agent(source: JsonObject, account: Account, check: Check) -> JsonObject | None:
+    """The agent; None when there is none, or none that can be registered, which is then reported."""
     fields = Fields(source, (), account)
-    name, url = fields.text("name"), _without_user(fields)
+    name, url = fields.text("name"), _without_secrets(fields)
     agent: JsonObject = {}
     for key in ("description", "protocol"):
         value = fields.text(key)
@@ -63,20 +69,36 @@ def read_agent(source: JsonObject, account: Account) -> JsonObject | None:
             "Register it by hand if it is needed.",
         )
         return None
-    return {"name": name, "url": url, **agent}
+    found: JsonObject = {"name": name, "url": url, **agent}
+    findings = check(found)
+    for finding in findings:
+        account.lost(
+            (),
+            f"the agent is left out, because it cannot be registered: {finding.path}: {finding.message}",
+            "Correct it in the source, and import again.",
+        )
+    return None if findings else found
 
 
-def _without_user(fields: Fields) -> str | None:
-    """The address without a name and a password in it."""
+def _without_secrets(fields: Fields) -> str | None:
+    """The address without a name and a password in it, and without a query, where tokens stand."""
     url = fields.text("url")
-    if url is None or (match := _USER.match(url)) is None:
-        return url
-    fields.account.lost(
-        (*fields.path, "url"),
-        "the name and the password in the address are left out",
-        "Use auth_type basic instead.",
-    )
-    return match["scheme"] + url[match.end() :]
+    if url is None:
+        return None
+    path = (*fields.path, "url")
+    if (match := _USER.match(url)) is not None:
+        fields.account.lost(
+            path, "the name and the password in the address are left out", "Use auth_type basic instead."
+        )
+        url = match["scheme"] + url[match.end() :]
+    address, mark, _ = url.partition("?")
+    if mark:
+        fields.account.lost(
+            path,
+            "the query of the address, all from '?' on, is left out: it may hold a secret",
+            "Give a secret again as auth_type api_key with `in: query`, and write the rest of the query by hand.",
+        )
+    return address
 
 
 def answers_in_parts(agent: JsonObject) -> bool:

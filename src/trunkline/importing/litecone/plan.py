@@ -42,6 +42,8 @@ _FIELDS: dict[Kind, tuple[str, ...]] = {
     "loop": ("loop_config",),
     "fork_join": ("fork_join_config",),
 }
+_OF_EVERY_STEP = frozenset({"id", "type", "next_step"})
+_MOST_SHOWN = 10
 _FIX_SOURCE = "Correct it in the source, and import again."
 
 
@@ -119,7 +121,8 @@ def read_plan(source: JsonObject, account: Account) -> Plan | None:
     fields = Fields(source, (), account)
     name = fields.text("name") or fields.text("workflow_id")
     start = fields.text("start_step")
-    steps = _read_steps(fields, account)
+    described = fields.objects("steps")
+    steps = _read_steps(described, account)
     fields.without_meaning(
         "workflow_id", "id", "version", "status", "created_at", "updated_at", "created_by", "updated_by",
         why="versions and ids are given here when a workflow is saved",
@@ -128,6 +131,9 @@ def read_plan(source: JsonObject, account: Account) -> Plan | None:
     fields.finish()
     if name is None:
         account.lost(("name",), "the workflow has no name", _FIX_SOURCE)
+    elif start in described and start not in steps:
+        # Why it cannot be used has been told.
+        return None
     elif start is None or start not in steps:
         account.lost(("start_step",), f"the first step {start!r} is not among the steps", _FIX_SOURCE)
     else:
@@ -135,9 +141,9 @@ def read_plan(source: JsonObject, account: Account) -> Plan | None:
     return None
 
 
-def _read_steps(fields: Fields, account: Account) -> dict[str, Step]:
+def _read_steps(described: dict[str, Fields], account: Account) -> dict[str, Step]:
     steps: dict[str, Step] = {}
-    for key, step_fields in fields.objects("steps").items():
+    for key, step_fields in described.items():
         given = step_fields.text("id")
         if given is not None and given != key:
             account.note(
@@ -161,10 +167,20 @@ def _read_step(key: str, fields: Fields) -> Step | None:
             return step
     fields.account.lost(
         (*fields.path, "type"),
-        f"steps of type '{kind[:80]}' have no counterpart here",
+        f"steps of type '{kind[:80]}' have no counterpart here{_with(fields)}",
         "Let an agent do it, and call that agent in its place.",
     )
     return None
+
+
+def _with(fields: Fields) -> str:
+    """What is left out together with the step."""
+    others = [name for name in fields.names() if name not in _OF_EVERY_STEP]
+    if not others:
+        return ""
+    shown = ", ".join(f"'{name[:80]}'" for name in others[:_MOST_SHOWN])
+    more = f" and {len(others) - _MOST_SHOWN} more" if len(others) > _MOST_SHOWN else ""
+    return f"; left out with it: {shown}{more}"
 
 
 def _missing(fields: Fields, name: str) -> None:
