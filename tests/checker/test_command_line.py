@@ -11,12 +11,24 @@ from xml.etree import ElementTree as Xml
 import pytest
 from tests.checker.broken_agents import Home, broken_agents
 
-from trunkline.agents.check_reports import Evidence, Finding, GivenResponse, Report, SentRequest, Verdict
+from trunkline.agents.check_reports import (
+    USUAL,
+    Evidence,
+    Finding,
+    GivenResponse,
+    Report,
+    SentRequest,
+    Verdict,
+)
+from trunkline.checker import PROTOCOLS
 from trunkline.checker.attested import attestations
+from trunkline.checker.check import plan_for
+from trunkline.checker.choosing import Spoken
 from trunkline.cli.app import run_command_line
 from trunkline.cli.check_junit import junit_xml
 from trunkline.cli.check_markdown import markdown
 from trunkline.cli.exit_codes import Exit
+from trunkline.errors import Invalid
 
 
 @pytest.fixture(scope="module")
@@ -107,23 +119,25 @@ def test_markdown_has_the_checklist_of_the_guide(home: Home, capsys: pytest.Capt
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "told", "code"),
     [
-        (("--json", "--junit"), "--json and --junit cannot both be printed"),
-        (("--auth-type", "oauth2", "--auth-env", "CHECK_SECRET"), "needs a server"),
-        (("--protocol", "carrier-pigeon"), "Unsupported protocol: carrier-pigeon"),
-        (("--protocol", "jsonrpc-2.0", "--config", "input_mode=telepathy"), "input_mode"),
+        (("--json", "--junit"), "--json and --junit cannot both be printed", Exit.USAGE),
+        (("--auth-type", "oauth2", "--auth-env", "CHECK_SECRET"), "needs a server", Exit.USAGE),
+        (("--protocol", "carrier-pigeon"), "Choose one of auto, simple-a2a, jsonrpc-2.0", Exit.USAGE),
+        (("--protocol", "a2a-0.1-paths"), "no checks for the protocol a2a-0.1-paths", Exit.USAGE),
+        (("--protocol", "jsonrpc-2.0", "--config", "input_mode=telepathy"), "input_mode", Exit.INVALID),
     ],
-    ids=["two forms", "a token", "no protocol", "no such setting"],
+    ids=["two forms", "a token", "no protocol", "no checks", "no such setting"],
 )
 def test_what_makes_no_sense_is_refused(
-    options: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    options: tuple[str, ...],
+    told: str,
+    code: Exit,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("CHECK_SECRET", '{"token_url": "http://a/", "client_id": "a", "client_secret": "b"}')
-    assert run_command_line(["agents", "check", "http://127.0.0.1:1/agent", *options]) in (
-        Exit.USAGE,
-        Exit.INVALID,
-    )
+    assert run_command_line(["agents", "check", "http://127.0.0.1:1/agent", *options]) == code
     printed = capsys.readouterr()
     assert told in printed.err + printed.out
 
@@ -173,6 +187,13 @@ def test_an_answer_cannot_leave_its_block_of_markdown() -> None:
     assert lines.index("`````http") < lines.index("# Owned") < lines.index("`````")
     # In a sentence it has no power.
     assert "- seen: got \\`\\`\\` \\# Owned \\`\\`\\`\\`" in lines
+
+
+def test_every_protocol_that_can_be_named_has_a_plan() -> None:
+    for protocol in PROTOCOLS:
+        assert plan_for(Spoken(protocol=protocol, url="http://a/", config={}, chosen=""), "n", USUAL).probes
+    with pytest.raises(Invalid, match="no checks for the protocol"):
+        plan_for(Spoken(protocol="a2a-0.1-paths", url="http://a/", config={}, chosen=""), "n", USUAL)
 
 
 def test_what_people_have_attested_is_ticked() -> None:

@@ -150,10 +150,22 @@ def test_a_server_that_is_away_is_no_failed_check(capsys: pytest.CaptureFixture[
     assert run_command_line(words) == Exit.UNREACHABLE
 
 
-def test_what_is_registered_has_its_own_credentials(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--auth-type", "bearer", "--auth-file", "key"),
+        ("--config", "method=message/send"),
+        ("--timeout", "3"),
+    ],
+    ids=["credentials", "settings", "timeout"],
+)
+def test_what_is_registered_has_its_own(
+    options: tuple[str, ...],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "key").write_text("x")
-    words = ["agents", "check", "Anybody", "--auth-type", "bearer", "--auth-file", str(tmp_path / "key")]
-    assert run_command_line(words) == Exit.USAGE
+    assert run_command_line(["agents", "check", "Anybody", *options]) == Exit.USAGE
     assert "are for an address" in capsys.readouterr().err

@@ -6,9 +6,9 @@ stands in plans/, one module for each kind of dialect, and is pure. The command 
 server an agent of its registry.
 """
 
-from trunkline.checker.check import Checker
+from trunkline.checker.check import PROTOCOLS, Checker
 from trunkline.checker.inquiry import OnProgress
 from trunkline.checker.subject import Limits, Subject, TokenFor
 from trunkline.checker.table import CHECKS, Check
 
-__all__ = ["CHECKS", "Check", "Checker", "Limits", "OnProgress", "Subject", "TokenFor"]
+__all__ = ["CHECKS", "PROTOCOLS", "Check", "Checker", "Limits", "OnProgress", "Subject", "TokenFor"]

@@ -27,7 +27,7 @@ from trunkline.checker.inquiry import Inquiry, OnProgress
 from trunkline.checker.judging import Plan, Question, Ruling, broken, finding, kept, moot
 from trunkline.checker.plans import cards, envelope, simple, transport
 from trunkline.checker.plans.rest import rest_plan
-from trunkline.checker.plans.rpc_dialects import rpc_plan
+from trunkline.checker.plans.rpc_dialects import RPC_PROTOCOLS, rpc_plan
 from trunkline.checker.plans.simple import simple_plan
 from trunkline.checker.subject import Limits, Subject
 from trunkline.checker.table import CHECKS
@@ -36,6 +36,8 @@ from trunkline.errors import Invalid
 from trunkline.protocols import ProtocolAdapterFactory, validate_protocol_config
 from trunkline.transports.base import Transport
 
+# Those that have checks.
+PROTOCOLS = ("simple-a2a", *RPC_PROTOCOLS, "a2a-1.0-http")
 _MOST_SEEN_CHARACTERS = 500
 # What is looked at first, in this order: when one of them is broken there is no sense in the rest.
 _GATES = ("reachable", "protocol-clear", "allowed", "address", "accepts-json", "speaks-protocol")
@@ -124,7 +126,7 @@ def plan_for(spoken: Spoken, nonce: str, sample: Sample) -> Plan:
         return simple_plan(adapter, nonce, sample)
     raise Invalid(
         f"There are no checks for the protocol {spoken.protocol}.",
-        fix="Name one that has some: simple-a2a, jsonrpc-2.0, a2a-0.3, a2a-1.0 or a2a-1.0-http.",
+        fix=f"Name one that has some: {', '.join(PROTOCOLS)}.",
     )
 
 

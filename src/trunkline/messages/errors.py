@@ -23,7 +23,8 @@ ERROR_CODES: dict[str, ErrorCode] = {
     "agent_unreachable": ErrorCode(**_NOT_SENT, fix="Start the agent, or correct its url."),
     "agent_tls_failed": ErrorCode(
         **_NOT_SENT,
-        fix="Check the agent's certificate (its name, its dates, who signed it), and ours if it wants one.",
+        fix="Check the agent's certificate (its name, its dates, who signed it), and ours if it wants one; "
+        "where it speaks no TLS at all, correct its url to http://.",
     ),
     "agent_address_forbidden": ErrorCode(
         **_NOT_SENT, fix="Add the network or host name to TRUNKLINE_ALLOWED_NETWORKS if it is meant."
@@ -93,7 +94,9 @@ ERROR_CODES: dict[str, ErrorCode] = {
     "agent_reported_error": ErrorCode(**_ANSWERED, fix="The agent failed; its message says why."),
     "agent_task_failed": ErrorCode(**_ANSWERED, fix="The agent's task ended without success; see its words."),
     "agent_task_unfinished": ErrorCode(
-        **_ANSWERED, fix="Raise the step's timeout: the agent was still working when it passed."
+        **_ANSWERED,
+        fix="Raise the step's timeout if the agent needs more time; "
+        "one that works on must tell how its task stands (tasks/get): see trunkline agents check NAME --active.",
     ),
     "agent_protocol_unclear": ErrorCode(
         **_NOT_SENT, fix="Pin the agent's protocol, or make its agent card reachable."

@@ -15,6 +15,8 @@ from trunkline.transports.base import TransportError
 # What an exchange can end with beside an answer and a cancellation.
 EXCHANGE_ERRORS = (aiohttp.ClientError, HttpProcessingError, OSError)
 _CERTIFICATE_ALERT = re.compile(r"ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA|ACCESS_DENIED|HANDSHAKE_FAILURE)")
+# OpenSSL's words for bytes that are no TLS.
+_NOT_TLS = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"})
 _QUOTED_BYTES = re.compile(r"\bb['\"]")
 
 
@@ -35,6 +37,10 @@ def not_sent(exc: Exception) -> TransportError:
             )
         case aiohttp.ClientConnectorCertificateError():
             return TransportError("agent_tls_failed", f"TLS failed: {exc.certificate_error}.")
+        case aiohttp.ClientSSLError() if getattr(exc.os_error, "reason", None) in _NOT_TLS:
+            return TransportError(
+                "agent_tls_failed", "TLS failed: what answers there does not speak TLS. Is it http://?"
+            )
         case aiohttp.ClientSSLError():
             return TransportError("agent_tls_failed", f"TLS failed: {exc.os_error}.")
         case TimeoutError():

@@ -214,6 +214,7 @@ _ENVELOPE_ALONE: Mapping[str, Wording] = {
     _V01: Wording(protocol=_V01, send="tasks/send", get="tasks/get", levels=_LEFT_OPEN),
     "jsonrpc-call": Wording(protocol="jsonrpc-call", send="", levels=_NICE),
 }
+RPC_PROTOCOLS = ("jsonrpc-2.0", *_ENVELOPE_ALONE, *_WORDINGS)
 
 
 def rpc_plan(

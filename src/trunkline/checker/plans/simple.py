@@ -104,7 +104,7 @@ def _is_answer(exchange: Exchange) -> Ruling:
     if not exchange.object:
         if exchange.status >= 400:
             return moot("The task was refused.")
-        return broken(f"{exchange.seen()}, not an object.", exchange)
+        return broken(f"{exchange.unread or 'The answer is an empty object'}.", exchange)
     if "status" not in exchange.object:
         if exchange.status >= 400:
             return moot("The task was refused.")

@@ -37,7 +37,7 @@ def check(
     config: Pairs = (),
     junit: Flag = False,
     md: Flag = False,
-    timeout: Annotated[float, Parameter(validator=validators.Number(gt=0, lte=600))] = DEFAULT_SECONDS,
+    timeout: Annotated[float | None, Parameter(validator=validators.Number(gt=0, lte=600))] = None,
     auth_type: AuthType = "none",
     auth_env: str | None = None,
     auth_file: str | None = None,
@@ -67,7 +67,7 @@ def check(
     md
         Print Markdown, with the checklist of the migration guide.
     timeout
-        How many seconds to wait for one answer; for an address only.
+        How many seconds to wait for one answer, 10 unless told; for an address only.
     auth_type
         How the agent knows us; for an address only.
     auth_env
@@ -76,6 +76,7 @@ def check(
         The file with the secret.
     """
     form = _form(server, junit=junit, md=md)
+    _check_protocol(protocol)
     if "://" in agent:
         credentials = auth_config(auth_type, env=auth_env, file=auth_file)
         with explained():
@@ -84,14 +85,14 @@ def check(
                     _Address(agent, protocol, parse_pairs(config), auth_type, credentials),
                     parse_pairs(inputs),
                     text,
-                    timeout,
+                    timeout or DEFAULT_SECONDS,
                     active=active,
                 )
             )
     else:
-        if config or auth_env or auth_file or auth_type != "none":
+        if config or auth_env or auth_file or auth_type != "none" or timeout is not None:
             raise CliError(
-                "--config and --auth-… are for an address: what is registered has its own",
+                "--config, --auth-… and --timeout are for an address: what is registered has its own",
                 fix=f"Change the agent instead, or name its address in place of {agent}",
                 exit_code=Exit.USAGE,
             )
@@ -99,6 +100,20 @@ def check(
         report = _checked_there(agent, protocol, parse_pairs(inputs), text, server, active=active)
     print_report(report, form)
     return Exit.OK if report.passed else Exit.INVALID
+
+
+def _check_protocol(protocol: str | None) -> None:
+    if protocol is None:
+        return
+    from trunkline.agents import AUTO  # noqa: PLC0415  (heavy; most calls name none)
+    from trunkline.checker import PROTOCOLS  # noqa: PLC0415  (as above)
+
+    if protocol not in (AUTO, *PROTOCOLS):
+        raise CliError(
+            f"There are no checks for the protocol {protocol}",
+            fix=f"Choose one of {', '.join((AUTO, *PROTOCOLS))}",
+            exit_code=Exit.USAGE,
+        )
 
 
 def _form(server: Server, *, junit: bool, md: bool) -> Form:
