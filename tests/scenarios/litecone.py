@@ -203,6 +203,40 @@ READS_A_LATE_BRANCH = workflow(
 )  # fmt: skip
 
 
+# Not the step that joins the branches reads them, but one after it; and it reads a step in the middle of a branch.
+READS_BRANCHES_LATER = workflow(
+    "look-back",
+    "ask",
+    ask={
+        "type": "fork_join",
+        "fork_join_config": {
+            "branches": {
+                "north": {"steps": ["north-1", "north-2", "north-3"]},
+                "south": {"steps": ["south-1"]},
+                "west": {"steps": ["west-1", "west-2"]},
+            },
+            "join_policy": "any",
+        },
+        "next_step": "then",
+    },
+    north_1=step("Echo", None, way="${workflow.input.way}"),
+    north_2=step("North", None, way="${north-1.output.way}"),
+    north_3=step("Echo", None, way="further"),
+    south_1=step("South", None, way="${workflow.input.way}"),
+    west_1=step("West", None, way="${workflow.input.way}"),
+    west_2=step("Echo", None, way="further"),
+    then=step("Echo", "end", way="on"),
+    end=step(
+        "Echo",
+        None,
+        north="${north-2.output.went}",
+        within="${north-1.output.way}",
+        south="${south-1.output.went}",
+        all="${ask.output}",
+    ),
+)
+
+
 @asynccontextmanager
 async def agents(system: RunningSystem, answers: Answers) -> AsyncGenerator[ScriptedAgent]:
     """Agents that answer so, registered under their names."""

@@ -13,6 +13,7 @@ from tests.scenarios.litecone import (
     IN_PARALLEL,
     ONE_BY_ONE,
     READS_A_LATE_BRANCH,
+    READS_BRANCHES_LATER,
     SEVERAL_STEPS_EACH,
     Answers,
     Refuses,
@@ -208,6 +209,15 @@ async def test_what_comes_after_a_fork_reads_null_for_a_branch_that_is_late(
             "one": None, "two": None, "all": {"slow": None, "quick": {"word": "soon"}},
             "line": "I heard soon and null",
         },
+    }  # fmt: skip
+
+
+async def test_a_branch_that_is_not_needed_may_fail_though_later_steps_read_it(system: RunningSystem) -> None:
+    async with agents(system, ways("north", "west")):
+        output = await output_of(system, READS_BRANCHES_LATER, {"way": "out"})
+    assert output == {
+        "north": None, "within": "out", "south": "south",
+        "all": {"north": None, "south": {"went": "south", "way": "out"}, "west": None},
     }  # fmt: skip
 
 

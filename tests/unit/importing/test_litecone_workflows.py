@@ -244,6 +244,13 @@ def test_a_text_with_a_branch_that_may_be_late_has_null_in_its_place() -> None:
     }
 
 
+def test_a_branch_that_others_read_than_the_join_may_fail_and_ends_there() -> None:
+    steps = steps_of(fork_of("any", next=call("end"), end=call(None, n="${a.output.n}")))
+    assert steps["a"] == {"agent": "A", "input": {}, "on_error": "continue"}
+    assert (steps["b"]["when"], steps["b"]["on_error"]) == ("steps.a.status == 'COMPLETED'", "continue")
+    assert "on_error" not in steps["c"]
+
+
 def test_a_loop_over_the_list_of_a_branch_that_may_be_late_is_told_of() -> None:
     loop: JsonObject = {
         "type": "loop",

@@ -1,8 +1,9 @@
 """
 Branches that become workflows of their own.
 
-A branch's steps stand among the others where that says the same. It does not where the branch as a whole has a time, or
-where it ends in one of several steps: a join counts steps. Such a branch becomes one step that begins a workflow.
+A branch's steps stand among the others where that says the same. It does not where the branch as a whole has a time,
+where it ends in one of several steps (a join counts steps), or where a loop in it has a `when` about items, which cannot
+say that the step before it has failed. Such a branch becomes one step that begins a workflow.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def loose_steps(plan: Plan) -> dict[str, tuple[str, str]]:
 
 def _folded(name: str, branch: Branch, fork: Fork, steps: dict[str, Step]) -> Branch:
     singles = all(isinstance(steps.get(step), Call | Loop) for step in branch.steps)
-    stands_alone = singles and (branch.seconds is None or len(branch.steps) == 1)
+    chooses = any(isinstance(step := steps.get(name), Loop) and step.most for name in branch.steps[1:])
+    stands_alone = singles and (len(branch.steps) == 1 or (branch.seconds is None and not chooses))
     if stands_alone or any(step not in steps for step in branch.steps):
         return branch
     if branch.seconds is None and fork.policy == "all":

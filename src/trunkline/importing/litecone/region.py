@@ -54,12 +54,28 @@ class Region:
         # The steps in branches that are workflows, and the outputs of these.
         self.inside: dict[str, Part] = {}
         self.outputs: dict[str, JsonObject] = {}
+        # Branches that others read than the step that joins them.
+        self.looked_at: dict[tuple[str, str], None] = {}
         # The loops and branches that it is in.
         self._within = within
         whole.reached |= flow.position.keys()
 
     def steps(self) -> JsonObject:
-        return {self.whole.names[name]: self._step(name, placed) for name, placed in self.flow.calls.items()}
+        written = {name: self._step(name, placed) for name, placed in self.flow.calls.items()}
+        for branch in self.looked_at:
+            self._let_fail(branch, written)
+        return {self.whole.names[name]: step for name, step in written.items()}
+
+    def _let_fail(self, branch: tuple[str, str], written: dict[str, JsonObject]) -> None:
+        """A failure in this branch ends the branch, whoever reads its steps: by itself it does for the join only."""
+        members = [name for name, where in self.whole.loose.items() if where == branch and name in written]
+        for number, name in enumerate(members):
+            step = {**written[name], "on_error": "continue"}
+            if number:
+                before = f"steps.{self.whole.names[members[number - 1]]}.status == 'COMPLETED'"
+                when = step.get("when")
+                step["when"] = before if when in (None, before) else f"{before} && ({when})"
+            written[name] = step
 
     def limit(self) -> int | None:
         """How many steps may run at once, where the source says it of some of them."""
@@ -98,7 +114,8 @@ class Region:
         if references.may_be_late():
             self.whole.account.lost(
                 ("steps", step.id, "loop_config", "collection"),
-                "the list comes from a branch that may not be over when the loop begins, which then goes over nothing",
+                "the list comes from a branch that may have failed, or may not be over, when the loop begins; it then"
+                " goes over nothing",
                 "Take `join` out of the step after the fork, so that it waits for all branches.",
             )
         view = View(self, step.id, names_of_loop(step, items))
@@ -267,7 +284,16 @@ class View:
         loose = self._region.whole.loose
         # Within a branch each step waits for the one before it.
         within = None if self._reader is None else loose.get(self._reader)
-        return () if loose.get(single) in (None, within) else (self._own(single),)
+        branch = loose.get(single)
+        if branch is None or branch == within:
+            return ()
+        if not self._joins(single):
+            self._region.looked_at[branch] = None
+        return (self._own(single),)
+
+    def _joins(self, step: str) -> bool:
+        placed = None if self._reader is None else self._region.flow.calls.get(self._reader)
+        return placed is not None and placed.joins is not None and step in placed.after
 
     def condition(self, step: Conditional) -> str:
         return self._region.decisions.condition(step)
