@@ -2,8 +2,8 @@
 Branches that become workflows of their own.
 
 A branch's steps stand among the others where that says the same. It does not where the branch as a whole has a time,
-where it ends in one of several steps (a join counts steps), or where a loop in it has a `when` about items, which cannot
-say that the step before it has failed. Such a branch becomes one step that begins a workflow.
+where it ends in one of several steps (a join counts steps), or where a loop in it has a `when` about items, which
+cannot say that the step before it has failed. Such a branch becomes one step that begins a workflow.
 """
 
 from __future__ import annotations
