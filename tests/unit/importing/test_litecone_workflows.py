@@ -8,6 +8,7 @@ from trunkline.importing import Imported, Remark
 from trunkline.importing.litecone import import_files
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.workflow import load_workflow
+from trunkline.workflow.expressions.engine import Engine
 
 
 def call(following: str | None = None, agent: str = "A", **mapping: Json) -> JsonObject:
@@ -145,6 +146,27 @@ def test_both_sides_of_a_decision_run_on_it_and_what_follows_waits_for_both() ->
     assert steps["end"]["input"] == {
         "r": f"${{ (({condition}) ? steps.yes.output.data.x : steps.no.output.data.x) }}"
     }
+
+
+def test_a_condition_on_what_another_decision_led_to_reads_that_side_only() -> None:
+    def decision(expression: str, **more: Json) -> JsonObject:
+        return {"type": "conditional", "condition": {"expression": expression}, **more}
+
+    first = decision("${workflow.input.x}", if_true_step="yes", if_false_step="no", next_step="d")
+    second = decision("${c.output.branch_output.n} > 1", if_true_step="end")
+    source = workflow("c", {"c": first, "yes": call(), "no": call(), "d": second, "end": call()})
+    when = steps_of(source)["end"]["when"]
+    assert isinstance(when, str)
+    compiled = Engine(("yes", "no")).compile_condition(when)
+    outputs: list[tuple[JsonObject, bool]] = [({"n": 2}, True), ({"n": 1}, False), ({}, False)]
+    for taken, other in (("yes", "no"), ("no", "yes")):
+        for output, holds in outputs:
+            scope: JsonObject = {
+                "input": {"x": taken == "yes"},
+                f"steps.{taken}": {"output": {"data": output}},
+                f"steps.{other}": {"output": None},
+            }
+            assert compiled.evaluate(scope.__getitem__) is holds
 
 
 def test_a_decision_with_one_side_lets_the_rest_go_on_without_it() -> None:

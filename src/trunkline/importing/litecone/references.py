@@ -87,6 +87,10 @@ class References:
         self._where = where
         # The outputs that the present reference has come to.
         self._read: list[str] = []
+        # Those of them that are read only where a decision led to them.
+        self._chosen: set[str] = set()
+        # Conditions do without what is missing.
+        self._in_condition = False
         # What may be null on the way to what it has come to last.
         self._nulls: tuple[str, ...] = ()
         self._depth = 0
@@ -110,12 +114,23 @@ class References:
 
     def reading(self, source: str) -> Value:
         """What stands between `${` and `}` in a condition; raises `CannotCarry`."""
-        base, keys = self._resolve(source)
+        self._in_condition = True
+        try:
+            base, keys = self._resolve(source)
+        finally:
+            self._in_condition = False
         base = _of_any_type(base)
-        skipped = [name for name in dict.fromkeys(self._read) if self._where.may_be_skipped(name)]
-        holders = (*(self._where.holder(name) for name in skipped), *self._nulls)
-        there = dict.fromkeys(f"{holder} != null" for holder in holders)
-        return Value(cel.path(base, keys), (*there, *cel.present(base, keys)))
+        found = cel.path(base, keys)
+        there = self._there(0, base, keys)
+        # What a decision led to is null where it led nowhere.
+        return Value(found, (*there, f"{found} != null") if self._chosen else there)
+
+    def _there(self, first: int, base: str, keys: Keys) -> tuple[str, ...]:
+        """What has to hold for the data to be there, that of the outputs from the first one on."""
+        names = [name for name in dict.fromkeys(self._read[first:]) if name not in self._chosen]
+        skipped = (self._where.holder(name) for name in names if self._where.may_be_skipped(name))
+        holders = dict.fromkeys((*skipped, *self._nulls))
+        return (*(f"{holder} != null" for holder in holders), *cel.present(base, keys))
 
     def collection(self, source: str) -> str:
         """The list that a loop goes over; raises `CannotCarry`."""
@@ -137,6 +152,7 @@ class References:
 
     def _begin(self) -> None:
         self._read.clear()
+        self._chosen.clear()
         self._nulls = ()
         self._depth = 0
 
@@ -324,7 +340,16 @@ class References:
     def _side(self, side: str | None, keys: Keys) -> str:
         if side is None or side not in self._where.plan.steps:
             return "null"
-        return _of_any_type(self._or_null(side, keys))
+        if not self._in_condition:
+            return _of_any_type(self._or_null(side, keys))
+        first = len(self._read)
+        self._nulls = ()
+        base, keys = self.output(side, keys)
+        base = _of_any_type(base)
+        there = self._there(first, base, keys)
+        self._chosen.update(self._read[first:])
+        self._nulls = ()
+        return _decided(cel.all_of(there), cel.path(base, keys), "null") if there else cel.path(base, keys)
 
 
 def _keys(source: str) -> Keys:
