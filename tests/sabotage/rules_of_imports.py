@@ -44,4 +44,20 @@ IMPORTS: Sequence[Rule] = (
         new='    config = fields.object("auth_config")\n',
         caught_by=(f"{_AGENTS}::test_a_secret_in_the_wrong_place_is_not_repeated_either[agent0]",),
     ),
+    Rule(
+        name="tokens-in-imported-addresses",
+        breaks="A token in the query of an imported agent's address is written into a file.",
+        file="importing/litecone/agents.py",
+        old="    return address\n",
+        new="    return url\n",
+        caught_by=(f"{_AGENTS}::test_an_address_keeps_all_but_its_secrets",),
+    ),
+    Rule(
+        name="imported-branch-may-fail",
+        breaks="A branch that an imported workflow reads and does not need fails the run.",
+        file="importing/litecone/region.py",
+        old="        for branch in self.looked_at:\n",
+        new="        for branch in ():\n",
+        caught_by=(f"{_WORKFLOWS}::test_a_branch_that_others_read_than_the_join_may_fail_and_ends_there",),
+    ),
 )
