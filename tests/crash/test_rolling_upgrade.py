@@ -30,7 +30,7 @@ from trunkline.stores.migrations import HEAD, REVISIONS
 pytestmark = pytest.mark.anyio
 
 # The program as it was with the revision before.
-PREVIOUS = "5d4b2955900aa6617a64773b2eb7224ec11c8c47"
+PREVIOUS = "1aec6acafab11ad3cc95e5b0446c308df01f8f23"
 PREVIOUS_REVISION = REVISIONS[-2]
 
 _ROOT = Path(__file__).parents[2]
