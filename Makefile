@@ -51,13 +51,16 @@ services:  ## get Kafka's jars; PostgreSQL, Java and Maven too, where apt-get ca
 interop: $(VENV)/.ready-dev  ## install the agents of other frameworks and languages that the tests talk to
 	@$(BIN)/python -m tests.interop.environments
 
-# The types are checked beside the tests, and told of after them.
+# The types are checked beside the tests, and told of after them. The crash tests come last and with one test process for
+# each core: each starts a system of many processes, and what they find out about its calls needs a machine that keeps up.
 TYPES := $(VENV)/types.txt
 test: lint services interop  ## everything: the checks and all tests
 	@echo "Checking the types beside the tests ..." >&2
 	@$(BIN)/pyright >$(TYPES) 2>&1 & types=$$!; \
-	  $(BIN)/pytest -n $(JOBS) --dist worksteal; tests=$$?; \
-	  wait $$types; types=$$?; cat $(TYPES); exit $$((tests ? tests : types))
+	  $(BIN)/pytest -n $(JOBS) --dist worksteal --ignore tests/crash; tests=$$?; \
+	  wait $$types; types=$$?; cat $(TYPES); \
+	  $(BIN)/pytest -n $(CORES) --dist worksteal tests/crash; crash=$$?; \
+	  exit $$((tests ? tests : crash ? crash : types))
 
 check: lint  ## lint, format, types and the import rules
 	$(BIN)/pyright

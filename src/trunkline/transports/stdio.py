@@ -159,6 +159,7 @@ class _Place:
             return self._child
         if self._start is None:
             self._start = asyncio.create_task(self._start_anew(), name=f"start {self._name}")
+            self._start.add_done_callback(_take_failure)
         # Shared by all that wait, and it goes on when one of them does not.
         start = self._start
         await asyncio.wait((start,))
@@ -206,6 +207,12 @@ class _Place:
             await asyncio.wait((self._start,))
         if self._child is not None:
             await self._child.close(seconds)
+
+
+def _take_failure(start: asyncio.Task[Child]) -> None:
+    # Whoever waits raises it again; nobody may be waiting any more, and that is no failure that was forgotten.
+    if not start.cancelled():
+        start.exception()
 
 
 def _key(body: bytes) -> Key:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import sys
@@ -88,6 +89,13 @@ async def error(transport: StdioTransport, body: bytes, timeout: float = AMPLE) 
     return raised.value
 
 
+async def unanswered(transport: StdioTransport, body: bytes) -> TransportError:
+    """Of a program that does not answer this, however long it takes to start."""
+    while not (failed := await error(transport, body, SHORT)).sent:
+        pass
+    return failed
+
+
 # --- answers
 
 
@@ -147,8 +155,7 @@ async def test_what_is_no_answer_is_logged_and_passed_over(tmp_path: Path) -> No
 
 async def test_a_late_answer_is_nobody_elses(tmp_path: Path) -> None:
     async with running("backwards", tmp_path) as transport:
-        late = await error(transport, request("late"), SHORT)
-        assert (late.code, late.sent) == ("agent_timeout", True)
+        assert (await unanswered(transport, request("late"))).code == "agent_timeout"
         answers = await asyncio.gather(*(result(transport, request(n, params=n)) for n in (1, 2)))
     assert answers == [1, 2]
 
@@ -235,7 +242,7 @@ async def test_a_program_that_cannot_be_started_has_got_nothing(program: str, wh
 async def test_what_does_not_fit_into_the_pipe_of_one_that_does_not_read_is_not_sent(tmp_path: Path) -> None:
     body = request(1, params="x" * 1_000_000)
     async with running("deaf", tmp_path, end_seconds=SHORT) as transport:
-        assert (await error(transport, body, SHORT)).code == "agent_timeout"
+        assert (await unanswered(transport, body)).code == "agent_timeout"
         unsent = await error(transport, body, SHORT)
     assert (unsent.code, unsent.sent) == ("agent_unreachable", False)
     assert "does not read its input" in unsent.message
@@ -273,6 +280,22 @@ async def test_a_program_that_dies_at_once_is_started_again_later_each_time() ->
             unsent = await error(transport, request(5), timeout=0.05)
     assert (unsent.code, unsent.sent) == ("agent_unreachable", False)
     assert "is not running" in unsent.message
+
+
+async def test_a_start_that_nobody_waits_for_any_more_ends_without_a_complaint() -> None:
+    complaints: list[str] = []
+    loop = asyncio.get_running_loop()
+    before = loop.get_exception_handler()
+    loop.set_exception_handler(lambda _, context: complaints.append(context["message"]))
+    try:
+        async with StdioTransport({"worker": Program(("sh", "-c", "read line"))}) as transport:
+            for number in range(4):
+                await error(transport, request(number))
+            await error(transport, request(4), timeout=0.05)
+        gc.collect()
+    finally:
+        loop.set_exception_handler(before)
+    assert complaints == []
 
 
 async def test_a_line_without_an_end_ends_the_program_and_not_us(tmp_path: Path) -> None:
@@ -315,7 +338,7 @@ async def test_a_program_is_started_again_only_when_its_last_life_is_over(tmp_pa
 async def test_a_program_that_does_not_read_is_told_to_end(tmp_path: Path) -> None:
     with capture_logs() as logs:
         async with running("deaf", tmp_path, end_seconds=SHORT) as transport:
-            await error(transport, request(1), SHORT)
+            await unanswered(transport, request(1))
     assert [line["how"] for line in logs if line["event"] == "program_ended"] == ["was ended by SIGTERM"]
 
 
