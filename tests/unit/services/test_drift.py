@@ -92,7 +92,7 @@ async def test_a_check_that_another_version_has_kept_is_no_reason_to_fail(
 ) -> None:
     record = await drifts.record_check(agent, report())
     async with store.transaction() as tx:
-        await tx.put_check(msgspec.structs.replace(record, id=record.id[:-1] + "f", report=b'{"v": 2}'), 9)
+        await tx.put_check(msgspec.structs.replace(record, id=f"f{record.id[1:]}", report=b'{"v": 2}'), 9)
     await drifts.record_check(agent, report("F"))
     assert await kinds(store) == []
 
