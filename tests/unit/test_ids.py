@@ -23,6 +23,13 @@ def test_ids_begin_with_the_time_so_that_later_ones_sort_later() -> None:
     assert new_id() > earlier
 
 
+def test_ids_of_one_process_sort_as_they_were_made_within_a_millisecond_too() -> None:
+    ids = [new_id() for _ in range(10_000)]
+    assert len({id_[:13] for id_ in ids}) < len(ids)
+    assert ids == sorted(set(ids))
+    assert {(UUID(id_).version, UUID(id_).variant) for id_ in ids} == {(7, UUID(int=0x8000 << 48).variant)}
+
+
 def test_only_an_answered_failure_or_a_reply_makes_another_task_id() -> None:
     run = RunId("r")
     assert task_id(run, "s", 0) == task_id(run, "s", 0) == "r/s/0"
