@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tests.sabotage.rule import Rule
 
 _WORKFLOWS = "tests/unit/importing/test_litecone_workflows.py"
+_LOSSES = "tests/unit/importing/test_litecone_losses.py"
 _AGENTS = "tests/unit/importing/test_litecone_agents.py"
 
 IMPORTS: Sequence[Rule] = (
@@ -17,7 +18,7 @@ IMPORTS: Sequence[Rule] = (
         old='condition = cel.failing(f"not carried over: the condition of {step.id[:80]}")\n',
         new='condition = "true"\n',
         caught_by=(
-            f"{_WORKFLOWS}::test_a_condition_that_is_not_understood_lets_the_run_fail_there_and_not_go_on",
+            f"{_LOSSES}::test_a_condition_that_is_not_understood_lets_the_run_fail_there_and_not_go_on",
         ),
     ),
     Rule(
@@ -34,7 +35,7 @@ IMPORTS: Sequence[Rule] = (
         file="importing/litecone/references.py",
         old='                if source.keys() == {"$secret"}:\n',
         new='                if source.keys() == {"$nothing"}:\n',
-        caught_by=(f"{_WORKFLOWS}::test_data_that_would_name_one_of_our_secrets_does_not_become_its_name",),
+        caught_by=(f"{_LOSSES}::test_data_that_would_name_one_of_our_secrets_does_not_become_its_name",),
     ),
     Rule(
         name="secrets-of-imported-agents",

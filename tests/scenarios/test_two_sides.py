@@ -131,16 +131,22 @@ async def test_a_run_goes_on_with_the_protocol_that_it_began_with(shared_system:
     assert (row["protocol"], row["dialect"]) == ("simple-a2a", None)
 
 
+async def taken_before_a_rollback(system: RunningSystem, sides: Sides) -> str:
+    """A run whose task the new side works on, although new runs call the old one again."""
+    await move(system, sides, "canary", percent=100)
+    sides.new = jsonrpc_task("", state="working")
+    run_id = await system.start(sides.name)
+    await sides.agent.called_for("tasks/get")
+    await move(system, sides, "rollback")
+    return run_id
+
+
 async def test_what_the_new_side_has_taken_is_asked_there_after_a_rollback(
     shared_system: RunningSystem,
 ) -> None:
     system = shared_system
     async with two_sided(system) as sides:
-        await move(system, sides, "canary", percent=100)
-        sides.new = jsonrpc_task("", state="working")
-        run_id = await system.start(sides.name)
-        await sides.agent.called_for("tasks/get")
-        await move(system, sides, "rollback")
+        run_id = await taken_before_a_rollback(system, sides)
         sides.new = jsonrpc_task("Which city?", state="input-required")
         await system.wait_for(run_id, {"WAITING"})
         sides.new = jsonrpc_task("sunny")
@@ -156,11 +162,7 @@ async def test_a_run_that_is_cancelled_after_a_rollback_is_told_to_the_side_that
 ) -> None:
     system = shared_system
     async with two_sided(system) as sides:
-        await move(system, sides, "canary", percent=100)
-        sides.new = jsonrpc_task("", state="working")
-        run_id = await system.start(sides.name)
-        await sides.agent.called_for("tasks/get")
-        await move(system, sides, "rollback")
+        run_id = await taken_before_a_rollback(system, sides)
         sides.new = jsonrpc_task("", state="canceled")
         await system.call("POST", f"/runs/{run_id}/cancel")
         await sides.agent.called_for("tasks/cancel")
