@@ -40,8 +40,11 @@ ROLES: dict[str, KeyRole | None] = {
     "POST /api/v1/workflows": "admin",
     "GET /api/v1/workflows": "viewer",
     "GET /api/v1/workflows/{workflow}": "viewer",
+    "GET /api/v1/workflows/{workflow}/graph": "viewer",
     "GET /api/v1/workflows/{workflow}/versions": "viewer",
     "GET /api/v1/workflows/{workflow}/versions/{version}": "viewer",
+    "POST /api/v1/workflow-validation": "viewer",
+    "GET /api/v1/workflow-schema": "viewer",
     # agents
     "POST /api/v1/agents": "admin",
     "GET /api/v1/agents": "viewer",

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from trunkline.errors import Finding, NotFound
+from trunkline.errors import Finding, Invalid, NotFound
 from trunkline.ids import new_id
 from trunkline.messages import ERROR_CODES
 from trunkline.services.directory import AgentDirectory
@@ -36,6 +36,15 @@ class Saved(NamedTuple):
     version: WorkflowVersion
     # False: the content is that of the version that exists.
     created: bool
+    warnings: Sequence[Finding]
+
+
+class Checked(NamedTuple):
+    """What a text would come to if it were saved."""
+
+    # None: it would be refused, for these errors.
+    workflow: Workflow | None
+    errors: Sequence[Finding]
     warnings: Sequence[Finding]
 
 
@@ -67,6 +76,15 @@ class Workflows:
             )
             await tx.insert_workflow_version(version)
         return Saved(version, True, loaded.warnings)
+
+    async def check(self, text: bytes) -> Checked:
+        """Everything that saving the text would say, and nothing is saved."""
+        try:
+            loaded = await self._load(text, "workflow")
+        except Invalid as refused:
+            return Checked(None, refused.findings, ())
+        workflow = await asyncio.to_thread(compile_workflow, loaded.definition)
+        return Checked(workflow, (), loaded.warnings)
 
     async def get(self, name_or_id: str, version: int | None = None) -> WorkflowVersion:
         found = await self._store.workflow(name_or_id, version)

@@ -41,7 +41,13 @@ from trunkline.api.schemas.runs import (
     WirePage,
 )
 from trunkline.api.schemas.secrets import Secret, SecretPage, SecretValue
-from trunkline.api.schemas.workflows import SavedWorkflow, Workflow, WorkflowPage
+from trunkline.api.schemas.workflows import (
+    SavedWorkflow,
+    Workflow,
+    WorkflowGraph,
+    WorkflowPage,
+    WorkflowValidation,
+)
 
 __all__ = [
     "AgentCreate",
@@ -87,5 +93,7 @@ __all__ = [
     "TrialRequest",
     "WirePage",
     "Workflow",
+    "WorkflowGraph",
     "WorkflowPage",
+    "WorkflowValidation",
 ]

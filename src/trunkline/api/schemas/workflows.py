@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field, JsonValue
 
 from trunkline.api.schemas.common import Finding, NextCursor, Shape, Time
@@ -31,3 +33,57 @@ class Workflow(WorkflowSummary):
 class WorkflowPage(Shape):
     items: list[WorkflowSummary]
     next_cursor: NextCursor
+
+
+class GraphLoop(Shape):
+    items: str = Field(description="What it is called once for each of, as written.")
+    mode: Literal["parallel", "sequential"]
+    at_once: int = Field(ge=1, description="How many items are worked on at the same time.")
+
+
+class GraphJoin(Shape):
+    quorum: int = Field(ge=1, description="So many of them have to complete.")
+    of: list[str] = Field(description="The steps that are joined.")
+    cancel_rest: bool = Field(description="Whether the others are stopped then.")
+
+
+class GraphStep(Shape):
+    name: str
+    kind: Literal["agent", "workflow"]
+    agent: str | None = Field(description="Null where the step is a run of another workflow.")
+    workflow: str | None = Field(description="Null where the step calls an agent.")
+    version: int | None = Field(description="Of that workflow; null: the latest when the step begins.")
+    when: str | None = Field(description="The condition in CEL; null: always.")
+    for_each: GraphLoop | None
+    join: GraphJoin | None = Field(description="Null: it waits until all it needs is over.")
+
+
+class GraphEdge(Shape):
+    """`to` waits for `from`."""
+
+    from_: str = Field(alias="from")
+    to: str
+    why: Literal["needs", "reads", "on_error"] = Field(
+        description="`needs`: written so. `reads`: an expression reads the output. "
+        "`on_error`: the failure of `from` leads to `to`."
+    )
+
+
+class Graph(Shape):
+    steps: list[GraphStep] = Field(description="In the order of the definition.")
+    edges: list[GraphEdge] = Field(description="Everything that a step waits for, also by a longer way.")
+
+
+class WorkflowGraph(Graph):
+    workflow: str
+    version: int = Field(ge=1)
+
+
+class WorkflowValidation(Shape):
+    """What saving a definition would come to."""
+
+    valid: bool
+    name: str | None = Field(description="Null while it is not valid.")
+    errors: list[Finding] = Field(description="Why it would be refused; at most 100.")
+    warnings: list[Finding] = Field(description="What is allowed, but probably not meant.")
+    graph: Graph | None = Field(description="Null while it is not valid.")
