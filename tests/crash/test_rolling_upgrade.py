@@ -25,13 +25,13 @@ from tests.crash.client import Client
 from tests.crash.server import PROGRAM
 
 from trunkline.messages import TopicNames
-from trunkline.stores.migrations import HEAD, REVISIONS
+from trunkline.stores.migrations import HEAD
 
 pytestmark = pytest.mark.anyio
 
 # The program as it was with the revision before.
-PREVIOUS = "1aec6acafab11ad3cc95e5b0446c308df01f8f23"
-PREVIOUS_REVISION = REVISIONS[-2]
+PREVIOUS = "8a429b1f8e344c3c9d69cc69a91eaf67a2019004"
+PREVIOUS_REVISION = "0007"
 
 _ROOT = Path(__file__).parents[2]
 _BATCH = 20
