@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.contract.samples import id_of
+from tests.contract.samples import NOW, id_of, new_run, run_id
+from tests.contract.samples import insert as insert_runs
 
 from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
-from trunkline.stores.base import Store, WorkflowVersion
+from trunkline.stores.base import LastRun, Store, WorkflowVersion
 
 pytestmark = pytest.mark.anyio
 
@@ -68,6 +69,26 @@ async def test_lists_have_the_latest_version_of_each_in_the_order_of_names(store
     assert await store.workflows(limit=10) == [version("a", 2), version("b"), version("c")]
     assert await store.workflows(limit=1) == [version("a", 2)]
     assert await store.workflows(limit=10, after="a") == [version("b"), version("c")]
+
+
+async def test_workflows_are_found_by_a_part_of_their_names(store: Store) -> None:
+    await insert(store, version("Daily news"), version("news 100%"), version("other"))
+    assert await store.workflows(limit=10, search="NEWS") == [version("Daily news"), version("news 100%")]
+    assert await store.workflows(limit=10, search="news", after="Daily news") == [version("news 100%")]
+    # It is a text, not a pattern.
+    assert await store.workflows(limit=10, search="%") == [version("news 100%")]
+    assert await store.workflows(limit=10, search="") == await store.workflows(limit=10)
+
+
+async def test_the_last_runs_of_many_workflows_are_read_at_once(store: Store) -> None:
+    await insert(store, version("a"), version("b"), version("c"))
+    runs = [new_run(number, workflow=name) for number, name in enumerate(("a", "b", "a", "a"))]
+    await insert_runs(store, *runs)
+    assert await store.last_runs(["a", "b", "c"], each=2) == {
+        "a": [LastRun(run_id(3), "PENDING", NOW), LastRun(run_id(2), "PENDING", NOW)],
+        "b": [LastRun(run_id(1), "PENDING", NOW)],
+    }
+    assert await store.last_runs([], each=2) == {}
 
 
 async def test_versions_are_listed_newest_first(store: Store) -> None:

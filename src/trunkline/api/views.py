@@ -1,5 +1,5 @@
 """
-What the API shows of agents, workflows and runs, as JSON text.
+What the API shows of agents and runs, as JSON text.
 
 Payloads were encoded when they were stored; they are spliced in as they are, never decoded here. `schemas`
 describes the same shapes for OpenAPI, and the tests hold the two together.
@@ -15,13 +15,12 @@ import msgspec
 from trunkline.agents import Agent, Dialect, RateLimit
 from trunkline.api.limit_views import limits_view
 from trunkline.clock import Instant, rfc3339
-from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.machine.state import WaitingFor
 from trunkline.messages import StepError
 from trunkline.services.option_forms import breaker_to_json
 from trunkline.services.retry_forms import retry_to_json
-from trunkline.stores.base import AgentLoad, EventRecord, RunRecord, WorkflowVersion
+from trunkline.stores.base import AgentLoad, EventRecord, RunRecord
 
 if TYPE_CHECKING:
     from trunkline.api.services import HealthReport
@@ -249,51 +248,6 @@ def wire_json(exchanges: Sequence[tuple[int, bytes]], next_cursor: str | None) -
         (record for _, record in exchanges), key=lambda record: _beginnings.decode(record).started_at
     )
     return page_json([msgspec.Raw(record) for record in records], next_cursor)
-
-
-# --- workflows
-
-
-class _WorkflowSummary(msgspec.Struct):
-    id: str
-    name: str
-    version: int
-    created_at: str
-
-
-class _Workflow(_WorkflowSummary):
-    definition: msgspec.Raw
-    source: str
-
-
-class _SavedWorkflow(msgspec.Struct):
-    id: str
-    name: str
-    version: int
-    warnings: Sequence[Finding]
-
-
-def saved_workflow_json(version: WorkflowVersion, warnings: Sequence[Finding]) -> bytes:
-    return encode(_SavedWorkflow(version.workflow_id, version.name, version.version, warnings))
-
-
-def workflow_json(version: WorkflowVersion) -> bytes:
-    return encode(
-        _Workflow(
-            version.workflow_id,
-            version.name,
-            version.version,
-            rfc3339(version.created_at),
-            msgspec.Raw(version.canonical),
-            # A source may be UTF-16; it was read when it was saved, here it is only shown.
-            version.source.decode(errors="replace"),
-        )
-    )
-
-
-def workflows_json(versions: Sequence[WorkflowVersion], next_cursor: str | None) -> bytes:
-    items = [_WorkflowSummary(v.workflow_id, v.name, v.version, rfc3339(v.created_at)) for v in versions]
-    return page_json(items, next_cursor)
 
 
 # --- agents

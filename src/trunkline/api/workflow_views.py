@@ -1,16 +1,117 @@
-"""What the API shows of a definition's graph, and of what is wrong with one, as JSON text."""
+"""What the API shows of workflows: versions, graphs, and what is wrong with a definition; as JSON text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
+from trunkline.api.views import page_json
+from trunkline.clock import rfc3339
 from trunkline.errors import Finding
 from trunkline.jsontypes import encode
 from trunkline.services.workflows import Checked
+from trunkline.stores.base import LastRun, WorkflowVersion
 from trunkline.workflow import Step, Workflow
+
+# --- versions
+
+
+class _LastRun(msgspec.Struct):
+    id: str
+    status: str
+    created_at: str
+
+
+class _WorkflowSummary(msgspec.Struct):
+    id: str
+    name: str
+    version: int
+    created_at: str
+    description: str | None
+    steps: int
+    agents: Sequence[str]
+    workflows: Sequence[str]
+
+
+class _WorkflowItem(_WorkflowSummary):
+    last_runs: Sequence[_LastRun] | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Workflow(_WorkflowSummary):
+    definition: msgspec.Raw
+    source: str
+
+
+class _SavedWorkflow(msgspec.Struct):
+    id: str
+    name: str
+    version: int
+    warnings: Sequence[Finding]
+
+
+class _StepOutline(msgspec.Struct):
+    agent: str
+    workflow: str | None = None
+
+
+class _Outline(msgspec.Struct):
+    """What a list shows of a definition: reading all of it would cost ten times as much."""
+
+    steps: dict[str, _StepOutline]
+    description: str | None = None
+
+
+_outlines = msgspec.json.Decoder(_Outline)
+
+
+def saved_workflow_json(version: WorkflowVersion, warnings: Sequence[Finding]) -> bytes:
+    return encode(_SavedWorkflow(version.workflow_id, version.name, version.version, warnings))
+
+
+def workflow_json(version: WorkflowVersion) -> bytes:
+    # A source may be UTF-16; it was read when it was saved, here it is only shown.
+    source = version.source.decode(errors="replace")
+    return encode(_Workflow(*_summary(version), msgspec.Raw(version.canonical), source))
+
+
+def workflows_json(
+    versions: Sequence[WorkflowVersion],
+    next_cursor: str | None,
+    last_runs: Mapping[str, Sequence[LastRun]] | None = None,
+) -> bytes:
+    """`last_runs`: by the names of the workflows; None: nobody asked for them."""
+    items: list[_WorkflowItem] = []
+    for version in versions:
+        item = _WorkflowItem(*_summary(version))
+        if last_runs is not None:
+            item.last_runs = [
+                _LastRun(run.id, run.status, rfc3339(run.created_at))
+                for run in last_runs.get(version.name, ())
+            ]
+        items.append(item)
+    return page_json(items, next_cursor)
+
+
+def _summary(
+    version: WorkflowVersion,
+) -> tuple[str, str, int, str, str | None, int, Sequence[str], Sequence[str]]:
+    outline = _outlines.decode(version.canonical)
+    steps = outline.steps.values()
+    return (
+        version.workflow_id,
+        version.name,
+        version.version,
+        rfc3339(version.created_at),
+        outline.description,
+        len(steps),
+        sorted({step.agent for step in steps if step.agent}),
+        sorted({step.workflow for step in steps if step.workflow}),
+    )
+
+
+# --- graphs and validation
 
 Why = Literal["needs", "reads", "on_error"]
 

@@ -16,7 +16,7 @@ from trunkline.errors import Finding, Invalid, NotFound
 from trunkline.ids import new_id
 from trunkline.messages import ERROR_CODES
 from trunkline.services.directory import AgentDirectory
-from trunkline.stores.base import Store, WorkflowVersion
+from trunkline.stores.base import LastRun, Store, WorkflowVersion
 from trunkline.workflow import (
     Child,
     Loaded,
@@ -96,9 +96,17 @@ class Workflows:
             )
         return found
 
-    async def list(self, *, limit: int, after: str | None = None) -> Sequence[WorkflowVersion]:
+    async def list(
+        self, *, limit: int, after: str | None = None, search: str | None = None
+    ) -> Sequence[WorkflowVersion]:
         """The latest version of each, in the order of their names; `after` is the last name seen."""
-        return await self._store.workflows(limit=limit, after=after)
+        return await self._store.workflows(limit=limit, after=after, search=search)
+
+    async def last_runs(
+        self, versions: Sequence[WorkflowVersion], each: int
+    ) -> Mapping[str, Sequence[LastRun]]:
+        """By name, newest first."""
+        return await self._store.last_runs([version.name for version in versions], each=each)
 
     async def versions(
         self, name_or_id: str, *, limit: int, before: int | None = None

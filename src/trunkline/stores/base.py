@@ -28,6 +28,7 @@ from trunkline.stores.run_records import (
     EventRecord,
     ExistingRun,
     InboxItem,
+    LastRun,
     NewRun,
     RunRecord,
     Timer,
@@ -67,6 +68,7 @@ __all__ = [
     "InboxFilled",
     "InboxItem",
     "KeyRole",
+    "LastRun",
     "Moved",
     "NewRun",
     "NotedCall",
@@ -431,7 +433,15 @@ class Store(AgentRecordReads, SecretReads, Protocol):
     # workflows: the latest version where none is named
     async def workflow(self, name_or_id: str, version: int | None = None) -> WorkflowVersion | None: ...
 
-    async def workflows(self, *, limit: int, after: str | None = None) -> list[WorkflowVersion]: ...
+    async def workflows(
+        self, *, limit: int, after: str | None = None, search: str | None = None
+    ) -> list[WorkflowVersion]:
+        """`search` is a part of the name, in capitals or not."""
+        ...
+
+    async def last_runs(self, names: Sequence[str], *, each: int) -> dict[str, list[LastRun]]:
+        """Of the workflows with these names: newest first, at most so many of each. Who has none is not there."""
+        ...
 
     async def workflow_versions(
         self, workflow_id: str, *, limit: int, before: int | None = None

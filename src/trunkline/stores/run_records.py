@@ -26,6 +26,14 @@ class WorkflowVersion(msgspec.Struct, frozen=True, kw_only=True):
     created_at: Instant
 
 
+class LastRun(NamedTuple):
+    """What a list of workflows shows of a run."""
+
+    id: RunId
+    status: RunStatus
+    created_at: Instant
+
+
 class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     id: RunId
     workflow_id: str

@@ -63,6 +63,34 @@ async def test_every_version_stays_readable(system: RunningSystem) -> None:
     assert (await system.call("GET", "/workflows/w/versions/3")).status == 404
 
 
+async def test_a_list_says_what_the_workflows_are_made_of(system: RunningSystem) -> None:
+    steps: JsonObject = {
+        "b": {"agent": "B"},
+        "a": {"agent": "A"},
+        "c": {"agent": "A"},
+        "d": {"workflow": "Below"},
+    }
+    await system.save({"name": "Above", "description": "For readers", "steps": steps})
+    await system.save({**SAME, "name": "Below"})
+    page = WorkflowPage.model_validate_json((await system.call("GET", "/workflows")).body)
+    above, below = page.items
+    assert (above.description, above.steps) == ("For readers", 4)
+    assert (above.agents, above.workflows) == (["A", "B"], ["Below"])
+    assert (below.description, below.steps) == (None, 1)
+    found = WorkflowPage.model_validate_json((await system.call("GET", "/workflows?search=LOW")).body)
+    assert [workflow.name for workflow in found.items] == ["Below"]
+
+
+async def test_a_list_has_the_last_runs_where_they_are_asked_for(system: RunningSystem) -> None:
+    await system.save(SAME)
+    runs = [(await system.call("POST", "/workflows/w/execute", {})).json["id"] for _ in range(3)]
+    answer = (await system.call("GET", "/workflows?last_runs=2")).body
+    (workflow,) = WorkflowPage.model_validate_json(answer).items
+    assert [run.id for run in workflow.last_runs] == [runs[2], runs[1]]
+    assert b"last_runs" not in (await system.call("GET", "/workflows")).body
+    assert (await system.call("GET", "/workflows?last_runs=21")).status == 422
+
+
 async def test_lists_are_paged(system: RunningSystem) -> None:
     for name in ("b", "a", "c"):
         await system.save({**SAME, "name": name})

@@ -23,8 +23,13 @@ from trunkline.api.operations import (
 )
 from trunkline.api.paging import DEFAULT_LIMIT, Limit, NumberCursor, TextCursor, decode_cursor, page
 from trunkline.api.services import Services
-from trunkline.api.views import saved_workflow_json, workflow_json, workflows_json
-from trunkline.api.workflow_views import graph_json, validation_json
+from trunkline.api.workflow_views import (
+    graph_json,
+    saved_workflow_json,
+    validation_json,
+    workflow_json,
+    workflows_json,
+)
 from trunkline.jsontypes import encode
 from trunkline.workflow import workflow_json_schema
 
@@ -32,9 +37,18 @@ WORKFLOWS = "/api/v1/workflows"
 # Beside the workflows and not below them: there, each would take a name away from workflows.
 VALIDATION = "/api/v1/workflow-validation"
 SCHEMA = "/api/v1/workflow-schema"
+MAX_NAME = 255
+MAX_LAST_RUNS = 20
 YAML_TYPES = ("application/yaml", "text/yaml", "application/x-yaml")
 WorkflowPath = Annotated[str, Path(description="The workflow's name or id.")]
 VersionPath = Annotated[int, Path(ge=1, le=MAX_VERSION, description="The number of the version.")]
+Search = Annotated[
+    str | None,
+    Query(max_length=MAX_NAME, description="Only names that have this in them, in capitals or not."),
+]
+LastRuns = Annotated[
+    int, Query(ge=0, le=MAX_LAST_RUNS, description="With so many of the last runs of each, newest first.")
+]
 VersionQuery = Annotated[
     int | None, Query(ge=1, le=MAX_VERSION, description="The number of the version; left out: the latest.")
 ]
@@ -79,11 +93,18 @@ class WorkflowRoutes:
         """The JSON Schema of the workflow language, for editors."""
         return Response(encode(workflow_json_schema()), media_type=JSON)
 
-    async def list(self, limit: Limit = DEFAULT_LIMIT, cursor: TextCursor = None) -> Response:
+    async def list(
+        self,
+        limit: Limit = DEFAULT_LIMIT,
+        cursor: TextCursor = None,
+        search: Search = None,
+        last_runs: LastRuns = 0,
+    ) -> Response:
         """The latest version of every workflow, by name."""
-        found = await self._workflows.list(limit=limit + 1, after=decode_cursor(cursor))
+        found = await self._workflows.list(limit=limit + 1, after=decode_cursor(cursor), search=search)
         versions, next_cursor = page(found, limit, lambda version: version.name)
-        return Response(workflows_json(versions, next_cursor), media_type=JSON)
+        runs = await self._workflows.last_runs(versions, last_runs) if last_runs else None
+        return Response(workflows_json(versions, next_cursor, runs), media_type=JSON)
 
     async def get(self, workflow: WorkflowPath) -> Response:
         """The latest version."""

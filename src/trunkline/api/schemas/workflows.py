@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from trunkline.api.schemas.common import Finding, NextCursor, Shape, Time
+from trunkline.api.schemas.common import Finding, NextCursor, Shape, Time, optional
+from trunkline.machine.state import RunStatus
 
 
 class SavedWorkflow(Shape):
@@ -23,6 +24,22 @@ class WorkflowSummary(Shape):
     name: str
     version: int = Field(ge=1)
     created_at: Time = Field(description="When this version was saved.")
+    description: str | None
+    steps: int = Field(ge=1, description="How many it has.")
+    agents: list[str] = Field(description="Those that its steps call, by name.")
+    workflows: list[str] = Field(description="Those that its steps are runs of, by name.")
+
+
+class LastRun(Shape):
+    id: str
+    status: RunStatus
+    created_at: Time
+
+
+class WorkflowItem(WorkflowSummary):
+    last_runs: Annotated[list[LastRun], optional("Newest first; there where `last_runs` asks for them.")] = (
+        Field(default_factory=list[LastRun])
+    )
 
 
 class Workflow(WorkflowSummary):
@@ -31,7 +48,7 @@ class Workflow(WorkflowSummary):
 
 
 class WorkflowPage(Shape):
-    items: list[WorkflowSummary]
+    items: list[WorkflowItem]
     next_cursor: NextCursor
 
 

@@ -9,7 +9,7 @@ which is safe since everything has a key.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from trunkline.agents import Agent
@@ -24,6 +24,7 @@ from trunkline.stores.base import (
     Backlog,
     DeadLetter,
     EventRecord,
+    LastRun,
     Moved,
     Notice,
     RunRecord,
@@ -100,9 +101,15 @@ class PostgresStore:
         async with self._pool.reader() as db:
             return await workflows.workflow(db, name_or_id, version)
 
-    async def workflows(self, *, limit: int, after: str | None = None) -> list[WorkflowVersion]:
+    async def workflows(
+        self, *, limit: int, after: str | None = None, search: str | None = None
+    ) -> list[WorkflowVersion]:
         async with self._pool.reader() as db:
-            return await workflows.workflows(db, limit=limit, after=after)
+            return await workflows.workflows(db, limit=limit, after=after, search=search)
+
+    async def last_runs(self, names: Sequence[str], *, each: int) -> dict[str, list[LastRun]]:
+        async with self._pool.reader() as db:
+            return await workflows.last_runs(db, names, each=each)
 
     async def workflow_versions(
         self, workflow_id: str, *, limit: int, before: int | None = None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import asyncpg
 
 from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
-from trunkline.stores.base import WorkflowVersion
+from trunkline.stores.base import LastRun, WorkflowVersion
 from trunkline.stores.postgres.driver import Row, Session, Value
 from trunkline.stores.postgres.texts import as_uuid, restored
 
@@ -59,12 +61,33 @@ async def workflow(db: Session, name_or_id: str, version: int | None = None) -> 
     return await _newest(db, f"{_BY_NAME_OR_ID} AND v.version = $3", *key, version)
 
 
-async def workflows(db: Session, *, limit: int, after: str | None = None) -> list[WorkflowVersion]:
+async def workflows(
+    db: Session, *, limit: int, after: str | None = None, search: str | None = None
+) -> list[WorkflowVersion]:
     latest = "v.version = (SELECT max(version) FROM workflow_versions WHERE workflow_id = w.id)"
+    # An empty text is a part of every name.
+    found = "strpos(lower(w.name), lower($2)) > 0"
     page = await db.rows(
-        f"{_SELECT} WHERE w.name > $1 AND {latest} ORDER BY w.name LIMIT $2", after or "", limit
+        f"{_SELECT} WHERE w.name > $1 AND {found} AND {latest} ORDER BY w.name LIMIT $3",
+        after or "",
+        search or "",
+        limit,
     )
     return [_version(row) for row in page]
+
+
+async def last_runs(db: Session, names: Sequence[str], *, each: int) -> dict[str, list[LastRun]]:
+    page = await db.rows(
+        "SELECT wanted.name, run.id::text, run.status, run.created_at FROM unnest($1::text[]) AS wanted(name)"
+        " CROSS JOIN LATERAL (SELECT id, status, created_at FROM runs WHERE workflow_name = wanted.name"
+        " ORDER BY id DESC LIMIT $2) AS run ORDER BY run.id DESC",
+        list(names),
+        each,
+    )
+    found: dict[str, list[LastRun]] = {}
+    for name, run, status, created_at in page:
+        found.setdefault(restored(name), []).append(LastRun(run, status, Instant(created_at)))
+    return found
 
 
 async def workflow_versions(

@@ -8,7 +8,7 @@ for the disk, runs in a thread. So whoever needs many rows written asks for them
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -26,6 +26,7 @@ from trunkline.stores.base import (
     Backlog,
     DeadLetter,
     EventRecord,
+    LastRun,
     Moved,
     Notice,
     RunRecord,
@@ -126,8 +127,13 @@ class SqliteStore:
             self._recent.workflows.put((name_or_id, version), found)
         return found
 
-    async def workflows(self, *, limit: int, after: str | None = None) -> list[WorkflowVersion]:
-        return workflows.workflows(self._reader, limit=limit, after=after)
+    async def workflows(
+        self, *, limit: int, after: str | None = None, search: str | None = None
+    ) -> list[WorkflowVersion]:
+        return workflows.workflows(self._reader, limit=limit, after=after, search=search)
+
+    async def last_runs(self, names: Sequence[str], *, each: int) -> dict[str, list[LastRun]]:
+        return workflows.last_runs(self._reader, names, each=each)
 
     async def workflow_versions(
         self, workflow_id: str, *, limit: int, before: int | None = None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import apsw
 
 from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
-from trunkline.stores.base import WorkflowVersion
+from trunkline.stores.base import LastRun, WorkflowVersion
 from trunkline.stores.sqlite.driver import Row, Value, execute, first, is_duplicate, rows
 
 _SELECT = """
@@ -52,10 +54,30 @@ def workflow(db: apsw.Connection, name_or_id: str, version: int | None = None) -
     return _newest(db, "w.id = ? AND v.version = ?", (workflow_id, version))
 
 
-def workflows(db: apsw.Connection, *, limit: int, after: str | None = None) -> list[WorkflowVersion]:
+def workflows(
+    db: apsw.Connection, *, limit: int, after: str | None = None, search: str | None = None
+) -> list[WorkflowVersion]:
     latest = "v.version = (SELECT max(version) FROM workflow_versions WHERE workflow_id = w.id)"
-    page = rows(db, f"{_SELECT} WHERE w.name > ? AND {latest} ORDER BY w.name LIMIT ?", (after or "", limit))
+    # An empty text is a part of every name.
+    found = "instr(lower(w.name), lower(?)) > 0"
+    page = rows(
+        db,
+        f"{_SELECT} WHERE w.name > ? AND {found} AND {latest} ORDER BY w.name LIMIT ?",
+        (after or "", search or "", limit),
+    )
     return [_version(row) for row in page]
+
+
+def last_runs(db: apsw.Connection, names: Sequence[str], *, each: int) -> dict[str, list[LastRun]]:
+    query = "SELECT id, status, created_at FROM runs WHERE workflow_name = ? ORDER BY id DESC LIMIT ?"
+    found = {
+        name: [
+            LastRun(run, status, Instant(created_at))
+            for run, status, created_at in rows(db, query, (name, each))
+        ]
+        for name in names
+    }
+    return {name: runs for name, runs in found.items() if runs}
 
 
 def workflow_versions(
