@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import cast
 
+import jsonschema_rs
 from tests.certificates import made, signing_key
 from tests.described import at, validator
 from tests.docs.blocks import ROOT, Block
@@ -27,12 +28,13 @@ from trunkline.jsontypes import Json, JsonObject, decode
 from trunkline.messages import ERROR_CODES
 from trunkline.services.agent_specs import check_spec, parse_spec
 from trunkline.settings import Settings
-from trunkline.workflow import load_workflow
+from trunkline.workflow import load_workflow, workflow_json_schema
 from trunkline.workflow.parse import read_document
 from trunkline.zones.policy_form import read_policy
 
 # Where the schemas are that a JSON block can be said to fit.
 _DESCRIBED = {"rest": "openapi.json", "message": "asyncapi.json"}
+_LANGUAGE = jsonschema_rs.validator_for(workflow_json_schema())
 
 
 def read_shell(block: Block) -> list[str]:
@@ -60,11 +62,10 @@ def read_yaml(block: Block) -> list[str]:
     if "agents" in content:
         agents = content["agents"]
         return read_agents(cast("list[JsonObject]", agents)) if isinstance(agents, list) else ["no list"]
-    if "step" in block.words:
-        load_workflow(_around(block.text), known_error_codes=ERROR_CODES)
-        return []
-    load_workflow(block.text, known_error_codes=ERROR_CODES)
-    return []
+    text = _around(block.text) if "step" in block.words else block.text
+    load_workflow(text, known_error_codes=ERROR_CODES)
+    # An editor with the published schema has to agree.
+    return [str(error) for error in _LANGUAGE.iter_errors(read_document(text.encode(), str(block)).value)]
 
 
 def _around(step: str) -> str:

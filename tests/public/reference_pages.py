@@ -124,8 +124,9 @@ def workflow_language_page() -> str:
     return _joined(
         "# Workflow language",
         _paragraph(
-            "Written by `make docs` from the language's JSON Schema, which `trunkline workflows schema` prints, for",
-            "editors and other programs. [The guide](../guides/workflows.md) has every key at work, and what it means.",
+            "Written by `make docs` from [the language's JSON Schema](../../tests/public/workflow-schema.json), which",
+            "`trunkline workflows schema` prints and `GET /api/v1/workflow-schema` answers, for editors and other",
+            "programs. [The guide](../guides/workflows.md) has every key at work, and what it means.",
         ),
         str(schema["description"]),
         table_of(schema, _anchor),

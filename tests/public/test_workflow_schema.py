@@ -9,7 +9,9 @@ import jsonschema_rs
 
 from trunkline.jsontypes import JsonObject
 from trunkline.workflow import workflow_json_schema
+from trunkline.workflow.parse import read_document
 
+ROOT = Path(__file__).parents[2]
 CHECKED_IN = Path(__file__).with_name("workflow-schema.json")
 
 
@@ -20,6 +22,15 @@ def test_the_schema_is_as_checked_in() -> None:
 
 def test_the_schema_is_valid_json_schema() -> None:
     assert jsonschema_rs.meta.is_valid(workflow_json_schema())
+
+
+def test_every_workflow_that_is_shipped_fits_the_schema() -> None:
+    validator = jsonschema_rs.validator_for(workflow_json_schema())
+    files = [*(ROOT / "examples").rglob("*.yaml"), *(ROOT / "src").rglob("*.yaml")]
+    definitions = [read_document(file.read_bytes(), file.name).value for file in files]
+    workflows = [value for value in definitions if isinstance(value, dict) and "steps" in value]
+    assert workflows
+    assert [str(error) for value in workflows for error in validator.iter_errors(value)] == []
 
 
 def test_the_schema_refuses_what_the_language_refuses() -> None:
