@@ -9,7 +9,7 @@ CORES := $(shell nproc 2>/dev/null || echo 2)
 # Tests wait as long as they compute, for Kafka above all: two test processes more than there are cores.
 JOBS ?= $(shell expr $(CORES) + 2)
 
-.PHONY: help setup demo demo-zones up up-distributed services interop test check lint unit chaos interop-long sabotage fuzz fuzz-api bench bench-peers docs format lock clean
+.PHONY: help setup ui ui-types demo demo-zones up up-distributed services interop test check lint unit chaos interop-long sabotage fuzz fuzz-api bench bench-peers docs format lock clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -31,6 +31,12 @@ $(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.lock
 	@$(PIP) install --quiet --require-hashes -r requirements-dev.lock
 	@touch $@
 
+ui: setup  ## build the web UI into the package; needs Node.js
+	@$(BIN)/python ui/build.py
+
+ui-types: $(VENV)/.ready-dev  ## write the web UI's types of the API again, from its OpenAPI document
+	@$(BIN)/python -m tests.ui.api_types
+
 demo: setup  ## run a real workflow across four agents, and show it
 	@$(BIN)/trunkline demo
 
@@ -38,13 +44,14 @@ demo-zones: setup  ## hand tasks from one zone to another, over https and over A
 	@$(BIN)/python -m examples.zones.demo
 
 up: setup  ## run Trunkline in one process; prints its address
+	@$(BIN)/python ui/build.py --if-possible
 	@$(BIN)/trunkline up
 
 up-distributed: setup services  ## run every role as a process on a real Kafka and PostgreSQL, and the demo on them
 	@$(BIN)/python -m deploy.local.up
 
 # What tests and up-distributed need beside Python; up and demo do without.
-services:  ## get Kafka's jars; PostgreSQL, Java and Maven too, where apt-get can install them
+services:  ## get Kafka's jars; PostgreSQL, Java, Maven and Chromium too, where apt-get can install them
 	@deploy/local/install.sh
 	@$(PYTHON) -m deploy.local.jars
 
@@ -54,7 +61,7 @@ interop: $(VENV)/.ready-dev  ## install the agents of other frameworks and langu
 # The types are checked beside the tests, and told of after them. The crash tests come last and with one test process for
 # each core: each starts a system of many processes, and what they find out about its calls needs a machine that keeps up.
 TYPES := $(VENV)/types.txt
-test: lint services interop  ## everything: the checks and all tests
+test: lint services interop ui  ## everything: the checks and all tests
 	@echo "Checking the types beside the tests ..." >&2
 	@$(BIN)/pyright >$(TYPES) 2>&1 & types=$$!; \
 	  $(BIN)/pytest -n $(JOBS) --dist worksteal --ignore tests/crash; tests=$$?; \
@@ -135,9 +142,9 @@ lock:  ## resolve the dependencies anew into the lock files
 	  ../../../$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links --no-header -o requirements-$$set.lock requirements-$$set.in; done
 	for example in python-flask python-fastapi; do (cd examples/agents/$$example && \
 	  ../../../$(VENV)-lock/bin/pip-compile --upgrade --generate-hashes --strip-extras --no-emit-index-url --no-emit-find-links --no-header -o requirements.lock requirements.in); done
-	for folder in tests/interop/servers examples/agents/node-express; do \
+	for folder in ui ui/types tests/interop/servers examples/agents/node-express; do \
 	  npm --prefix $$folder update --package-lock-only --omit-lockfile-registry-resolved; done
 	rm -rf $(VENV)-lock
 
 clean:  ## remove what make has made
-	rm -rf $(VENV) site .services .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) site ui/node_modules src/trunkline/api/static .services .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what Kafka and PostgreSQL need on a Debian-like machine, if it is not there: make services.
+# Installs what Kafka, PostgreSQL and the tests of the web UI need on a Debian-like machine, if it is not there: make services.
 # Elsewhere it says what is missing. Tests that need it are then skipped, or fail where CI is set.
 set -eu
 
@@ -32,6 +32,7 @@ packages=
 has java || [ -x "${JAVA_HOME:-/nowhere}/bin/java" ] || packages="$packages default-jre-headless"
 has mvn || packages="$packages maven"
 has_initdb || packages="$packages postgresql"
+has chromium || packages="$packages chromium fonts-dejavu-core"
 [ -n "$packages" ] || exit 0
 
 if ! has apt-get; then

@@ -185,6 +185,9 @@ class Settings(BaseSettings):
         256 * 1024, gt=0, description="Longest file of an agent that stays in the step's output."
     )
     max_body_bytes: int = Field(4 * 1024 * 1024, gt=0, description="Longest request body taken by the API.")
+    ui_folder: Path | None = Field(
+        None, description="Folder of a build of the web UI to serve instead of the one in the package."
+    )
     reply_timeout: Duration = Field(
         timedelta(0), description="How long an agent's question waits for an answer; 0s: for ever."
     )

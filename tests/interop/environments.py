@@ -60,7 +60,7 @@ def environment(name: str) -> Path:
 
 
 def _install(name: str, wanted: Environment, folder: Path) -> None:
-    sys.stderr.write(f"Installing agents to talk to, {name} (once) ...\n")
+    sys.stderr.write(f"Installing what the tests talk to, {name} (once) ...\n")
     with tempfile.TemporaryDirectory(dir=_SERVICES, prefix="installing-") as unfinished:
         home = Path(unfinished) / "home"
         wanted.install(home, wanted.lock_file)
@@ -116,6 +116,9 @@ def go_tool(name: str) -> Path:
 GO = "go"
 _GO = Environment(SERVERS / "requirements-go.lock", _install_python)
 
+# What generates the web UI's types of the API; it needs an older TypeScript than the page.
+UI_TYPES = "ui-types"
+
 ENVIRONMENTS = {
     "python-0.3": Environment(SERVERS / "requirements-v0.3.lock", _install_python),
     "python-1": Environment(SERVERS / "requirements-v1.lock", _install_python),
@@ -128,6 +131,7 @@ ENVIRONMENTS = {
         _build_go,
         sources=tuple(sorted((EXAMPLES / "go-net-http").rglob("*.go"))),
     ),
+    UI_TYPES: Environment(Path(__file__).parents[2] / "ui" / "types" / "package-lock.json", _install_node),
 }
 
 

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp
 from trunkline.api.auth import KeyCheck
 from trunkline.api.edge import Edge
 from trunkline.api.operations import JSON
+from trunkline.api.pages import Pages
 from trunkline.api.problems import install_problems
 from trunkline.api.routes.agents import add_agent_routes
 from trunkline.api.routes.blobs import add_blob_routes
@@ -49,7 +50,8 @@ def create_app(services: Services) -> ASGIApp:
     add_system_routes(app, services)
 
     _add_descriptions(app, services)
-    return _guarded(Shortcut(app, runs.execute), services)
+    # Outside of the check for keys: the page is nobody's secret, and asks for a key by itself.
+    return Edge(Pages(_checked(Shortcut(app, runs.execute), services), services.ui_folder))
 
 
 def _add_descriptions(app: FastAPI, services: Services) -> None:
@@ -82,8 +84,8 @@ def create_probe_app(probes: Probes) -> ASGIApp:
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     install_problems(app)
     add_system_routes(app, probes)
-    return _guarded(app, probes)
+    return Edge(_checked(app, probes))
 
 
-def _guarded(app: ASGIApp, probes: Probes) -> ASGIApp:
-    return Edge(app if probes.keys is None else KeyCheck(app, probes.keys))
+def _checked(app: ASGIApp, probes: Probes) -> ASGIApp:
+    return app if probes.keys is None else KeyCheck(app, probes.keys)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, Protocol
 
 from trunkline.agents import Agent
@@ -92,3 +93,5 @@ class Services(Probes):
     traces: Traces = field(default_factory=Traces)
     limits: Limits = field(default_factory=Limits)
     topics: TopicNames = field(default_factory=TopicNames)
+    # Where the files of the web UI are; None: in the package.
+    ui_folder: Path | None = None

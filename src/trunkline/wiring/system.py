@@ -18,6 +18,7 @@ import structlog
 from starlette.types import ASGIApp
 
 from trunkline.api.services import Limits, Probes, Services
+from trunkline.bridge.activity import ActivityWatch
 from trunkline.bridge.attachments import Attachments
 from trunkline.bridge.breaker import BreakerWatch
 from trunkline.bridge.calls import Calls
@@ -115,7 +116,13 @@ class _Bridge:
         self._shadow = Shadow(invoker, core.sides, core.store, core.clock, core.metrics)
         self._side_watch = SideWatch(core.routes, core.store, _migrations(core).roll_back_if, core.metrics)
         self.answers = Answers(
-            wires.broker, calls, self._owner, BreakerWatch(core.metrics), self._side_watch, self._shadow
+            wires.broker,
+            calls,
+            self._owner,
+            ActivityWatch(self._owner),
+            BreakerWatch(core.metrics),
+            self._side_watch,
+            self._shadow,
         )
 
     @asynccontextmanager
@@ -313,6 +320,7 @@ def _services(core: Core, intake: Intake, probes: Probes) -> Services:
         keys=probes.keys,
         limits=Limits(max_body_bytes=core.settings.max_body_bytes),
         topics=core.settings.topics,
+        ui_folder=core.settings.ui_folder,
         stopping=core.stopping,
     )
 

@@ -1,0 +1,102 @@
+"""
+A page of a real browser that notices what nobody looks at: errors in its console, violations of the page's own
+Content-Security-Policy, requests to another host. A test in which one of them happens fails.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from deploy.local.errors import ServiceMissing
+from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, Request, expect
+from tests.services import needed
+
+AXE = Path(__file__).parents[2] / "ui" / "node_modules" / "axe-core" / "axe.min.js"
+# Screenshots of what was looked at go here, for whoever wants to look too.
+PICTURES = "TRUNKLINE_UI_PICTURES"
+# A busy machine with two cores; nothing waits this long otherwise.
+PATIENCE_MS = 60_000
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+# The browser's own line about an answer such as 404: what the page makes of it is for the test to say.
+_AN_ANSWER = "Failed to load resource: the server responded with a status of"
+_TELL_VIOLATIONS = """
+addEventListener("securitypolicyviolation", (event) => {
+  console.error(`policy: ${event.violatedDirective} forbids ${event.blockedURI} ${event.sample}`);
+});
+"""
+
+expect.set_options(timeout=PATIENCE_MS)
+
+
+def open_browser(playwright: Playwright) -> Browser:
+    with needed():
+        program = (
+            shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+        )
+        if program is None:
+            raise ServiceMissing("There is no Chromium on this machine; get it with: make services")
+    # Its sandbox needs what a container seldom has; it loads nothing but our own page.
+    return playwright.chromium.launch(
+        executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage"]
+    )
+
+
+@contextmanager
+def watched_page(browser: Browser, url: str, *, width: int = 1280, height: int = 800) -> Generator[Page]:
+    """A page whose addresses are relative to `url`."""
+    context = browser.new_context(
+        base_url=url, viewport={"width": width, "height": height}, locale="en-GB", reduced_motion="reduce"
+    )
+    context.set_default_timeout(PATIENCE_MS)
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    context.add_init_script(_TELL_VIOLATIONS)
+    page = context.new_page()
+    wrong: list[str] = []
+
+    def hear(message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"} and not message.text.startswith(_AN_ANSWER):
+            wrong.append(f"console: {message.text}")
+
+    def look(request: Request) -> None:
+        if request.url.startswith(("http", "ws")) and urlsplit(request.url).netloc != urlsplit(url).netloc:
+            wrong.append(f"a request to another host: {request.url}")
+
+    page.on("console", hear)
+    page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
+    page.on("request", look)
+    try:
+        yield page
+    finally:
+        context.close()
+    assert not wrong, "\n".join(wrong)
+
+
+def look_at(page: Page, name: str) -> None:
+    """What is shown breaks no rule of accessibility, light and dark."""
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        expect(page.locator(f"html[data-mantine-color-scheme={scheme}]")).to_be_attached()
+        pictures = os.environ.get(PICTURES)
+        if pictures:
+            page.screenshot(path=Path(pictures) / f"{name}-{scheme}.png", full_page=True)
+        broken = violations(page)
+        assert not broken, "\n".join([f"{name}, {scheme}:", *broken])
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+
+
+def violations(page: Page) -> list[str]:
+    page.evaluate(AXE.read_text("utf-8"))
+    found: dict[str, Any] = page.evaluate(
+        "(rules) => axe.run(document, {runOnly: rules, resultTypes: ['violations']})", RULES
+    )
+    return [
+        f"{rule['id']}: {node['target']} {node['failureSummary']}"
+        for rule in found["violations"]
+        for node in rule["nodes"]
+    ]

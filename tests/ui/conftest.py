@@ -1,0 +1,77 @@
+"""
+One browser for a test process, and one system for a file of tests: the installed wheel, with the demo's agents and a
+finished run of the demo's workflow in it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+from tests.ui.agents import Agents, agents_beside
+from tests.ui.browser import open_browser, watched_page
+from tests.ui.installed import trunkline_up
+
+from trunkline.cli.client import Client
+from trunkline.cli.demo.processes import running
+from trunkline.cli.demo.story import AGENTS, INPUT, workflow_text
+from trunkline.cli.follow import follow_run
+
+
+@pytest.fixture(scope="session")
+def session_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same for all test processes."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@pytest.fixture(scope="session")
+def browser() -> Generator[Browser]:
+    with sync_playwright() as playwright:
+        browser = open_browser(playwright)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def agents() -> Generator[Agents]:
+    with agents_beside() as beside:
+        yield beside
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A system with the demo's four agents; `run` is a finished run of the demo's workflow."""
+
+    client: Client
+    run: str
+
+    @property
+    def url(self) -> str:
+        return self.client.url
+
+
+@pytest.fixture(scope="module")
+def demo(session_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Generator[Demo]:
+    folder = tmp_path_factory.mktemp("demo")
+    with ExitStack() as stack:
+        client = Client(stack.enter_context(trunkline_up(session_folder, folder)))
+        for agent in AGENTS:
+            module = f"trunkline.cli.demo.{agent.module}"
+            url = stack.enter_context(running(agent.name, [module], folder / f"{agent.name}.log"))
+            client.create_agent({"name": agent.name, "url": url, "protocol": agent.protocol or "auto"})
+        saved, _ = client.save_workflow(workflow_text())
+        run = client.execute(saved["name"], INPUT)["id"]
+        assert follow_run(client, run, show="nothing")["status"] == "COMPLETED"
+        yield Demo(client, run)
+
+
+@pytest.fixture
+def page(browser: Browser, demo: Demo) -> Generator[Page]:
+    with watched_page(browser, demo.url) as page:
+        yield page

@@ -1,0 +1,103 @@
+/**
+ * A run's history as it is written: server-sent events over `fetch`, since `EventSource` can send no key.
+ *
+ * A cut is healed by asking again from the last event that was seen, ever more rarely, so nothing is missed and
+ * nothing comes twice.
+ */
+
+import { createParser } from "eventsource-parser";
+
+import { key } from "./key.ts";
+import { Problem, problemOf, unreachable } from "./problem.ts";
+
+export interface RunEvent {
+  readonly seq: number;
+  readonly type: string;
+  readonly at: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+export type Connection = "connecting" | "live" | "lost" | "over";
+
+export interface Listener {
+  /** In order, each once; as many as one read has brought. */
+  onEvents(events: readonly RunEvent[]): void;
+  onConnection(connection: Connection, problem: Problem | null): void;
+}
+
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 10_000;
+const FINAL = new Set(["RunCompleted", "RunFailed", "RunCancelled"]);
+
+/** Follows a run until it is final or the signal aborts. */
+export async function follow(run: string, after: number, listener: Listener, signal: AbortSignal): Promise<void> {
+  let seen = after;
+  let pause = FIRST_PAUSE_MS;
+  while (!signal.aborted) {
+    listener.onConnection("connecting", null);
+    try {
+      const ended = await listen(run, seen, signal, (events) => {
+        pause = FIRST_PAUSE_MS;
+        const fresh = events.filter((event) => event.seq > seen);
+        if (fresh.length === 0) return;
+        seen = fresh[fresh.length - 1]!.seq;
+        listener.onEvents(fresh);
+      }, () => listener.onConnection("live", null));
+      if (ended) {
+        listener.onConnection("over", null);
+        return;
+      }
+      listener.onConnection("lost", null);
+    } catch (error) {
+      if (signal.aborted) return;
+      const problem = error instanceof Problem ? error : unreachable(error);
+      listener.onConnection("lost", problem);
+      // What asking again cannot change.
+      if (problem.status >= 400 && problem.status < 500 && problem.status !== 429) return;
+    }
+    await wait(pause * (0.75 + Math.random() / 2), signal);
+    pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+  }
+}
+
+async function listen(
+  run: string,
+  after: number,
+  signal: AbortSignal,
+  onEvents: (events: readonly RunEvent[]) => void,
+  onOpen: () => void,
+): Promise<boolean> {
+  const headers: Record<string, string> = { Accept: "text/event-stream", "Last-Event-ID": String(after) };
+  const present = key.read();
+  if (present !== null) headers["Authorization"] = `Bearer ${present}`;
+  const response = await fetch(`/api/v1/runs/${encodeURIComponent(run)}/events`, { headers, signal });
+  if (!response.ok || response.body === null) throw await problemOf(response);
+  onOpen();
+  let batch: RunEvent[] = [];
+  let ended = false;
+  const parser = createParser({
+    onEvent(message) {
+      const event = JSON.parse(message.data) as RunEvent;
+      batch.push(event);
+      ended ||= FINAL.has(event.type);
+    },
+  });
+  const text = response.body.pipeThrough(new TextDecoderStream());
+  const reader = text.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return ended;
+    parser.feed(value);
+    if (batch.length > 0) {
+      onEvents(batch);
+      batch = [];
+    }
+  }
+}
+
+function wait(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal.addEventListener("abort", () => { clearTimeout(timer); resolve(); }, { once: true });
+  });
+}

@@ -1,0 +1,41 @@
+/** A status as an icon and a word in its colour. */
+
+import {
+  Ban, CircleCheck, CircleDashed, CircleHelp, CirclePause, CircleSlash, CircleX, Hourglass, LoaderCircle,
+  type LucideIcon,
+} from "lucide-react";
+
+import type { RunStatus, StepStatus } from "../runs/model.ts";
+import classes from "./StatusBadge.module.css";
+
+interface Look {
+  readonly icon: LucideIcon;
+  readonly word: string;
+  readonly color: string;
+}
+
+const LOOKS: Record<RunStatus | StepStatus, Look> = {
+  PENDING: { icon: CircleDashed, word: "Pending", color: "var(--status-pending)" },
+  RUNNING: { icon: LoaderCircle, word: "Running", color: "var(--status-running)" },
+  WAITING: { icon: Hourglass, word: "Waiting", color: "var(--status-waiting)" },
+  PAUSED: { icon: CirclePause, word: "Paused", color: "var(--status-paused)" },
+  COMPLETED: { icon: CircleCheck, word: "Completed", color: "var(--status-completed)" },
+  FAILED: { icon: CircleX, word: "Failed", color: "var(--status-failed)" },
+  CANCELLED: { icon: Ban, word: "Cancelled", color: "var(--status-cancelled)" },
+  SKIPPED: { icon: CircleSlash, word: "Skipped", color: "var(--status-skipped)" },
+  OUTCOME_UNKNOWN: { icon: CircleHelp, word: "Outcome unknown", color: "var(--status-waiting)" },
+};
+
+export function lookOf(status: RunStatus | StepStatus): Look {
+  return LOOKS[status];
+}
+
+export function StatusBadge({ status }: { status: RunStatus | StepStatus }) {
+  const { icon: Icon, word, color } = LOOKS[status];
+  return (
+    <span className={classes["badge"]} style={{ color }} data-status={status} data-testid="status">
+      <Icon size={15} aria-hidden className={status === "RUNNING" ? classes["turning"] : undefined} />
+      {word}
+    </span>
+  );
+}

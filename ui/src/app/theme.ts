@@ -1,0 +1,28 @@
+/** Colours and sizes. Statuses have a colour, an icon and a word each (`StatusBadge`): never a colour alone. */
+
+import { createTheme, type CSSVariablesResolver } from "@mantine/core";
+
+export const theme = createTheme({
+  primaryColor: "indigo",
+  // At least 4.5 : 1 on either background.
+  primaryShade: { light: 7, dark: 4 },
+  autoContrast: true,
+  defaultRadius: "sm",
+  fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif',
+  fontFamilyMonospace: 'ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", monospace',
+});
+
+/** At least 4.5 : 1 on every background of ours; Mantine's own are lighter. */
+export const variables: CSSVariablesResolver = () => ({
+  variables: {},
+  light: {
+    "--mantine-color-dimmed": "#5a6270",
+    "--mantine-color-placeholder": "#5f6774",
+    "--mantine-color-anchor": "#2f4fc7",
+  },
+  dark: {
+    "--mantine-color-dimmed": "#a3aab5",
+    "--mantine-color-placeholder": "#a3aab5",
+    "--mantine-color-anchor": "#91a7ff",
+  },
+});

@@ -1,0 +1,35 @@
+import "@mantine/core/styles.css";
+import "./app/app.css";
+
+import { MantineProvider } from "@mantine/core";
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { RouterProvider } from "@tanstack/react-router";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+
+import { Problem } from "./api/problem.ts";
+import { router } from "./app/router.tsx";
+import { theme, variables } from "./app/theme.ts";
+
+const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 1_000,
+      // What the server has refused it refuses again; what did not answer may answer soon.
+      retry: (count, error) => !(error instanceof Problem && error.status >= 400 && error.status < 500) && count < 3,
+      refetchOnWindowFocus: true,
+    },
+  },
+});
+
+const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? "";
+
+createRoot(document.getElementById("root")!).render(
+  <StrictMode>
+    <MantineProvider theme={theme} cssVariablesResolver={variables} defaultColorScheme="auto" getStyleNonce={() => nonce}>
+      <QueryClientProvider client={queries}>
+        <RouterProvider router={router} />
+      </QueryClientProvider>
+    </MantineProvider>
+  </StrictMode>,
+);
