@@ -146,6 +146,8 @@ class AgentInvoker:
             patience.leave()
 
     async def call(self, claim: ClaimedTask, hear: Callable[[Finished], None]) -> Finished:
+        if claim.called_at is None:
+            claim = msgspec.structs.replace(claim, called_at=self._clock.now())
         agent = await self._agent(claim.task.agent)
         if agent is None:
             message = f"No agent is registered under the name {claim.task.agent}."

@@ -14,6 +14,7 @@ from typing import Literal, Protocol, TypeAlias
 import msgspec
 import structlog
 
+from trunkline.bridge.activity import timed
 from trunkline.bridge.calls import Calls, Finished
 from trunkline.bridge.heartbeat import RECLAIM_GRACE, Heartbeat
 from trunkline.brokers.base import Broker, TaskMessage
@@ -88,9 +89,9 @@ class Answers:
             await watch.note(tx, heard)
 
     def _kept(self, item: Finished) -> TaskAnswer:
-        """The answer to write, with the result where that may be lost on its way."""
-        answer = item.answer
-        assert answer is not None  # noqa: S101 - the caller's condition
+        """The answer to write, with its times, and with the result where that may be lost on its way."""
+        assert item.answer is not None  # noqa: S101 - the caller's condition
+        answer = timed(item, item.answer)
         if item.result is None or item.result.status == "progress" or self._broker.hands_over_in_transaction:
             return answer
         return msgspec.structs.replace(answer, result=encode(item.result))

@@ -1,4 +1,4 @@
-"""Deletes finished runs when they are old enough: whole, and few at a time."""
+"""Deletes finished runs when they are old enough, whole and few at a time, and what agents had to do before that."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ log = structlog.stdlib.get_logger()
 _RUNS_A_BATCH = 50
 _RUNS_A_LOOK = 500
 _ROUND = timedelta(seconds=60)
+# What agents had to do is shown minute by minute for no longer than this.
+ACTIVITY = timedelta(days=1)
 
 
 class Retention:
@@ -48,6 +50,8 @@ class Retention:
 
     async def _delete_old(self, stopping: asyncio.Event) -> None:
         total = 0
+        async with self._store.transaction() as tx:
+            await tx.forget_activity(after(tx.now, -min(self._keep, ACTIVITY)))
         while not stopping.is_set():
             async with self._store.transaction() as tx:
                 deleted = await tx.delete_finished_runs(after(tx.now, -self._keep), _RUNS_A_BATCH)

@@ -23,6 +23,7 @@ from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.machine.state import Parent, RunStatus, StepState, StepStatus
 from trunkline.messages import Dispatch, Outgoing, TaskKey
+from trunkline.stores.activity import ActivityReads, ActivityWrites
 from trunkline.stores.agent_records import AgentRecordReads, AgentRecordWrites
 from trunkline.stores.run_records import (
     EventRecord,
@@ -178,7 +179,7 @@ class Backlog(msgspec.Struct, frozen=True, kw_only=True):
     without_wake_reason: int
 
 
-class Transaction(AgentRecordWrites, SecretWrites, Protocol):
+class Transaction(AgentRecordWrites, ActivityWrites, SecretWrites, Protocol):
     """One atomic change. All of it is durable when the `async with` block has ended, or none of it exists."""
 
     @property
@@ -409,7 +410,7 @@ class Transaction(AgentRecordWrites, SecretWrites, Protocol):
         ...
 
 
-class Store(AgentRecordReads, SecretReads, Protocol):
+class Store(AgentRecordReads, ActivityReads, SecretReads, Protocol):
     """Opened by its backend, e.g. `open_sqlite`; closed by leaving its `async with`."""
 
     def transaction(self, *, durable: bool = True) -> AbstractAsyncContextManager[Transaction]:

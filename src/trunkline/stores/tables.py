@@ -2,8 +2,8 @@
 The tables that go along when everything moves from one store to another, column by column.
 
 Not among them: the agents' secrets, named secrets and the API's keys, which are given again on the other side; leases,
-which end with the processes that held them; and what bridges knew of agents together (`agent_states`, `agent_sides`),
-which they find out anew.
+which end with the processes that held them; what bridges knew of agents together (`agent_states`, `agent_sides`), which
+they find out anew; and what agents had to do minute by minute (`agent_minutes`), which is forgotten soon.
 """
 
 from __future__ import annotations
@@ -101,7 +101,8 @@ TASKS = Table(
     name="tasks",
     columns=(
         "id", "task_id", "attempt", "run_id", "agent", "pool", "status", "owner", "epoch", "stopping", "at_most_once",
-        "deadline", "poll_at", "polls", "remote_task_id", "context_id", "payload", "result",
+        "deadline", "poll_at", "polls", "remote_task_id", "context_id", "payload", "result", "called_at", "ended_at",
+        "outcome", "error_code",
     ),
     uuids=frozenset({"run_id"}),
     is_numbered=True,

@@ -39,6 +39,8 @@ class ClaimedTask(msgspec.Struct, frozen=True, kw_only=True):
     context_id: str | None = None
     # The end of the attempt, known once the agent has taken the task.
     deadline: Instant | None = None
+    # When the agent was called first; None: it has not been called yet.
+    called_at: Instant | None = None
     polls: int = 0
     # The agent's, where it has one: how the call ends is to be noted (`note_calls`).
     breaker: BreakerPolicy | None = None
@@ -87,6 +89,11 @@ class TaskAnswer(msgspec.Struct, frozen=True, kw_only=True):
     polls: int = 0
     # The encoded `AgentResult`, kept until the executor has it, where the broker may lose messages.
     result: bytes | None = None
+    # When the agent was called, and how that has ended if it has.
+    called_at: Instant | None = None
+    ended_at: Instant | None = None
+    outcome: str | None = None
+    error_code: str | None = None
 
     @property
     def new_status(self) -> TaskStatus:

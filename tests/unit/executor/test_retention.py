@@ -10,6 +10,7 @@ import pytest
 from tests.unit.executor.stage import Stage
 
 from trunkline.executor.retention import Retention
+from trunkline.stores.activity import AgentMinute, minute_of
 from trunkline.stores.blobs.folder import BlobFolder
 
 pytestmark = pytest.mark.anyio
@@ -60,6 +61,24 @@ async def test_the_files_of_a_run_go_with_it(stage: Stage, tmp_path: Path) -> No
             await asyncio.sleep(0.01)
         stopping.set()
     assert await files.get(young.id, also_kept) == b"a young file"
+
+
+async def test_what_agents_had_to_do_is_forgotten_after_a_day(stage: Stage, tmp_path: Path) -> None:
+    begin = minute_of(stage.clock.now())
+    for _ in range(2):
+        noted = AgentMinute(
+            agent="A", minute=minute_of(stage.clock.now()), calls=1, failures=0, total_ms=1, longest_ms=1
+        )
+        async with stage.store.transaction() as tx:
+            await tx.note_activity("a bridge", [noted])
+        stage.clock.advance(timedelta(hours=20))
+    stopping = asyncio.Event()
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        group.create_task(Retention(stage.store, timedelta(days=30), BlobFolder(tmp_path)).run(stopping))
+        while len(left := await stage.store.agent_minutes(0, ["A"])) > 1:
+            await asyncio.sleep(0.01)
+        stopping.set()
+    assert [each.minute - begin for each in left] == [20 * 60]
 
 
 async def test_a_period_of_zero_keeps_everything(stage: Stage, tmp_path: Path) -> None:

@@ -77,10 +77,15 @@ async def reset_agent(db: Session, name: str) -> None:
     await db.execute("DELETE FROM agent_states WHERE agent = $1", name)
 
 
+async def states_of(db: Session, names: Sequence[str]) -> dict[str, AgentState]:
+    """Of those that are not fresh."""
+    return _by_name(await db.rows(_READ, [*names]))
+
+
 async def agent_load(db: Session, name: str, now: Instant) -> AgentLoad:
     row = await db.first(_LOAD, name)
     in_flight, queued = row if row is not None else (0, 0)
-    states = _by_name(await db.rows(_READ, [name]))
+    states = await states_of(db, [name])
     return AgentLoad(at=now, in_flight=in_flight, queued=queued, state=states.get(name, FRESH))
 
 

@@ -10,8 +10,10 @@ from datetime import timedelta
 
 from trunkline.clock import Instant, after
 from trunkline.messages import Outgoing
+from trunkline.stores.activity import AgentMinute
 from trunkline.stores.base import Dispatch, ExchangeRecord, TaskKey
 from trunkline.stores.packing import pack_messages
+from trunkline.stores.postgres.activity import note_part, noting
 from trunkline.stores.postgres.combining import Part, combined
 from trunkline.stores.postgres.driver import Session, Value, columns
 from trunkline.stores.postgres.tasks import DROP_RESULTS, key_columns
@@ -42,6 +44,7 @@ class Pending:
         self._exchanges: list[tuple[Value, ...]] = []
         self._dispatches: list[tuple[str, int, str, bytes, int, int]] = []
         self._settled: set[TaskKey] = set()
+        self._minutes: list[tuple[int, str, str, int, int, int, int]] = []
 
     def put_outbox(self, messages: Sequence[Outgoing]) -> None:
         self._messages += messages
@@ -51,6 +54,9 @@ class Pending:
         self._exchanges += [
             (each.run_id, each.step, each.attempt, each.record) for each in exchanges if as_uuid(each.run_id)
         ]
+
+    def note_activity(self, bridge: str, minutes: Sequence[AgentMinute]) -> None:
+        self._minutes += noting(bridge, minutes)
 
     async def put_dispatches(
         self, dispatches: Sequence[Dispatch], now: Instant, resend_after: timedelta
@@ -78,7 +84,10 @@ class Pending:
             parts.append(Part(_PUT_EXCHANGES, columns(self._exchanges, 4)))
         if self._messages:
             parts.append(Part(_PUT_OUTBOX, [[pack_messages(self._messages)]]))
+        if self._minutes:
+            parts.append(note_part(self._minutes))
         if parts:
             self._messages, self._exchanges, self._dispatches, self._settled = [], [], [], set()
+            self._minutes = []
             sql, values = combined(parts)
             await self._db.execute(sql, *values)

@@ -17,6 +17,7 @@ from trunkline.clock import Clock, Instant
 from trunkline.errors import ConfigurationError, Unavailable
 from trunkline.ids import RunId
 from trunkline.machine.state import RunStatus, StepState, StepStatus
+from trunkline.stores.activity import AgentMinute, CallPlace, EndedCall, Grade
 from trunkline.stores.agent_records import AgentEvent, CheckRecord, ComparisonRecord, Side
 from trunkline.stores.base import (
     AgentLoad,
@@ -35,6 +36,7 @@ from trunkline.stores.base import (
 )
 from trunkline.stores.migrations import REVISIONS
 from trunkline.stores.postgres import (
+    activity,
     agent_records,
     agent_states,
     agents,
@@ -242,6 +244,28 @@ class PostgresStore:
 
     async def moved(self) -> Moved | None:
         async with self._pool.reader() as db:
+    async def agent_minutes(self, since: int, agents: Collection[str]) -> list[AgentMinute]:
+        async with self._pool.reader() as db:
+            return await activity.agent_minutes(db, since, agents)
+
+    async def agent_calls(
+        self, agent: str, *, limit: int, before: CallPlace | None = None
+    ) -> list[EndedCall]:
+        async with self._pool.reader() as db:
+            return await activity.agent_calls(db, agent, limit=limit, before=before)
+
+    async def last_calls(self, agents: Collection[str]) -> dict[str, EndedCall]:
+        async with self._pool.reader() as db:
+            return await activity.last_calls(db, agents)
+
+    async def agent_loads(self, agents: Collection[str]) -> dict[str, AgentLoad]:
+        async with self._pool.reader() as db:
+            return await activity.agent_loads(db, agents, await self._clock.now(db))
+
+    async def last_grades(self, agent_ids: Collection[str]) -> dict[str, Grade]:
+        async with self._pool.reader() as db:
+            return await activity.last_grades(db, agent_ids)
+
             row = await db.first("SELECT at FROM moves ORDER BY at LIMIT 1")
         return None if row is None else Moved(at=Instant(row[0]))
 

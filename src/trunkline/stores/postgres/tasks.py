@@ -17,7 +17,7 @@ _tasks: msgspec.json.Decoder[AgentTask] = msgspec.json.Decoder(AgentTask)
 
 CLAIM_COLUMNS = """
     tasks.task_id, tasks.attempt, tasks.payload, tasks.epoch, tasks.remote_task_id, tasks.context_id,
-    tasks.deadline, tasks.polls
+    tasks.deadline, tasks.called_at, tasks.polls
 """
 # The rows of the keys in $1 and $2, in their order.
 _OF_KEYS = """
@@ -68,10 +68,13 @@ _ANSWER = """
         polls = new.polls, deadline = new.deadline,
         result = coalesce(new.result, tasks.result),
         remote_task_id = coalesce(new.remote_task_id, tasks.remote_task_id),
-        context_id = coalesce(new.context_id, tasks.context_id)
+        context_id = coalesce(new.context_id, tasks.context_id),
+        called_at = coalesce(tasks.called_at, new.called_at), ended_at = new.ended_at,
+        outcome = new.outcome, error_code = new.error_code
     FROM unnest($2::text[], $3::int[], $4::bigint[], $5::text[], $6::bigint[], $7::int[], $8::bigint[], $9::bytea[],
-        $10::text[], $11::text[])
-        AS new(task_id, attempt, epoch, status, poll_at, polls, deadline, result, remote_task_id, context_id)
+        $10::text[], $11::text[], $12::bigint[], $13::bigint[], $14::text[], $15::text[])
+        AS new(task_id, attempt, epoch, status, poll_at, polls, deadline, result, remote_task_id, context_id,
+            called_at, ended_at, outcome, error_code)
     WHERE tasks.task_id = new.task_id AND tasks.attempt = new.attempt AND tasks.epoch = new.epoch
         AND tasks.owner = $1 AND tasks.status IN ('claimed', 'in_doubt')
     RETURNING tasks.task_id, tasks.attempt
@@ -172,10 +175,14 @@ async def write_answers(db: Session, owner: str, answers: Sequence[TaskAnswer]) 
             answer.result,
             answer.remote_task_id,
             answer.context_id,
+            answer.called_at,
+            answer.ended_at,
+            answer.outcome,
+            answer.error_code,
         )
         for answer in sorted(answers, key=lambda answer: (answer.key.task_id, answer.key.attempt))
     ]
-    written = {key_of(row) for row in await db.rows(_ANSWER, owner, *columns(rows, 10))}
+    written = {key_of(row) for row in await db.rows(_ANSWER, owner, *columns(rows, 14))}
     return {answer.key for answer in answers} - written
 
 
@@ -196,7 +203,7 @@ def key_columns(keys: Collection[TaskKey]) -> list[Column]:
 
 
 def claim_of(row: Row) -> ClaimedTask:
-    task_id, attempt, payload, epoch, remote_task_id, context_id, deadline, polls = row
+    task_id, attempt, payload, epoch, remote_task_id, context_id, deadline, called_at, polls = row
     return ClaimedTask(
         key=TaskKey(restored(task_id), attempt),
         task=_tasks.decode(payload),
@@ -204,5 +211,6 @@ def claim_of(row: Row) -> ClaimedTask:
         remote_task_id=restored_if_any(remote_task_id),
         context_id=restored_if_any(context_id),
         deadline=deadline,
+        called_at=called_at,
         polls=polls,
     )

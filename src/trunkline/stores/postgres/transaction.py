@@ -11,6 +11,7 @@ from trunkline.clock import Instant, after
 from trunkline.ids import RunId
 from trunkline.machine.state import StepState
 from trunkline.messages import Outgoing
+from trunkline.stores.activity import AgentMinute
 from trunkline.stores.agent_records import AgentEvent, CheckRecord, ComparisonRecord, NewAgentEvent, Side
 from trunkline.stores.base import (
     ApiKey,
@@ -35,6 +36,7 @@ from trunkline.stores.base import (
     WorkflowVersion,
 )
 from trunkline.stores.postgres import (
+    activity,
     agent_records,
     agent_states,
     agents,
@@ -175,6 +177,12 @@ class PostgresTransaction:
     async def reclaim_tasks(self, owner: str, grace: timedelta = timedelta(0)) -> ReclaimedTasks:
         self._claims.forget_polls()
         return await claims.reclaim_tasks(self._db, owner, self.now, grace)
+
+    async def note_activity(self, bridge: str, minutes: Sequence[AgentMinute]) -> None:
+        self._pending.note_activity(bridge, minutes)
+
+    async def forget_activity(self, before: Instant) -> None:
+        await activity.forget_activity(self._db, before)
 
     async def note_calls(self, calls: Sequence[NotedCall]) -> list[BreakerChange]:
         return await agent_states.note_calls(self._db, calls, self.now)

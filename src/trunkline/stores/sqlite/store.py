@@ -19,6 +19,7 @@ from trunkline.agents import Agent
 from trunkline.clock import Clock, Instant, SystemClock
 from trunkline.ids import RunId
 from trunkline.machine.state import RunStatus, StepState, StepStatus
+from trunkline.stores.activity import AgentMinute, CallPlace, EndedCall, Grade
 from trunkline.stores.agent_records import AgentEvent, CheckRecord, ComparisonRecord, Side
 from trunkline.stores.base import (
     AgentLoad,
@@ -38,6 +39,7 @@ from trunkline.stores.base import (
 from trunkline.stores.secrets import Secret
 from trunkline.stores.sqlite import (
     agent_records,
+    activity,
     agent_states,
     agents,
     backlog,
@@ -242,6 +244,23 @@ class SqliteStore:
 
     async def moved(self) -> Moved | None:
         row = first(self._reader, "SELECT at FROM moves ORDER BY at LIMIT 1")
+    async def agent_minutes(self, since: int, agents: Collection[str]) -> list[AgentMinute]:
+        return activity.agent_minutes(self._reader, since, agents)
+
+    async def agent_calls(
+        self, agent: str, *, limit: int, before: CallPlace | None = None
+    ) -> list[EndedCall]:
+        return activity.agent_calls(self._reader, agent, limit=limit, before=before)
+
+    async def last_calls(self, agents: Collection[str]) -> dict[str, EndedCall]:
+        return activity.last_calls(self._reader, agents)
+
+    async def agent_loads(self, agents: Collection[str]) -> dict[str, AgentLoad]:
+        return {agent: await self.agent_load(agent) for agent in agents}
+
+    async def last_grades(self, agent_ids: Collection[str]) -> dict[str, Grade]:
+        return activity.last_grades(self._reader, agent_ids)
+
         return None if row is None else Moved(at=Instant(row[0]))
 
     @asynccontextmanager

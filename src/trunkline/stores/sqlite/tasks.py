@@ -26,7 +26,7 @@ from trunkline.stores.sqlite.runs import UNFINISHED
 
 _tasks: msgspec.json.Decoder[AgentTask] = msgspec.json.Decoder(AgentTask)
 
-_CLAIM_COLUMNS = "task_id, attempt, payload, epoch, remote_task_id, context_id, deadline, polls"
+_CLAIM_COLUMNS = "task_id, attempt, payload, epoch, remote_task_id, context_id, deadline, called_at, polls"
 
 # Nobody can call such an agent, or ask it: its secret did not come along when the store was moved.
 _CANNOT_BE_CALLED = "agents.auth_type <> 'none' AND agents.secret IS NULL"
@@ -190,7 +190,7 @@ def held_tasks(db: apsw.Connection, owner: str) -> list[ClaimedTask]:
 
 
 def _claim(row: Row) -> ClaimedTask:
-    task_id, attempt, payload, epoch, remote_task_id, context_id, deadline, polls = row
+    task_id, attempt, payload, epoch, remote_task_id, context_id, deadline, called_at, polls = row
     return ClaimedTask(
         key=TaskKey(task_id, attempt),
         task=_tasks.decode(payload),
@@ -198,6 +198,7 @@ def _claim(row: Row) -> ClaimedTask:
         remote_task_id=remote_task_id,
         context_id=context_id,
         deadline=deadline,
+        called_at=called_at,
         polls=polls,
     )
 
@@ -256,7 +257,8 @@ def write_answers(db: apsw.Connection, owner: str, answers: Sequence[TaskAnswer]
         # An agent that has rung meanwhile is asked at once: see `ask_soon`.
         " poll_at = CASE ? WHEN 'claimed' THEN poll_at ELSE min(?, coalesce(poll_at, ?)) END,"
         " polls = ?, deadline = ?, result = coalesce(?, result),"
-        " remote_task_id = coalesce(?, remote_task_id), context_id = coalesce(?, context_id)"
+        " remote_task_id = coalesce(?, remote_task_id), context_id = coalesce(?, context_id),"
+        " called_at = coalesce(called_at, ?), ended_at = ?, outcome = ?, error_code = ?"
         " WHERE task_id = ? AND attempt = ? AND epoch = ? AND owner = ? AND status IN ('claimed', 'in_doubt')",
         [
             (
@@ -269,6 +271,10 @@ def write_answers(db: apsw.Connection, owner: str, answers: Sequence[TaskAnswer]
                 answer.result,
                 answer.remote_task_id,
                 answer.context_id,
+                answer.called_at,
+                answer.ended_at,
+                answer.outcome,
+                answer.error_code,
                 answer.key.task_id,
                 answer.key.attempt,
                 answer.epoch,

@@ -17,6 +17,7 @@ from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.machine.state import FINAL_RUN_STATUSES, StepState
 from trunkline.messages import Outgoing
+from trunkline.stores.activity import AgentMinute
 from trunkline.stores.agent_records import AgentEvent, CheckRecord, ComparisonRecord, NewAgentEvent, Side
 from trunkline.stores.base import (
     ApiKey,
@@ -43,6 +44,7 @@ from trunkline.stores.base import (
 from trunkline.stores.limits import earlier
 from trunkline.stores.secrets import Secret
 from trunkline.stores.sqlite import (
+    activity,
     agent_records,
     agent_states,
     agents,
@@ -234,6 +236,12 @@ class SqliteTransaction:
         self._fresh_tasks.write()
         self.changes.no_poll_before = NOT_KNOWN
         return tasks.reclaim_tasks(self._db, owner, self.now)
+
+    async def note_activity(self, bridge: str, minutes: Sequence[AgentMinute]) -> None:
+        activity.note_activity(self._db, bridge, minutes)
+
+    async def forget_activity(self, before: Instant) -> None:
+        activity.forget_activity(self._db, before)
 
     async def note_calls(self, calls: Sequence[NotedCall]) -> list[BreakerChange]:
         return agent_states.note_calls(self._db, calls, self.now)
