@@ -2446,6 +2446,23 @@ export interface components {
             version: "2.0";
         };
         JsonValue: unknown;
+        /** LastRun */
+        LastRun: {
+            /**
+             * Created At
+             * Format: date-time
+             * @description RFC 3339, UTC.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            created_at: string;
+            /** Id */
+            id: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "PENDING" | "RUNNING" | "WAITING" | "PAUSED" | "COMPLETED" | "FAILED" | "CANCELLED";
+        };
         /** LetterHeader */
         LetterHeader: {
             /**
@@ -3358,6 +3375,11 @@ export interface components {
         /** Workflow */
         Workflow: {
             /**
+             * Agents
+             * @description Those that its steps call, by name.
+             */
+            agents: string[];
+            /**
              * Created At
              * Format: date-time
              * @description When this version was saved.
@@ -3371,6 +3393,8 @@ export interface components {
             definition: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
+            /** Description */
+            description: string | null;
             /** Id */
             id: string;
             /** Name */
@@ -3380,8 +3404,18 @@ export interface components {
              * @description The definition as it was written.
              */
             source: string;
+            /**
+             * Steps
+             * @description How many it has.
+             */
+            steps: number;
             /** Version */
             version: number;
+            /**
+             * Workflows
+             * @description Those that its steps are runs of, by name.
+             */
+            workflows: string[];
         };
         /**
          * @example 100ms
@@ -3578,10 +3612,48 @@ export interface components {
             /** Workflow */
             workflow: string;
         };
+        /** WorkflowItem */
+        WorkflowItem: {
+            /**
+             * Agents
+             * @description Those that its steps call, by name.
+             */
+            agents: string[];
+            /**
+             * Created At
+             * Format: date-time
+             * @description When this version was saved.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            created_at: string;
+            /** Description */
+            description: string | null;
+            /** Id */
+            id: string;
+            /**
+             * Last Runs
+             * @description Newest first; there where `last_runs` asks for them.
+             */
+            last_runs?: components["schemas"]["LastRun"][];
+            /** Name */
+            name: string;
+            /**
+             * Steps
+             * @description How many it has.
+             */
+            steps: number;
+            /** Version */
+            version: number;
+            /**
+             * Workflows
+             * @description Those that its steps are runs of, by name.
+             */
+            workflows: string[];
+        };
         /** WorkflowPage */
         WorkflowPage: {
             /** Items */
-            items: components["schemas"]["WorkflowSummary"][];
+            items: components["schemas"]["WorkflowItem"][];
             /**
              * Next Cursor
              * @description `cursor` of the next page; null: there is none.
@@ -3590,22 +3662,6 @@ export interface components {
         };
         /** WorkflowReference */
         WorkflowReference: {
-            /** Name */
-            name: string;
-            /** Version */
-            version: number;
-        };
-        /** WorkflowSummary */
-        WorkflowSummary: {
-            /**
-             * Created At
-             * Format: date-time
-             * @description When this version was saved.
-             * @example 2026-03-01T12:00:00.123456Z
-             */
-            created_at: string;
-            /** Id */
-            id: string;
             /** Name */
             name: string;
             /** Version */
@@ -8133,7 +8189,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": unknown;
                 "application/x-yaml": unknown;
@@ -8217,6 +8273,10 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the page before; leave it out for the first page. */
                 cursor?: string;
+                /** @description Only names that have this in them, in capitals or not. */
+                search?: string;
+                /** @description With so many of the last runs of each, newest first. */
+                last_runs?: number;
             };
             header?: {
                 /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */

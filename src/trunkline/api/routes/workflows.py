@@ -165,8 +165,8 @@ def add_workflow_routes(app: FastAPI, services: Services) -> None:
     )  # fmt: skip
     add_operation(
         app, f"POST {VALIDATION}", routes.validate, name="validate_workflow", tag="workflows",
-        # Any text: what it should have been is the answer.
-        extra=body({}, media_types=(*YAML_TYPES, JSON)),
+        # Any text, or none: what it should have been is the answer.
+        extra=body({}, required=False, media_types=(*YAML_TYPES, JSON)),
         responses={200: answer("WorkflowValidation", "What saving it would say."), **problems(400, 413)},
     )  # fmt: skip
     add_operation(
