@@ -37,7 +37,8 @@ def assert_problem(answer: Answer, status: int) -> None:
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("GET", "//"),
+        ("GET", "//api"),
+        ("GET", "//api/v1/nothing"),
         ("GET", "//nothing"),
         ("GET", "//docs"),
         ("GET", "/agents/"),
