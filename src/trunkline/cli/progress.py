@@ -220,6 +220,10 @@ def _kept(step: StepProgress, _data: JsonObject, at: datetime | None) -> str:
     return "completed (kept from the run before)"
 
 
+def _input_given(_step: StepProgress, _data: JsonObject, _at: datetime | None) -> str:
+    return "gets the input that the retry brought"
+
+
 def _retry_scheduled(step: StepProgress, data: JsonObject, at: datetime | None) -> str:
     _note_protocol(step, data)
     message = _message(data)
@@ -318,6 +322,7 @@ _STEP_EVENTS: dict[str, StepTelling] = {
     "StepProgress": _said,
     "StepCompleted": _completed,
     "StepKept": _kept,
+    "StepInputGiven": _input_given,
     "StepRetryScheduled": _retry_scheduled,
     "StepRequeued": _requeued,
     "StepFailed": _failed,

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,15 @@ def test_what_the_demo_says_to_type_next_works(tmp_path: Path, monkeypatch: pyte
             done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)  # noqa: S602
             assert done.returncode == 0, done.stderr
     assert "tidal power: a short report" in done.stdout
+
+
+def test_a_demo_that_stays_says_where_to_look_in_a_browser(temporary_folder: Path) -> None:
+    with subprocess.Popen(
+        [*DEMO, "--keep"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as demo:
+        assert demo.stderr is not None
+        told = next(line for line in demo.stderr if "a browser" in line or "make ui" in line)
+        demo.send_signal(signal.SIGTERM)
+        demo.communicate()
+    assert ("/runs/" in told) == files("trunkline.api").joinpath("static", "index.html").is_file()
+    assert processes_with(temporary_folder) == []

@@ -33,7 +33,7 @@ def demo(
         and its run stay there.
     """
     from trunkline.cli.demo.processes import sigterm_as_exit  # noqa: PLC0415  (only this command needs them)
-    from trunkline.cli.demo.story import demo_system, run_demo, say_how_to_go_on  # noqa: PLC0415
+    from trunkline.cli.demo.story import demo_system, run_demo, say_how_to_go_on, where_to_look  # noqa: PLC0415
 
     # With --json the story is not the data: the run is.
     story = redirect_stdout(sys.stderr) if json else nullcontext()
@@ -42,6 +42,7 @@ def demo(
             run = run_demo(client)
             say_how_to_go_on(run, client.url if keep else None)
             if keep:
+                note(where_to_look(run, client.url))
                 note(f"Trunkline stays at {client.url} until Ctrl-C")
                 _wait_for_ctrl_c()
     except Interrupted:

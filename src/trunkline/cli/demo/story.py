@@ -104,7 +104,7 @@ def how_to_go_on(run: Run, url: str | None) -> Mapping[str, str]:
             "run it again": f"{program} run demo -i topic=glaciers -i language=en --follow",
         }
     return {
-        "look around in the demo": f"{program} demo --keep",
+        "look around in the demo, in a browser too": f"{program} demo --keep",
         "start Trunkline": f"{program} up",
         "start an agent": f"{python} -m trunkline.cli.demo.simple_agent --port 8080",
         "register it": f"{program} agents add Writer http://127.0.0.1:8080/agent",
@@ -120,6 +120,13 @@ def say_how_to_go_on(run: Run, url: str | None) -> None:
     for purpose, command in commands.items():
         print_now(f"  {purpose:<{width}}  {command}")
     print_now("")
+
+
+def where_to_look(run: Run, url: str) -> str:
+    """The run in the web UI, or how to get one: a checkout has it only when it was built."""
+    if files("trunkline.api").joinpath("static", "index.html").is_file():
+        return f"See the run in a browser: {url}/runs/{run['id']}"
+    return "For the web UI build it once, which needs Node.js: make ui"
 
 
 def _register(client: Client, agent: DemoAgent, url: str) -> None:
