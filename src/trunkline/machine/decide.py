@@ -28,6 +28,7 @@ from trunkline.machine.events import (
     RunStarted,
     RunWaiting,
     StepCancelled,
+    StepInputGiven,
     StepKept,
     StepOutcomeResolved,
     StepReplied,
@@ -163,6 +164,8 @@ def _start(turn: Turn, request: RunRequested) -> None:
         turn.wish(StartTimer(DEADLINE_TIMER, after(turn.state.created_at, deadline), DeadlinePassed()))
     for name, output in request.kept.items():
         turn.record(StepKept(name, Payload(bytes(output))))
+    for name, given in request.inputs.items():
+        turn.record(StepInputGiven(name, Payload(bytes(given))))
     for name, items in request.items.items():
         text = bytes(items)
         each.fan_out(turn, *_step(turn, name), len(msgspec.json.decode(text, type=list[msgspec.Raw])), text)

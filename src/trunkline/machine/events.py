@@ -45,6 +45,13 @@ class StepKept(_Event, frozen=True):
     output: Payload
 
 
+class StepInputGiven(_Event, frozen=True):
+    """Whoever retried the run has written the step's input; the workflow's own is not evaluated."""
+
+    step: str
+    input: Payload
+
+
 class StepStarted(_Event, frozen=True):
     step: str
     attempt: int
@@ -203,6 +210,7 @@ class RunCancelled(_Event, frozen=True):
 Event = (
     RunStarted
     | StepKept
+    | StepInputGiven
     | StepStarted
     | StepChildStarted
     | StepFannedOut

@@ -30,6 +30,7 @@ from trunkline.machine.events import (
     StepCompleted,
     StepFailed,
     StepFannedOut,
+    StepInputGiven,
     StepKept,
     StepOutcomeResolved,
     StepOutcomeUnknown,
@@ -256,6 +257,10 @@ def evolve(state: RunState, event: Event, at: Instant) -> StepState | None:  # n
             step = step_of(state, name)
             step.output = output.text
             _finish(state, step, "COMPLETED", at)
+            return step
+        case StepInputGiven(name, payload):
+            step = step_of(state, name)
+            step.input = payload.text
             return step
         case StepStarted(name, attempt, _, _, payload) | StepChildStarted(name, attempt, _, _, payload):
             step = step_of(state, name)

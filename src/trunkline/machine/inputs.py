@@ -16,12 +16,13 @@ EndStatus = Literal["COMPLETED", "FAILED", "CANCELLED"]
 
 class RunRequested(msgspec.Struct, frozen=True, tag="run_requested"):
     """
-    Start the run; `kept` are the outputs that a retried run takes over, as JSON by step or item, and `items` the lists
-    of steps some of whose items are among them.
+    Start the run; `kept` are the outputs that a retried run takes over, as JSON by step or item, `items` the lists of
+    steps some of whose items are among them, and `inputs` what a person gives steps in place of what the workflow says.
     """
 
     kept: dict[str, msgspec.Raw] = {}
     items: dict[str, msgspec.Raw] = {}
+    inputs: dict[str, msgspec.Raw] = {}
 
 
 class ResultArrived(msgspec.Struct, frozen=True, tag="result_arrived"):

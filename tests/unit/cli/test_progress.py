@@ -142,9 +142,9 @@ def test_an_event_of_an_unknown_kind_is_shown_by_its_name() -> None:
 @pytest.mark.parametrize(
     "kind",
     [
-        "StepStarted", "StepWorking", "StepProgress", "StepCompleted", "StepKept", "StepRetryScheduled", "StepRequeued",
-        "StepFailed", "StepSkipped", "StepWaiting", "StepReplied", "StepOutcomeUnknown",
-        "StepOutcomeResolved", "StepCancelled",
+        "StepStarted", "StepWorking", "StepProgress", "StepCompleted", "StepKept", "StepInputGiven",
+        "StepRetryScheduled", "StepRequeued", "StepFailed", "StepSkipped", "StepWaiting", "StepReplied",
+        "StepOutcomeUnknown", "StepOutcomeResolved", "StepCancelled",
     ],
 )  # fmt: skip
 def test_an_event_with_less_than_expected_is_still_told(kind: str) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import msgspec
 import pytest
 from tests.unit.machine.rehearsal import Rehearsal
 
-from trunkline.machine.inputs import RunRequested
+from trunkline.machine.inputs import RunRequested, decode_input, encode_input
 
 CHAIN = """
 name: chain
@@ -113,6 +115,26 @@ def test_a_retried_run_takes_the_outputs_over_and_goes_on_after_them() -> None:
     assert play.history == ["RunStarted", "StepKept", "StepKept", "StepStarted"]
     assert play.statuses == {"a": "COMPLETED", "b": "COMPLETED", "c": "RUNNING"}
     assert play.task("c").input_data == "also"
+
+
+def test_a_retried_run_gives_a_step_the_input_that_a_person_wrote() -> None:
+    play = Rehearsal("{name: w, steps: {a: {agent: A}, b: {agent: B, input: '${ steps.a.output.missing }'}}}")
+    request = RunRequested({"a": msgspec.Raw(b"1")}, inputs={"b": msgspec.Raw(b'{"mine":2}')})
+    play.take(decode_input(encode_input(request)))
+    assert play.history == ["RunStarted", "StepKept", "StepInputGiven", "StepStarted"]
+    assert play.task("b").input_data == {"mine": 2}
+    play.fail("b", "agent_timeout")
+    play.pass_time(timedelta(minutes=1))
+    assert (play.task("b").attempt, play.task("b").input_data) == (2, {"mine": 2})
+
+
+def test_a_given_input_waits_until_its_step_may_begin() -> None:
+    play = Rehearsal(CHAIN)
+    play.take(RunRequested(inputs={"c": msgspec.Raw(b'"mine"')}))
+    assert [task.step for task in play.tasks] == ["a"]
+    play.succeed("a", {"from": "a"})
+    play.succeed("b", "of b")
+    assert play.task("c").input_data == "mine"
 
 
 def test_outputs_are_taken_over_in_whatever_order_they_come() -> None:
