@@ -25,6 +25,8 @@ PATIENCE_MS = 60_000
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 # The browser's own line about an answer such as 404: what the page makes of it is for the test to say.
 _AN_ANSWER = "Failed to load resource: the server responded with a status of"
+# The same of a line that a test has cut.
+_NO_ANSWER = "Failed to load resource: net::ERR_"
 _TELL_VIOLATIONS = """
 addEventListener("securitypolicyviolation", (event) => {
   console.error(`policy: ${event.violatedDirective} forbids ${event.blockedURI} ${event.sample}`);
@@ -48,7 +50,9 @@ def open_browser(playwright: Playwright) -> Browser:
 
 
 @contextmanager
-def watched_page(browser: Browser, url: str, *, width: int = 1280, height: int = 800) -> Generator[Page]:
+def watched_page(
+    browser: Browser, url: str, *, width: int = 1280, height: int = 800, cuts_are_expected: bool = False
+) -> Generator[Page]:
     """A page whose addresses are relative to `url`."""
     context = browser.new_context(
         base_url=url, viewport={"width": width, "height": height}, locale="en-GB", reduced_motion="reduce"
@@ -60,7 +64,8 @@ def watched_page(browser: Browser, url: str, *, width: int = 1280, height: int =
     wrong: list[str] = []
 
     def hear(message: ConsoleMessage) -> None:
-        if message.type in {"error", "warning"} and not message.text.startswith(_AN_ANSWER):
+        expected = (_AN_ANSWER, *((_NO_ANSWER,) if cuts_are_expected else ()))
+        if message.type in {"error", "warning"} and not message.text.startswith(expected):
             wrong.append(f"console: {message.text}")
 
     def look(request: Request) -> None:

@@ -1,0 +1,27 @@
+"""What a user has to fetch: the wheel, and the first page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+from tests.ui.installed import build_wheel
+
+WHEEL_BYTES = 2_000_000
+SCRIPT_BYTES = 350_000
+SCRIPTS = """() => performance.getEntriesByType("resource")
+  .filter((entry) => new URL(entry.name).pathname.endsWith(".js"))
+  .map((entry) => [entry.name, entry.encodedBodySize])"""
+
+
+def test_the_wheel_has_the_page_in_it_and_is_small(tmp_path: Path) -> None:
+    assert build_wheel(tmp_path).stat().st_size < WHEEL_BYTES
+
+
+def test_the_first_page_needs_little_script(page: Page) -> None:
+    page.goto("/")
+    expect(page.get_by_test_id("run").first).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    scripts: list[tuple[str, int]] = page.evaluate(SCRIPTS)
+    assert all(size > 0 for _, size in scripts)
+    assert sum(size for _, size in scripts) < SCRIPT_BYTES, scripts
