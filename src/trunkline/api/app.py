@@ -13,6 +13,7 @@ from trunkline.api.edge import Edge
 from trunkline.api.operations import JSON
 from trunkline.api.pages import Pages
 from trunkline.api.problems import install_problems
+from trunkline.api.routes.activity import add_activity_routes
 from trunkline.api.routes.agents import add_agent_routes
 from trunkline.api.routes.blobs import add_blob_routes
 from trunkline.api.routes.checks import add_check_routes
@@ -23,6 +24,7 @@ from trunkline.api.routes.migration import add_migration_routes
 from trunkline.api.routes.runs import RunRoutes, add_run_routes
 from trunkline.api.routes.secrets import add_secret_routes
 from trunkline.api.routes.system import add_system_routes
+from trunkline.api.routes.trials import add_trial_routes
 from trunkline.api.routes.workflows import add_workflow_routes
 from trunkline.api.services import HealthReport, Limits, Probes, Services
 from trunkline.api.shortcut import Shortcut
@@ -41,6 +43,8 @@ def create_app(services: Services) -> ASGIApp:
     add_workflow_routes(app, services)
     add_agent_routes(app, services)
     add_check_routes(app, services)
+    add_activity_routes(app, services)
+    add_trial_routes(app, services)
     add_migration_routes(app, services)
     add_secret_routes(app, services)
     add_inbox_routes(app, services)

@@ -2,7 +2,7 @@
 What each key may do: one table of every operation and the least role that may call it.
 
     viewer    sees everything
-    operator  starts and steers runs, checks, resets and rolls back agents, sends dead letters on or throws them away
+    operator  starts and steers runs, tries, checks, resets and rolls back agents, sends dead letters on or drops them
     admin     everything
 
 A test holds the table to the OpenAPI document. What is not in it needs the most: forgetting a line opens nothing.
@@ -54,6 +54,10 @@ ROLES: dict[str, KeyRole | None] = {
     "DELETE /api/v1/agents/{agent}": "admin",
     "GET /api/v1/agents/{agent}/health": "viewer",
     "POST /api/v1/agents/{agent}/check": "operator",
+    "GET /api/v1/agents/{agent}/card": "viewer",
+    "GET /api/v1/agents/{agent}/activity": "viewer",
+    "GET /api/v1/agents/{agent}/calls": "viewer",
+    "POST /api/v1/agents/{agent}/try": "operator",
     "GET /api/v1/agents/{agent}/checks": "viewer",
     "GET /api/v1/agents/{agent}/checks/{check}": "viewer",
     "POST /api/v1/agents/{agent}/reset": "operator",

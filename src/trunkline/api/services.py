@@ -11,6 +11,8 @@ from typing import Literal, Protocol
 from trunkline.agents import Agent
 from trunkline.clock import Instant
 from trunkline.messages import StepError, TopicNames
+from trunkline.services.activity import Activities
+from trunkline.services.cards import LookAtCard
 from trunkline.services.checks import Checks
 from trunkline.services.dead_letters import DeadLetters
 from trunkline.services.hooks import Hooks
@@ -21,6 +23,7 @@ from trunkline.services.migration_plan import MigrationPlan
 from trunkline.services.registry import Registry
 from trunkline.services.runs import Runs
 from trunkline.services.secrets import Secrets
+from trunkline.services.trials import Trials
 from trunkline.services.workflows import Workflows
 from trunkline.stores.blobs import BlobStore
 from trunkline.telemetry.traces import Traces
@@ -85,9 +88,12 @@ class Services(Probes):
     inbox: Inbox
     hooks: Hooks
     checks: Checks
+    activities: Activities
+    trials: Trials
     migrations: Migrations
     migration_plan: MigrationPlan
     check_health: Callable[[Agent], Awaitable[HealthReport]]
+    look_at_card: LookAtCard
     # Looks now what an agent speaks, and keeps it; why that was not possible.
     refresh_dialect: Callable[[Agent], Awaitable[StepError | None]]
     traces: Traces = field(default_factory=Traces)

@@ -16,7 +16,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import msgspec
 import structlog
@@ -108,6 +108,7 @@ class Beside(msgspec.Struct, frozen=True, kw_only=True):
     protocol: str | None = None
     # Hides what nobody may see of its words.
     redaction: Redaction = Redaction()
+    exchanges: Sequence[ExchangeRecord] = ()
 
 
 class AgentInvoker:
@@ -227,7 +228,9 @@ class AgentInvoker:
     def _is_pollable(self, claim: ClaimedTask) -> bool:
         return claim.remote_task_id is not None and self._left(claim) > 0
 
-    def _talk(self, claim: ClaimedTask, way: Way | None, *, beside: bool = False) -> Talk:
+    def _talk(
+        self, claim: ClaimedTask, way: Way | None, *, beside: Literal["shadow", "trial"] | None = None
+    ) -> Talk:
         return Talk(
             self._transport,
             self._batches,
@@ -491,7 +494,16 @@ class AgentInvoker:
         deadline = after(self._clock.now(), timedelta(milliseconds=milliseconds))
         task = msgspec.structs.replace(claim.task, context_id=None, doubtful=False)
         claim = ClaimedTask(key=claim.key, task=task, epoch=1, deadline=deadline)
-        talk = self._talk(claim, way, beside=True)
+        return await self._told_beside(self._talk(claim, way, beside="shadow"), claim, way)
+
+    async def try_out(self, task: AgentTask, way: Way) -> Beside:
+        """A task that belongs to no run, to its end or its timeout. Nothing of it is written anywhere."""
+        milliseconds = task.timeout_ms or way.agent.timeout_ms
+        deadline = after(self._clock.now(), timedelta(milliseconds=milliseconds))
+        claim = ClaimedTask(key=TaskKey(task.task_id, task.attempt), task=task, epoch=1, deadline=deadline)
+        return await self._told_beside(self._talk(claim, way, beside="trial"), claim, way)
+
+    async def _told_beside(self, talk: Talk, claim: ClaimedTask, way: Way) -> Beside:
         try:
             return await self._call_beside(talk, claim, way)
         except Exception as exc:
@@ -506,9 +518,9 @@ class AgentInvoker:
         unknown = await self._open_secrets(talk, task) if task.secrets or task.told_secrets else None
         if unknown is not None:
             return Beside(outcome=Failed(error=unknown))
-        partner = await way.partners.of(way.agent)
+        partner = await way.partners.of(way.agent, talk.note)
         if isinstance(partner, StepError):
-            return Beside(outcome=Failed(error=partner))
+            return Beside(outcome=Failed(error=partner), exchanges=talk.exchanges)
         partner, outcome = await self._send(talk, talk.hiding(partner), claim, _not_heard)
         pause = _FIRST_POLL
         while isinstance(outcome, Working):
@@ -519,7 +531,15 @@ class AgentInvoker:
             await asyncio.sleep(pause.total_seconds())
             pause = min(pause * _POLL_GROWTH, _LONGEST_POLL)
             outcome = await self._ask(talk, partner, claim, outcome.remote_task_id)
-        return Beside(outcome=outcome, protocol=partner.protocol, redaction=partner.redaction)
+        if talk.beside == "trial" and isinstance(outcome, Interrupted) and outcome.remote_task_id is not None:
+            # Nobody will answer its question.
+            await self._give_up(talk, partner, claim, outcome.remote_task_id)
+        return Beside(
+            outcome=outcome,
+            protocol=partner.protocol,
+            redaction=partner.redaction,
+            exchanges=talk.exchanges,
+        )
 
     async def _give_up(self, talk: Talk, partner: Partner, claim: ClaimedTask, remote_task_id: str) -> None:
         request = partner.adapter.encode_cancel(claim.task, remote_task_id)

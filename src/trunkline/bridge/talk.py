@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from time import perf_counter
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from msgspec.structs import replace
 
@@ -79,9 +79,9 @@ class Talk:
         most_bytes: int,
         *,
         notes: tuple[str, ...] = (),
-        beside: bool = False,
+        beside: Literal["shadow", "trial"] | None = None,
     ) -> None:
-        """`notes` are for the record of every request to the agent; `beside`: the run has its answer already."""
+        """`notes` are for the record of every request to the agent; `beside`: no run waits for its answer."""
         self._transport = transport
         self._batches = batches
         self._clock = clock
@@ -98,7 +98,7 @@ class Talk:
         self._secrets: TaskSecrets | None = None
         self.exchanges: list[ExchangeRecord] = []
         self.beside = beside
-        self._log = task_log(claim.task).bind(shadow=True) if beside else task_log(claim.task)
+        self._log = task_log(claim.task).bind(**{beside: True}) if beside else task_log(claim.task)
 
     def use(self, secrets: TaskSecrets) -> None:
         """From here on the task is sent with its secrets; `hiding` makes partners whose records do not show them."""

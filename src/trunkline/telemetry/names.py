@@ -31,6 +31,7 @@ BREAKER_OPENED = "breaker_opened"
 BREAKER_PROBED = "breaker_probed"
 BREAKER_CLOSED = "breaker_closed"
 AGENT_RESET = "agent_reset"
+AGENT_TRIED = "agent_tried"
 
 # agents that move, and that change
 MIGRATION_CHANGED = "migration_changed"

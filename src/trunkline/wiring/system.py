@@ -22,11 +22,13 @@ from trunkline.bridge.activity import ActivityWatch
 from trunkline.bridge.attachments import Attachments
 from trunkline.bridge.breaker import BreakerWatch
 from trunkline.bridge.calls import Calls
+from trunkline.bridge.card_look import CardLook
 from trunkline.bridge.health import HealthCheck
 from trunkline.bridge.heartbeat import Heartbeat
 from trunkline.bridge.invoke import AgentInvoker, Manners
 from trunkline.bridge.shadow import Shadow
 from trunkline.bridge.side_watch import SideWatch
+from trunkline.bridge.trial import AgentTrial
 from trunkline.bridge.worker import Answers, Claims
 from trunkline.clock import Clock
 from trunkline.executor.children import Children
@@ -35,6 +37,7 @@ from trunkline.executor.retention import Retention
 from trunkline.executor.states import RunStates
 from trunkline.executor.timers import Timers
 from trunkline.ids import new_id
+from trunkline.services.activity import Activities
 from trunkline.services.checks import Checks
 from trunkline.services.commands import Commands
 from trunkline.services.commits import CommitLoop, Part
@@ -45,6 +48,7 @@ from trunkline.services.keys import door_keys
 from trunkline.services.migration import Migrations
 from trunkline.services.migration_plan import MigrationPlan
 from trunkline.services.runs import Runs
+from trunkline.services.trials import Trials
 from trunkline.settings import Settings, is_loopback
 from trunkline.stores.base import InboxFilled, Notice, RunsChanged, TasksRung
 from trunkline.telemetry import names
@@ -88,22 +92,7 @@ class _Bridge:
         self._loop = loop
         shared = core.settings.uses_postgres
         self.heartbeat = Heartbeat(core.store, self._owner, core.seams.pace.lease) if shared else None
-        invoker = AgentInvoker(
-            core.transport,
-            core.batches,
-            core.sides,
-            core.directory,
-            core.clock,
-            core.metrics,
-            manners=Manners(
-                line_seconds=core.settings.line_timeout.total_seconds(),
-                most_answer_bytes=core.settings.max_answer_bytes,
-            ),
-            traces=core.traces,
-            pushes=core.hooks,
-            attachments=Attachments(core.blobs, core.settings.max_inline_bytes),
-            secrets=core.secrets,
-        )
+        invoker = _invoker(core)
         self._calls = calls = Calls(invoker)
         calls.on_finish(loop.ring)
         core.hooks.on_ring(loop.ring)
@@ -290,6 +279,25 @@ def _wires(core: Core, stack: AsyncExitStack) -> Wires:
 
 def _migrations(core: Core) -> Migrations:
     check = AgentChecks(core.transport, core.partners, core.tokens, core.store, core.clock)
+def _invoker(core: Core) -> AgentInvoker:
+    return AgentInvoker(
+        core.transport,
+        core.batches,
+        core.sides,
+        core.directory,
+        core.clock,
+        core.metrics,
+        manners=Manners(
+            line_seconds=core.settings.line_timeout.total_seconds(),
+            most_answer_bytes=core.settings.max_answer_bytes,
+        ),
+        traces=core.traces,
+        pushes=core.hooks,
+        attachments=Attachments(core.blobs, core.settings.max_inline_bytes),
+        secrets=core.secrets,
+    )
+
+
     return Migrations(core.store, core.directory, core.routes, core.drifts, check, core.metrics)
 
 
@@ -312,6 +320,9 @@ def _services(core: Core, intake: Intake, probes: Probes) -> Services:
         ),
         migrations=_migrations(core),
         migration_plan=MigrationPlan(core.store),
+        activities=Activities(core.store, core.registry, core.clock),
+        trials=Trials(core.registry, AgentTrial(_invoker(core), core.sides, core.clock)),
+        look_at_card=CardLook(core.transport, core.partners, core.tokens, core.clock),
         check_health=HealthCheck(core.transport, core.partners, core.clock, core.settings.stdio_commands),
         refresh_dialect=core.partners.refresh,
         readiness=probes.readiness,

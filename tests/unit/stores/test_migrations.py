@@ -21,7 +21,7 @@ from trunkline.stores.sqlite.migrate import current_revision, downgrade, upgrade
 TABLES = {
     "agents", "workflows", "workflow_versions", "runs", "steps", "events", "inbox", "timers", "tasks",
     "exchanges", "alembic_version", "leases", "outbox", "dispatches", "dead_letters", "api_keys", "moves",
-    "agent_states", "secrets", "agent_events", "agent_checks", "agent_sides", "comparisons",
+    "agent_states", "secrets", "agent_events", "agent_checks", "agent_sides", "comparisons", "agent_minutes",
 }  # fmt: skip
 
 

@@ -60,6 +60,66 @@ export interface paths {
         patch: operations["patch_agent"];
         trace?: never;
     };
+    "/api/v1/agents/{agent}/activity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Agent Activity
+         * @description What an agent had to do lately, minute by minute.
+         */
+        get: operations["get_agent_activity"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/agents/{agent}/calls": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Agent Calls
+         * @description The last attempts on an agent that have ended, newest first.
+         */
+        get: operations["list_agent_calls"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/agents/{agent}/card": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Agent Card
+         * @description The agent's card as it is now; nothing is decided or kept by it.
+         */
+        get: operations["get_agent_card"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/agents/{agent}/check": {
         parameters: {
             query?: never;
@@ -177,6 +237,29 @@ export interface paths {
          * @description Closes the agent's breaker and fills its bucket: tasks that wait for it may go at once.
          */
         post: operations["reset_agent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/agents/{agent}/try": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Try Agent
+         * @description Sends one message to the agent, as a step would, and answers with what came back and all that was on the wire.
+         *
+         *     It is no run: nothing is kept or retried, and neither the agent's limits nor its breaker know of it. The agent
+         *     does what it is asked to.
+         */
+        post: operations["try_agent"];
         delete?: never;
         options?: never;
         head?: never;
@@ -578,9 +661,32 @@ export interface paths {
         };
         /**
          * List Runs
-         * @description Runs without their steps, newest first.
+         * @description Runs without their steps, newest first. A run must be all that is asked for.
          */
         get: operations["list_runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Watch Runs
+         * @description A doorbell for whoever shows a list of runs: `runs_changed` when some run was begun or has moved.
+         *
+         *     A stream of server-sent events. It does not say which run: read the list again, and once more after each
+         *     connection, since rings are not kept. At most two come in a second, each for all that happened before.
+         */
+        get: operations["watch_runs"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1112,6 +1218,131 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
+         * ActivityMinute
+         * @description The attempts on an agent that have ended within a minute.
+         */
+        ActivityMinute: {
+            /**
+             * At
+             * Format: date-time
+             * @description When the minute began.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            at: string;
+            /** Calls */
+            calls: number;
+            /** Failures */
+            failures: number;
+            /** Longest Ms */
+            longest_ms: number;
+            /**
+             * Mean Ms
+             * @description From the beginning of a call to its end.
+             */
+            mean_ms: number;
+        };
+        /**
+         * AgentActivity
+         * @description What an agent had to do lately, over all bridges.
+         */
+        AgentActivity: {
+            /**
+             * From
+             * Format: date-time
+             * @description RFC 3339, UTC.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            from: string;
+            /** @description The last that has ended, however long ago. */
+            last_call: components["schemas"]["AgentCall"] | null;
+            /**
+             * Minutes
+             * @description Oldest first; minutes without a call are left out.
+             */
+            minutes: components["schemas"]["ActivityMinute"][];
+            /**
+             * To
+             * Format: date-time
+             * @description The end of the minute that is under way.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            to: string;
+        };
+        /**
+         * AgentCall
+         * @description An attempt of a step on an agent, and how it has ended.
+         */
+        AgentCall: {
+            /** Attempt */
+            attempt: number;
+            /** Duration Ms */
+            duration_ms: number | null;
+            /**
+             * Ended At
+             * Format: date-time
+             * @description RFC 3339, UTC.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            ended_at: string;
+            /** Error Code */
+            error_code: string | null;
+            /**
+             * Outcome
+             * @description `interrupted`: the agent asks something; `unknown`: nobody knows what it has done.
+             * @enum {string}
+             */
+            outcome: "success" | "error" | "interrupted" | "cancelled" | "unknown";
+            /** Run */
+            run: string;
+            /**
+             * Started At
+             * @description null: it was broken off before it had begun.
+             */
+            started_at: string | null;
+            /** Step */
+            step: string;
+        };
+        /** AgentCallPage */
+        AgentCallPage: {
+            /** Items */
+            items: components["schemas"]["AgentCall"][];
+            /**
+             * Next Cursor
+             * @description `cursor` of the next page; null: there is none.
+             */
+            next_cursor: string | null;
+        };
+        /**
+         * AgentCardView
+         * @description An agent's card as it is now.
+         */
+        AgentCardView: {
+            /**
+             * Asked At
+             * Format: date-time
+             * @description RFC 3339, UTC.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            asked_at: string;
+            /** @description The whole card, redacted; null: there is none. */
+            card: components["schemas"]["JsonValue"];
+            /**
+             * Changed
+             * @description Whether it is another than the one that the dialect is from.
+             */
+            changed: boolean | null;
+            /**
+             * Detail
+             * @description What the agent has answered, or why it was not asked.
+             */
+            detail: string;
+            /**
+             * Url
+             * @description Where it was looked for last.
+             */
+            url: string | null;
+        };
+        /**
          * AgentCreate
          * @description An agent as it is registered.
          */
@@ -1314,10 +1545,33 @@ export interface components {
             rate: components["schemas"]["RateState"] | null;
         };
         /**
+         * AgentMessage
+         * @description One of `text` and `input`.
+         */
+        AgentMessage: {
+            /** @description What a step of a workflow would give to the agent as its `input`. */
+            input?: components["schemas"]["JsonValue"];
+            /**
+             * Text
+             * @description The same as the input `{text}`.
+             */
+            text?: string;
+            /**
+             * Timeout Ms
+             * @description The agent's own unless given.
+             */
+            timeout_ms?: number;
+        } & (unknown | unknown);
+        /**
          * AgentMetadata
          * @description An agent as it is shown.
          */
         AgentMetadata: {
+            /**
+             * @description Only in lists, where it is asked for.
+             * @default null
+             */
+            activity: components["schemas"]["AgentActivity"] | null;
             /** Allow Card Origin */
             allow_card_origin: string[];
             /**
@@ -1342,7 +1596,12 @@ export interface components {
             /** Id */
             id: string;
             /**
-             * @description Not in lists.
+             * @description As `activity`; null: never checked.
+             * @default null
+             */
+            last_check: components["schemas"]["LastCheck"] | null;
+            /**
+             * @description In lists only where `activity` is asked for.
              * @default null
              */
             limits: components["schemas"]["AgentLimits"] | null;
@@ -1506,6 +1765,53 @@ export interface components {
          * @enum {string}
          */
         AgentProtocol: "auto" | "simple-a2a" | "jsonrpc-2.0" | "jsonrpc-call" | "a2a-0.1" | "a2a-0.1-paths" | "a2a-0.2" | "a2a-0.3" | "a2a-1.0" | "a2a-1.0-http";
+        /** AgentQuestion */
+        AgentQuestion: {
+            data: components["schemas"]["JsonValue"];
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "input" | "auth";
+            /** Text */
+            text: string;
+        };
+        /**
+         * AgentTrial
+         * @description What has come of one message.
+         */
+        AgentTrial: {
+            /** Duration Ms */
+            duration_ms: number;
+            error: components["schemas"]["StepFailure"] | null;
+            /**
+             * Exchanges
+             * @description Every request to the agent, oldest first.
+             */
+            exchanges: components["schemas"]["Exchange"][];
+            /**
+             * Outcome
+             * @description `interrupted`: the agent asks something, and was told that nobody answers.
+             * @enum {string}
+             */
+            outcome: "success" | "error" | "interrupted";
+            output: components["schemas"]["JsonValue"];
+            /**
+             * Protocol
+             * @description What was spoken; null: nobody knows how to speak to the agent.
+             */
+            protocol: string | null;
+            question: components["schemas"]["AgentQuestion"] | null;
+            /**
+             * Started At
+             * Format: date-time
+             * @description RFC 3339, UTC.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            started_at: string;
+            /** Warnings */
+            warnings: string[];
+        };
         /**
          * Batch
          * @description Tasks that wait for the same agent travel in one request.
@@ -2446,6 +2752,25 @@ export interface components {
             version: "2.0";
         };
         JsonValue: unknown;
+        /**
+         * LastCheck
+         * @description What the last check of an agent has found, in short.
+         */
+        LastCheck: {
+            /**
+             * At
+             * Format: date-time
+             * @description RFC 3339, UTC.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            at: string;
+            /** Grade */
+            grade: string;
+            /** Id */
+            id: string;
+            /** Passed */
+            passed: boolean;
+        };
         /** LastRun */
         LastRun: {
             /**
@@ -3000,6 +3325,11 @@ export interface components {
         /** Run */
         Run: {
             /**
+             * Agents
+             * @description Those that its workflow's steps call, each once.
+             */
+            agents: string[];
+            /**
              * Cancel Requested At
              * @default null
              */
@@ -3058,6 +3388,11 @@ export interface components {
          */
         RunSummary: {
             /**
+             * Agents
+             * @description Those that its workflow's steps call, each once.
+             */
+            agents: string[];
+            /**
              * Cancel Requested At
              * @default null
              */
@@ -3076,8 +3411,10 @@ export interface components {
             finished_at: string | null;
             /** Id */
             id: string;
-            input: components["schemas"]["JsonValue"];
-            output: components["schemas"]["JsonValue"];
+            /** @description Left out of a list with `payloads=false`. */
+            input?: components["schemas"]["JsonValue"];
+            /** @description Left out of a list with `payloads=false`. */
+            output?: components["schemas"]["JsonValue"];
             /**
              * @description Only of a run that a step has begun.
              * @default null
@@ -3710,6 +4047,8 @@ export interface operations {
                 cursor?: string;
                 /** @description Only agents that are registered with this one. */
                 protocol?: string;
+                /** @description So many minutes of what each had to do, with its limits and its last check. */
+                activity?: number;
             };
             header?: {
                 /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
@@ -4326,6 +4665,252 @@ export interface operations {
             };
         };
     };
+    get_agent_activity: {
+        parameters: {
+            query?: {
+                /** @description How many minutes, this one included. */
+                minutes?: number;
+            };
+            header?: {
+                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                "X-Correlation-ID"?: string;
+            };
+            path: {
+                /** @description The agent's name or id. */
+                agent: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The last minutes. */
+            200: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentActivity"];
+                };
+            };
+            /** @description A key is needed, and none that is in use was sent. */
+            401: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key's role does not allow it. */
+            403: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not valid; `errors` say where. */
+            422: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The server failed, or something it depends on is away. */
+            "5XX": {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_agent_calls: {
+        parameters: {
+            query?: {
+                /** @description How many items at most. */
+                limit?: number;
+                /** @description `next_cursor` of the page before; leave it out for the first page. */
+                cursor?: string;
+            };
+            header?: {
+                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                "X-Correlation-ID"?: string;
+            };
+            path: {
+                /** @description The agent's name or id. */
+                agent: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of calls. */
+            200: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentCallPage"];
+                };
+            };
+            /** @description A key is needed, and none that is in use was sent. */
+            401: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key's role does not allow it. */
+            403: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not valid; `errors` say where. */
+            422: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The server failed, or something it depends on is away. */
+            "5XX": {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_agent_card: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                "X-Correlation-ID"?: string;
+            };
+            path: {
+                /** @description The agent's name or id. */
+                agent: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The card, or why there is none. */
+            200: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentCardView"];
+                };
+            };
+            /** @description A key is needed, and none that is in use was sent. */
+            401: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key's role does not allow it. */
+            403: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The server failed, or something it depends on is away. */
+            "5XX": {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     check_agent: {
         parameters: {
             query?: never;
@@ -4806,6 +5391,115 @@ export interface operations {
             };
             /** @description There is no such thing. */
             404: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The server failed, or something it depends on is away. */
+            "5XX": {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    try_agent: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                "X-Correlation-ID"?: string;
+            };
+            path: {
+                /** @description The agent's name or id. */
+                agent: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AgentMessage"];
+            };
+        };
+        responses: {
+            /** @description What came back. */
+            200: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentTrial"];
+                };
+            };
+            /** @description The body is not well-formed. */
+            400: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A key is needed, and none that is in use was sent. */
+            401: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key's role does not allow it. */
+            403: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not valid; `errors` say where. */
+            422: {
                 headers: {
                     /** @description The request's correlation id: the caller's own, or one made by the server. */
                     "X-Correlation-ID"?: string;
@@ -6739,10 +7433,24 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the page before; leave it out for the first page. */
                 cursor?: string;
-                /** @description Only runs in this state. */
-                status?: "PENDING" | "RUNNING" | "WAITING" | "PAUSED" | "COMPLETED" | "FAILED" | "CANCELLED";
+                /** @description `false`: without input and output, which may be long. */
+                payloads?: boolean;
+                /** @description Only runs in this state; several: in any of them. */
+                status?: ("PENDING" | "RUNNING" | "WAITING" | "PAUSED" | "COMPLETED" | "FAILED" | "CANCELLED")[];
                 /** @description Only runs of this workflow: its name or id. */
                 workflow?: string;
+                /** @description Only runs of workflows that call this agent, in the version that ran. */
+                agent?: string;
+                /** @description Only runs whose id begins with this, whose workflow's name begins with it (in capitals or not), or whose correlation id it is. */
+                q?: string;
+                /** @description Only runs created at this time or later, to the millisecond. A child run counts with the run above all others that has begun it. */
+                since?: string;
+                /** @description Only runs created before this time, to the millisecond. A child run counts with the run above all others that has begun it. */
+                until?: string;
+                /** @description Only runs that steps of this run have begun: its id. */
+                parent?: string;
+                /** @description `false`: only runs that no step of another run has begun. */
+                children?: boolean;
             };
             header?: {
                 /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
@@ -6788,6 +7496,64 @@ export interface operations {
             };
             /** @description The request is not valid; `errors` say where. */
             422: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The server failed, or something it depends on is away. */
+            "5XX": {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    watch_runs: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                "X-Correlation-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The stream. */
+            200: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description A key is needed, and none that is in use was sent. */
+            401: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key's role does not allow it. */
+            403: {
                 headers: {
                     /** @description The request's correlation id: the caller's own, or one made by the server. */
                     "X-Correlation-ID"?: string;

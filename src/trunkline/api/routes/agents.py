@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trunkline.agents import Agent
+from trunkline.api.activity_views import card_json, overviews_json
 from trunkline.api.bodies import decode_object, read_body
 from trunkline.api.migration_views import migration_state
 from trunkline.api.operations import ETAG, JSON, LOCATION, add_operation, answer, body, problems, ref
@@ -21,6 +22,7 @@ from trunkline.api.services import Services
 from trunkline.api.views import agent_json, agents_json, health_json
 from trunkline.errors import StaleVersion
 from trunkline.jsontypes import JsonObject
+from trunkline.services.activity import MOST_MINUTES
 from trunkline.services.agent_specs import parse_spec
 
 AGENTS = "/api/v1/agents"
@@ -54,11 +56,22 @@ class AgentRoutes:
         protocol: Annotated[
             str | None, Query(description="Only agents that are registered with this one.")
         ] = None,
+        activity: Annotated[
+            int | None,
+            Query(
+                ge=1,
+                le=MOST_MINUTES,
+                description="So many minutes of what each had to do, with its limits and its last check.",
+            ),
+        ] = None,
     ) -> Response:
         """Agents by name."""
         found = await self._registry.list(limit=limit + 1, after=decode_cursor(cursor), protocol=protocol)
         agents, next_cursor = page(found, limit, lambda agent: agent.name)
-        return Response(agents_json(agents, next_cursor), media_type=JSON)
+        if activity is None:
+            return Response(agents_json(agents, next_cursor), media_type=JSON)
+        overviews = await self._services.activities.overviews(agents, activity)
+        return Response(overviews_json(overviews, next_cursor), media_type=JSON)
 
     async def get(self, agent: AgentPath) -> Response:
         """One agent; its secret is never shown."""
@@ -85,6 +98,11 @@ class AgentRoutes:
         """Asks the agent whether it is there, without giving it work."""
         report = await self._services.check_health(await self._registry.get(agent))
         return Response(health_json(report), media_type=JSON)
+
+    async def card(self, agent: AgentPath) -> Response:
+        """The agent's card as it is now; nothing is decided or kept by it."""
+        known = await self._registry.get(agent)
+        return Response(card_json(known, await self._services.look_at_card(known)), media_type=JSON)
 
     async def refresh(self, agent: AgentPath) -> Response:
         """Looks now what the agent speaks, instead of when it is called next."""
@@ -156,6 +174,10 @@ def add_agent_routes(app: FastAPI, services: Services) -> None:
     add_operation(
         app, f"GET {AGENTS}/{{agent}}/health", routes.health, name="check_agent_health", tag="agents",
         responses={200: answer("AgentHealth", "What the check has found."), **problems(404)},
+    )  # fmt: skip
+    add_operation(
+        app, f"GET {AGENTS}/{{agent}}/card", routes.card, name="get_agent_card", tag="agents",
+        responses={200: answer("AgentCardView", "The card, or why there is none."), **problems(404)},
     )  # fmt: skip
     add_operation(
         app, f"POST {AGENTS}/{{agent}}/refresh", routes.refresh, name="refresh_agent", tag="agents",

@@ -4,6 +4,7 @@ The shapes of requests and answers, for OpenAPI and for Python code that talks t
 Descriptions only: requests are read by the services, answers are written by `views.py`.
 """
 
+from trunkline.api.schemas.activity import AgentActivity, AgentCallPage, AgentCardView
 from trunkline.api.schemas.agents import (
     AgentCreate,
     AgentHealth,
@@ -41,6 +42,7 @@ from trunkline.api.schemas.runs import (
     WirePage,
 )
 from trunkline.api.schemas.secrets import Secret, SecretPage, SecretValue
+from trunkline.api.schemas.trials import AgentMessage, AgentTrial
 from trunkline.api.schemas.workflows import (
     SavedWorkflow,
     Workflow,
@@ -50,13 +52,18 @@ from trunkline.api.schemas.workflows import (
 )
 
 __all__ = [
+    "AgentActivity",
+    "AgentCallPage",
+    "AgentCardView",
     "AgentCreate",
     "AgentEventPage",
     "AgentHealth",
+    "AgentMessage",
     "AgentMetadata",
     "AgentPage",
     "AgentPatch",
     "AgentProtocol",
+    "AgentTrial",
     "CheckPage",
     "CheckReport",
     "CheckRequest",

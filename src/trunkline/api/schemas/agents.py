@@ -14,6 +14,7 @@ from pydantic import Field, WithJsonSchema, model_validator
 
 from trunkline.agents import AuthType, Resend, TransportName
 from trunkline.agents.credentials import MOST_TOKEN_SECONDS
+from trunkline.api.schemas.activity import AgentActivity, LastCheck
 from trunkline.api.schemas.common import Duration, JsonObject, NextCursor, Shape, Time, optional
 
 Name = Annotated[
@@ -303,7 +304,13 @@ class AgentMetadata(Shape):
     dialect: Dialect | None = Field(description="What is spoken in fact; null: not known yet.")
     created_at: Time
     updated_at: Time
-    limits: Annotated[AgentLimits | None, Field(description="Not in lists.")] = None
+    limits: Annotated[
+        AgentLimits | None, Field(description="In lists only where `activity` is asked for.")
+    ] = None
+    activity: Annotated[AgentActivity | None, Field(description="Only in lists, where it is asked for.")] = (
+        None
+    )
+    last_check: Annotated[LastCheck | None, Field(description="As `activity`; null: never checked.")] = None
     migration: Annotated[
         JsonObject | None,
         Field(description="Where the agent's migration stands; null: it does not move. Not in lists."),

@@ -1,0 +1,29 @@
+"""What the API shows of an agent that was tried out; `schemas.trials` describes the same shape."""
+
+from __future__ import annotations
+
+import msgspec
+
+from trunkline.api.views import error_view, in_order
+from trunkline.clock import rfc3339
+from trunkline.jsontypes import encode
+from trunkline.services.trials import Trial
+
+
+def trial_json(trial: Trial) -> bytes:
+    question = trial.question
+    return encode(
+        {
+            "outcome": trial.outcome,
+            "output": None if trial.output is None else msgspec.Raw(trial.output),
+            "error": error_view(trial.error),
+            "question": None
+            if question is None
+            else {"kind": question.kind, "text": question.text, "data": question.data},
+            "warnings": list(trial.warnings),
+            "protocol": trial.protocol,
+            "started_at": rfc3339(trial.started_at),
+            "duration_ms": trial.duration_ms,
+            "exchanges": in_order(trial.exchanges),
+        }
+    )

@@ -1,0 +1,78 @@
+"""
+Trying an agent out: one message, sent as a step would send it, and what came back.
+
+It is no run: nothing is kept, nothing is retried, and neither the agent's limits nor its breaker know of it. Who calls
+the agent is handed over by the composition root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Literal, Protocol
+
+import msgspec
+import structlog
+
+from trunkline.agents import Agent
+from trunkline.clock import Instant
+from trunkline.jsontypes import Json
+from trunkline.messages import Question, StepError
+from trunkline.services.registry import Registry
+from trunkline.telemetry import names
+
+log = structlog.stdlib.get_logger()
+
+# Whoever tries an agent out waits for it.
+LONGEST = timedelta(seconds=60)
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """What has come of one message."""
+
+    outcome: Literal["success", "error", "interrupted"]
+    started_at: Instant
+    duration_ms: float
+    # JSON; None: there is none, or `warnings` say why it is not here.
+    output: bytes | None = None
+    error: StepError | None = None
+    question: Question | None = None
+    warnings: Sequence[str] = ()
+    # What was spoken; None: nobody knows how to speak to the agent.
+    protocol: str | None = None
+    # As the wire of a run has them: JSON, redacted and cut.
+    exchanges: Sequence[bytes] = ()
+
+
+class TryAgent(Protocol):
+    """Sends one message to an agent, with its own credentials; whatever it does, the result is a trial."""
+
+    async def __call__(
+        self, agent: Agent, message: Json, *, longest: timedelta, correlation_id: str
+    ) -> Trial: ...
+
+
+class Trials:
+    def __init__(self, registry: Registry, try_agent: TryAgent) -> None:
+        self._registry = registry
+        self._try_agent = try_agent
+
+    async def try_out(
+        self, name: str, message: Json, *, longest: timedelta | None = None, correlation_id: str
+    ) -> Trial:
+        """
+        `message` is what a step has as its input. The agent gets its own timeout, or `longest`, and never more than a
+        minute. Raises `NotFound`.
+        """
+        agent = await self._registry.get(name)
+        own = timedelta(milliseconds=agent.timeout_ms)
+        trial = await self._try_agent(
+            agent, message, longest=min(longest or own, LONGEST), correlation_id=correlation_id
+        )
+        log.info(
+            names.AGENT_TRIED,
+            agent=agent.name,
+            outcome=trial.outcome,
+            code=None if trial.error is None else trial.error.code,
+        )
+        return trial
