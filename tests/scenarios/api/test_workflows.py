@@ -77,7 +77,7 @@ async def test_a_list_says_what_the_workflows_are_made_of(system: RunningSystem)
     assert (above.description, above.steps) == ("For readers", 4)
     assert (above.agents, above.workflows) == (["A", "B"], ["Below"])
     assert (below.description, below.steps) == (None, 1)
-    found = WorkflowPage.model_validate_json((await system.call("GET", "/workflows?search=LOW")).body)
+    found = WorkflowPage.model_validate_json((await system.call("GET", "/workflows?q=LOW")).body)
     assert [workflow.name for workflow in found.items] == ["Below"]
 
 

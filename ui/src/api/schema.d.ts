@@ -9040,7 +9040,7 @@ export interface operations {
                 /** @description `next_cursor` of the page before; leave it out for the first page. */
                 cursor?: string;
                 /** @description Only names that have this in them, in capitals or not. */
-                search?: string;
+                q?: string;
                 /** @description With so many of the last runs of each, newest first. */
                 last_runs?: number;
             };

@@ -97,11 +97,11 @@ class WorkflowRoutes:
         self,
         limit: Limit = DEFAULT_LIMIT,
         cursor: TextCursor = None,
-        search: Search = None,
+        q: Search = None,
         last_runs: LastRuns = 0,
     ) -> Response:
         """The latest version of every workflow, by name."""
-        found = await self._workflows.list(limit=limit + 1, after=decode_cursor(cursor), search=search)
+        found = await self._workflows.list(limit=limit + 1, after=decode_cursor(cursor), search=q)
         versions, next_cursor = page(found, limit, lambda version: version.name)
         runs = await self._workflows.last_runs(versions, last_runs) if last_runs else None
         return Response(workflows_json(versions, next_cursor, runs), media_type=JSON)
