@@ -15,8 +15,8 @@ DOORS: Sequence[Rule] = (
         name="key-at-every-door",
         breaks="Anybody on the network can start runs.",
         file="api/app.py",
-        old="return _guarded(Shortcut(app, runs.execute), services)",
-        new="return Shortcut(_guarded(app, services), runs.execute)",
+        old="_checked(Shortcut(app, runs.execute), services)",
+        new="Shortcut(_checked(app, services), runs.execute)",
         caught_by=(f"{_KEYS}::test_no_door_but_livez_and_the_hooks_of_agents_opens_without_a_key",),
     ),
     Rule(

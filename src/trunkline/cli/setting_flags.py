@@ -85,6 +85,8 @@ class SettingFlags:
         The longest file of an agent that stays in the step's output.
     max_body_bytes
         The longest request that is taken.
+    ui_folder
+        A build of the web UI to serve instead of the one in the package.
     reply_timeout
         How long an agent's question waits for an answer, like 2d, where the step does not say; 0s: for ever.
     retention
@@ -129,6 +131,7 @@ class SettingFlags:
     blobs: str | None = None
     max_inline_bytes: int | None = None
     max_body_bytes: int | None = None
+    ui_folder: str | None = None
     reply_timeout: str | None = None
     retention: str | None = None
     stop_timeout: str | None = None
