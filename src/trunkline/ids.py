@@ -13,6 +13,8 @@ from trunkline.clock import Instant
 RunId = NewType("RunId", str)
 TaskId = NewType("TaskId", str)
 
+# What the 48 bits of an id can hold.
+_MOST_MILLISECONDS = 2**48 - 1
 _VERSION_7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
@@ -44,6 +46,12 @@ def made_at(id_: str) -> Instant | None:
     if not _VERSION_7.fullmatch(id_):
         return None
     return Instant(int(id_[:8] + id_[9:13], 16) * 1_000)
+
+
+def first_run_id(at: Instant) -> RunId:
+    """Lower than the id of any run that was begun at that millisecond or later, higher than any other."""
+    digits = f"{min(max(at // 1_000, 0), _MOST_MILLISECONDS):012x}"
+    return RunId(f"{digits[:8]}-{digits[8:]}-0000-0000-000000000000")
 
 
 def new_run_id() -> RunId:

@@ -38,7 +38,6 @@ from trunkline.stores.base import (
     Store,
     TaskKey,
     Transition,
-    WorkflowVersion,
 )
 from trunkline.testing import FakeClock
 
@@ -311,24 +310,6 @@ async def test_lists_are_newest_first_and_page_by_the_last_id_seen(store: Store)
     rest = await store.runs(limit=10, before=page[-1].id)
     assert [run.id for run in rest] == [run_id(3), run_id(2), run_id(1)]
     assert await store.runs(limit=10, before=run_id(1)) == []
-
-
-async def test_lists_can_be_of_one_status_and_of_one_workflow_by_name_or_id(store: Store) -> None:
-    async with store.transaction() as tx:
-        version = WorkflowVersion(
-            workflow_id=id_of("w"), name="w", version=1, canonical=b"{}", source=b"", created_at=NOW
-        )
-        await tx.insert_workflow_version(version)
-    await insert(store, new_run(1), new_run(2), new_run(3, workflow="v"))
-    await write(store, transition(2), transition(3))
-
-    async def ids(status: RunStatus | None = None, workflow: str | None = None) -> list[str]:
-        return [run.id for run in await store.runs(limit=10, status=status, workflow=workflow)]
-
-    assert await ids(status="RUNNING") == [run_id(3), run_id(2)]
-    assert await ids(workflow="w") == await ids(workflow=id_of("w")) == [run_id(2), run_id(1)]
-    assert await ids(status="RUNNING", workflow="w") == [run_id(2)]
-    assert await ids(status="FAILED") == await ids(workflow="nobody") == []
 
 
 async def test_events_page_by_their_number(store: Store) -> None:

@@ -1,8 +1,8 @@
 """
-A run's history as a stream of server-sent events.
+Streams of server-sent events: a run's history while it grows, and a doorbell for lists of runs.
 
-The stream reads committed event rows; it takes no part in the work. A client that goes away ends its stream
-and nothing else, and comes back with the last `id` it has seen.
+The streams read what is committed; they take no part in the work. A client that goes away ends its stream and nothing
+else, and comes back; to a history with the last `id` it has seen.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ PING_AFTER_SECONDS = 15.0
 _LOOK_AGAIN_SECONDS = 1.0
 _BATCH = 500
 _PING = b": ping\n\n"
+# All that happens in between is one ring: a list that is read again for each one is read twice a second at most.
+_RING_EVERY_SECONDS = 0.5
+RUNS_CHANGED = b"event: runs_changed\ndata: {}\n\n"
 
 
 def encode_event(event: EventRecord) -> bytes:
@@ -35,20 +38,16 @@ def encode_event(event: EventRecord) -> bytes:
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.seq, event.type.encode(), event_json(event))
 
 
-class EventStream(Response):
-    """The events of `run_id` after `after`, to the final one."""
+class _Stream(Response):
+    """Chunks of text, until there are no more, the client goes away, or the process is asked to stop."""
 
     media_type = EVENT_STREAM
 
-    def __init__(
-        self, services: Services, run_id: RunId, after: int, *, ping_after: float = PING_AFTER_SECONDS
-    ) -> None:
+    def __init__(self, stopping: asyncio.Event, ping_after: float) -> None:
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         # The length of a stream is not known when it begins.
         del self.headers["content-length"]
-        self._services = services
-        self._run_id = run_id
-        self._after = after
+        self._stopping = stopping
         self._ping_after = ping_after
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -59,7 +58,7 @@ class EventStream(Response):
         sending = asyncio.ensure_future(self._send_events(send))
         leaving = [
             asyncio.ensure_future(_gone(receive)),
-            asyncio.ensure_future(self._services.stopping.wait()),
+            asyncio.ensure_future(self._stopping.wait()),
         ]
         try:
             await asyncio.wait([sending, *leaving], return_when=asyncio.FIRST_COMPLETED)
@@ -75,6 +74,35 @@ class EventStream(Response):
     async def _send_events(self, send: Send) -> None:
         async for chunk in self._chunks():
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
+
+    def _chunks(self) -> AsyncIterator[bytes]:
+        raise NotImplementedError
+
+
+class RunsChangedStream(_Stream):
+    """Rings when some run was begun or has moved; what has become of it is for the list to say."""
+
+    def __init__(self, services: Services, *, ping_after: float = PING_AFTER_SECONDS) -> None:
+        super().__init__(services.stopping, ping_after)
+        self._runs = services.runs
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        with self._runs.watch_all() as watch:
+            while True:
+                yield RUNS_CHANGED if await watch.changed(self._ping_after) else _PING
+                await asyncio.sleep(_RING_EVERY_SECONDS)
+
+
+class EventStream(_Stream):
+    """The events of `run_id` after `after`, to the final one."""
+
+    def __init__(
+        self, services: Services, run_id: RunId, after: int, *, ping_after: float = PING_AFTER_SECONDS
+    ) -> None:
+        super().__init__(services.stopping, ping_after)
+        self._services = services
+        self._run_id = run_id
+        self._after = after
 
     async def _chunks(self) -> AsyncIterator[bytes]:
         runs, run_id, after = self._services.runs, self._run_id, self._after

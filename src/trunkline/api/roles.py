@@ -25,6 +25,7 @@ ROLES: dict[str, KeyRole | None] = {
     # runs
     "POST /api/v1/workflows/{workflow}/execute": "operator",
     "GET /api/v1/runs": "viewer",
+    "GET /api/v1/runs/changes": "viewer",
     "GET /api/v1/runs/{run}": "viewer",
     "GET /api/v1/runs/{run}/steps": "viewer",
     "GET /api/v1/runs/{run}/events": "viewer",

@@ -24,6 +24,7 @@ from trunkline.stores.base import AgentLoad, EventRecord, RunRecord
 
 if TYPE_CHECKING:
     from trunkline.api.services import HealthReport
+    from trunkline.services.run_lists import ListedRun
     from trunkline.services.runs import ChildView, ItemCounts, RunView, StepView
 
 _NULL = msgspec.Raw(b"null")
@@ -110,8 +111,9 @@ class _Run(msgspec.Struct):
     id: str
     workflow: _WorkflowRef
     status: str
-    input: msgspec.Raw
-    output: msgspec.Raw
+    agents: Sequence[str]
+    input: msgspec.Raw | msgspec.UnsetType
+    output: msgspec.Raw | msgspec.UnsetType
     error: _Error | None
     correlation_id: str
     created_at: str
@@ -123,7 +125,7 @@ class _Run(msgspec.Struct):
     steps: list[_Step] | msgspec.UnsetType
 
 
-def error_view(error: StepError | None) -> _Error | None:
+def _error(error: StepError | None) -> _Error | None:
     if error is None:
         return None
     return _Error(
@@ -154,7 +156,7 @@ def _step(view: StepView) -> _Step:
         state.attempts,
         _payload(state.input),
         _payload(state.output),
-        error_view(state.error),
+        _error(state.error),
         state.warnings,
         None if waiting is None else _waiting(waiting),
         _time(state.started_at),
@@ -184,15 +186,22 @@ def _items(counts: ItemCounts) -> _Items:
     )
 
 
-def _run(record: RunRecord, steps: list[_Step] | msgspec.UnsetType) -> _Run:
+def _run(
+    record: RunRecord,
+    agents: Sequence[str],
+    steps: list[_Step] | msgspec.UnsetType = msgspec.UNSET,
+    *,
+    payloads: bool = True,
+) -> _Run:
     cancel_requested_at = record.cancel_requested_at
     return _Run(
         record.id,
         _WorkflowRef(record.workflow_name, record.workflow_version),
         record.status,
-        msgspec.Raw(record.input),
-        _payload(record.output),
-        error_view(record.error),
+        agents,
+        msgspec.Raw(record.input) if payloads else msgspec.UNSET,
+        _payload(record.output) if payloads else msgspec.UNSET,
+        _error(record.error),
         record.correlation_id,
         rfc3339(record.created_at),
         _time(record.started_at),
@@ -205,15 +214,16 @@ def _run(record: RunRecord, steps: list[_Step] | msgspec.UnsetType) -> _Run:
 
 
 def run_json(view: RunView) -> bytes:
-    return encode(_run(view.record, [_step(step) for step in view.steps]))
+    agents = list(dict.fromkeys(step.agent for step in view.steps if step.agent))
+    return encode(_run(view.record, agents, [_step(step) for step in view.steps]))
 
 
 def steps_json(steps: Sequence[StepView], next_cursor: str | None) -> bytes:
     return page_json([_step(step) for step in steps], next_cursor)
 
 
-def runs_json(records: Sequence[RunRecord], next_cursor: str | None) -> bytes:
-    return page_json([_run(record, msgspec.UNSET) for record in records], next_cursor)
+def runs_json(runs: Sequence[ListedRun], next_cursor: str | None, *, payloads: bool) -> bytes:
+    return page_json([_run(run.record, run.agents, payloads=payloads) for run in runs], next_cursor)
 
 
 class _Event(msgspec.Struct):
@@ -244,13 +254,10 @@ _beginnings = msgspec.json.Decoder(_Began)
 
 def wire_json(exchanges: Sequence[tuple[int, bytes]], next_cursor: str | None) -> bytes:
     # They are kept, and paged, in the order of their ends; those of one page are shown as they began.
-    return page_json(in_order([record for _, record in exchanges]), next_cursor)
-
-
-def in_order(records: Sequence[bytes]) -> list[msgspec.Raw]:
-    """Records of exchanges, as they began."""
-    ordered = sorted(records, key=lambda record: _beginnings.decode(record).started_at)
-    return [msgspec.Raw(record) for record in ordered]
+    records = sorted(
+        (record for _, record in exchanges), key=lambda record: _beginnings.decode(record).started_at
+    )
+    return page_json([msgspec.Raw(record) for record in records], next_cursor)
 
 
 # --- agents
@@ -316,7 +323,7 @@ def _dialect(dialect: Dialect) -> _Dialect:
     )
 
 
-def agent_view(agent: Agent) -> _Agent:
+def _agent(agent: Agent) -> _Agent:
     options = agent.options
     return _Agent(
         agent.id,
@@ -347,7 +354,7 @@ def agent_json(agent: Agent, load: AgentLoad, migration: object) -> bytes:
     """With what it has to do, how its limits stand, and where it moves to."""
     return encode(
         {
-            **msgspec.structs.asdict(agent_view(agent)),
+            **msgspec.structs.asdict(_agent(agent)),
             "limits": limits_view(agent.options, load),
             "migration": migration,
         }
@@ -355,7 +362,7 @@ def agent_json(agent: Agent, load: AgentLoad, migration: object) -> bytes:
 
 
 def agents_json(agents: Sequence[Agent], next_cursor: str | None) -> bytes:
-    return page_json([agent_view(agent) for agent in agents], next_cursor)
+    return page_json([_agent(agent) for agent in agents], next_cursor)
 
 
 def health_json(report: HealthReport) -> bytes:

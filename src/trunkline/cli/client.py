@@ -180,15 +180,9 @@ class Client:
     # Runs
 
     def runs(
-        self,
-        *,
-        status: str | None = None,
-        workflow: str | None = None,
-        limit: int | None = None,
-        cursor: str | None = None,
+        self, query: Mapping[str, object] = {}, *, limit: int | None = None, cursor: str | None = None
     ) -> Page[RunSummary]:
         """The newest runs first, from where an earlier page ended."""
-        query = {"status": status, "workflow": workflow}
         return cast("Page[RunSummary]", self._list("/runs", query, limit, cursor))
 
     def run(self, run_id: str) -> Run:

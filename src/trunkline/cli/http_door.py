@@ -43,7 +43,7 @@ class Request(NamedTuple):
 def with_query(path: str, query: Mapping[str, object]) -> str:
     """The path with those parameters that have a value."""
     given = {name: value for name, value in query.items() if value is not None}
-    return f"{path}?{urlencode(given)}" if given else path
+    return f"{path}?{urlencode(given, doseq=True)}" if given else path
 
 
 class HttpDoor:

@@ -150,7 +150,8 @@ class Driver:
             self._states.keep(turn.state)
             self._count(turn)
         ended = {turn.state.id for turn in self._turns if turn.state.is_final}
-        self._watchers.ring((turn.state.id for turn in self._turns), ended)
+        if self._turns:
+            self._watchers.ring((turn.state.id for turn in self._turns), ended)
         self._turns = []
         for segment in self._segments:
             segment.end()

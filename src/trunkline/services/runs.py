@@ -25,12 +25,14 @@ from trunkline.machine.inputs import (
     encode_input,
 )
 from trunkline.machine.state import FINAL_RUN_STATUSES, RunStatus, StepState, StepStatus
+from trunkline.machine.steps.agent import MOST_INPUT_BYTES
 from trunkline.machine.steps.child import begun_by
 from trunkline.machine.steps.each import MOST_ITEMS
 from trunkline.messages import ReplyMessage, TraceContext
 from trunkline.services.inbox import item_id
 from trunkline.services.intake import Intake
 from trunkline.services.routes import Routes
+from trunkline.services.run_lists import ListedRun, RunLists, RunSearch
 from trunkline.services.watch import Watch, Watchers
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import EventRecord, InboxItem, NewRun, RunRecord, Store, WorkflowVersion
@@ -101,6 +103,7 @@ class Runs:
         self._watchers = watchers
         self._clock = clock
         self._metrics = metrics
+        self._lists = RunLists(store)
 
     async def execute(
         self,
@@ -133,6 +136,8 @@ class Runs:
         digest = None
         if idempotency_key is not None:
             digest = hashlib.sha256(run_input).digest()
+        # Before the id, which has a time too: no run is listed as of a time before it was created.
+        now = self._clock.now()
         run = NewRun(
             id=new_run_id(),
             workflow_id=saved.workflow_id,
@@ -140,7 +145,7 @@ class Runs:
             workflow_version=saved.version,
             input=run_input,
             correlation_id=correlation_id,
-            created_at=self._clock.now(),
+            created_at=now,
             idempotency_key=idempotency_key,
             request_digest=digest,
             retry_of=retry_of,
@@ -150,6 +155,7 @@ class Runs:
         existing = await self._intake.start(run, request)
         if existing is None:
             self._metrics.runs_started.inc()
+            self._watchers.ring_all()
             log.info(names.RUN_STARTED, run_id=run.id, workflow=saved.name, correlation_id=correlation_id)
             return Started(run.id, created=True)
         if existing.request_digest != digest:
@@ -212,14 +218,9 @@ class Runs:
         return found
 
     async def list(
-        self,
-        *,
-        limit: int,
-        before: RunId | None = None,
-        status: RunStatus | None = None,
-        workflow: str | None = None,
-    ) -> list[RunRecord]:
-        return await self._store.runs(limit=limit, before=before, status=status, workflow=workflow)
+        self, search: RunSearch, *, limit: int, before: RunId | None = None, payloads: bool = True
+    ) -> list[ListedRun]:
+        return await self._lists.find(search, limit=limit, before=before, payloads=payloads)
 
     async def events(self, run_id: RunId, *, after: int, limit: int) -> list[EventRecord]:
         await self.status(run_id)
@@ -240,6 +241,9 @@ class Runs:
 
     def watch(self, run_id: RunId) -> AbstractContextManager[Watch]:
         return self._watchers.watch(run_id)
+
+    def watch_all(self) -> AbstractContextManager[Watch]:
+        return self._watchers.watch_all()
 
     async def wait(self, run_id: RunId, seconds: float) -> bool:
         """True when the run is final, False when the time is up or the process is asked to stop."""
@@ -273,11 +277,17 @@ class Runs:
         run_id: RunId,
         *,
         from_step: str | None = None,
+        from_start: bool = False,
         run_input: Json | msgspec.UnsetType = msgspec.UNSET,
+        step_input: Json | msgspec.UnsetType = msgspec.UNSET,
         correlation_id: str,
         trace: TraceContext | None = None,
     ) -> Started:
-        """A new run that keeps what the old one completed, up to the step to begin with."""
+        """
+        A new run that keeps what the old one completed, up to the step to begin with; `from_start`: nothing.
+
+        `step_input` is what the step to begin with is given in place of what the workflow makes for it.
+        """
         record, steps = await self._found(run_id)
         if record.status not in FINAL_RUN_STATUSES:
             raise Conflict(
@@ -288,7 +298,10 @@ class Runs:
         compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
         if not isinstance(run_input, msgspec.UnsetType):
             _check_input(compiled, run_input)
+        if from_start:
+            steps = []
         kept = _kept(compiled, steps, from_step)
+        inputs = _given(compiled, from_step, step_input)
         lists: dict[str, msgspec.Raw] = {}
         if isinstance(run_input, msgspec.UnsetType):
             for step in _half_done(compiled, steps, kept, from_step):
@@ -297,7 +310,7 @@ class Runs:
                 kept |= _outputs(done)
         text = record.input if isinstance(run_input, msgspec.UnsetType) else encode(run_input)
         return await self._start(
-            saved, text, RunRequested(kept, lists), correlation_id, retry_of=run_id, trace=trace
+            saved, text, RunRequested(kept, lists, inputs), correlation_id, retry_of=run_id, trace=trace
         )
 
     async def reply(self, run_id: RunId, step: str, reply: ReplyMessage, item: str | None = None) -> None:
@@ -405,6 +418,26 @@ def _kept(workflow: Workflow, steps: list[StepState], from_step: str | None) -> 
     """The outputs that a retry takes over: of completed steps that are not to run again."""
     again = _again(workflow, from_step)
     return _outputs(step for step in steps if step.name not in again)
+
+
+def _given(
+    workflow: Workflow, from_step: str | None, step_input: Json | msgspec.UnsetType
+) -> dict[str, msgspec.Raw]:
+    """What a person gives the step to begin with."""
+    if isinstance(step_input, msgspec.UnsetType):
+        return {}
+    if from_step is None:
+        raise Invalid("step_input needs from_step.", fix="Name the step that is given this input: from_step.")
+    plan = workflow.steps[from_step]
+    if plan.loop is not None:
+        raise Invalid(
+            f"Step {from_step} runs once for each item of a list: it has no input of its own.",
+            fix="Change the run's input instead (input), or begin with the step that makes the list.",
+        )
+    text = encode(step_input)
+    if len(text) > MOST_INPUT_BYTES:
+        raise Invalid(f"step_input has {len(text)} bytes; the most that can be sent is {MOST_INPUT_BYTES}.")
+    return {from_step: msgspec.Raw(text)}
 
 
 def _half_done(

@@ -1,4 +1,4 @@
-"""Doorbells for those who watch a run: they say that something changed, never what; the store has that."""
+"""Doorbells for those who watch one run or all: they say that something changed, never what; the store has that."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trunkline.ids import RunId
 
 
 class Watch:
-    """One watcher of one run."""
+    """One watcher of one run, or of all."""
 
     def __init__(self, *, end_only: bool = False) -> None:
         self.end_only = end_only
@@ -21,8 +21,8 @@ class Watch:
         self._rung = True
         self._wake()
 
-    async def changed(self, seconds: float) -> None:
-        """Returns when the run has changed since the last call, or after `seconds`."""
+    async def changed(self, seconds: float) -> bool:
+        """Returns when there was a change since the last call, or, with False, after `seconds`."""
         if not self._rung:
             # By hand: a lock, an event and a timeout of asyncio would cost several times as much, for each transition.
             loop = asyncio.get_running_loop()
@@ -33,7 +33,8 @@ class Watch:
             finally:
                 timer.cancel()
                 self._waiter = None
-        self._rung = False
+        rung, self._rung = self._rung, False
+        return rung
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -43,6 +44,7 @@ class Watch:
 class Watchers:
     def __init__(self) -> None:
         self._watches: dict[RunId, set[Watch]] = {}
+        self._of_all: set[Watch] = set()
         # The process is stopping: nobody should wait any more.
         self.closed = False
 
@@ -50,6 +52,7 @@ class Watchers:
         """Lets everybody go who waits when the process is asked to stop."""
         await stopping.wait()
         self.closed = True
+        self.ring_all()
         for watches in self._watches.values():
             for watch in watches:
                 watch.ring()
@@ -67,8 +70,24 @@ class Watchers:
             if not watches:
                 del self._watches[run_id]
 
+    @contextmanager
+    def watch_all(self) -> Generator[Watch]:
+        """The bell rings when any run was begun or has moved."""
+        watch = Watch()
+        self._of_all.add(watch)
+        try:
+            yield watch
+        finally:
+            self._of_all.discard(watch)
+
+    def ring_all(self) -> None:
+        """Some run was begun or has moved, whichever."""
+        for watch in self._of_all:
+            watch.ring()
+
     def ring(self, run_ids: Iterable[RunId], ended: Collection[RunId] = ()) -> None:
         """`ended`: those of them that are final now."""
+        self.ring_all()
         if not self._watches:
             return
         for run_id in run_ids:

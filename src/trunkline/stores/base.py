@@ -25,6 +25,7 @@ from trunkline.machine.state import Parent, RunStatus, StepState, StepStatus
 from trunkline.messages import Dispatch, Outgoing, TaskKey
 from trunkline.stores.activity import ActivityReads, ActivityWrites
 from trunkline.stores.agent_records import AgentRecordReads, AgentRecordWrites
+from trunkline.stores.run_lists import ANY_RUN, RunFilter, SavedVersion
 from trunkline.stores.run_records import (
     EventRecord,
     ExistingRun,
@@ -470,10 +471,14 @@ class Store(AgentRecordReads, ActivityReads, SecretReads, Protocol):
         *,
         limit: int,
         before: RunId | None = None,
-        status: RunStatus | None = None,
-        workflow: str | None = None,
+        where: RunFilter = ANY_RUN,
+        payloads: bool = True,
     ) -> list[RunRecord]:
-        """`workflow` is a name or an id."""
+        """Costs what it gives. Without `payloads` neither input nor output are read, and both are empty."""
+        ...
+
+    async def saved_versions(self) -> list[SavedVersion]:
+        """All versions of all workflows, without what they are."""
         ...
 
     async def events(self, run_id: RunId, *, after: int, limit: int) -> list[EventRecord]: ...

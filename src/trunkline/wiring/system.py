@@ -202,6 +202,8 @@ class _Assembly:
     def hear(self, notice: Notice) -> None:
         match notice:
             case InboxFilled():
+                # Perhaps a run that was begun, which has not moved yet.
+                self.core.watchers.ring_all()
                 if self.executor is not None:
                     self.front.ring()
             case TasksRung():

@@ -233,6 +233,16 @@ def test_a_list_that_goes_on_says_how_to_ask_for_the_rest(
     assert err == "There are more: trunkline runs list --status FAILED --workflow 'a report' --cursor n\n"
 
 
+def test_a_list_may_be_asked_for_by_everything_that_the_server_knows(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = "status=FAILED&status=PAUSED&agent=A&q=re&since=2026-03-01T12%3A00%3A00Z&parent=r0&children=false&limit=1"
+    server.on(f"GET /api/v1/runs?{path}", page(a_run("FAILED"), next_cursor="n"))
+    asked = "--status FAILED --status PAUSED --agent A --search re --since 2026-03-01T12:00:00Z --parent r0 --no-children"
+    code, _, err = run(capsys, server, "runs", "list", *asked.split(), "--limit", "1")
+    assert (code, err) == (0, f"There are more: trunkline runs list {asked} --cursor n\n")
+
+
 def test_the_wire_of_a_step_that_the_run_does_not_have_is_exit_3(
     server: ScriptedServer, capsys: pytest.CaptureFixture[str]
 ) -> None:

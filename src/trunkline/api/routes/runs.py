@@ -5,28 +5,30 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import msgspec
-from fastapi import FastAPI, Header, Path, Query
+from fastapi import Depends, FastAPI, Header, Path, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
 from trunkline.api.bodies import convert, decode_json, decode_object, read_body
 from trunkline.api.correlation import correlation_id_of
-from trunkline.api.events import EVENT_STREAM, EventStream
+from trunkline.api.events import EVENT_STREAM, EventStream, RunsChangedStream
 from trunkline.api.execution import IDEMPOTENCY_KEY, MAX_VERSION, MAX_WAIT_SECONDS, read_execution
 from trunkline.api.operations import JSON, LOCATION, Documentation, add_operation, answer, body, problems, ref
 from trunkline.api.paging import DEFAULT_LIMIT, Limit, NumberCursor, TextCursor, decode_cursor, page
 from trunkline.api.request_spans import begin_request
+from trunkline.api.run_search import read_search
 from trunkline.api.services import Services
 from trunkline.api.views import events_json, run_json, runs_json, steps_json, wire_json
 from trunkline.errors import Invalid
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.machine.inputs import ResolvedOutcome
-from trunkline.machine.state import FINAL_RUN_STATUSES, RunStatus
+from trunkline.machine.state import FINAL_RUN_STATUSES
 from trunkline.messages import ReplyMessage
 from trunkline.services.har import MEDIA_TYPE as HAR
 from trunkline.services.har import to_har
 from trunkline.services.recorded import read_record
+from trunkline.services.run_lists import RunSearch
 from trunkline.telemetry.traces import Segment
 from trunkline.workflow import index_of
 
@@ -40,7 +42,9 @@ _MAX_SEQ = 10**18 - 1
 
 class _Retry(msgspec.Struct, forbid_unknown_fields=True):
     from_step: str | None = None
+    from_start: bool = False
     input: Json | msgspec.UnsetType = msgspec.UNSET
+    step_input: Json | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Reply(msgspec.Struct, forbid_unknown_fields=True):
@@ -99,23 +103,29 @@ class RunRoutes:
 
     async def list(
         self,
+        asked: Annotated[RunSearch, Depends(read_search)],
         limit: Limit = DEFAULT_LIMIT,
         cursor: TextCursor = None,
-        status: Annotated[RunStatus | None, Query(description="Only runs in this state.")] = None,
-        workflow: Annotated[
-            str | None, Query(description="Only runs of this workflow: its name or id.")
-        ] = None,
+        payloads: Annotated[
+            bool, Query(description="`false`: without input and output, which may be long.")
+        ] = True,
     ) -> Response:
-        """Runs without their steps, newest first."""
+        """Runs without their steps, newest first. A run must be all that is asked for."""
         before = decode_cursor(cursor)
         found = await self._runs.list(
-            limit=limit + 1,
-            before=None if before is None else RunId(before),
-            status=status,
-            workflow=workflow,
+            asked, limit=limit + 1, before=None if before is None else RunId(before), payloads=payloads
         )
-        records, next_cursor = page(found, limit, lambda record: record.id)
-        return Response(runs_json(records, next_cursor), media_type=JSON)
+        runs, next_cursor = page(found, limit, lambda run: run.record.id)
+        return Response(runs_json(runs, next_cursor, payloads=payloads), media_type=JSON)
+
+    async def changes(self) -> Response:
+        """
+        A doorbell for whoever shows a list of runs: `runs_changed` when some run was begun or has moved.
+
+        A stream of server-sent events. It does not say which run: read the list again, and once more after each
+        connection, since rings are not kept. At most two come in a second, each for all that happened before.
+        """
+        return RunsChangedStream(self._services)
 
     async def steps(
         self,
@@ -208,13 +218,17 @@ class RunRoutes:
         return await self._accepted(RunId(run))
 
     async def retry(self, request: Request, run: RunPath) -> Response:
-        """Starts a new run that keeps the completed outputs of a finished one."""
+        """Starts a new run that keeps the completed outputs of a finished one, as far as it is not told otherwise."""
         asked = convert(decode_object(await self._body(request) or b"{}"), _Retry)
+        if asked.from_start and asked.from_step is not None:
+            raise Invalid("from_start and from_step exclude each other.", fix="Send one of them.")
         with begin_request(self._services.traces, request.scope, f"{RUNS}/{{run}}/retry") as segment:
             started = await self._runs.retry(
                 RunId(run),
                 from_step=asked.from_step,
+                from_start=asked.from_start,
                 run_input=asked.input,
+                step_input=asked.step_input,
                 correlation_id=correlation_id_of(request.scope),
                 trace=segment.trace,
             )
@@ -306,6 +320,14 @@ def _add_starting(app: FastAPI, routes: RunRoutes) -> None:
 
 
 def _add_reading(app: FastAPI, routes: RunRoutes) -> None:
+    # Before the runs themselves: no run has this id.
+    add_operation(
+        app, f"GET {RUNS}/changes", routes.changes, name="watch_runs", tag="runs",
+        responses={
+            200: answer(None, "The stream.", content={EVENT_STREAM: {"schema": {"type": "string"}}}),
+            **problems(),
+        },
+    )  # fmt: skip
     add_operation(
         app, f"GET {RUNS}/{{run}}", routes.get, name="get_run", tag="runs", ready=True,
         extra={"parameters": [_path("run", "The run's id.")]},

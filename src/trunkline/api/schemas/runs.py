@@ -93,14 +93,11 @@ class Step(Shape):
     child: Child | None = Field(default=None, description="Only of such a step that has begun.")
 
 
-class RunSummary(Shape):
-    """A run without its steps."""
-
+class _RunFacts(Shape):
     id: str
     workflow: WorkflowReference
     status: RunStatus
-    input: JsonValue
-    output: JsonValue
+    agents: list[str] = Field(description="Those that its workflow's steps call, each once.")
     error: StepFailure | None
     correlation_id: str
     created_at: Time
@@ -111,7 +108,16 @@ class RunSummary(Shape):
     parent: Parent | None = Field(default=None, description="Only of a run that a step has begun.")
 
 
-class Run(RunSummary):
+class RunSummary(_RunFacts):
+    """A run without its steps."""
+
+    input: Annotated[JsonValue, optional("Left out of a list with `payloads=false`.")] = None
+    output: Annotated[JsonValue, optional("Left out of a list with `payloads=false`.")] = None
+
+
+class Run(_RunFacts):
+    input: JsonValue
+    output: JsonValue
     steps: list[Step]
 
 
@@ -184,7 +190,14 @@ class WirePage(Shape):
 
 class RetryRequest(Shape):
     from_step: str | None = Field(default=None, description="Run this step and all after it again.")
-    input: JsonValue = Field(default=None, description="Another input; left out: the same one.")
+    from_start: bool = Field(default=False, description="Keep nothing: run every step again.")
+    input: Annotated[JsonValue, optional("Another input for the run; left out: the same one.")] = None
+    step_input: Annotated[
+        JsonValue,
+        optional(
+            "What `from_step` is given, in place of what the workflow makes for it; not for a step with `for_each`."
+        ),
+    ] = None
 
 
 class ReplyRequest(Shape):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -20,8 +21,14 @@ Status = Literal["PENDING", "RUNNING", "WAITING", "PAUSED", "COMPLETED", "FAILED
 
 def list_runs(
     *,
-    status: Status | None = None,
+    status: Annotated[list[Status] | None, Parameter(negative="")] = None,
     workflow: str | None = None,
+    agent: str | None = None,
+    search: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    parent: str | None = None,
+    children: bool = True,
     limit: int = 50,
     cursor: str | None = None,
     server: Server = HERE,
@@ -32,15 +39,39 @@ def list_runs(
     Parameters
     ----------
     status
-        Only runs in this state.
+        Only runs in this state; may be given several times: in any of them.
     workflow
         Only runs of this workflow, by name or id.
+    agent
+        Only runs of workflows that call this agent.
+    search
+        Only runs whose id or workflow's name begins with this text, or whose correlation id it is.
+    since
+        Only runs created at this time or later, e.g. 2026-03-01T12:00:00Z.
+    until
+        Only runs created before this time.
+    parent
+        Only runs that steps of this run have begun.
+    children
+        Runs that steps of other runs have begun, too.
     limit
         At most this many.
     cursor
         Go on where an earlier list ended: its next_cursor.
     """
-    page = server.client().runs(status=status, workflow=workflow, limit=limit, cursor=cursor)
+    asked: dict[str, str | list[Status] | None] = {
+        "status": status,
+        "workflow": workflow,
+        "agent": agent,
+        "search": search,
+        "since": since,
+        "until": until,
+        "parent": parent,
+    }
+    query = {"q" if name == "search" else name: value for name, value in asked.items()}
+    if not children:
+        query["children"] = "false"
+    page = server.client().runs(query, limit=limit, cursor=cursor)
     if server.json:
         print_json(page.answer())
         return Exit.OK
@@ -58,10 +89,19 @@ def list_runs(
     if not page.items:
         note("There are no such runs. Start one with: trunkline run FILE|NAME")
     elif page.next_cursor:
-        asked = [f"--status {status}"] if status else []
-        asked += [f"--workflow {shlex.quote(workflow)}"] if workflow else []
-        note(" ".join(["There are more: trunkline runs list", *asked, "--cursor", page.next_cursor]))
+        again = shlex.join([*_flags(asked), *([] if children else ["--no-children"])])
+        note(
+            " ".join(
+                filter(None, ["There are more: trunkline runs list", again, "--cursor", page.next_cursor])
+            )
+        )
     return Exit.OK
+
+
+def _flags(asked: Mapping[str, str | list[Status] | None]) -> Iterator[str]:
+    for name, value in asked.items():
+        for one in [value] if isinstance(value, str) else value or ():
+            yield from (f"--{name}", one)
 
 
 def export(run: RunArgument, /, *, server: Server = HERE) -> int:

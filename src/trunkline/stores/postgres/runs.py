@@ -12,7 +12,7 @@ from trunkline.ids import RunId
 from trunkline.machine.state import RunStatus, StepState, StepStatus, WaitingFor
 from trunkline.messages import StepError
 from trunkline.stores.base import ExistingRun, NewRun, Parent, RunRecord
-from trunkline.stores.postgres.driver import Row, Session, Value, columns
+from trunkline.stores.postgres.driver import Row, Session, columns
 from trunkline.stores.postgres.texts import as_uuid, restored, restored_if_any
 from trunkline.stores.trace_columns import read_trace, written_trace
 
@@ -23,7 +23,7 @@ _contexts: msgspec.json.Decoder[dict[str, str]] = msgspec.json.Decoder(dict[str,
 
 FINAL = "('COMPLETED', 'FAILED', 'CANCELLED')"
 
-_RUN_COLUMNS = """
+RUN_COLUMNS = """
     runs.id::text, runs.workflow_id::text, runs.workflow_name, runs.workflow_version, runs.status, runs.version,
     runs.seq, runs.input, runs.correlation_id, runs.created_at, runs.output, runs.error, runs.paused,
     runs.retry_of::text, runs.cancel_requested_at, runs.started_at, runs.finished_at, runs.contexts,
@@ -38,7 +38,7 @@ _STEP_COLUMNS = """
 # Runs and steps in one statement, so from one snapshot: first rows with a run and no step, then rows with a step alone.
 # The steps of a run are in the order in which they were begun.
 _LOAD_SOME = f"""
-    SELECT {_RUN_COLUMNS}, steps.run_id::text, {_STEP_COLUMNS}
+    SELECT {RUN_COLUMNS}, steps.run_id::text, {_STEP_COLUMNS}
     FROM (VALUES (true), (false)) AS part(of_runs)
         LEFT JOIN runs ON part.of_runs AND runs.id = ANY($1::uuid[])
         LEFT JOIN steps ON NOT part.of_runs AND steps.run_id = ANY($1::uuid[]) AND {{}}
@@ -76,9 +76,6 @@ _EXISTING = """
     FROM unnest($1::uuid[], $2::text[]) AS asked(workflow_id, idempotency_key)
         JOIN runs ON runs.workflow_id = asked.workflow_id AND runs.idempotency_key = asked.idempotency_key
 """
-# By name, so that the index serves both a name and an id.
-_OF_WORKFLOW = "workflow_name = coalesce((SELECT name FROM workflows WHERE id = {1}::uuid), {0})"
-_SELECT = f"SELECT {_RUN_COLUMNS} FROM runs"  # noqa: S608 - as above
 # While the run that has begun it goes on, a run can be looked at from there.
 _OLD = """
     SELECT id::text FROM runs WHERE finished_at < $1 AND NOT EXISTS (
@@ -182,7 +179,7 @@ async def _loaded(
     steps: dict[str, list[StepState]] = {}
     for row in await db.rows(select, [run_id for run_id in run_ids if as_uuid(run_id)]):
         if row[0] is not None:
-            records.append(_run_record(row[:_RUN_WIDTH]))
+            records.append(run_record(row[:_RUN_WIDTH]))
         elif row[_RUN_WIDTH] is not None:
             steps.setdefault(row[_RUN_WIDTH], []).append(_step_state(row[_RUN_WIDTH + 1 :]))
     return [(record, steps.get(record.id, [])) for record in records]
@@ -191,31 +188,6 @@ async def _loaded(
 async def run_status(db: Session, run_id: RunId) -> tuple[RunStatus, int] | None:
     row = await db.first("SELECT status, seq FROM runs WHERE id = $1", as_uuid(run_id))
     return None if row is None else (row[0], row[1])
-
-
-async def list_runs(
-    db: Session, *, limit: int, before: RunId | None, status: RunStatus | None, workflow: str | None
-) -> list[RunRecord]:
-    if before is not None and as_uuid(before) is None:
-        return []
-    # Only the conditions that are asked for: a plan is made without regard to values.
-    asked: list[tuple[str, tuple[Value, ...]]] = []
-    if before is not None:
-        asked.append(("id < {}", (before,)))
-    if status is not None:
-        asked.append(("status = {}", (status,)))
-    if workflow is not None:
-        asked.append((_OF_WORKFLOW, (workflow, as_uuid(workflow))))
-    conditions: list[str] = []
-    values: list[Value] = []
-    for condition, given in asked:
-        conditions.append(
-            condition.format(*(f"${len(values) + place}" for place in range(1, 1 + len(given))))
-        )
-        values += given
-    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    page = await db.rows(f"{_SELECT}{where} ORDER BY id DESC LIMIT ${len(values) + 1}", *values, limit)
-    return [_run_record(row) for row in page]
 
 
 async def delete_finished_runs(db: Session, before: Instant, limit: int) -> int:
@@ -227,7 +199,7 @@ async def delete_finished_runs(db: Session, before: Instant, limit: int) -> int:
     return len(old)
 
 
-def _run_record(row: Row) -> RunRecord:
+def run_record(row: Row) -> RunRecord:
     (
         run_id, workflow_id, workflow_name, workflow_version, status, version, seq, input_, correlation_id, created_at,
         output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts, traceparent,

@@ -45,6 +45,7 @@ from trunkline.stores.postgres import (
     history,
     keys,
     migrate,
+    run_lists,
     runs,
     secrets,
     waiting,
@@ -56,6 +57,7 @@ from trunkline.stores.postgres.connection import Pool
 from trunkline.stores.postgres.driver import Session
 from trunkline.stores.postgres.transaction import PostgresTransaction
 from trunkline.stores.postgres.trouble import place_of
+from trunkline.stores.run_lists import ANY_RUN, RunFilter, SavedVersion
 from trunkline.stores.secrets import Secret
 
 # Whoever asks does not wait for as long as a statement may.
@@ -140,11 +142,15 @@ class PostgresStore:
         *,
         limit: int,
         before: RunId | None = None,
-        status: RunStatus | None = None,
-        workflow: str | None = None,
+        where: RunFilter = ANY_RUN,
+        payloads: bool = True,
     ) -> list[RunRecord]:
         async with self._pool.reader() as db:
-            return await runs.list_runs(db, limit=limit, before=before, status=status, workflow=workflow)
+            return await run_lists.list_runs(db, limit=limit, before=before, where=where, payloads=payloads)
+
+    async def saved_versions(self) -> list[SavedVersion]:
+        async with self._pool.reader() as db:
+            return await run_lists.saved_versions(db)
 
     async def events(self, run_id: RunId, *, after: int, limit: int) -> list[EventRecord]:
         async with self._pool.reader() as db:

@@ -29,7 +29,7 @@ waits: msgspec.json.Decoder[WaitingFor] = msgspec.json.Decoder(WaitingFor)
 _warnings: msgspec.json.Decoder[tuple[str, ...]] = msgspec.json.Decoder(tuple[str, ...])
 _contexts: msgspec.json.Decoder[dict[str, str]] = msgspec.json.Decoder(dict[str, str])
 
-_RUN_COLUMNS = (
+RUN_COLUMNS = (
     "id, workflow_id, workflow_name, workflow_version, status, version, seq, input, correlation_id, created_at,"
     " output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts, traceparent, tracestate,"
     " parent_id, parent_step, depth, routes"
@@ -41,12 +41,11 @@ _STEP_COLUMNS = (
 # As SQL has it.
 UNFINISHED = ", ".join(f"'{status}'" for status in RUN_STATUSES if status not in FINAL_RUN_STATUSES)
 
-_SELECT_RUNS = f"SELECT {_RUN_COLUMNS} FROM runs"  # noqa: S608 - constants of this module
 # A run and its steps in one statement, which sees them both as of one moment. The run comes first by its number, the
 # steps in the order in which they were begun; not sorted here, since SQLite's own way to sort costs more than to read
 # the few rows that there mostly are.
 _SELECT_RUN_WITH_STEPS = f"""
-    SELECT 0, {_RUN_COLUMNS} FROM runs WHERE id = ?1
+    SELECT 0, {RUN_COLUMNS} FROM runs WHERE id = ?1
     UNION ALL SELECT rowid, {_STEP_COLUMNS}, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM steps WHERE run_id = ?1
 """  # noqa: S608 - as above
 # An item of a step is a row of its own, under a name with the item's index: `research[17]`.
@@ -251,7 +250,7 @@ def _loaded(db: apsw.Connection, select: str, run_id: RunId) -> tuple[RunRecord,
     found = sorted(rows(db, select, (run_id,)))
     if not found:
         return None
-    return _run_record(found[0][1:]), [_step_state(step) for step in found[1:]]
+    return run_record(found[0][1:]), [_step_state(step) for step in found[1:]]
 
 
 def items(db: apsw.Connection, run_id: RunId, step: str, *, limit: int, after: int) -> list[StepState]:
@@ -286,24 +285,6 @@ def unfinished_runs(db: apsw.Connection, run_ids: Collection[RunId]) -> set[RunI
     return {RunId(row[0]) for row in found}
 
 
-def list_runs(
-    db: apsw.Connection, *, limit: int, before: RunId | None, status: RunStatus | None, workflow: str | None
-) -> list[RunRecord]:
-    conditions: list[str] = []
-    values: list[Value] = []
-    for condition, value in (("id < ?", before), ("status = ?", status)):
-        if value is not None:
-            conditions.append(condition)
-            values.append(value)
-    if workflow is not None:
-        # By name, so that the index serves both.
-        conditions.append("workflow_name = coalesce((SELECT name FROM workflows WHERE id = ?), ?)")
-        values += [workflow, workflow]
-    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    page = rows(db, f"{_SELECT_RUNS}{where} ORDER BY id DESC LIMIT ?", (*values, limit))
-    return [_run_record(row) for row in page]
-
-
 def delete_finished_runs(db: apsw.Connection, before: Instant, limit: int) -> int:
     old = list(rows(db, _OLD, (before, limit)))
     for statement in _DELETE_RUN:
@@ -311,7 +292,7 @@ def delete_finished_runs(db: apsw.Connection, before: Instant, limit: int) -> in
     return len(old)
 
 
-def _run_record(row: Row) -> RunRecord:
+def run_record(row: Row) -> RunRecord:
     (
         run_id, workflow_id, workflow_name, workflow_version, status, version, seq, input_, correlation_id, created_at,
         output, error, paused, retry_of, cancel_requested_at, started_at, finished_at, contexts, traceparent,

@@ -36,6 +36,7 @@ from trunkline.stores.base import (
     WaitPlace,
     WorkflowVersion,
 )
+from trunkline.stores.run_lists import ANY_RUN, RunFilter, SavedVersion
 from trunkline.stores.secrets import Secret
 from trunkline.stores.sqlite import (
     agent_records,
@@ -46,6 +47,7 @@ from trunkline.stores.sqlite import (
     dead_letters,
     history,
     keys,
+    run_lists,
     runs,
     secrets,
     waiting,
@@ -159,10 +161,13 @@ class SqliteStore:
         *,
         limit: int,
         before: RunId | None = None,
-        status: RunStatus | None = None,
-        workflow: str | None = None,
+        where: RunFilter = ANY_RUN,
+        payloads: bool = True,
     ) -> list[RunRecord]:
-        return runs.list_runs(self._reader, limit=limit, before=before, status=status, workflow=workflow)
+        return run_lists.list_runs(self._reader, limit=limit, before=before, where=where, payloads=payloads)
+
+    async def saved_versions(self) -> list[SavedVersion]:
+        return run_lists.saved_versions(self._reader)
 
     async def events(self, run_id: RunId, *, after: int, limit: int) -> list[EventRecord]:
         return history.events(self._reader, run_id, after=after, limit=limit)

@@ -1,0 +1,70 @@
+"""What a list of runs may be asked for, as a query."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+from fastapi import Query
+from pydantic import AwareDatetime
+
+from trunkline.clock import Instant
+from trunkline.ids import RunId
+from trunkline.machine.state import RunStatus
+from trunkline.services.run_lists import RunSearch
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_LONGEST_TEXT = 200
+_OF_CHILDREN = "A child run counts with the run above all others that has begun it."
+
+
+def read_search(
+    *,
+    status: Annotated[
+        list[RunStatus] | None, Query(description="Only runs in this state; several: in any of them.")
+    ] = None,
+    workflow: Annotated[str | None, Query(description="Only runs of this workflow: its name or id.")] = None,
+    agent: Annotated[
+        str | None, Query(description="Only runs of workflows that call this agent, in the version that ran.")
+    ] = None,
+    q: Annotated[
+        str | None,
+        Query(
+            min_length=1,
+            max_length=_LONGEST_TEXT,
+            description=(
+                "Only runs whose id begins with this, whose workflow's name begins with it (in capitals or not), or "
+                "whose correlation id it is."
+            ),
+        ),
+    ] = None,
+    since: Annotated[
+        AwareDatetime | None,
+        Query(description=f"Only runs created at this time or later, to the millisecond. {_OF_CHILDREN}"),
+    ] = None,
+    until: Annotated[
+        AwareDatetime | None,
+        Query(description=f"Only runs created before this time, to the millisecond. {_OF_CHILDREN}"),
+    ] = None,
+    parent: Annotated[
+        str | None, Query(description="Only runs that steps of this run have begun: its id.")
+    ] = None,
+    children: Annotated[
+        bool, Query(description="`false`: only runs that no step of another run has begun.")
+    ] = True,
+) -> RunSearch:
+    return RunSearch(
+        statuses=tuple(dict.fromkeys(status or ())),
+        workflow=workflow,
+        agent=agent,
+        text=q,
+        since=_instant(since),
+        until=_instant(until),
+        parent=None if parent is None else RunId(parent),
+        with_children=children,
+    )
+
+
+def _instant(time: datetime | None) -> Instant | None:
+    return None if time is None else Instant((time - _EPOCH) // _MICROSECOND)

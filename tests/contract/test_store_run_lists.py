@@ -1,0 +1,240 @@
+"""What every store promises about lists of runs: what is asked for, in order, at the cost of what is given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import apsw
+import msgspec
+import pytest
+from tests.contract.samples import NOW, id_of, insert, new_run, run_id, transition, write
+
+from trunkline.machine.state import RUN_STATUSES, RunStatus
+from trunkline.stores.base import NewRun, Parent, RunRecord, Store, WorkflowVersion
+from trunkline.stores.postgres import run_lists as postgres_lists
+from trunkline.stores.postgres.connection import connect
+from trunkline.stores.run_lists import ANY_RUN, RunFilter, SavedVersion, VersionKey
+from trunkline.stores.sqlite import run_lists as sqlite_lists
+
+pytestmark = pytest.mark.anyio
+
+PAGE = 7
+NAMES = ("a", "b", "c")
+FILTERS = {
+    "nothing": ANY_RUN,
+    "a status": RunFilter(statuses=("FAILED",)),
+    "statuses": RunFilter(statuses=("FAILED", "RUNNING", "WAITING")),
+    "a workflow": RunFilter(workflows=("b",)),
+    "workflows": RunFilter(workflows=("a", "c")),
+    "no workflow": RunFilter(workflows=()),
+    "a workflow in a state": RunFilter(workflows=("a",), statuses=("RUNNING",)),
+    "versions": RunFilter(versions=(VersionKey("a", 1), VersionKey("b", 2))),
+    "versions in states": RunFilter(
+        versions=(VersionKey("a", 2), VersionKey("c", 1)), statuses=("COMPLETED", "FAILED")
+    ),
+    "no version": RunFilter(versions=()),
+    "top": RunFilter(with_children=False),
+    "top in a state": RunFilter(with_children=False, statuses=("RUNNING", "FAILED")),
+    "top of a workflow": RunFilter(with_children=False, workflows=("a",)),
+    "top of versions": RunFilter(with_children=False, versions=(VersionKey("a", 1),), statuses=("RUNNING",)),
+    "a correlation": RunFilter(correlation_id="c-3"),
+    "a correlation in a state": RunFilter(correlation_id="c-3", statuses=("RUNNING", "FAILED")),
+    "a correlation of versions": RunFilter(correlation_id="c-3", versions=(VersionKey("a", 1),)),
+    "children": RunFilter(parent=run_id(1)),
+    "children of a correlation": RunFilter(parent=run_id(1), correlation_id="c-3"),
+    "children in a state": RunFilter(parent=run_id(1), statuses=("RUNNING",)),
+    "children of a workflow": RunFilter(parent=run_id(1), workflows=("b",)),
+    "a span": RunFilter(lowest=run_id(10), below=run_id(30)),
+    "a span in a state": RunFilter(lowest=run_id(10), below=run_id(30), statuses=("RUNNING", "FAILED")),
+    "nobody": RunFilter(parent=run_id(999)),
+}
+Records: TypeAlias = Sequence[RunRecord]
+
+
+def kind_of(number: int) -> NewRun:
+    """Every fourth one is a child of the first run."""
+    run = msgspec.structs.replace(
+        new_run(number, workflow=NAMES[number % 3]),
+        workflow_version=1 + number // 3 % 2,
+        correlation_id=f"c-{number % 5}",
+    )
+    if number > 1 and number % 4 == 0:
+        return msgspec.structs.replace(run, parent=Parent(run_id(1), "call"), depth=1)
+    return run
+
+
+def status_of(number: int) -> RunStatus:
+    return RUN_STATUSES[number * 11 // 3 % len(RUN_STATUSES)]
+
+
+async def fill(store: Store, numbers: Iterable[int]) -> None:
+    all_of_them = list(numbers)
+    await insert(store, *map(kind_of, all_of_them))
+    await write(store, *(transition(number, status=status_of(number)) for number in all_of_them))
+
+
+def fits(run: RunRecord, where: RunFilter) -> bool:
+    return (
+        (not where.statuses or run.status in where.statuses)
+        and (where.workflows is None or run.workflow_name in where.workflows)
+        and (where.versions is None or (run.workflow_name, run.workflow_version) in where.versions)
+        and (where.correlation_id is None or run.correlation_id == where.correlation_id)
+        and (where.parent is None or (run.parent is not None and run.parent.run_id == where.parent))
+        and (where.with_children or run.parent is None)
+        and (where.lowest is None or run.id >= where.lowest)
+        and (where.below is None or run.id < where.below)
+    )
+
+
+async def read(store: Store, where: RunFilter) -> list[RunRecord]:
+    """Page by page."""
+    seen: list[RunRecord] = []
+    while page := await store.runs(limit=PAGE, before=seen[-1].id if seen else None, where=where):
+        assert len(page) <= PAGE
+        seen += page
+    return seen
+
+
+async def test_a_list_has_all_that_is_asked_for_and_nothing_else_newest_first(store: Store) -> None:
+    await fill(store, range(1, 61))
+    every = await store.runs(limit=100)
+    assert [run.id for run in every] == [run_id(number) for number in range(60, 0, -1)]
+    for what, where in FILTERS.items():
+        expected = [run for run in every if fits(run, where)]
+        assert await read(store, where) == expected, what
+        assert bool(expected) is (not what.startswith("no")) or what == "nothing", what
+
+
+async def test_a_list_without_payloads_has_all_but_input_and_output(store: Store) -> None:
+    await fill(store, [1])
+    (full,) = await store.runs(limit=1)
+    (light,) = await store.runs(limit=1, payloads=False)
+    assert full.input == b'{"n":1}'
+    assert not light.input
+    assert not light.output
+    light.input, light.output = full.input, full.output
+    assert light == full
+
+
+async def test_an_id_that_is_none_finds_nothing(store: Store) -> None:
+    await fill(store, [1, 4])
+    strange = RunFilter(parent=type(run_id(1))("nobody's"))
+    assert await store.runs(limit=10, where=strange) == []
+
+
+async def test_every_saved_version_is_told_by_name(store: Store) -> None:
+    assert await store.saved_versions() == []
+    async with store.transaction() as tx:
+        for name, version in (("b", 1), ("a", 1), ("b", 2)):
+            await tx.insert_workflow_version(
+                WorkflowVersion(
+                    workflow_id=id_of(name),
+                    name=name,
+                    version=version,
+                    canonical=b"{}",
+                    source=b"",
+                    created_at=NOW,
+                )
+            )
+    assert await store.saved_versions() == [
+        SavedVersion(id_of("a"), "a", 1),
+        SavedVersion(id_of("b"), "b", 1),
+        SavedVersion(id_of("b"), "b", 2),
+    ]
+
+
+# What a page costs: of one kind of run there are ever more, and of the kinds below only these.
+RARE = {
+    "a status": (RunFilter(statuses=("FAILED",)), 5),
+    "statuses": (RunFilter(statuses=("FAILED", "WAITING")), 5),
+    "a workflow": (RunFilter(workflows=("rare",)), 6),
+    "versions": (RunFilter(versions=(VersionKey("rare", 1), VersionKey("rare", 2))), 6),
+    "versions in a state": (RunFilter(versions=(VersionKey("usual", 1),), statuses=("FAILED",)), 7),
+    "top": (RunFilter(with_children=False), 1),
+    "top in a state": (RunFilter(with_children=False, statuses=("FAILED",)), 5),
+    "a correlation": (RunFilter(correlation_id="c-7"), 7),
+    "children": (RunFilter(parent=run_id(2)), 8),
+    "a span": (RunFilter(lowest=run_id(5), below=run_id(8)), 5),
+    "an empty span": (RunFilter(lowest=run_id(100_000), statuses=("PENDING",)), None),
+}
+FIRST = range(1, 9)
+
+
+def usual(number: int) -> NewRun:
+    """Most runs are children of the first one; some of the first eight are something rare."""
+    run = msgspec.structs.replace(
+        new_run(number, workflow="rare" if number == 6 else "usual"),
+        correlation_id=f"c-{number}" if number in FIRST else "same",
+    )
+    if number in {1, 5}:
+        return run
+    return msgspec.structs.replace(run, parent=Parent(run_id(2 if number == 8 else 1), "call"), depth=1)
+
+
+async def grow(store: Store, numbers: Iterable[int]) -> None:
+    all_of_them = list(numbers)
+    await insert(store, *map(usual, all_of_them))
+    failed = [number for number in (5, 7) if number in all_of_them]
+    await write(store, *(transition(number, status="FAILED") for number in failed))
+
+
+async def test_a_page_costs_as_much_among_thousands_of_runs_as_among_a_few(
+    store: Store, is_shared: bool, request: pytest.FixtureRequest
+) -> None:
+    """Measured in the steps of SQLite's machine, and in the rows that PostgreSQL has looked at."""
+    cost: Callable[[RunFilter], Any] = (
+        rows_read(str(request.getfixturevalue("postgres_url")))
+        if is_shared
+        else steps_done(request.getfixturevalue("tmp_path") / "trunkline.db")
+    )
+    asked = {"nothing": ANY_RUN, **{what: where for what, (where, _) in RARE.items()}}
+    await grow(store, range(1, 201))
+    before = {what: await cost(where) for what, where in asked.items()}
+    for start in range(201, 3_001, 400):
+        await grow(store, range(start, start + 400))
+    after = {what: await cost(where) for what, where in asked.items()}
+    for what, (where, number) in RARE.items():
+        found = [run.id for run in await store.runs(limit=PAGE, where=where)]
+        assert (number is None and not found) or run_id(number or 0) in found, what
+    dearer = {what: (before[what], after[what]) for what in asked if after[what] > before[what] * 1.3 + 10}
+    assert dearer == {}
+
+
+def steps_done(file: Path) -> Callable[[RunFilter], Any]:
+    async def cost(where: RunFilter) -> int:
+        steps: list[int] = []
+
+        def profile(event: dict[str, Any]) -> None:
+            steps.append(event["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"])
+
+        db = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            db.trace_v2(apsw.SQLITE_TRACE_PROFILE, profile)  # pyright: ignore[reportUnknownMemberType] - untyped
+            sqlite_lists.list_runs(db, limit=PAGE, before=None, where=where, payloads=False)
+        finally:
+            db.close()
+        assert steps
+        return sum(steps)
+
+    return cost
+
+
+def rows_read(url: str) -> Callable[[RunFilter], Any]:
+    def of(plan: dict[str, Any]) -> float:
+        own = plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)
+        return plan["Actual Loops"] * own + sum(map(of, plan.get("Plans", ())))
+
+    async def cost(where: RunFilter) -> float:
+        sql, values = postgres_lists.statement(limit=PAGE, before=None, where=where, payloads=False)
+        db = await connect(url)
+        try:
+            await db.command("ANALYZE runs")
+            ((plan,),) = await db.rows(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", *values)
+        finally:
+            await db.close()
+        return of(json.loads(plan)[0]["Plan"])
+
+    return cost
