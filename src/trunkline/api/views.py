@@ -125,7 +125,7 @@ class _Run(msgspec.Struct):
     steps: list[_Step] | msgspec.UnsetType
 
 
-def _error(error: StepError | None) -> _Error | None:
+def error_view(error: StepError | None) -> _Error | None:
     if error is None:
         return None
     return _Error(
@@ -156,7 +156,7 @@ def _step(view: StepView) -> _Step:
         state.attempts,
         _payload(state.input),
         _payload(state.output),
-        _error(state.error),
+        error_view(state.error),
         state.warnings,
         None if waiting is None else _waiting(waiting),
         _time(state.started_at),
@@ -201,7 +201,7 @@ def _run(
         agents,
         msgspec.Raw(record.input) if payloads else msgspec.UNSET,
         _payload(record.output) if payloads else msgspec.UNSET,
-        _error(record.error),
+        error_view(record.error),
         record.correlation_id,
         rfc3339(record.created_at),
         _time(record.started_at),
@@ -254,10 +254,13 @@ _beginnings = msgspec.json.Decoder(_Began)
 
 def wire_json(exchanges: Sequence[tuple[int, bytes]], next_cursor: str | None) -> bytes:
     # They are kept, and paged, in the order of their ends; those of one page are shown as they began.
-    records = sorted(
-        (record for _, record in exchanges), key=lambda record: _beginnings.decode(record).started_at
-    )
-    return page_json([msgspec.Raw(record) for record in records], next_cursor)
+    return page_json(in_order([record for _, record in exchanges]), next_cursor)
+
+
+def in_order(records: Sequence[bytes]) -> list[msgspec.Raw]:
+    """Records of exchanges, as they began."""
+    ordered = sorted(records, key=lambda record: _beginnings.decode(record).started_at)
+    return [msgspec.Raw(record) for record in ordered]
 
 
 # --- agents
@@ -323,7 +326,7 @@ def _dialect(dialect: Dialect) -> _Dialect:
     )
 
 
-def _agent(agent: Agent) -> _Agent:
+def agent_view(agent: Agent) -> _Agent:
     options = agent.options
     return _Agent(
         agent.id,
@@ -354,7 +357,7 @@ def agent_json(agent: Agent, load: AgentLoad, migration: object) -> bytes:
     """With what it has to do, how its limits stand, and where it moves to."""
     return encode(
         {
-            **msgspec.structs.asdict(_agent(agent)),
+            **msgspec.structs.asdict(agent_view(agent)),
             "limits": limits_view(agent.options, load),
             "migration": migration,
         }
@@ -362,7 +365,7 @@ def agent_json(agent: Agent, load: AgentLoad, migration: object) -> bytes:
 
 
 def agents_json(agents: Sequence[Agent], next_cursor: str | None) -> bytes:
-    return page_json([_agent(agent) for agent in agents], next_cursor)
+    return page_json([agent_view(agent) for agent in agents], next_cursor)
 
 
 def health_json(report: HealthReport) -> bytes:
