@@ -87,6 +87,17 @@ async def test_a_retried_run_calls_only_for_the_items_that_have_not_completed(sy
     assert doubler.seen == [0, 1, 2, 2, 3]
 
 
+async def test_a_step_with_items_takes_no_input_of_a_person(system: RunningSystem) -> None:
+    async with ScriptedAgent(Doubler()) as agent:
+        await system.register("Doubler", agent.url, protocol="simple-a2a")
+        await system.save(loop())
+        run = await system.run("loop", {"numbers": [1]})
+        body: JsonObject = {"from_step": "each", "step_input": [2]}
+        answer = await system.call("POST", f"/runs/{run['id']}/retry", body)
+    assert answer.status == 422
+    assert "each item" in str(answer.json["detail"])
+
+
 async def test_a_retry_with_another_input_keeps_no_item_of_the_list_before(system: RunningSystem) -> None:
     doubler = Doubler(2)
     async with ScriptedAgent(doubler) as agent:

@@ -299,6 +299,38 @@ async def test_a_retry_from_a_step_runs_it_and_what_follows_with_a_new_input(sys
     assert "first, second" in str(unknown.json["fix"])
 
 
+async def test_a_retry_can_give_its_first_step_another_input(system: RunningSystem) -> None:
+    async with (
+        ScriptedAgent(simple_success("one")) as first,
+        ScriptedAgent(simple_error("no"), simple_success("two")) as second,
+    ):
+        old = await failed_run(system, first, second)
+        body: JsonObject = {"from_step": "second", "step_input": {"mine": [1]}}
+        answer = await system.call("POST", f"/runs/{old['id']}/retry", body)
+        run = await system.wait_for(str(answer.json["id"]))
+        alone = await system.call("POST", f"/runs/{old['id']}/retry", {"step_input": 1})
+    assert run["status"] == "COMPLETED"
+    assert step_of(run, "second")["input"] == {"mine": [1]}
+    assert second.calls[1].body["input"] == {"mine": [1]}
+    assert len(first.calls) == 1
+    assert alone.status == 422
+    assert "from_step" in str(alone.json["fix"])
+
+
+async def test_a_retry_from_the_start_keeps_nothing(system: RunningSystem) -> None:
+    async with ScriptedAgent(simple_success("one")) as first, ScriptedAgent(simple_success("two")) as second:
+        await system.register("First", first.url, protocol="simple-a2a")
+        await system.register("Second", second.url, protocol="simple-a2a")
+        await system.save(TWO)
+        old = await system.run("two", {"n": 1})
+        body: JsonObject = {"from_start": True, "input": {"n": 2}}
+        answer = await system.call("POST", f"/runs/{old['id']}/retry", body)
+        run = await system.wait_for(str(answer.json["id"]))
+    assert (run["status"], run["retry_of"], run["input"]) == ("COMPLETED", old["id"], {"n": 2})
+    assert [call.body["input"] for call in first.calls] == [{"n": 1}, {"n": 2}]
+    assert len(second.calls) == 2
+
+
 async def test_a_run_that_is_not_over_cannot_be_retried(system: RunningSystem) -> None:
     async with ScriptedAgent(Gate()) as agent:
         await system.register("Agent", agent.url, protocol="simple-a2a")

@@ -332,6 +332,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/error-codes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Error Codes
+         * @description Every code that the error of a step or a run can have.
+         */
+        get: operations["list_error_codes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/inbox": {
         parameters: {
             query?: never;
@@ -828,7 +848,7 @@ export interface paths {
         put?: never;
         /**
          * Retry Run
-         * @description Starts a new run that keeps the completed outputs of a finished one.
+         * @description Starts a new run that keeps the completed outputs of a finished one, as far as it is not told otherwise.
          */
         post: operations["retry_run"];
         delete?: never;
@@ -849,6 +869,26 @@ export interface paths {
          * @description The run's steps in the order of the definition, those not begun yet too; or the items of one step.
          */
         get: operations["list_run_steps"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/steps/{step}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Run Step
+         * @description One step of the run, or one item of a step: `check[17]`.
+         */
+        get: operations["get_run_step"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2395,6 +2435,30 @@ export interface components {
              */
             url: string;
         };
+        /**
+         * ErrorCode
+         * @description What is known of every failure with this code.
+         */
+        ErrorCode: {
+            /** Code */
+            code: string;
+            /**
+             * Fix
+             * @description What an error says unless the place that raises it knows better.
+             */
+            fix: string;
+            /**
+             * Reached Agent
+             * @description `maybe`: the request was sent and no answer came; another attempt repeats the same message.
+             * @enum {string}
+             */
+            reached_agent: "no" | "maybe" | "yes";
+        };
+        /** ErrorCodeList */
+        ErrorCodeList: {
+            /** Items */
+            items: components["schemas"]["ErrorCode"][];
+        };
         /** Event */
         Event: {
             /**
@@ -3297,16 +3361,21 @@ export interface components {
         /** RetryRequest */
         RetryRequest: {
             /**
+             * From Start
+             * @description Keep nothing: run every step again.
+             * @default false
+             */
+            from_start: boolean;
+            /**
              * From Step
              * @description Run this step and all after it again.
              * @default null
              */
             from_step: string | null;
-            /**
-             * @description Another input; left out: the same one.
-             * @default null
-             */
-            input: components["schemas"]["JsonValue"];
+            /** @description Another input for the run; left out: the same one. */
+            input?: components["schemas"]["JsonValue"];
+            /** @description What `from_step` is given, in place of what the workflow makes for it; not for a step with `for_each`. */
+            step_input?: components["schemas"]["JsonValue"];
         };
         /** RollbackRequest */
         RollbackRequest: {
@@ -3528,7 +3597,8 @@ export interface components {
             error: components["schemas"]["StepFailure"] | null;
             /** Finished At */
             finished_at: string | null;
-            input: components["schemas"]["JsonValue"];
+            /** @description Left out where steps are asked for without their payloads. */
+            input?: components["schemas"]["JsonValue"];
             /**
              * @description Only of a step with `for_each` that has begun; its input is null then.
              * @default null
@@ -3536,7 +3606,8 @@ export interface components {
             items: components["schemas"]["Items"] | null;
             /** Name */
             name: string;
-            output: components["schemas"]["JsonValue"];
+            /** @description Left out where steps are asked for without their payloads. */
+            output?: components["schemas"]["JsonValue"];
             /**
              * Protocol
              * @description The dialect that was spoken.
@@ -5821,6 +5892,64 @@ export interface operations {
             };
         };
     };
+    list_error_codes: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                "X-Correlation-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them. */
+            200: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorCodeList"];
+                };
+            };
+            /** @description A key is needed, and none that is in use was sent. */
+            401: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key's role does not allow it. */
+            403: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The server failed, or something it depends on is away. */
+            "5XX": {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_inbox: {
         parameters: {
             query?: {
@@ -7578,7 +7707,10 @@ export interface operations {
     };
     get_run: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description `false`: the steps without their input and output, which may be long. */
+                step_payloads?: boolean;
+            };
             header?: {
                 /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
                 "X-Correlation-ID"?: string;
@@ -7626,6 +7758,17 @@ export interface operations {
             };
             /** @description There is no such thing. */
             404: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not valid; `errors` say where. */
+            422: {
                 headers: {
                     /** @description The request's correlation id: the caller's own, or one made by the server. */
                     "X-Correlation-ID"?: string;
@@ -8201,6 +8344,8 @@ export interface operations {
                 cursor?: string;
                 /** @description A step with `for_each`: its items that have begun, instead of the run's steps. */
                 of?: string;
+                /** @description `false`: without input and output, which may be long. */
+                payloads?: boolean;
             };
             header?: {
                 /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
@@ -8260,6 +8405,80 @@ export interface operations {
             };
             /** @description The request is not valid; `errors` say where. */
             422: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The server failed, or something it depends on is away. */
+            "5XX": {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_run_step: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                "X-Correlation-ID"?: string;
+            };
+            path: {
+                /** @description The run's id. */
+                run: string;
+                /** @description The step's name. */
+                step: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The step. */
+            200: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Step"];
+                };
+            };
+            /** @description A key is needed, and none that is in use was sent. */
+            401: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key's role does not allow it. */
+            403: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
                 headers: {
                     /** @description The request's correlation id: the caller's own, or one made by the server. */
                     "X-Correlation-ID"?: string;

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.inputs import given_json, given_text, given_value, read_json, run_input
-from trunkline.cli.options import HERE, InputPairs, RunArgument, Server
+from trunkline.cli.options import HERE, Flag, InputPairs, RunArgument, Server
 from trunkline.cli.output import note
 from trunkline.cli.show_run import print_run
 
@@ -49,6 +49,8 @@ def retry(
     /,
     *,
     from_step: str | None = None,
+    step_input: str | None = None,
+    from_start: Flag = False,
     input_: InputPairs = (),
     input_file: str | None = None,
     server: Server = HERE,
@@ -62,6 +64,10 @@ def retry(
     ----------
     from_step
         Begin here again, instead of at the steps that failed.
+    step_input
+        With --from-step: what that step is given, as JSON, in place of what the workflow makes for it; @FILE reads it.
+    from_start
+        Keep nothing: run every step again.
     input_
         key=value of a new input, as often as needed; without any the old input is taken.
     input_file
@@ -70,6 +76,10 @@ def retry(
     body: JsonObject = {}
     if from_step is not None:
         body["from_step"] = from_step
+    if step_input is not None:
+        body["step_input"] = given_json(step_input)
+    if from_start:
+        body["from_start"] = True
     if input_ or input_file is not None:
         body["input"] = run_input(input_, input_file)
     return _done(server.client().act(run, "retry", body), server)
