@@ -1,28 +1,57 @@
-/** An edge along the route that elk has found. */
+/** An edge along the route that elk has found; the way of a failure says so. */
 
 import { BaseEdge, type Edge, type EdgeProps } from "@xyflow/react";
 import { memo } from "react";
 
+import type { StepModel } from "../runs/model.ts";
+import classes from "./graph.module.css";
 import type { Point } from "./layout.ts";
+import { useStepState } from "./live.ts";
 
 export type RouteEdgeData = {
   readonly route: readonly Point[];
-  readonly taken: boolean;
+  readonly onError: boolean;
 };
+
+export type RouteEdgeType = Edge<RouteEdgeData>;
 
 const RADIUS = 6;
 
-export const RouteEdge = memo(function RouteEdge({ id, data, markerEnd }: EdgeProps<Edge<RouteEdgeData>>) {
+export const RouteEdge = memo(function RouteEdge({ id, source, target, data, markerEnd }: EdgeProps<RouteEdgeType>) {
+  const from = useStepState(source);
+  const to = useStepState(target);
   if (data === undefined || data.route.length < 2) return null;
+  const taken = isOnTheWay(from) && isOnTheWay(to);
+  const middle = middleOf(data.route);
   return (
-    <BaseEdge
-      id={id}
-      path={rounded(data.route)}
-      {...(markerEnd === undefined ? {} : { markerEnd })}
-      style={{ strokeDasharray: data.taken ? undefined : "4 4", opacity: data.taken ? 1 : 0.55 }}
-    />
+    <>
+      <BaseEdge
+        id={id}
+        path={rounded(data.route)}
+        className={`${classes["edge"]} ${taken ? "" : classes["idle"]} ${data.onError ? classes["onError"] : ""}`}
+        {...(markerEnd === undefined ? {} : { markerEnd })}
+        {...(data.onError
+          ? { label: "on error", labelX: middle.x, labelY: middle.y, labelBgPadding: [4, 2] as [number, number], labelBgBorderRadius: 3 }
+          : {})}
+      />
+    </>
   );
 });
+
+function isOnTheWay(step: StepModel | undefined | null): boolean {
+  return step == null || (step.status !== "SKIPPED" && step.status !== "CANCELLED");
+}
+
+/** The middle of the longest piece: there is room for a word. */
+function middleOf(route: readonly Point[]): Point {
+  let best = { length: -1, x: 0, y: 0 };
+  for (let place = 1; place < route.length; place++) {
+    const [before, after] = [route[place - 1]!, route[place]!];
+    const length = Math.hypot(after.x - before.x, after.y - before.y);
+    if (length > best.length) best = { length, x: (before.x + after.x) / 2, y: (before.y + after.y) / 2 };
+  }
+  return best;
+}
 
 /** Straight lines with the corners rounded off. */
 function rounded(points: readonly Point[]): string {

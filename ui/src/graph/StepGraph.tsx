@@ -1,161 +1,179 @@
 /**
  * The graph of a workflow, plain or with a run's state in it.
  *
- * Nodes and edges keep their identity while nothing about them changes, and above 150 steps only what can be seen is
- * drawn: a run of 300 steps moves at the speed of the screen.
+ * What is drawn changes only with the layout: how steps stand reaches them by a way of their own (`live.ts`). Above 150
+ * steps only what can be seen is drawn.
  */
 
 import "@xyflow/react/dist/style.css";
 
-import { Background, Controls, type Edge, MarkerType, type Node, ReactFlow, useNodesInitialized, useReactFlow } from "@xyflow/react";
-import { useMantineColorScheme } from "@mantine/core";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { Loader, useComputedColorScheme } from "@mantine/core";
+import { Background, Controls, MarkerType, MiniMap, type Node, Panel, ReactFlow, ReactFlowProvider } from "@xyflow/react";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 
 import type { StepModel } from "../runs/model.ts";
+import { DirectionSwitch, useDirection } from "./DirectionSwitch.tsx";
+import { Fitting } from "./Fitting.tsx";
 import classes from "./graph.module.css";
-import { type Direction, type GraphEdge, type Layout, layOut } from "./layout.ts";
-import { RouteEdge, type RouteEdgeData } from "./RouteEdge.tsx";
-import { StepNode, type StepNodeData } from "./StepNode.tsx";
+import { ItemNode } from "./ItemNode.tsx";
+import { type Layout, layOut } from "./layout.ts";
+import { type Acts, GraphContext, Live } from "./live.ts";
+import { MapStep } from "./MapStep.tsx";
+import { childId, type Graph, type Inside, planOf, slotId } from "./plan.ts";
+import { RouteEdge, type RouteEdgeType } from "./RouteEdge.tsx";
+import { StepNode } from "./StepNode.tsx";
+import { useArrows } from "./useArrows.ts";
 
-export interface ShownStep {
-  readonly name: string;
-  readonly agent: string;
+const DRAW_ALL_UP_TO = 150;
+const MAP_FROM = 40;
+const NODE_TYPES = { step: StepNode, item: ItemNode };
+const EDGE_TYPES = { route: RouteEdge };
+const ARROW = { type: MarkerType.ArrowClosed, width: 16, height: 16 } as const;
+const NOTHING_INSIDE: ReadonlyMap<string, Inside> = new Map();
+
+export interface StepGraphProps {
+  readonly graph: Graph;
+  /** By the ids of nodes: names of steps, `plan.slotId`, `plan.childId`. Left out: this is a workflow, not a run. */
+  readonly states?: ReadonlyMap<string, StepModel> | null;
+  readonly insides?: ReadonlyMap<string, Inside>;
+  readonly selected?: string | null;
+  readonly onSelect?: (id: string | null) => void;
+  /** Shows or hides what is inside of a step; left out: nothing can be opened. */
+  readonly onOpen?: (id: string) => void;
 }
 
-const SIZE = { width: 200, height: 64 };
-const DRAW_ALL_UP_TO = 150;
-const NODE_TYPES = { step: StepNode };
-const EDGE_TYPES = { route: RouteEdge };
-const ARROW = { type: MarkerType.ArrowClosed } as const;
+export function StepGraph(props: StepGraphProps) {
+  return (
+    <ReactFlowProvider>
+      <Drawn {...props} />
+    </ReactFlowProvider>
+  );
+}
 
-export function StepGraph({
-  steps,
-  edges,
-  states,
-  selected,
-  onSelect,
-  direction,
-}: {
-  steps: readonly ShownStep[];
-  edges: readonly GraphEdge[];
-  states: ReadonlyMap<string, StepModel> | null;
-  selected: string | null;
-  onSelect: (step: string | null) => void;
-  direction: Direction | null;
-}) {
-  const place = useRef<HTMLDivElement>(null);
-  const [layout, setLayout] = useState<Layout | null>(null);
-  const { colorScheme } = useMantineColorScheme();
+function Drawn({ graph, states = null, insides = NOTHING_INSIDE, selected = null, onSelect, onOpen }: StepGraphProps) {
+  const frame = useRef<HTMLDivElement>(null);
+  const [direction, setDirection] = useDirection();
+  const [layout, setLayout] = useState<{ found: Layout; nodes: Node[]; edges: RouteEdgeType[] } | null>(null);
+  const [failure, setFailure] = useState<Error | null>(null);
+  const scheme = useComputedColorScheme("light");
+  const live = useMemo(() => new Live(), []);
+  const acts = useActsOf(live, onSelect, onOpen);
+  const opens = onOpen !== undefined;
 
   useEffect(() => {
     let wanted = true;
-    const { clientWidth: width, clientHeight: height } = place.current!;
-    void layOut(steps.map(({ name }) => ({ name, ...SIZE })), edges, direction, { width, height }).then((found) => {
-      if (wanted) setLayout(found);
-    });
+    const { clientWidth: width, clientHeight: height } = frame.current!;
+    layOut(planOf(graph, insides), direction, { width, height }).then(
+      (found) => {
+        if (!wanted) return;
+        live.moveStop(live.stop ?? graph.steps[0]?.name ?? "");
+        setLayout({ found, nodes: nodesOf(graph, insides, found, opens), edges: edgesOf(graph, insides, found) });
+      },
+      (error: Error) => {
+        if (wanted) setFailure(error);
+      },
+    );
     return () => {
       wanted = false;
     };
-  }, [steps, edges, direction]);
+  }, [graph, insides, direction, live, opens]);
 
-  const nodes = useNodes(steps, states, layout, selected);
-  const drawn = useEdges(edges, states, layout);
+  useLayoutEffect(() => live.show(states, selected), [live, states, selected]);
+  const onKeyDown = useArrows(live, layout?.found ?? null);
+  if (failure !== null) throw failure;
   return (
-    <div ref={place} className={classes["graph"]} data-testid="graph">
-      {layout !== null && (
-        <ReactFlow
-          key={layout.direction}
-          nodes={nodes}
-          edges={drawn}
-          nodeTypes={NODE_TYPES}
-          edgeTypes={EDGE_TYPES}
-          colorMode={colorScheme === "auto" ? "system" : colorScheme}
-          onlyRenderVisibleElements={steps.length > DRAW_ALL_UP_TO}
-          nodesDraggable={false}
-          nodesConnectable={false}
-          edgesFocusable={false}
-          minZoom={0.05}
-          fitView
-          onNodeClick={(_, node) => onSelect(node.id)}
-          onPaneClick={() => onSelect(null)}
-          proOptions={{ hideAttribution: true }}
-        >
-          <Background />
-          <Controls showInteractive={false} />
-          <Fitting layout={layout} />
-        </ReactFlow>
-      )}
+    <div ref={frame} className={classes["graph"]} data-testid="graph" data-direction={layout?.found.direction} onKeyDown={onKeyDown}>
+      <GraphContext.Provider value={acts}>
+        {layout === null ? (
+          <div className={classes["laying"]}><Loader size="sm" aria-label="The graph is being laid out" /></div>
+        ) : (
+          <ReactFlow
+            nodes={layout.nodes}
+            edges={layout.edges}
+            nodeTypes={NODE_TYPES}
+            edgeTypes={EDGE_TYPES}
+            colorMode={scheme}
+            onlyRenderVisibleElements={layout.nodes.length > DRAW_ALL_UP_TO}
+            nodesDraggable={false}
+            nodesConnectable={false}
+            nodesFocusable={false}
+            edgesFocusable={false}
+            elementsSelectable={false}
+            deleteKeyCode={null}
+            disableKeyboardA11y
+            minZoom={0.03}
+            maxZoom={2}
+            onPaneClick={() => onSelect?.(null)}
+            proOptions={{ hideAttribution: true }}
+          >
+            <Background />
+            <Controls showInteractive={false} />
+            <Panel position="top-right"><DirectionSwitch value={direction} onChange={setDirection} /></Panel>
+            {layout.nodes.length > MAP_FROM && (
+              <MiniMap nodeComponent={MapStep} pannable zoomable ariaLabel="Map of the graph" />
+            )}
+            <Fitting layout={layout.found} />
+          </ReactFlow>
+        )}
+      </GraphContext.Provider>
     </div>
   );
 }
 
-/** Shows the whole graph once its steps have sizes. */
-function Fitting({ layout }: { layout: Layout }) {
-  const ready = useNodesInitialized();
-  const { fitView } = useReactFlow();
-  useEffect(() => {
-    if (ready) void fitView({ padding: 0.08, maxZoom: 1 });
-  }, [ready, layout, fitView]);
-  return null;
+/** The same for as long as the graph is shown: what is drawn does not change because a function was made anew. */
+function useActsOf(live: Live, onSelect: StepGraphProps["onSelect"], onOpen: StepGraphProps["onOpen"]): Acts {
+  const present = useRef({ onSelect, onOpen });
+  useLayoutEffect(() => {
+    present.current = { onSelect, onOpen };
+  });
+  return useMemo(
+    () => ({
+      live,
+      select: (id) => present.current.onSelect?.(id),
+      open: (id) => present.current.onOpen?.(id),
+    }),
+    [live],
+  );
 }
 
-function useNodes(
-  steps: readonly ShownStep[],
-  states: ReadonlyMap<string, StepModel> | null,
-  layout: Layout | null,
-  selected: string | null,
-): Node<StepNodeData>[] {
-  const kept = useRef(new Map<string, { key: readonly unknown[]; node: Node<StepNodeData> }>());
-  return useMemo(() => {
-    if (layout === null) return [];
-    return steps.map(({ name, agent }) => {
-      const state = states?.get(name) ?? null;
-      const key = [layout, state, selected === name, agent, states === null];
-      const before = kept.current.get(name);
-      if (before !== undefined && before.key.every((value, place) => value === key[place])) return before.node;
-      const node: Node<StepNodeData> = {
-        id: name,
-        type: "step",
-        position: layout.places.get(name) ?? { x: 0, y: 0 },
-        selected: selected === name,
-        width: SIZE.width,
-        height: SIZE.height,
-        ariaLabel: `Step ${name}`,
-        data: {
-          name,
-          agent,
-          status: states === null ? null : (state?.status ?? "PENDING"),
-          attempts: state?.attempts ?? 0,
-          across: layout.direction === "RIGHT",
-          note: state?.items === null || state === null ? null : `${state.items} items`,
-        },
-      };
-      kept.current.set(name, { key, node });
-      return node;
-    });
-  }, [steps, states, layout, selected]);
+function nodesOf(graph: Graph, insides: ReadonlyMap<string, Inside>, layout: Layout, opens: boolean): Node[] {
+  const across = layout.direction === "RIGHT";
+  const nodeOf = (id: string, type: string, data: Record<string, unknown>, zIndex: number): Node => {
+    const { x, y, width, height } = layout.places.get(id) ?? { x: 0, y: 0, width: 1, height: 1 };
+    return { id, type, data, position: { x, y }, width, height, zIndex };
+  };
+  const nodes: Node[] = [];
+  for (const step of graph.steps) {
+    const inside = insides.get(step.name);
+    nodes.push(nodeOf(step.name, "step", { step, across, opens, open: inside !== undefined }, 0));
+    if (inside === undefined) continue;
+    if ("graph" in inside) {
+      for (const inner of inside.graph.steps) {
+        nodes.push(nodeOf(childId(step.name, inner.name), "step", { step: inner, across, opens: false, open: false }, 2));
+      }
+    } else {
+      for (let slot = 0; slot < inside.items; slot++) nodes.push(nodeOf(slotId(step.name, slot), "item", {}, 2));
+    }
+  }
+  return nodes;
 }
 
-function useEdges(
-  edges: readonly GraphEdge[],
-  states: ReadonlyMap<string, StepModel> | null,
-  layout: Layout | null,
-): Edge<RouteEdgeData>[] {
-  const kept = useRef(new Map<string, { route: unknown; taken: boolean; edge: Edge<RouteEdgeData> }>());
-  return useMemo(() => {
-    if (layout === null) return [];
-    return edges.map(({ id, from, to }) => {
-      const route = layout.routes.get(id) ?? [];
-      const taken = states === null || (isOnTheWay(states.get(from)) && isOnTheWay(states.get(to)));
-      const before = kept.current.get(id);
-      if (before !== undefined && before.route === route && before.taken === taken) return before.edge;
-      const edge: Edge<RouteEdgeData> = { id, source: from, target: to, type: "route", markerEnd: ARROW, data: { route, taken } };
-      kept.current.set(id, { route, taken, edge });
-      return edge;
-    });
-  }, [edges, states, layout]);
-}
-
-function isOnTheWay(step: StepModel | undefined): boolean {
-  return step === undefined || (step.status !== "SKIPPED" && step.status !== "CANCELLED");
+function edgesOf(graph: Graph, insides: ReadonlyMap<string, Inside>, layout: Layout): RouteEdgeType[] {
+  const whys = new Map(graph.edges.map(({ from, to, why }) => [`${from}>${to}`, why]));
+  for (const [step, inside] of insides) {
+    if (!("graph" in inside)) continue;
+    for (const { from, to, why } of inside.graph.edges) whys.set(`${childId(step, from)}>${childId(step, to)}`, why);
+  }
+  return [...layout.routes].map(([id, route]): RouteEdgeType => {
+    const [source, target] = id.split(">") as [string, string];
+    return {
+      id,
+      source,
+      target,
+      type: "route",
+      markerEnd: ARROW,
+      zIndex: source.includes("/") ? 1 : 0,
+      data: { route, onError: whys.get(id) === "on_error" },
+    };
+  });
 }

@@ -1,44 +1,145 @@
-/** A step in the graph: its name, its agent, and how it stands. */
+/** A step in the graph: its name, who does it, and how it stands. */
 
 import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
+import { Link } from "@tanstack/react-router";
+import { ChevronsDownUp, ChevronsUpDown, ExternalLink, Layers, Split, Workflow } from "lucide-react";
 import { memo } from "react";
 
+import type { components } from "../api/schema.d.ts";
 import { lookOf } from "../app/StatusBadge.tsx";
-import type { StepStatus } from "../runs/model.ts";
+import type { StepModel } from "../runs/model.ts";
 import classes from "./graph.module.css";
+import { useActs, useIsSelected, useIsStop, useStepState } from "./live.ts";
+import { progressOf } from "./words.ts";
+
+export type GraphStep = components["schemas"]["GraphStep"];
 
 export type StepNodeData = {
-  readonly name: string;
-  readonly agent: string;
-  readonly status: StepStatus | null;
-  readonly attempts: number;
+  readonly step: GraphStep;
   readonly across: boolean;
-  readonly note: string | null;
+  /** Whether what is inside can be shown, and whether it is. */
+  readonly opens: boolean;
+  readonly open: boolean;
 };
 
-export const StepNode = memo(function StepNode({ data, selected }: NodeProps<Node<StepNodeData>>) {
-  const look = data.status === null ? null : lookOf(data.status);
-  const Icon = look?.icon;
+export type StepNodeType = Node<StepNodeData>;
+
+export const StepNode = memo(function StepNode({ id, data }: NodeProps<StepNodeType>) {
+  const { step, across, open } = data;
+  const state = useStepState(id);
+  const status = state === null ? null : (state?.status ?? "PENDING");
+  const look = status === null ? null : lookOf(status);
   return (
     <div
-      className={classes["step"]}
-      data-status={data.status ?? "NONE"}
-      data-selected={selected || undefined}
-      data-testid={`graph-step-${data.name}`}
-      style={{ borderColor: look?.color }}
+      className={open ? classes["group"] : classes["step"]}
+      data-status={status ?? "NONE"}
+      data-selected={useIsSelected(id) || undefined}
+      data-testid={`graph-step-${step.name}`}
+      title={state?.reason ?? undefined}
+      style={{ "--status": look?.color ?? "var(--mantine-color-default-border)" } as React.CSSProperties}
     >
-      <Handle type="target" position={data.across ? Position.Left : Position.Top} className={classes["handle"]!} />
-      <div className={classes["name"]}>{data.name}</div>
-      <div className={classes["agent"]}>{data.agent}</div>
-      {look !== null && Icon !== undefined && (
-        <div className={classes["status"]} style={{ color: look.color }}>
-          <Icon size={13} aria-hidden />
-          {look.word}
-          {data.attempts > 1 && <span> · attempt {data.attempts}</span>}
-          {data.note !== null && <span> · {data.note}</span>}
-        </div>
-      )}
-      <Handle type="source" position={data.across ? Position.Right : Position.Bottom} className={classes["handle"]!} />
+      <Handle type="target" position={across ? Position.Left : Position.Top} className={classes["handle"]!} />
+      <Face id={id} step={step} state={state} />
+      <Doors id={id} data={data} state={state ?? null} />
+      {state?.counts != null && state.items != null && !open && <ItemsBar state={state} />}
+      <Handle type="source" position={across ? Position.Right : Position.Bottom} className={classes["handle"]!} />
     </div>
   );
 });
+
+/** What one clicks to choose the step. */
+function Face({ id, step, state }: { id: string; step: GraphStep; state: StepModel | undefined | null }) {
+  const { select } = useActs();
+  const stop = useIsStop(id);
+  const selected = useIsSelected(id);
+  const look = state === null ? null : lookOf(state?.status ?? "PENDING");
+  const Icon = look?.icon;
+  return (
+    <button
+      type="button"
+      className={`${classes["face"]} nopan`}
+      tabIndex={stop ? 0 : -1}
+      aria-pressed={selected}
+      data-node={id}
+      onClick={() => select(id)}
+    >
+      <span className={classes["name"]}>{step.name}</span>
+      <span className={classes["agent"]}>
+        <Kind step={step} />
+        {step.kind === "workflow" ? `${step.workflow}${step.version === null ? "" : ` v${step.version}`}` : step.agent}
+      </span>
+      {look !== null && Icon !== undefined && (
+        <span className={classes["status"]}>
+          <Icon size={13} aria-hidden className={state?.status === "RUNNING" ? classes["turning"] : undefined} />
+          {progressOf(state ?? null)}
+        </span>
+      )}
+      {look === null && step.when !== null && <span className={classes["condition"]}>if {step.when}</span>}
+    </button>
+  );
+}
+
+function Kind({ step }: { step: GraphStep }) {
+  return (
+    <>
+      {step.for_each !== null && <Layers size={12} role="img" aria-label="For each item" />}
+      {step.kind === "workflow" && <Workflow size={12} role="img" aria-label="Workflow" />}
+      {step.join !== null && <Split size={12} role="img" aria-label={`Joins ${step.join.quorum} of ${step.join.of.length}`} />}
+    </>
+  );
+}
+
+/** The ways to what is inside: shown here, or on its own page. */
+function Doors({ id, data, state }: { id: string; data: StepNodeData; state: StepModel | null }) {
+  const { open } = useActs();
+  const { step } = data;
+  const inside = state?.child != null || (state?.items ?? 0) > 0;
+  return (
+    <span className={`${classes["doors"]} nopan`}>
+      {data.opens && inside && (
+        <button
+          type="button"
+          className={classes["door"]}
+          aria-expanded={data.open}
+          aria-label={`${data.open ? "Hide" : "Show"} what is inside of ${step.name}`}
+          title={data.open ? "Hide what is inside" : "Show what is inside"}
+          data-testid={`graph-open-${step.name}`}
+          onClick={() => open(id)}
+        >
+          {data.open ? <ChevronsDownUp size={14} aria-hidden /> : <ChevronsUpDown size={14} aria-hidden />}
+        </button>
+      )}
+      {state?.child != null && (
+        <Link
+          to="/runs/$run"
+          params={{ run: state.child.run } as never}
+          className={classes["door"]!}
+          aria-label={`Run of ${state.child.workflow}`}
+          title={`Open the run of ${state.child.workflow}`}
+          data-testid={`graph-child-${step.name}`}
+        >
+          <ExternalLink size={13} aria-hidden />
+        </Link>
+      )}
+    </span>
+  );
+}
+
+function ItemsBar({ state }: { state: StepModel }) {
+  const total = Math.max(1, state.items ?? 1);
+  const counts = state.counts!;
+  const parts = [
+    ["COMPLETED", counts.COMPLETED],
+    ["FAILED", counts.FAILED],
+    ["RUNNING", counts.RUNNING],
+    ["WAITING", counts.WAITING + counts.OUTCOME_UNKNOWN],
+    ["SKIPPED", counts.SKIPPED + counts.CANCELLED],
+  ] as const;
+  return (
+    <span className={classes["items"]} aria-hidden>
+      {parts.map(([status, count]) => (
+        <span key={status} style={{ width: `${(count / total) * 100}%`, background: lookOf(status).color }} />
+      ))}
+    </span>
+  );
+}

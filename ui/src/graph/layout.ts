@@ -2,22 +2,30 @@
  * Where the steps of a graph stand: laid out by elk in a worker, so that the page never stops for it.
  *
  * Both directions are tried; the one that shows the graph larger in the place it has is taken, unless the reader has
- * chosen. Elk's own routes of the edges are kept: they go around the steps.
+ * chosen. Elk's own routes of the edges are kept: they go around the steps. What is inside of a group is laid out
+ * first, and the group is as large as that needs.
  */
 
 import ELK, { type ElkExtendedEdge, type ElkNode } from "elkjs/lib/elk-api";
 import ElkWorker from "elkjs/lib/elk-worker.min.js?worker";
 
-export interface GraphStep {
-  readonly name: string;
+export interface Box {
+  readonly id: string;
   readonly width: number;
   readonly height: number;
+  readonly inside?: Plan;
 }
 
-export interface GraphEdge {
+export interface Way {
   readonly id: string;
   readonly from: string;
   readonly to: string;
+}
+
+/** A graph, or things side by side in rows. */
+export interface Plan {
+  readonly boxes: readonly Box[];
+  readonly ways: readonly Way[] | "rows";
 }
 
 export type Direction = "RIGHT" | "DOWN";
@@ -27,13 +35,27 @@ export interface Point {
   readonly y: number;
 }
 
+export interface Place extends Point {
+  readonly width: number;
+  readonly height: number;
+}
+
 export interface Layout {
   readonly direction: Direction;
   readonly width: number;
   readonly height: number;
-  readonly places: ReadonlyMap<string, Point>;
+  readonly places: ReadonlyMap<string, Place>;
   readonly routes: ReadonlyMap<string, readonly Point[]>;
 }
+
+export interface Room {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Around what is inside of a group; above it is its name. */
+export const GROUP = { top: 44, side: 12 };
+const GAP = 8;
 
 const elk = new ELK({ workerFactory: () => new ElkWorker() });
 
@@ -47,39 +69,74 @@ const OPTIONS = {
   "elk.layered.considerModelOrder.strategy": "NODES_AND_EDGES",
 };
 
-export async function layOut(
-  steps: readonly GraphStep[],
-  edges: readonly GraphEdge[],
-  wanted: Direction | null,
-  place: { readonly width: number; readonly height: number },
-): Promise<Layout> {
-  if (wanted !== null) return laidOut(steps, edges, wanted);
-  const [right, down] = await Promise.all([laidOut(steps, edges, "RIGHT"), laidOut(steps, edges, "DOWN")]);
-  return scale(right, place) >= scale(down, place) ? right : down;
+export async function layOut(plan: Plan, wanted: Direction | null, room: Room): Promise<Layout> {
+  if (wanted !== null) return laidOut(plan, wanted);
+  const [right, down] = await Promise.all([laidOut(plan, "RIGHT"), laidOut(plan, "DOWN")]);
+  return scale(right, room) >= scale(down, room) ? right : down;
 }
 
-function scale(layout: Layout, place: { readonly width: number; readonly height: number }): number {
-  return Math.min(place.width / layout.width, place.height / layout.height);
+/** Nothing is shown larger than it is: of two that fit, the one that reads like a line of text. */
+function scale(layout: Layout, room: Room): number {
+  return Math.min(1, room.width / layout.width, room.height / layout.height);
 }
 
-async function laidOut(
-  steps: readonly GraphStep[],
-  edges: readonly GraphEdge[],
-  direction: Direction,
-): Promise<Layout> {
-  const graph: ElkNode = {
+async function laidOut(plan: Plan, direction: Direction): Promise<Layout> {
+  if (plan.ways === "rows") return inRows(plan.boxes, direction);
+  const insides = new Map<string, Layout>();
+  const children = await Promise.all(
+    plan.boxes.map(async ({ id, width, height, inside }): Promise<ElkNode> => {
+      if (inside === undefined) return { id, width, height };
+      const found = await laidOut(inside, direction);
+      insides.set(id, found);
+      return {
+        id,
+        width: Math.max(width, found.width + 2 * GROUP.side),
+        height: found.height + GROUP.top + GROUP.side,
+      };
+    }),
+  );
+  const whole: ElkNode = {
     id: "root",
     layoutOptions: { ...OPTIONS, "elk.direction": direction },
-    children: steps.map(({ name, width, height }) => ({ id: name, width, height })),
-    edges: edges.map(({ id, from, to }) => ({ id, sources: [from], targets: [to] })),
+    children,
+    edges: plan.ways.map(({ id, from, to }) => ({ id, sources: [from], targets: [to] })),
   };
-  const done = await elk.layout(graph);
+  const done = await elk.layout(whole);
+  const places = new Map<string, Place>();
+  const routes = new Map<string, readonly Point[]>((done.edges ?? []).map((edge) => [edge.id, routeOf(edge)]));
+  for (const { id, x = 0, y = 0, width = 0, height = 0 } of done.children ?? []) {
+    places.set(id, { x, y, width, height });
+    const inside = insides.get(id);
+    if (inside === undefined) continue;
+    const moved = (point: Point) => ({ x: point.x + x + GROUP.side, y: point.y + y + GROUP.top });
+    for (const [name, place] of inside.places) places.set(name, { ...place, ...moved(place) });
+    for (const [name, route] of inside.routes) routes.set(name, route.map(moved));
+  }
+  return { direction, width: done.width ?? 1, height: done.height ?? 1, places, routes };
+}
+
+function inRows(boxes: readonly Box[], direction: Direction): Layout {
+  const columns = Math.max(1, Math.ceil(Math.sqrt(boxes.length * 0.8)));
+  const width = Math.max(0, ...boxes.map((box) => box.width));
+  const height = Math.max(0, ...boxes.map((box) => box.height));
+  const places = new Map(
+    boxes.map((box, number) => [
+      box.id,
+      {
+        x: (number % columns) * (width + GAP),
+        y: Math.floor(number / columns) * (height + GAP),
+        width: box.width,
+        height: box.height,
+      },
+    ]),
+  );
+  const rows = Math.ceil(boxes.length / columns);
   return {
     direction,
-    width: done.width ?? 1,
-    height: done.height ?? 1,
-    places: new Map((done.children ?? []).map((node) => [node.id, { x: node.x ?? 0, y: node.y ?? 0 }])),
-    routes: new Map((done.edges ?? []).map((edge) => [edge.id, routeOf(edge)])),
+    width: Math.min(columns, boxes.length) * (width + GAP) - GAP,
+    height: rows * (height + GAP) - GAP,
+    places,
+    routes: new Map(),
   };
 }
 

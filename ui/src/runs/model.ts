@@ -18,29 +18,75 @@ export type StepStatus =
   | "CANCELLED"
   | "OUTCOME_UNKNOWN";
 
-/** What a step spent a stretch of time on; without an end it goes on. */
+/**
+ * What a step spent a stretch of time on; without an end it goes on.
+ *
+ * `queued`: it may begin and its turn has not come. `call`: the agent is called. `remote`: the agent has taken the
+ * task and works on it. `child`: a run of another workflow. `items`: a call for each item. `backoff`: until the next
+ * attempt. `person`: until somebody answers. `unknown`: until somebody says what became of the call.
+ */
+export type SpanKind = "queued" | "call" | "remote" | "child" | "items" | "backoff" | "person" | "unknown";
+
 export interface Span {
-  readonly kind: "call" | "remote" | "backoff" | "person" | "paused";
+  readonly kind: SpanKind;
   readonly attempt: number;
   readonly from: number;
   readonly to: number | null;
   readonly failed: boolean;
 }
 
+export interface Failure {
+  readonly code: string;
+  readonly message: string;
+  readonly fix: string;
+  readonly step: string | null;
+  readonly attempt: number | null;
+}
+
+export interface WaitingFor {
+  readonly kind: "input" | "auth" | "retry" | "remote" | "outcome";
+  readonly text: string;
+  readonly until: number | null;
+}
+
+/** How many items of a step with `for_each` are in which state. */
+export type ItemCounts = Readonly<Record<StepStatus, number>>;
+
+/** The run of another workflow that a step has begun last. */
+export interface ChildRun {
+  readonly run: string;
+  readonly workflow: string;
+  readonly version: number | null;
+}
+
 export interface StepModel {
   readonly name: string;
   readonly status: StepStatus;
   readonly attempts: number;
+  readonly agent: string | null;
   readonly protocol: string | null;
+  /** Why it was skipped or cancelled, or that it was kept. */
   readonly reason: string | null;
-  readonly error: { readonly code: string; readonly message: string } | null;
+  readonly error: Failure | null;
+  readonly waitingFor: WaitingFor | null;
   readonly spans: readonly Span[];
   readonly startedAt: number | null;
   readonly finishedAt: number | null;
-  /** Of a step with `for_each`. */
+  /** Of a step with `for_each` that has begun: how many, and how they stand. */
   readonly items: number | null;
+  readonly counts: ItemCounts | null;
+  readonly child: ChildRun | null;
+  /** Its output is that of the run which this one repeats. */
+  readonly kept: boolean;
+  /** It has failed and the run goes on all the same. */
+  readonly handled: boolean;
   /** The last words of the agent while it works. */
   readonly progress: string | null;
+}
+
+export interface Pause {
+  readonly from: number;
+  readonly to: number | null;
 }
 
 export interface RunModel {
@@ -48,6 +94,11 @@ export interface RunModel {
   readonly status: RunStatus;
   readonly startedAt: number | null;
   readonly finishedAt: number | null;
+  /** Of the last event. */
+  readonly lastAt: number | null;
+  readonly cancelRequestedAt: number | null;
+  readonly error: Failure | null;
+  readonly pauses: readonly Pause[];
   readonly steps: ReadonlyMap<string, StepModel>;
   /** Items of steps with `for_each`, by their names `step[17]`. */
   readonly items: ReadonlyMap<string, StepModel>;
@@ -58,24 +109,65 @@ export const NOTHING: RunModel = {
   status: "PENDING",
   startedAt: null,
   finishedAt: null,
+  lastAt: null,
+  cancelRequestedAt: null,
+  error: null,
+  pauses: [],
   steps: new Map(),
   items: new Map(),
 };
 
-function fresh(name: string): StepModel {
+const NO_ITEMS: ItemCounts = {
+  PENDING: 0,
+  RUNNING: 0,
+  WAITING: 0,
+  COMPLETED: 0,
+  FAILED: 0,
+  SKIPPED: 0,
+  CANCELLED: 0,
+  OUTCOME_UNKNOWN: 0,
+};
+
+export function freshStep(name: string): StepModel {
   return {
     name,
     status: "PENDING",
     attempts: 0,
+    agent: null,
     protocol: null,
     reason: null,
     error: null,
+    waitingFor: null,
     spans: [],
     startedAt: null,
     finishedAt: null,
     items: null,
+    counts: null,
+    child: null,
+    kept: false,
+    handled: false,
     progress: null,
   };
+}
+
+/** The step that `step[17]` is an item of; a step's own name stays as it is. */
+export function ownerOf(name: string): string {
+  const bracket = name.indexOf("[");
+  return bracket < 0 ? name : name.slice(0, bracket);
+}
+
+/** 17 of `step[17]`; null: not an item. */
+export function indexOf(name: string): number | null {
+  const bracket = name.indexOf("[");
+  return bracket < 0 ? null : Number(name.slice(bracket + 1, -1));
+}
+
+export function stepOf(model: RunModel, name: string): StepModel | undefined {
+  return model.steps.get(name) ?? model.items.get(name);
+}
+
+export function isFinal(status: RunStatus | StepStatus): boolean {
+  return status === "COMPLETED" || status === "FAILED" || status === "CANCELLED" || status === "SKIPPED";
 }
 
 /** The model after these events; those it knows already change nothing. */
@@ -83,135 +175,198 @@ export function apply(model: RunModel, events: readonly RunEvent[]): RunModel {
   const news = events.filter((event) => event.seq > model.seq);
   if (news.length === 0) return model;
   const steps = new Map(model.steps);
-  const items = new Map(model.items);
-  let { status, startedAt, finishedAt, seq } = model;
+  // Thousands of items are copied only when one of them moves.
+  let items = model.items as Map<string, StepModel>;
+  let run: RunModel = model;
   for (const event of news) {
-    seq = event.seq;
     const at = Date.parse(event.at);
     const name = event.data["step"];
-    if (typeof name === "string") {
-      const shelf = name.includes("[") ? items : steps;
-      shelf.set(name, stepAfter(shelf.get(name) ?? fresh(name), event, at));
-      continue;
-    }
-    switch (event.type) {
-      case "RunStarted":
-        status = "RUNNING";
-        startedAt = at;
-        break;
-      case "RunPaused":
-        status = "PAUSED";
-        break;
-      case "RunResumed":
-      case "RunContinued":
-        status = "RUNNING";
-        break;
-      case "RunWaiting":
-        status = "WAITING";
-        break;
-      case "RunCompleted":
-        status = "COMPLETED";
-        finishedAt = at;
-        break;
-      case "RunFailed":
-        status = "FAILED";
-        finishedAt = at;
-        break;
-      case "RunCancelled":
-        status = "CANCELLED";
-        finishedAt = at;
-        break;
-      default:
-        // A newer server tells of things this page does not know; the rest of the history still counts.
-        break;
+    if (typeof name !== "string") {
+      run = runAfter(run, event, at);
+    } else if (indexOf(name) === null) {
+      steps.set(name, stepAfter(steps.get(name) ?? freshStep(name), event, at));
+    } else {
+      if (items === model.items) items = new Map(items);
+      const before = items.get(name) ?? freshStep(name);
+      const after = stepAfter(before, event, at);
+      items.set(name, after);
+      const owner = steps.get(ownerOf(name));
+      if (owner !== undefined && after.status !== before.status) {
+        steps.set(owner.name, { ...owner, counts: counted(owner, before.status, after.status) });
+      }
     }
   }
-  return { seq, status, startedAt, finishedAt, steps, items };
+  const last = news[news.length - 1]!;
+  return { ...run, seq: last.seq, lastAt: Date.parse(last.at), steps, items };
+}
+
+function counted(owner: StepModel, before: StepStatus, after: StepStatus): ItemCounts {
+  const counts = owner.counts ?? NO_ITEMS;
+  return { ...counts, [before]: counts[before] - 1, [after]: counts[after] + 1 };
+}
+
+function runAfter(run: RunModel, event: RunEvent, at: number): RunModel {
+  switch (event.type) {
+    case "RunStarted":
+      return { ...run, status: "RUNNING", startedAt: at };
+    case "RunPaused":
+      return { ...run, status: "PAUSED", pauses: [...run.pauses, { from: at, to: null }] };
+    case "RunResumed":
+      return { ...run, status: "RUNNING", pauses: pausesUntil(run.pauses, at) };
+    case "RunCancelRequested":
+      return { ...run, status: "RUNNING", cancelRequestedAt: at, pauses: pausesUntil(run.pauses, at) };
+    case "RunContinued":
+      return { ...run, status: "RUNNING" };
+    case "RunWaiting":
+      return { ...run, status: "WAITING" };
+    case "RunCompleted":
+      return { ...run, status: "COMPLETED", finishedAt: at };
+    case "RunFailed":
+      return {
+        ...run,
+        status: "FAILED",
+        finishedAt: at,
+        error: failureOf(event.data["error"]),
+        pauses: pausesUntil(run.pauses, at),
+      };
+    case "RunCancelled":
+      return { ...run, status: "CANCELLED", finishedAt: at, pauses: pausesUntil(run.pauses, at) };
+    default:
+      // A newer server tells of things this page does not know; the rest of the history still counts.
+      return run;
+  }
+}
+
+function pausesUntil(pauses: readonly Pause[], at: number): readonly Pause[] {
+  return pauses.map((pause) => (pause.to === null ? { ...pause, to: at } : pause));
 }
 
 function stepAfter(step: StepModel, event: RunEvent, at: number): StepModel {
   const data = event.data;
   const attempt = typeof data["attempt"] === "number" ? data["attempt"] : step.attempts;
   const protocol = typeof data["protocol"] === "string" ? data["protocol"] : step.protocol;
+  const next = (kind: SpanKind, which = attempt, failed = false) => [
+    ...closed(step.spans, at, failed),
+    { kind, attempt: which, from: at, to: null, failed: false },
+  ];
   switch (event.type) {
     case "StepStarted":
+      return { ...begun(step, attempt, at), agent: textOf(data["agent"]), spans: next("call") };
+    case "StepChildStarted":
       return {
-        ...step,
-        status: "RUNNING",
-        attempts: attempt,
-        startedAt: step.startedAt ?? at,
-        finishedAt: null,
-        error: null,
-        spans: [...closed(step.spans, at), { kind: "call", attempt, from: at, to: null, failed: false }],
+        ...begun(step, attempt, at),
+        child: {
+          run: String(data["run_id"]),
+          workflow: String(data["workflow"]),
+          version: typeof data["version"] === "number" ? data["version"] : null,
+        },
+        spans: next("child"),
       };
-    case "StepFannedOut":
-      return { ...step, status: "RUNNING", startedAt: at, items: Number(data["items"]) };
+    case "StepFannedOut": {
+      const items = Number(data["items"]);
+      return { ...begun(step, 1, at), items, counts: { ...NO_ITEMS, PENDING: items }, spans: next("items", 1) };
+    }
     case "StepWorking":
-      return {
-        ...step,
-        protocol,
-        spans: [...closed(step.spans, at), { kind: "remote", attempt, from: at, to: null, failed: false }],
-      };
+      return { ...step, status: "RUNNING", protocol, waitingFor: null, spans: next("remote") };
     case "StepProgress":
       return { ...step, progress: lastWords(data["news"]) ?? step.progress };
-    case "StepRetryScheduled":
+    case "StepRetryScheduled": {
+      const error = failureOf(data["error"]);
+      const until = typeof data["due"] === "string" ? Date.parse(data["due"]) : null;
       return {
         ...step,
         status: "WAITING",
         protocol,
-        error: errorOf(data["error"]),
-        spans: [...closed(step.spans, at, true), { kind: "backoff", attempt, from: at, to: null, failed: false }],
+        error,
+        waitingFor: { kind: "retry", text: error?.message ?? "", until },
+        spans: next("backoff", attempt, true),
       };
+    }
     case "StepWaiting":
-      return {
-        ...step,
-        status: "WAITING",
-        protocol,
-        spans: [...closed(step.spans, at), { kind: "person", attempt, from: at, to: null, failed: false }],
-      };
+      return { ...step, status: "WAITING", protocol, waitingFor: waitOf(data["waiting_for"]), spans: next("person") };
     case "StepReplied":
+      return { ...step, status: "PENDING", waitingFor: null, spans: next("queued") };
     case "StepRequeued":
     case "StepOutcomeResolved":
-      return { ...step, status: "PENDING", error: null, spans: closed(step.spans, at) };
-    case "StepOutcomeUnknown":
-      return { ...step, status: "OUTCOME_UNKNOWN", error: errorOf(data["error"]), spans: closed(step.spans, at, true) };
+      return { ...step, status: "PENDING", waitingFor: null, spans: next("queued", step.attempts + 1) };
+    case "StepOutcomeUnknown": {
+      const error = failureOf(data["error"]);
+      return {
+        ...step,
+        status: "OUTCOME_UNKNOWN",
+        error,
+        waitingFor: { kind: "outcome", text: error?.message ?? "", until: null },
+        spans: next("unknown", attempt, true),
+      };
+    }
     case "StepKept":
-      return { ...step, status: "COMPLETED", reason: "kept from the run before", finishedAt: at };
+      return { ...ended(step, "COMPLETED", at), kept: true, reason: "Kept from the run that this one repeats." };
     case "StepCompleted":
-      return { ...step, status: "COMPLETED", protocol, error: null, spans: closed(step.spans, at), finishedAt: at };
+      return { ...ended(step, "COMPLETED", at), protocol, error: null };
     case "StepFailed":
       return {
-        ...step,
-        status: "FAILED",
+        ...ended(step, "FAILED", at, true),
         protocol,
-        error: errorOf(data["error"]),
-        spans: closed(step.spans, at, true),
-        finishedAt: at,
+        error: failureOf(data["error"]),
+        handled: data["handled"] === true,
       };
     case "StepSkipped":
+      return { ...ended(step, "SKIPPED", at), reason: textOf(data["reason"]) };
     case "StepCancelled":
-      return {
-        ...step,
-        status: event.type === "StepSkipped" ? "SKIPPED" : "CANCELLED",
-        reason: typeof data["reason"] === "string" ? data["reason"] : null,
-        spans: closed(step.spans, at),
-        finishedAt: at,
-      };
+      return { ...ended(step, "CANCELLED", at), reason: textOf(data["reason"]) };
     default:
       return step;
   }
 }
 
+function begun(step: StepModel, attempt: number, at: number): StepModel {
+  return {
+    ...step,
+    status: "RUNNING",
+    attempts: attempt,
+    startedAt: step.startedAt ?? at,
+    error: null,
+    waitingFor: null,
+    progress: null,
+  };
+}
+
+function ended(step: StepModel, status: StepStatus, at: number, failed = false): StepModel {
+  return { ...step, status, waitingFor: null, progress: null, spans: closed(step.spans, at, failed), finishedAt: at };
+}
+
+/** Work fails; waiting does not. */
+const WORK: ReadonlySet<SpanKind> = new Set(["call", "remote", "child", "items"]);
+
 function closed(spans: readonly Span[], at: number, failed = false): readonly Span[] {
   const last = spans[spans.length - 1];
   if (last === undefined || last.to !== null) return spans;
-  return [...spans.slice(0, -1), { ...last, to: at, failed: failed && last.kind !== "backoff" }];
+  return [...spans.slice(0, -1), { ...last, to: at, failed: failed && WORK.has(last.kind) }];
 }
 
-function errorOf(value: unknown): StepModel["error"] {
+function textOf(value: unknown): string | null {
+  return typeof value === "string" && value !== "" ? value : null;
+}
+
+export function failureOf(value: unknown): Failure | null {
   if (typeof value !== "object" || value === null) return null;
-  const { code, message } = value as { code?: unknown; message?: unknown };
-  return { code: String(code ?? ""), message: String(message ?? "") };
+  const { code, message, fix, step, attempt } = value as Record<string, unknown>;
+  return {
+    code: String(code ?? ""),
+    message: String(message ?? ""),
+    fix: String(fix ?? ""),
+    step: textOf(step),
+    attempt: typeof attempt === "number" ? attempt : null,
+  };
+}
+
+function waitOf(value: unknown): WaitingFor {
+  const { kind, text, until } = (value ?? {}) as Record<string, unknown>;
+  return {
+    kind: kind === "auth" ? "auth" : "input",
+    text: String(text ?? ""),
+    until: typeof until === "string" ? Date.parse(until) : null,
+  };
 }
 
 function lastWords(news: unknown): string | null {

@@ -1,0 +1,31 @@
+/** Shows the whole graph when it is new and when its room changes, until the reader has moved it. */
+
+import { useOnViewportChange, useReactFlow, useStore } from "@xyflow/react";
+import { useEffect, useRef } from "react";
+
+import type { Layout } from "./layout.ts";
+
+export function Fitting({ layout }: { layout: Layout }) {
+  const { fitView } = useReactFlow();
+  const width = useStore((state) => state.width);
+  const height = useStore((state) => state.height);
+  const fitted = useRef<Layout | null>(null);
+  const moved = useRef(false);
+  const fitting = useRef(false);
+  useOnViewportChange({
+    onStart: () => {
+      if (!fitting.current) moved.current = true;
+    },
+  });
+  useEffect(() => {
+    if (width === 0 || height === 0) return;
+    if (fitted.current === layout && moved.current) return;
+    fitted.current = layout;
+    moved.current = false;
+    fitting.current = true;
+    void fitView({ padding: 0.06, maxZoom: 1 }).finally(() => {
+      fitting.current = false;
+    });
+  }, [layout, width, height, fitView]);
+  return null;
+}

@@ -1,0 +1,38 @@
+/** One item of a step with `for_each`, small: which one, and how it stands. */
+
+import type { Node, NodeProps } from "@xyflow/react";
+import { memo } from "react";
+
+import { lookOf } from "../app/StatusBadge.tsx";
+import { indexOf } from "../runs/model.ts";
+import classes from "./graph.module.css";
+import { useActs, useIsSelected, useIsStop, useStepState } from "./live.ts";
+
+export type ItemNodeType = Node<Record<string, never>>;
+
+export const ItemNode = memo(function ItemNode({ id }: NodeProps<ItemNodeType>) {
+  const { select } = useActs();
+  const state = useStepState(id);
+  const stop = useIsStop(id);
+  const selected = useIsSelected(id);
+  if (state === null || state === undefined) return null;
+  const { icon: Icon, word, color } = lookOf(state.status);
+  return (
+    <button
+      type="button"
+      className={`${classes["item"]} nopan`}
+      style={{ "--status": color } as React.CSSProperties}
+      tabIndex={stop ? 0 : -1}
+      aria-pressed={selected}
+      data-selected={selected || undefined}
+      data-status={state.status}
+      data-node={id}
+      data-testid={`graph-item-${state.name}`}
+      onClick={() => select(id)}
+    >
+      <Icon size={12} aria-hidden />
+      <span className={classes["number"]}>{indexOf(state.name)}</span>
+      <span className={classes["word"]}>{word}</span>
+    </button>
+  );
+});

@@ -1,0 +1,85 @@
+/**
+ * What moves in a graph: how its steps stand, which one is chosen, and where the keyboard is.
+ *
+ * Each step and each edge listens for its own part, so that the graph itself, its places and its routes, is drawn once:
+ * a run of hundreds of steps moves at the speed of the screen.
+ */
+
+import { createContext, useCallback, useContext, useSyncExternalStore } from "react";
+
+import type { StepModel } from "../runs/model.ts";
+
+type Listener = () => void;
+
+export class Live {
+  /** Null: a workflow, not a run. */
+  states: ReadonlyMap<string, StepModel> | null = null;
+  selected: string | null = null;
+  /** The step that Tab leads to; arrows lead on from there. */
+  stop: string | null = null;
+  private readonly listeners = new Map<string, Set<Listener>>();
+
+  show(states: ReadonlyMap<string, StepModel> | null, selected: string | null): void {
+    const before = this.states;
+    const stop = selected ?? this.stop;
+    const changed = [this.selected, selected, this.stop, stop];
+    this.states = states;
+    this.selected = selected;
+    this.stop = stop;
+    for (const [id, listeners] of this.listeners) {
+      if (before?.get(id) !== states?.get(id) || changed.includes(id)) for (const each of listeners) each();
+    }
+  }
+
+  moveStop(id: string): void {
+    const before = this.stop;
+    this.stop = id;
+    for (const name of [before, id]) {
+      for (const each of (name === null ? undefined : this.listeners.get(name)) ?? []) each();
+    }
+  }
+
+  listen(id: string, listener: Listener): () => void {
+    const listeners = this.listeners.get(id) ?? new Set();
+    this.listeners.set(id, listeners);
+    listeners.add(listener);
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0) this.listeners.delete(id);
+    };
+  }
+}
+
+export interface Acts {
+  readonly live: Live;
+  select(id: string): void;
+  /** Shows or hides what is inside of a step. */
+  open(id: string): void;
+}
+
+export const GraphContext = createContext<Acts | null>(null);
+
+export function useActs(): Acts {
+  const acts = useContext(GraphContext);
+  if (acts === null) throw new Error("Only inside of a graph");
+  return acts;
+}
+
+function useLive<Value>(id: string, read: (live: Live) => Value): Value {
+  const { live } = useActs();
+  const subscribe = useCallback((listener: Listener) => live.listen(id, listener), [live, id]);
+  return useSyncExternalStore(subscribe, () => read(live));
+}
+
+/** Undefined: nothing has happened to it yet; null: this is no run. */
+export function useStepState(id: string): StepModel | undefined | null {
+  return useLive(id, (live) => (live.states === null ? null : live.states.get(id)));
+}
+
+export function useIsSelected(id: string): boolean {
+  return useLive(id, (live) => live.selected === id);
+}
+
+export function useIsStop(id: string): boolean {
+  return useLive(id, (live) => live.stop === id);
+}

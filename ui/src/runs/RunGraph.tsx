@@ -1,0 +1,125 @@
+/** The graph of a run, live: what was begun for each item and by runs of other workflows can be opened inside of it. */
+
+import { useCallback, useMemo, useRef } from "react";
+
+import { childId, type Graph, type Inside, slotId } from "../graph/plan.ts";
+import { StepGraph } from "../graph/StepGraph.tsx";
+import { chosenItems } from "./chosenItems.ts";
+import { freshStep, ownerOf, type RunModel, type StepModel } from "./model.ts";
+import { type ChildPicture, useChildPictures } from "./useChildPictures.ts";
+
+export function RunGraph({
+  graph,
+  model,
+  selected,
+  onSelect,
+  onOpenRun,
+  open,
+  onOpen,
+}: {
+  graph: Graph;
+  model: RunModel;
+  selected: string | null;
+  onSelect: (step: string | null) => void;
+  onOpenRun: (run: string, step: string) => void;
+  open: ReadonlySet<string>;
+  onOpen: (step: string) => void;
+}) {
+  const children = useChildPictures(model, open);
+  const insides = useInsides(model, open, children);
+  const shown = useShownItems(model, insides, selected);
+  const states = useMemo(() => {
+    if (insides.size === 0) return model.steps;
+    const all = new Map(model.steps);
+    for (const [step, items] of shown) items.forEach((item, slot) => all.set(slotId(step, slot), item));
+    for (const [step, { states: inner }] of children) {
+      for (const [name, state] of inner) all.set(childId(step, name), state);
+    }
+    return all as ReadonlyMap<string, StepModel>;
+  }, [model.steps, insides, shown, children]);
+  const select = useCallback(
+    (id: string | null) => {
+      if (id === null) return onSelect(null);
+      const [step, slot] = id.split("#") as [string, string | undefined];
+      if (slot !== undefined) return onSelect(shown.get(step)?.[Number(slot)]?.name ?? step);
+      const [parent, name] = id.split("/") as [string, string | undefined];
+      const child = children.get(parent);
+      if (name !== undefined && child !== undefined) return onOpenRun(child.run, name);
+      onSelect(id);
+    },
+    [onSelect, onOpenRun, shown, children],
+  );
+  return (
+    <StepGraph
+      graph={graph}
+      states={states}
+      insides={insides}
+      selected={selectedId(selected, shown)}
+      onSelect={select}
+      onOpen={onOpen}
+    />
+  );
+}
+
+/** The same object until something is opened, closed or arrives: a new one lays the graph out anew. */
+function useInsides(
+  model: RunModel,
+  open: ReadonlySet<string>,
+  children: ReadonlyMap<string, ChildPicture>,
+): ReadonlyMap<string, Inside> {
+  const kept = useRef<ReadonlyMap<string, Inside>>(new Map());
+  return useMemo(() => {
+    const insides = new Map<string, Inside>();
+    for (const step of open) {
+      const items = model.steps.get(step)?.items ?? 0;
+      const child = children.get(step);
+      if (items > 0) insides.set(step, { items: chosenItems.most(items) });
+      else if (child !== undefined) insides.set(step, { graph: child.graph });
+    }
+    if (!isSame(kept.current, insides)) kept.current = insides;
+    return kept.current;
+  }, [model.steps, open, children]);
+}
+
+function isSame(before: ReadonlyMap<string, Inside>, after: ReadonlyMap<string, Inside>): boolean {
+  if (before.size !== after.size) return false;
+  for (const [step, inside] of after) {
+    const known = before.get(step);
+    if (known === undefined) return false;
+    if ("graph" in inside ? !("graph" in known) || known.graph !== inside.graph : !("items" in known) || known.items !== inside.items) return false;
+  }
+  return true;
+}
+
+function useShownItems(
+  model: RunModel,
+  insides: ReadonlyMap<string, Inside>,
+  selected: string | null,
+): ReadonlyMap<string, readonly StepModel[]> {
+  const fresh = useRef(new Map<string, StepModel>());
+  return useMemo(() => {
+    const shown = new Map<string, readonly StepModel[]>();
+    for (const [step, inside] of insides) {
+      if (!("items" in inside)) continue;
+      const names = chosenItems.names(model, step, selected);
+      shown.set(
+        step,
+        names.map((name) => {
+          const known = model.items.get(name);
+          if (known !== undefined) return known;
+          const made = fresh.current.get(name) ?? freshStep(name);
+          fresh.current.set(name, made);
+          return made;
+        }),
+      );
+    }
+    return shown;
+  }, [model, insides, selected]);
+}
+
+function selectedId(selected: string | null, shown: ReadonlyMap<string, readonly StepModel[]>): string | null {
+  if (selected === null) return null;
+  const step = ownerOf(selected);
+  const slot = shown.get(step)?.findIndex((item) => item.name === selected) ?? -1;
+  return slot < 0 ? step : slotId(step, slot);
+}

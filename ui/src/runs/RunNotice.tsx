@@ -1,0 +1,122 @@
+/** What a run waits for or has failed with, in a plain sentence at the top of its page. */
+
+import { Alert, Anchor, Code, Group, Text } from "@mantine/core";
+import { Ban, CirclePause, CircleX, Hourglass, type LucideIcon, RotateCcw } from "lucide-react";
+import type { ReactNode } from "react";
+
+import type { components } from "../api/schema.d.ts";
+import { lasting } from "../app/Moment.tsx";
+import type { RunModel, StepModel } from "./model.ts";
+import { useRunClock } from "./useRunClock.ts";
+
+type Run = components["schemas"]["Run"];
+type Select = (step: string, attempt?: number | null) => void;
+
+export function RunNotice({ model, run, onSelect }: { model: RunModel; run: Run; onSelect: Select }) {
+  switch (model.status) {
+    case "FAILED":
+      return <Failed model={model} onSelect={onSelect} />;
+    case "PAUSED":
+      return (
+        <Notice kind="PAUSED" icon={CirclePause} color="grape">
+          The run is paused: calls under way end, and no other begins until somebody resumes it.
+        </Notice>
+      );
+    case "CANCELLED":
+      return (
+        <Notice kind="CANCELLED" icon={Ban} color="gray">
+          The run was cancelled: what had not ended by then never will.
+        </Notice>
+      );
+    case "PENDING":
+      return model.seq === 0 && run.status === "PENDING" ? (
+        <Notice kind="PENDING" icon={Hourglass} color="gray">The run is accepted and has not begun yet.</Notice>
+      ) : null;
+    case "RUNNING":
+      if (model.cancelRequestedAt !== null) {
+        return (
+          <Notice kind="CANCELLING" icon={Ban} color="gray">
+            The run is being cancelled: its agents are told, and it ends within ten seconds.
+          </Notice>
+        );
+      }
+      return <Held model={model} onSelect={onSelect} />;
+    case "WAITING":
+      return <Held model={model} onSelect={onSelect} />;
+    case "COMPLETED":
+      return null;
+  }
+}
+
+function Failed({ model, onSelect }: { model: RunModel; onSelect: Select }) {
+  const { error } = model;
+  if (error === null) return null;
+  const { step, attempt } = error;
+  return (
+    <Notice kind="FAILED" icon={CircleX} color="red">
+      {step === null ? "The run failed: " : <>Step <Choose step={step} attempt={attempt} onSelect={onSelect} /> failed: </>}
+      {error.message} <Code>{error.code}</Code>
+      {error.fix !== "" && <Text size="sm" fw={600} mt={2} data-testid="run-fix">{error.fix}</Text>}
+    </Notice>
+  );
+}
+
+/** Somebody is waited for, or only for the next attempt of something. */
+function Held({ model, onSelect }: { model: RunModel; onSelect: Select }) {
+  const all = [...model.steps.values(), ...model.items.values()];
+  const person = all.filter((step) => step.status === "OUTCOME_UNKNOWN" || isQuestion(step));
+  const first = person[0];
+  if (first !== undefined) {
+    return (
+      <Notice kind="WAITING" icon={Hourglass} color="yellow">
+        Step <Choose step={first.name} attempt={null} onSelect={onSelect} />{" "}
+        {first.status === "OUTCOME_UNKNOWN"
+          ? "was called and nobody knows what came of it: somebody has to say whether it succeeded."
+          : `${first.waitingFor?.kind === "auth" ? "waits for somebody to give its agent access" : "waits for an answer"}${quoted(first)}`}
+        {person.length > 1 && ` So do ${person.length - 1} more.`}
+      </Notice>
+    );
+  }
+  const next = all.filter((step) => step.status === "WAITING")[0];
+  if (next === undefined || all.some((step) => step.status === "RUNNING" && step.items === null)) return null;
+  return <TriesAgain step={next} onSelect={onSelect} />;
+}
+
+function isQuestion(step: StepModel): boolean {
+  return step.status === "WAITING" && (step.waitingFor?.kind === "input" || step.waitingFor?.kind === "auth");
+}
+
+function quoted(step: StepModel): string {
+  const text = step.waitingFor?.text ?? "";
+  return text === "" ? "." : `: “${text.length > 300 ? `${text.slice(0, 300)}…` : text}”`;
+}
+
+function TriesAgain({ step, onSelect }: { step: StepModel; onSelect: Select }) {
+  const now = useRunClock(true);
+  const until = step.waitingFor?.until ?? null;
+  return (
+    <Notice kind="RETRY" icon={RotateCcw} color="yellow">
+      Attempt {step.attempts} of step <Choose step={step.name} attempt={step.attempts} onSelect={onSelect} /> failed; the next begins{" "}
+      {until === null || until <= now ? "now" : `in ${lasting(until - now)}`}.
+    </Notice>
+  );
+}
+
+function Choose({ step, attempt, onSelect }: { step: string; attempt: number | null; onSelect: Select }) {
+  return (
+    <Anchor component="button" type="button" size="sm" fw={600} underline="always" onClick={() => onSelect(step, attempt)}>
+      {step}
+    </Anchor>
+  );
+}
+
+function Notice({ kind, icon: Icon, color, children }: { kind: string; icon: LucideIcon; color: string; children: ReactNode }) {
+  return (
+    <Alert color={color} variant="light" py={6} px="sm" role={kind === "FAILED" ? "alert" : "status"} data-testid="run-notice" data-kind={kind}>
+      <Group gap="xs" wrap="nowrap" align="flex-start">
+        <Icon size={16} aria-hidden style={{ flex: "none", marginTop: 2 }} />
+        <Text size="sm" component="div" style={{ overflowWrap: "anywhere" }}>{children}</Text>
+      </Group>
+    </Alert>
+  );
+}

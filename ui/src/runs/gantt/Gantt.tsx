@@ -1,0 +1,181 @@
+/**
+ * What each step did with its time: calls, work at the agent, queueing, back-off, waiting for a person.
+ *
+ * Kinds differ in pattern as well as in colour, and each bar says in words what it is. Elapsed time ticks here, not on
+ * the server. Only the rows that can be seen are drawn: there may be ten thousand.
+ */
+
+import { ActionIcon, Group, Tooltip } from "@mantine/core";
+import { useElementSize } from "@mantine/hooks";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { Maximize2, ZoomIn, ZoomOut } from "lucide-react";
+import { useEffect, useMemo, useRef, useState } from "react";
+
+import { lasting } from "../../app/Moment.tsx";
+import type { Graph } from "../../graph/plan.ts";
+import { isFinal, type RunModel, stepOf } from "../model.ts";
+import { useRunClock } from "../useRunClock.ts";
+import classes from "./Gantt.module.css";
+import { GanttRow } from "./GanttRow.tsx";
+import { Legend } from "./Legend.tsx";
+import { needsOf, readTotals, readyAt, rowsOf, totalsOf } from "./rows.ts";
+import { inPercent, marksOf, roomFor, type Scale } from "./scale.ts";
+import { useCallTimes } from "./useCallTimes.ts";
+
+const ROW_HEIGHT = 28;
+const NAMES_WIDTH = 200;
+const MARK_EVERY_PX = 110;
+const MOST_ZOOM = 256;
+
+export function Gantt({
+  run,
+  graph,
+  model,
+  selected,
+  attempt,
+  onSelect,
+  open,
+  onOpen,
+}: {
+  run: string;
+  graph: Graph;
+  model: RunModel;
+  selected: string | null;
+  attempt: number | null;
+  onSelect: (step: string, attempt: number | null) => void;
+  open: ReadonlySet<string>;
+  onOpen: (step: string) => void;
+}) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const { ref: measured, width } = useElementSize();
+  const [zoom, setZoom] = useState(1);
+  const scale = useScale(model);
+  const calls = useCallTimes(run, model.seq);
+  const totals = totalsOf(model);
+  const rows = useMemo(() => rowsOf(graph, readTotals(totals), open), [graph, totals, open]);
+  const needs = useMemo(() => needsOf(graph), [graph]);
+  const plans = useMemo(() => new Map(graph.steps.map((step) => [step.name, step])), [graph]);
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_HEIGHT,
+    overscan: 8,
+  });
+  useEffect(() => {
+    const place = selected === null ? -1 : rows.findIndex((row) => row.name === selected);
+    if (place >= 0) virtual.scrollToIndex(place, { align: "auto" });
+  }, [selected, rows, virtual]);
+  const zoomTo = (next: number) => {
+    const element = scroller.current!;
+    const middle = (element.scrollLeft + element.clientWidth / 2) / element.scrollWidth;
+    setZoom(next);
+    requestAnimationFrame(() => {
+      element.scrollLeft = middle * element.scrollWidth - element.clientWidth / 2;
+    });
+  };
+  const inner = Math.max(320, width - 2) * zoom;
+  return (
+    <div className={classes["chart"]} ref={measured} data-testid="gantt">
+      <Group className={classes["bar-of-tools"]!} justify="space-between" wrap="nowrap" gap="xs">
+        <Legend model={model} />
+        <Zoom zoom={zoom} onZoom={zoomTo} />
+      </Group>
+      <div ref={scroller} className={classes["scroller"]} tabIndex={0} role="region" aria-label="Time of each step">
+        <div
+          role="table"
+          aria-label="Time of each step"
+          aria-rowcount={rows.length + 1}
+          style={{ width: inner, minHeight: "100%", position: "relative" }}
+        >
+          <Ruler scale={scale} width={inner - NAMES_WIDTH} />
+          <div role="rowgroup" className={classes["rows"]} style={{ height: virtual.getTotalSize() }}>
+            <Pauses model={model} scale={scale} />
+            {virtual.getVirtualItems().map((item) => {
+              const row = rows[item.index]!;
+              const step = stepOf(model, row.name) ?? null;
+              const plan = plans.get(row.name);
+              const ready = plan === undefined || (step !== null && isFinal(step.status) && step.spans.length === 0)
+                ? null
+                : readyAt(model, plan, needs.get(row.name) ?? []);
+              return (
+                <GanttRow
+                  key={row.name}
+                  row={row}
+                  place={item.index}
+                  top={item.start}
+                  step={step}
+                  ready={isFinal(model.status) && step === null ? null : ready}
+                  calls={calls.get(row.name)}
+                  scale={scale}
+                  end={step !== null && step.finishedAt === null ? scale.now : 0}
+                  selected={selected === row.name}
+                  attempt={selected === row.name ? attempt : null}
+                  onSelect={onSelect}
+                  onOpen={onOpen}
+                />
+              );
+            })}
+          </div>
+        </div>
+      </div>
+    </div>
+  );
+}
+
+/** `to` is the chart's end, `now` that of bars which go on. */
+function useScale(model: RunModel): Scale & { readonly now: number } {
+  const goesOn = model.startedAt !== null && model.finishedAt === null;
+  const present = useRunClock(goesOn);
+  const now = model.finishedAt ?? Math.max(present, model.lastAt ?? 0);
+  const from = model.startedAt ?? now;
+  const to = from + (goesOn ? roomFor(now - from) : Math.max(1, now - from));
+  return useMemo(() => ({ from, to, now }), [from, to, now]);
+}
+
+function Ruler({ scale, width }: { scale: Scale; width: number }) {
+  const length = scale.to - scale.from;
+  return (
+    <div className={classes["ruler"]} role="row" aria-rowindex={1}>
+      <div className={classes["corner"]} role="columnheader">Step</div>
+      <div className={classes["marks"]} role="columnheader" aria-label={`Time, 0 to ${lasting(length)}`}>
+        {marksOf(length, width / MARK_EVERY_PX).map((mark) => (
+          <span key={mark} style={{ left: `${(mark / length) * 100}%` }}>{mark === 0 ? "0" : lasting(mark)}</span>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+/** The whole run stands still: a band behind all rows. */
+function Pauses({ model, scale }: { model: RunModel; scale: Scale & { readonly now: number } }) {
+  if (model.pauses.length === 0) return null;
+  return (
+    <div className={classes["pauses"]} aria-hidden>
+      {model.pauses.map(({ from, to }) => {
+        const left = inPercent(from, scale);
+        return (
+          <span key={from} style={{ left: `${left}%`, width: `${inPercent(to ?? scale.now, scale) - left}%` }} title="Paused" />
+        );
+      })}
+    </div>
+  );
+}
+
+function Zoom({ zoom, onZoom }: { zoom: number; onZoom: (zoom: number) => void }) {
+  const tools = [
+    { name: "Zoom out", icon: ZoomOut, next: Math.max(1, zoom / 2), id: "out" },
+    { name: "Zoom in", icon: ZoomIn, next: Math.min(MOST_ZOOM, zoom * 2), id: "in" },
+    { name: "Show the whole time", icon: Maximize2, next: 1, id: "fit" },
+  ];
+  return (
+    <Group gap={4} wrap="nowrap">
+      {tools.map(({ name, icon: Icon, next, id }) => (
+        <Tooltip key={id} label={name} openDelay={400}>
+          <ActionIcon variant="default" size="sm" aria-label={name} disabled={next === zoom} onClick={() => onZoom(next)} data-testid={`gantt-${id}`}>
+            <Icon size={13} aria-hidden />
+          </ActionIcon>
+        </Tooltip>
+      ))}
+    </Group>
+  );
+}

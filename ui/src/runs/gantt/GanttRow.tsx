@@ -1,0 +1,119 @@
+/** A row of the chart: the step's name, its bars, and how long it took. */
+
+import { ChevronDown, ChevronRight } from "lucide-react";
+import { memo } from "react";
+
+import { lasting } from "../../app/Moment.tsx";
+import { lookOf } from "../../app/StatusBadge.tsx";
+import { isFinal, type Span, type StepModel } from "../model.ts";
+import classes from "./Gantt.module.css";
+import { KINDS } from "./kinds.ts";
+import { barsOf, type Row } from "./rows.ts";
+import { inPercent, type Scale } from "./scale.ts";
+import type { CallTimes } from "./useCallTimes.ts";
+
+export const GanttRow = memo(function GanttRow({
+  row,
+  place,
+  top,
+  step,
+  ready,
+  calls,
+  scale,
+  end,
+  selected,
+  attempt,
+  onSelect,
+  onOpen,
+}: {
+  row: Row;
+  place: number;
+  top: number;
+  step: StepModel | null;
+  ready: number | null;
+  calls: CallTimes | undefined;
+  scale: Scale;
+  /** Of bars that go on; of a step that is over it is 0, whatever the time is. */
+  end: number;
+  selected: boolean;
+  attempt: number | null;
+  onSelect: (step: string, attempt: number | null) => void;
+  onOpen: (step: string) => void;
+}) {
+  const { name, index } = row;
+  const status = step?.status ?? "PENDING";
+  const { icon: Icon, word, color } = lookOf(status);
+  const bars = step === null ? [] : barsOf(step, ready, calls);
+  const last = bars[bars.length - 1];
+  const spent = step?.startedAt == null ? null : (step.finishedAt ?? end) - step.startedAt;
+  return (
+    <div
+      className={classes["row"]}
+      role="row"
+      aria-rowindex={place + 2}
+      data-selected={selected || undefined}
+      data-testid={`gantt-row-${name}`}
+      data-status={status}
+      style={{ transform: `translateY(${top}px)` }}
+    >
+      <div className={classes["name"]} role="rowheader" data-item={index !== null || undefined}>
+        {row.opens && (
+          <button
+            type="button"
+            className={classes["opener"]}
+            aria-expanded={row.open}
+            aria-label={`Items of ${name}`}
+            data-testid={`gantt-open-${name}`}
+            onClick={() => onOpen(name)}
+          >
+            {row.open ? <ChevronDown size={14} aria-hidden /> : <ChevronRight size={14} aria-hidden />}
+          </button>
+        )}
+        <button type="button" className={classes["chooser"]} aria-pressed={selected} onClick={() => onSelect(name, null)}>
+          <Icon size={13} role="img" aria-label={word} style={{ color }} />
+          <span>{index === null ? name : `[${index}]`}</span>
+        </button>
+      </div>
+      <div
+        className={classes["bars"]}
+        role="cell"
+        aria-label={bars.length === 0 ? `${word}${step?.reason == null ? "" : `: ${step.reason}`}` : bars.map((bar) => wordsOf(bar, end)).join("; ")}
+        onClick={(event) => {
+          const chosen = (event.target as HTMLElement).dataset["attempt"];
+          onSelect(name, chosen === undefined ? null : Number(chosen));
+        }}
+      >
+        {bars.map((bar, number) => {
+          const left = inPercent(bar.from, scale);
+          return (
+            <span
+              key={number}
+              className={classes["bar"]}
+              data-kind={bar.kind}
+              data-attempt={bar.attempt}
+              data-failed={bar.failed || undefined}
+              data-goes-on={bar.to === null || undefined}
+              data-chosen={attempt === bar.attempt || undefined}
+              data-testid="bar"
+              style={{ left: `${left}%`, width: `${Math.max(0, inPercent(bar.to ?? end, scale) - left)}%` }}
+              title={wordsOf(bar, end)}
+            />
+          );
+        })}
+        {last !== undefined && spent !== null && (
+          <span className={classes["spent"]} style={{ left: `${inPercent(last.to ?? end, scale)}%` }}>{lasting(spent)}</span>
+        )}
+        {step !== null && bars.length === 0 && isFinal(step.status) && (
+          <span className={classes["idle"]} title={step.reason ?? undefined}>
+            {step.kept ? "Kept" : word}
+          </span>
+        )}
+      </div>
+    </div>
+  );
+});
+
+function wordsOf(bar: Span, end: number): string {
+  const length = lasting((bar.to ?? end) - bar.from);
+  return `Attempt ${bar.attempt} ${KINDS[bar.kind].verb} for ${length}${bar.failed ? " and failed" : ""}`;
+}

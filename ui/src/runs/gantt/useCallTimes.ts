@@ -1,0 +1,71 @@
+/**
+ * When agents were called in fact: a run's history says when a call was asked for, what went over the wire when it
+ * began. Between the two the call waited for its turn, since an agent takes only so many at once.
+ */
+
+import { useThrottledValue } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
+import { useRef } from "react";
+
+import { api, body } from "../../api/client.ts";
+import type { components } from "../../api/schema.d.ts";
+
+/** By attempt: when its exchanges began. */
+export type CallTimes = ReadonlyMap<number, readonly number[]>;
+type Times = ReadonlyMap<string, CallTimes>;
+
+/** What whole pages have told, and where the next one begins: what is known is not read again. */
+interface Settled {
+  readonly run: string;
+  readonly cursor: string | null;
+  readonly exchanges: number;
+  readonly times: Times;
+}
+
+const NOTHING: Times = new Map();
+const PAGE = 500;
+// Beyond it the chart shows what the history says.
+const MOST_EXCHANGES = 20_000;
+const LOOK_AGAIN_MS = 2_000;
+
+export function useCallTimes(run: string, seq: number): Times {
+  const moment = useThrottledValue(seq, LOOK_AGAIN_MS);
+  const settled = useRef<Settled>({ run, cursor: null, exchanges: 0, times: NOTHING });
+  const query = useQuery({
+    queryKey: ["call-times", run, moment],
+    queryFn: async () => {
+      const before = settled.current.run === run ? settled.current : { run, cursor: null, exchanges: 0, times: NOTHING };
+      const { after, times } = await readOn(before);
+      settled.current = after;
+      return times;
+    },
+    enabled: moment > 0,
+    staleTime: Infinity,
+    gcTime: 0,
+    placeholderData: (before, query) => (query?.queryKey[1] === run ? before : undefined),
+  });
+  return query.data ?? NOTHING;
+}
+
+async function readOn(before: Settled): Promise<{ after: Settled; times: Times }> {
+  let after = before;
+  while (after.exchanges < MOST_EXCHANGES) {
+    const { run, cursor } = after;
+    // The other form of the same answer is a HAR file.
+    const page = (await body(
+      api.GET("/api/v1/runs/{run}/wire", {
+        params: { path: { run }, query: { limit: PAGE, ...(cursor === null ? {} : { cursor }) } },
+      }),
+    )) as components["schemas"]["WirePage"];
+    const times = new Map(after.times);
+    for (const { step, attempt, started_at, kind } of page.items) {
+      if (kind !== "send" && kind !== "stream") continue;
+      const attempts = new Map(times.get(step));
+      attempts.set(attempt, [...(attempts.get(attempt) ?? []), Date.parse(started_at)].sort((one, other) => one - other));
+      times.set(step, attempts);
+    }
+    if (page.next_cursor === null) return { after, times };
+    after = { run, cursor: page.next_cursor, exchanges: after.exchanges + page.items.length, times };
+  }
+  return { after, times: after.times };
+}
