@@ -10,6 +10,8 @@ export default defineConfig({
     chunkSizeWarningLimit: 2000,
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // The first browsers with light-dark(); for older ones it would be written in a way that needs more than the page has.
+    cssTarget: ["chrome123", "edge123", "firefox120", "safari17.5"],
   },
   worker: { format: "es" },
   server: {

@@ -1,16 +1,22 @@
-"""The frame of every page: where one can go, and how it looks."""
+"""The frame of every page: where one can go, by mouse, by keys and by name, and how it looks."""
 
 from __future__ import annotations
 
-from playwright.sync_api import Page, expect
-from tests.ui.browser import look_at
+import re
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from tests.ui.browser import look_at, watched_page
 from tests.ui.conftest import Demo
+
+PLACES = ("runs", "inbox", "workflows", "agents", "migration", "system")
 
 
 def test_the_first_address_shows_the_runs(page: Page, demo: Demo) -> None:
     page.goto("/")
     expect(page).to_have_url(f"{demo.url}/runs")
     expect(page.get_by_test_id("run")).to_have_count(1)
+    expect(page).to_have_title("Runs · Trunkline")
     look_at(page, "runs")
 
 
@@ -24,7 +30,136 @@ def test_colours_are_as_the_system_has_them_until_one_chooses(page: Page) -> Non
     expect(page.locator("html[data-mantine-color-scheme=light]")).to_be_attached()
 
 
+def test_the_chosen_colours_are_there_before_anything_is_painted(page: Page) -> None:
+    page.goto("/runs")
+    page.evaluate("localStorage.setItem('mantine-color-scheme-value', 'dark')")
+    # Without its script nothing but the document, its styles and the blocking line are there.
+    page.route(
+        re.compile(r"/assets/.*\.js"), lambda route: route.fulfill(body="", content_type="text/javascript")
+    )
+    page.reload()
+    shown = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert page.evaluate("document.documentElement.dataset.mantineColorScheme") == "dark"
+    assert max(int(part) for part in re.findall(r"\d+", shown)[:3]) < 60, shown
+
+
 def test_an_address_that_is_none_says_so(page: Page) -> None:
     page.goto("/runs/one/two")
     expect(page.get_by_role("heading", name="There is no page at this address")).to_be_visible()
     look_at(page, "no-page")
+
+
+def test_a_place_is_current_has_its_title_and_gives_its_heading_the_focus(page: Page, demo: Demo) -> None:
+    page.goto("/runs")
+    expect(page.get_by_test_id("run")).to_have_count(1)
+    page.get_by_role("link", name=demo.run).click()
+    expect(page).to_have_title(f"{demo.run} · Runs · Trunkline")
+    expect(page.get_by_test_id("nav-runs")).to_have_attribute("aria-current", "page")
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
+
+
+def test_the_content_can_be_reached_without_the_navigation(page: Page) -> None:
+    page.goto("/runs")
+    expect(page.get_by_test_id("nav-runs")).to_be_visible()
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the content")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("main")).to_be_focused()
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_two_keys_go_to_a_place(page: Page, demo: Demo, place: str) -> None:
+    page.goto("/runs/one/two")
+    expect(page.get_by_test_id("nav-runs")).to_be_visible()
+    page.keyboard.press("g")
+    page.keyboard.press(place[0])
+    expect(page).to_have_url(f"{demo.url}/{place}")
+
+
+def test_keys_are_left_alone_while_one_types(page: Page) -> None:
+    page.goto("/runs")
+    expect(page.get_by_test_id("nav-runs")).to_be_visible()
+    page.keyboard.press("Control+k")
+    page.get_by_test_id("palette-input").press_sequentially("g a?")
+    expect(page.get_by_test_id("palette-input")).to_have_value("g a?")
+    expect(page).to_have_url(re.compile("/runs$"))
+    expect(page.get_by_test_id("shortcuts")).to_have_count(0)
+
+
+def test_a_question_mark_lists_what_keys_do_here(page: Page) -> None:
+    page.goto("/runs")
+    expect(page.get_by_test_id("nav-runs")).to_be_visible()
+    page.keyboard.press("?")
+    dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
+    expect(dialog).to_be_visible()
+    expect(dialog.get_by_test_id("shortcut").filter(has_text="Go to migration")).to_be_visible()
+    look_at(page, "shortcuts")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+
+
+def test_the_palette_finds_pages_agents_workflows_and_runs(page: Page, demo: Demo) -> None:
+    page.goto("/runs")
+    expect(page.get_by_test_id("nav-runs")).to_be_visible()
+    page.keyboard.press("Control+k")
+    typed = page.get_by_role("combobox", name=re.compile("^Search pages"))
+    expect(typed).to_be_focused()
+    look_at(page, "palette")
+    for text, command in (
+        ("migr", "page-migration"),
+        ("researcher", "agent-Researcher"),
+        (demo.run[:12], f"run-{demo.run}"),
+        ("utc", "times"),
+    ):
+        typed.fill(text)
+        expect(page.locator(f'[data-command="{command}"]')).to_be_visible()
+    typed.fill("no such thing at all")
+    expect(page.get_by_text("Nothing has this name.")).to_be_visible()
+    typed.fill(demo.run[:12])
+    expect(page.locator(f'[data-command="run-{demo.run}"]')).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{demo.url}/runs/{demo.run}")
+    expect(page.get_by_test_id("palette")).to_have_count(0)
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
+
+
+def test_the_palette_is_used_with_the_arrows_and_acts(page: Page) -> None:
+    page.goto("/runs")
+    page.get_by_test_id("open-palette").click()
+    page.get_by_test_id("palette-input").fill("colours")
+    options = page.get_by_test_id("palette-option")
+    expect(options).to_have_count(3)
+    expect(options.nth(0)).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("ArrowUp")
+    expect(options.nth(2)).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_test_id("palette-input")).to_have_attribute(
+        "aria-activedescendant", options.nth(0).get_attribute("id") or "none"
+    )
+    page.get_by_test_id("palette-option").filter(has_text="Dark colours").click()
+    expect(page.locator("html[data-mantine-color-scheme=dark]")).to_be_attached()
+    expect(page.get_by_test_id("open-palette")).to_be_focused()
+
+
+def test_times_are_local_or_utc_as_one_likes(page: Page) -> None:
+    page.goto("/runs")
+    expect(page.get_by_test_id("run")).to_have_count(1)
+    page.get_by_test_id("times").click()
+    expect(page.locator("[data-testid=run] time").first).to_have_attribute("title", re.compile("UTC$"))
+    page.reload()
+    expect(page.get_by_test_id("times")).to_have_text("UTC")
+
+
+def test_a_phone_has_the_places_behind_a_button(browser: Browser, demo: Demo) -> None:
+    with watched_page(browser, demo.url, width=390, height=800) as page:
+        page.goto("/runs")
+        expect(page.get_by_test_id("run")).to_have_count(1)
+        expect(page.get_by_test_id("nav-agents")).not_to_be_in_viewport()
+        page.get_by_role("button", name="Open the menu").click()
+        expect(page.get_by_test_id("nav-agents")).to_be_in_viewport()
+        look_at(page, "menu-phone")
+        page.get_by_test_id("nav-agents").click()
+        expect(page).to_have_url(f"{demo.url}/agents")
+        expect(page.get_by_test_id("nav-agents")).not_to_be_in_viewport()

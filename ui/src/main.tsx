@@ -18,11 +18,16 @@ const queries = new QueryClient({
       // What the server has refused it refuses again; what did not answer may answer soon.
       retry: (count, error) => !(error instanceof Problem && error.status >= 400 && error.status < 500) && count < 3,
       refetchOnWindowFocus: true,
+      refetchOnReconnect: "always",
     },
+    // What somebody has asked for happens now or fails now; never by itself when Trunkline is back.
+    mutations: { networkMode: "always" },
   },
 });
 
 const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? "";
+// Where what locks the page behind a dialog looks for it.
+Object.assign(globalThis, { __webpack_nonce__: nonce });
 
 createRoot(document.getElementById("root")!).render(
   <StrictMode>

@@ -2,9 +2,13 @@
 
 import createClient, { type Middleware } from "openapi-fetch";
 
+import { doubtConnection } from "./connection.ts";
 import { key } from "./key.ts";
 import { Problem, problemOf, unreachable } from "./problem.ts";
 import type { paths } from "./schema.d.ts";
+
+// What something before Trunkline says of a Trunkline that does not answer.
+const NOBODY_THERE = new Set([502, 503, 504]);
 
 const authorize: Middleware = {
   onRequest({ request }) {
@@ -13,11 +17,16 @@ const authorize: Middleware = {
     return request;
   },
   async onResponse({ response }) {
+    if (NOBODY_THERE.has(response.status)) doubtConnection();
     if (!response.ok) throw await problemOf(response);
     return response;
   },
   onError({ error }) {
-    return error instanceof Problem ? error : unreachable(error);
+    if (error instanceof Problem) return error;
+    // Nobody waits for it any more.
+    if (error instanceof DOMException && error.name === "AbortError") return error;
+    doubtConnection();
+    return unreachable(error);
   },
 };
 

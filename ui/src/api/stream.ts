@@ -7,6 +7,7 @@
 
 import { createParser } from "eventsource-parser";
 
+import { doubtConnection } from "./connection.ts";
 import { key } from "./key.ts";
 import { Problem, problemOf, unreachable } from "./problem.ts";
 
@@ -52,6 +53,7 @@ export async function follow(run: string, after: number, listener: Listener, sig
       if (signal.aborted) return;
       const problem = error instanceof Problem ? error : unreachable(error);
       listener.onConnection("lost", problem);
+      if (problem.status === 0) doubtConnection();
       // What asking again cannot change.
       if (problem.status >= 400 && problem.status < 500 && problem.status !== 429) return;
     }

@@ -1,74 +1,84 @@
 /** The frame of every page: where one can go, how the page looks, and whether Trunkline answers. */
 
-import { ActionIcon, AppShell, Group, NavLink, Text, useMantineColorScheme } from "@mantine/core";
-import { Link, Outlet, useRouterState } from "@tanstack/react-router";
-import { Activity, Bot, Moon, Network, Server, Sun, SunMoon, type LucideIcon } from "lucide-react";
+import { AppShell, Burger, Group, Kbd, Text, UnstyledButton } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { Link, Outlet, useRouter, useRouterState } from "@tanstack/react-router";
+import { Search } from "lucide-react";
+import { useEffect } from "react";
 
+import { InboxCount } from "../inbox/InboxCount.tsx";
+import { ConnectionBanner } from "./ConnectionBanner.tsx";
+import { Navigation } from "./Navigation.tsx";
+import { Palette } from "./palette/Palette.tsx";
+import { PLACES, type Place } from "./places.ts";
 import classes from "./Shell.module.css";
-
-interface Place {
-  readonly to: string;
-  readonly name: string;
-  readonly icon: LucideIcon;
-}
-
-const PLACES: readonly Place[] = [
-  { to: "/runs", name: "Runs", icon: Activity },
-  { to: "/workflows", name: "Workflows", icon: Network },
-  { to: "/agents", name: "Agents", icon: Bot },
-  { to: "/system", name: "System", icon: Server },
-];
+import { MODIFIER, ShortcutList } from "./ShortcutList.tsx";
+import { useShortcut } from "./shortcuts.ts";
+import { SchemeSwitch, TimesSwitch } from "./Switches.tsx";
+import { Toasts } from "./Toasts.tsx";
+import { useAddressTitle } from "./title.ts";
+import { useArrival } from "./useArrival.ts";
 
 export function Shell() {
   const path = useRouterState({ select: (state) => state.location.pathname });
+  const [menu, { toggle: toggleMenu, close: closeMenu }] = useDisclosure();
+  const [palette, { toggle: togglePalette, open: openPalette, close: closePalette }] = useDisclosure();
+  const [shortcuts, { open: openShortcuts, close: closeShortcuts }] = useDisclosure();
+  useAddressTitle(path);
+  useArrival();
+  useEffect(closeMenu, [path, closeMenu]);
+  useShortcut("mod+k", "Go to anything: the command palette", togglePalette);
+  useShortcut("?", "Show these shortcuts", openShortcuts);
   return (
-    <AppShell header={{ height: 48 }} navbar={{ width: 176, breakpoint: "sm" }} padding="md">
-      <AppShell.Header px="md">
-        <Group h="100%" justify="space-between">
-          <Link to="/runs" className={classes["brand"]!}>
+    <AppShell
+      header={{ height: 48 }}
+      navbar={{ width: 176, breakpoint: "sm", collapsed: { mobile: !menu } }}
+      padding={{ base: "sm", sm: "md" }}
+      transitionDuration={0}
+    >
+      <a href="#main" className={classes["skip"]}>Skip to the content</a>
+      <AppShell.Header px={{ base: "xs", sm: "md" }}>
+        <Group h="100%" gap="xs" wrap="nowrap">
+          <Burger
+            opened={menu}
+            onClick={toggleMenu}
+            hiddenFrom="sm"
+            size="sm"
+            aria-label={menu ? "Close the menu" : "Open the menu"}
+            aria-expanded={menu}
+            data-testid="menu"
+          />
+          <Link to="/runs" search={{}} className={classes["brand"]!} aria-label="Trunkline, the runs">
             <img src="/favicon.svg" alt="" width={22} height={22} />
             <Text fw={700} span>Trunkline</Text>
           </Link>
+          <UnstyledButton className={classes["search"]!} onClick={openPalette} aria-keyshortcuts="Control+K Meta+K" data-testid="open-palette">
+            <Search size={16} aria-hidden />
+            <span className={classes["searchText"]}>Search or go to…</span>
+            <Kbd size="xs" className={classes["searchKeys"]!} aria-hidden>{MODIFIER} K</Kbd>
+          </UnstyledButton>
+          <InboxCount />
+          <TimesSwitch />
           <SchemeSwitch />
         </Group>
       </AppShell.Header>
       <AppShell.Navbar p="xs" aria-label="Main">
-        {PLACES.map(({ to, name, icon: Icon }) => (
-          <NavLink
-            key={to}
-            component={Link}
-            to={to}
-            label={name}
-            leftSection={<Icon size={16} aria-hidden />}
-            active={path.startsWith(to)}
-            data-testid={`nav-${name.toLowerCase()}`}
-          />
-        ))}
+        <Navigation showShortcuts={openShortcuts} />
       </AppShell.Navbar>
-      <AppShell.Main>
+      <AppShell.Main id="main" tabIndex={-1} className={classes["main"]!}>
+        <ConnectionBanner />
         <Outlet />
       </AppShell.Main>
+      {PLACES.map((place) => <PlaceShortcut key={place.to} place={place} />)}
+      <Palette opened={palette} onClose={closePalette} showShortcuts={openShortcuts} />
+      <Toasts />
+      <ShortcutList opened={shortcuts} onClose={closeShortcuts} />
     </AppShell>
   );
 }
 
-const NEXT = { auto: "light", light: "dark", dark: "auto" } as const;
-const ICONS = { auto: SunMoon, light: Sun, dark: Moon };
-
-function SchemeSwitch() {
-  const { colorScheme, setColorScheme } = useMantineColorScheme();
-  const Icon = ICONS[colorScheme];
-  const next = NEXT[colorScheme];
-  return (
-    <ActionIcon
-      variant="default"
-      size="lg"
-      aria-label={`Colours: ${colorScheme}. Change to ${next}`}
-      title={`Colours: ${colorScheme}`}
-      onClick={() => setColorScheme(next)}
-      data-testid="scheme"
-    >
-      <Icon size={18} aria-hidden />
-    </ActionIcon>
-  );
+function PlaceShortcut({ place }: { place: Place }) {
+  const router = useRouter();
+  useShortcut(`g ${place.key}`, `Go to ${place.name.toLowerCase()}`, () => router.history.push(place.to));
+  return null;
 }

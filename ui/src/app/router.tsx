@@ -2,14 +2,15 @@
 
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
 
+import { Placeholder } from "./Loading.tsx";
 import { NotFound } from "./NotFound.tsx";
-import { ProblemPanel } from "./ProblemPanel.tsx";
+import { RouteProblem } from "./RouteProblem.tsx";
 import { Shell } from "./Shell.tsx";
 
 const root = createRootRoute({
   component: Shell,
   notFoundComponent: NotFound,
-  errorComponent: ({ error, reset }) => <ProblemPanel error={error} again={reset} />,
+  errorComponent: RouteProblem,
 });
 
 const home = createRoute({
@@ -54,7 +55,15 @@ export const runRoute = createRoute({
 
 const routes = root.addChildren([home, runsRoute, runRoute]);
 
-export const router = createRouter({ routeTree: routes, defaultPreload: "intent" });
+export const router = createRouter({
+  routeTree: routes,
+  defaultPreload: "intent",
+  defaultErrorComponent: RouteProblem,
+  defaultPendingComponent: Placeholder,
+  // A page that is there sooner comes without a flicker.
+  defaultPendingMs: 150,
+  defaultPendingMinMs: 300,
+});
 
 declare module "@tanstack/react-router" {
   interface Register {

@@ -7,6 +7,7 @@ export const theme = createTheme({
   // At least 4.5 : 1 on either background.
   primaryShade: { light: 7, dark: 4 },
   autoContrast: true,
+  respectReducedMotion: true,
   defaultRadius: "sm",
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif',
   fontFamilyMonospace: 'ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", monospace',

@@ -1,0 +1,35 @@
+/** The places of the page, one below the other. */
+
+import { NavLink, Text, UnstyledButton } from "@mantine/core";
+import { Link, useRouterState } from "@tanstack/react-router";
+import { Keyboard } from "lucide-react";
+
+import classes from "./Shell.module.css";
+import { PLACES, placeOf } from "./places.ts";
+
+export function Navigation({ showShortcuts }: { showShortcuts: () => void }) {
+  const here = useRouterState({ select: (state) => placeOf(state.location.pathname) });
+  return (
+    <>
+      {PLACES.map((place) => {
+        const { to, name, icon: Icon } = place;
+        return (
+          <NavLink
+            key={to}
+            component={Link}
+            to={to}
+            label={name}
+            leftSection={<Icon size={16} aria-hidden />}
+            active={place === here}
+            aria-current={place === here ? "page" : undefined}
+            data-testid={`nav-${name.toLowerCase()}`}
+          />
+        );
+      })}
+      <UnstyledButton className={classes["help"]!} onClick={showShortcuts} data-testid="open-shortcuts">
+        <Keyboard size={16} aria-hidden />
+        <Text size="sm" span>Shortcuts</Text>
+      </UnstyledButton>
+    </>
+  );
+}

@@ -1,0 +1,46 @@
+/** The list of keys that work on the page that is shown. */
+
+import { Kbd, Modal, Table } from "@mantine/core";
+import { Fragment } from "react";
+
+import { useShortcuts } from "./shortcuts.ts";
+
+export const MODIFIER = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘" : "Ctrl";
+
+export function ShortcutList({ opened, onClose }: { opened: boolean; onClose: () => void }) {
+  const shortcuts = useShortcuts();
+  return (
+    <Modal opened={opened} onClose={onClose} title="Keyboard shortcuts" closeButtonProps={{ "aria-label": "Close" }}>
+      <Table data-testid="shortcuts">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Keys</Table.Th>
+            <Table.Th>What they do</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {shortcuts.map(({ keys, description }) => (
+            <Table.Tr key={keys} data-testid="shortcut">
+              <Table.Td w={140}><Keys keys={keys} /></Table.Td>
+              <Table.Td>{description}</Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Modal>
+  );
+}
+
+export function Keys({ keys }: { keys: string }) {
+  return keys.split(" ").map((chord, place) => (
+    <Fragment key={place}>
+      {place > 0 && " then "}
+      {chord.split("+").map((key, part) => (
+        <Fragment key={part}>
+          {part > 0 && " + "}
+          <Kbd>{key === "mod" ? MODIFIER : key.length === 1 && chord.includes("+") ? key.toUpperCase() : key}</Kbd>
+        </Fragment>
+      ))}
+    </Fragment>
+  ));
+}

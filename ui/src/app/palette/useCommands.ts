@@ -1,0 +1,120 @@
+/** What the palette offers: pages, actions, and the runs, workflows and agents that answer what was typed. */
+
+import { useMantineColorScheme } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
+import { useRouter } from "@tanstack/react-router";
+import { Activity, Bot, Clock, Keyboard, Moon, Network, Plus, Sun, SunMoon, type LucideIcon } from "lucide-react";
+
+import { api, body } from "../../api/client.ts";
+import { useTimeZone } from "../Moment.tsx";
+import { PLACES } from "../places.ts";
+import { match } from "./match.ts";
+
+export interface Command {
+  readonly id: string;
+  readonly name: string;
+  readonly hint?: string;
+  readonly keys?: string;
+  readonly icon: LucideIcon;
+  /** Whether it leads to another page, which then has the focus. */
+  readonly leaves: boolean;
+  readonly run: () => void;
+}
+
+export interface CommandGroup {
+  readonly name: string;
+  readonly commands: readonly Command[];
+}
+
+const AT_MOST = 6;
+const RUN_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** In the order in which they are shown; groups without an answer are left out. */
+export function useCommands(typed: string, showShortcuts: () => void): { groups: CommandGroup[]; isSearching: boolean } {
+  const router = useRouter();
+  const go = (href: string) => () => router.history.push(href);
+  const text = typed.trim();
+  const [asked] = useDebouncedValue(text, 120);
+  const actions = useActions(showShortcuts);
+  const pages = PLACES.map(({ to, name, icon, key }): Command => ({
+    id: `page-${name.toLowerCase()}`, name, icon, keys: `g ${key}`, leaves: true, run: go(to),
+  }));
+  const runs = useRuns(asked);
+  const workflows = useQuery({
+    queryKey: ["palette", "workflows"],
+    queryFn: () => body(api.GET("/api/v1/workflows", { params: { query: { limit: 200 } } })),
+    staleTime: 30_000,
+  });
+  const agents = useQuery({
+    queryKey: ["palette", "agents"],
+    queryFn: () => body(api.GET("/api/v1/agents", { params: { query: { limit: 200 } } })),
+    staleTime: 30_000,
+  });
+  const found = {
+    // Not those of what was typed before.
+    runs: (asked === text ? runs.found : []).map((run): Command => ({
+      id: `run-${run.id}`, name: run.id, hint: run.hint, icon: Activity, leaves: true, run: go(`/runs/${encodeURIComponent(run.id)}`),
+    })),
+    workflows: (workflows.data?.items ?? []).map(({ name }): Command => ({
+      id: `workflow-${name}`, name, icon: Network, leaves: true, run: go(`/workflows/${encodeURIComponent(name)}`),
+    })),
+    agents: (agents.data?.items ?? []).map(({ name, protocol }): Command => ({
+      id: `agent-${name}`, name, hint: protocol, icon: Bot, leaves: true, run: go(`/agents/${encodeURIComponent(name)}`),
+    })),
+  };
+  const create: Command[] = [
+    { id: "new-workflow", name: "New workflow", icon: Plus, leaves: true, run: go("/new-workflow") },
+    { id: "new-agent", name: "Register an agent", icon: Plus, leaves: true, run: go("/new-agent") },
+  ];
+  const groups = [
+    { name: "Pages", commands: best(text, pages) },
+    // Found by the server, by more than what is shown.
+    { name: "Runs", commands: found.runs.slice(0, AT_MOST) },
+    { name: "Workflows", commands: best(text, found.workflows) },
+    { name: "Agents", commands: best(text, found.agents) },
+    { name: "Actions", commands: best(text, [...create, ...actions], 8) },
+  ];
+  return {
+    groups: (text === "" ? groups.filter(({ name }) => name === "Pages" || name === "Actions") : groups).filter(
+      ({ commands }) => commands.length > 0,
+    ),
+    isSearching: asked !== text || runs.isSearching || workflows.isLoading || agents.isLoading,
+  };
+}
+
+function useRuns(typed: string): { found: { id: string; hint: string }[]; isSearching: boolean } {
+  const query = useQuery({
+    queryKey: ["palette", "runs", typed],
+    queryFn: () => body(api.GET("/api/v1/runs", { params: { query: { limit: AT_MOST, q: typed } } })),
+    enabled: typed !== "",
+  });
+  const items = typed === "" ? [] : (query.data?.items ?? []);
+  const found = items.map((run) => ({ id: run.id, hint: `${run.workflow.name}, ${run.status.toLowerCase()}` }));
+  if (RUN_ID.test(typed) && found.every(({ id }) => id !== typed.toLowerCase())) {
+    found.unshift({ id: typed.toLowerCase(), hint: "open the run with this id" });
+  }
+  return { found, isSearching: query.isFetching };
+}
+
+function useActions(showShortcuts: () => void): Command[] {
+  const { setColorScheme } = useMantineColorScheme();
+  const [zone, setZone] = useTimeZone();
+  const other = zone === "utc" ? "local" : "utc";
+  return [
+    { id: "times", name: other === "utc" ? "Show times in UTC" : "Show local times", icon: Clock, leaves: false, run: () => setZone(other) },
+    { id: "scheme-dark", name: "Dark colours", icon: Moon, leaves: false, run: () => setColorScheme("dark") },
+    { id: "scheme-light", name: "Light colours", icon: Sun, leaves: false, run: () => setColorScheme("light") },
+    { id: "scheme-auto", name: "Colours of the system", icon: SunMoon, leaves: false, run: () => setColorScheme("auto") },
+    { id: "shortcuts", name: "Keyboard shortcuts", icon: Keyboard, keys: "?", leaves: true, run: showShortcuts },
+  ];
+}
+
+function best(typed: string, commands: readonly Command[], atMost = AT_MOST): Command[] {
+  return commands
+    .map((command) => ({ command, score: match(typed, command.name) }))
+    .filter(({ score }) => score !== null)
+    .sort((left, right) => right.score! - left.score!)
+    .slice(0, atMost)
+    .map(({ command }) => command);
+}

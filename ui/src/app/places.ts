@@ -1,0 +1,24 @@
+/** Where one can go from every page. */
+
+import { Activity, ArrowRightLeft, Bot, Inbox, Network, Server, type LucideIcon } from "lucide-react";
+
+export interface Place {
+  readonly to: string;
+  readonly name: string;
+  readonly icon: LucideIcon;
+  /** Pressed after `g`. */
+  readonly key: string;
+}
+
+export const PLACES: readonly Place[] = [
+  { to: "/runs", name: "Runs", icon: Activity, key: "r" },
+  { to: "/inbox", name: "Inbox", icon: Inbox, key: "i" },
+  { to: "/workflows", name: "Workflows", icon: Network, key: "w" },
+  { to: "/agents", name: "Agents", icon: Bot, key: "a" },
+  { to: "/migration", name: "Migration", icon: ArrowRightLeft, key: "m" },
+  { to: "/system", name: "System", icon: Server, key: "s" },
+];
+
+export function placeOf(path: string): Place | undefined {
+  return PLACES.find(({ to }) => path === to || path.startsWith(`${to}/`));
+}
