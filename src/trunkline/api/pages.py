@@ -24,7 +24,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 BUILT = Path(str(files("trunkline.api"))) / "static"
 # The first part of every address that the page knows.
-PLACES = frozenset({"", "runs", "workflows", "agents", "migration", "inbox", "system"})
+PLACES = frozenset(
+    {"", "runs", "workflows", "new-workflow", "agents", "new-agent", "migration", "inbox", "system"}
+)
 _ASSETS = "/assets/"
 _NONCE = "{{nonce}}"
 _FOR_EVER = "public, max-age=31536000, immutable"
