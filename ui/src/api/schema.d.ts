@@ -3363,15 +3363,13 @@ export interface components {
             /**
              * From Start
              * @description Keep nothing: run every step again.
-             * @default false
              */
-            from_start: boolean;
+            from_start?: boolean;
             /**
              * From Step
              * @description Run this step and all after it again.
-             * @default null
              */
-            from_step: string | null;
+            from_step?: string | null;
             /** @description Another input for the run; left out: the same one. */
             input?: components["schemas"]["JsonValue"];
             /** @description What `from_step` is given, in place of what the workflow makes for it; not for a step with `for_each`. */

@@ -30,6 +30,20 @@ class StepFailure(Shape):
     )
 
 
+class ErrorCode(Shape):
+    """What is known of every failure with this code."""
+
+    code: str
+    reached_agent: Literal["no", "maybe", "yes"] = Field(
+        description="`maybe`: the request was sent and no answer came; another attempt repeats the same message."
+    )
+    fix: str = Field(description="What an error says unless the place that raises it knows better.")
+
+
+class ErrorCodeList(Shape):
+    items: list[ErrorCode]
+
+
 class WaitingFor(Shape):
     """What a step that is not done waits for."""
 
@@ -77,8 +91,10 @@ class Step(Shape):
     agent: str = Field(description="Empty where the step is a run of another workflow.")
     protocol: str | None = Field(description="The dialect that was spoken.")
     attempts: int
-    input: JsonValue
-    output: JsonValue
+    input: Annotated[JsonValue, optional("Left out where steps are asked for without their payloads.")] = None
+    output: Annotated[JsonValue, optional("Left out where steps are asked for without their payloads.")] = (
+        None
+    )
     error: StepFailure | None
     warnings: list[str] = Field(description="What is odd about an answer that was taken all the same.")
     waiting_for: WaitingFor | None
@@ -189,8 +205,8 @@ class WirePage(Shape):
 
 
 class RetryRequest(Shape):
-    from_step: str | None = Field(default=None, description="Run this step and all after it again.")
-    from_start: bool = Field(default=False, description="Keep nothing: run every step again.")
+    from_step: Annotated[str | None, optional("Run this step and all after it again.")] = None
+    from_start: Annotated[bool, optional("Keep nothing: run every step again.")] = False
     input: Annotated[JsonValue, optional("Another input for the run; left out: the same one.")] = None
     step_input: Annotated[
         JsonValue,
