@@ -20,6 +20,22 @@ DOORS: Sequence[Rule] = (
         caught_by=(f"{_KEYS}::test_no_door_but_livez_and_the_hooks_of_agents_opens_without_a_key",),
     ),
     Rule(
+        name="pages-of-other-websites",
+        breaks="A website that a developer looks at starts and deletes things in the Trunkline on the same machine.",
+        file="api/visitors.py",
+        old='if scope["method"] not in _READING and _is_foreign(scope, host):',
+        new='if scope["method"] in _READING and _is_foreign(scope, host):',
+        caught_by=("tests/unit/api/test_visitors.py::test_a_foreign_page_changes_nothing",),
+    ),
+    Rule(
+        name="foreign-names-that-lead-here",
+        breaks="A website whose name is made to lead to this machine reads everything.",
+        file="wiring/system.py",
+        old="names=_public_names(settings) if keys is None else None,",
+        new="names=None,",
+        caught_by=(f"{_KEYS}::test_without_keys_nobody_comes_in_by_a_foreign_name",),
+    ),
+    Rule(
         name="revoked-key",
         breaks="A key that was revoked opens everything.",
         file="api/auth.py",

@@ -28,6 +28,7 @@ from trunkline.api.routes.trials import add_trial_routes
 from trunkline.api.routes.workflows import add_workflow_routes
 from trunkline.api.services import HealthReport, Limits, Probes, Services
 from trunkline.api.shortcut import Shortcut
+from trunkline.api.visitors import Visitors
 from trunkline.jsontypes import encode
 
 __all__ = ["HealthReport", "Limits", "Services", "create_app", "create_probe_app"]
@@ -55,7 +56,8 @@ def create_app(services: Services) -> ASGIApp:
 
     _add_descriptions(app, services)
     # Outside of the check for keys: the page is nobody's secret, and asks for a key by itself.
-    return Edge(Pages(_checked(Shortcut(app, runs.execute), services), services.ui_folder))
+    pages = Pages(_checked(Shortcut(app, runs.execute), services), services.ui_folder)
+    return Edge(Visitors(pages, services.names))
 
 
 def _add_descriptions(app: FastAPI, services: Services) -> None:
@@ -88,7 +90,7 @@ def create_probe_app(probes: Probes) -> ASGIApp:
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     install_problems(app)
     add_system_routes(app, probes)
-    return Edge(_checked(app, probes))
+    return Edge(Visitors(_checked(app, probes), probes.names))
 
 
 def _checked(app: ASGIApp, probes: Probes) -> ASGIApp:

@@ -72,6 +72,8 @@ class Probes:
     warnings: Callable[[], Sequence[str]] = tuple
     # Who may come in; None: everybody, on a loopback address.
     keys: KeyRing | None = None
+    # Names beside this machine's own under which it may be called; None: any.
+    names: frozenset[str] | None = None
     # Set when the process is asked to stop: event streams and waiting calls end, so that the server can.
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 

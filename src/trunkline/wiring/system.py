@@ -13,6 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppres
 from dataclasses import dataclass
 from time import monotonic
 from typing import Literal
+from urllib.parse import urlsplit
 
 import structlog
 from starlette.types import ASGIApp
@@ -233,17 +234,19 @@ async def open_system(
         wires = _wires(core, stack)
         assembly = _Assembly(core, wires, roles)
         await assembly.connect()
+        keys = await door_keys(
+            settings.host,
+            needed=settings.require_keys or not is_loopback(settings.host),
+            store=core.store,
+            clock=core.clock,
+            metrics=core.metrics,
+        )
         probes = Probes(
             readiness=Readiness(core.store, assembly.loops, wires),
             metrics=Rendering(core.store, core.metrics),
             warnings=wires.warnings,
-            keys=await door_keys(
-                settings.host,
-                needed=settings.require_keys or not is_loopback(settings.host),
-                store=core.store,
-                clock=core.clock,
-                metrics=core.metrics,
-            ),
+            keys=keys,
+            names=_public_names(settings) if keys is None else None,
             stopping=core.stopping,
         )
         services = None if assembly.intake is None else _services(core, assembly.intake, probes)
@@ -251,6 +254,10 @@ async def open_system(
             # The work goes on from here, while the door is still being built.
             app = await asyncio.to_thread(_create_app, services, probes)
             yield System(app=app, services=services, probes=probes, stopping=core.stopping)
+
+
+def _public_names(settings: Settings) -> frozenset[str]:
+    return frozenset({urlsplit(settings.public_url).hostname or ""} if settings.public_url else ())
 
 
 @asynccontextmanager
@@ -279,8 +286,6 @@ def _wires(core: Core, stack: AsyncExitStack) -> Wires:
     return KafkaWires(core, stack)
 
 
-def _migrations(core: Core) -> Migrations:
-    check = AgentChecks(core.transport, core.partners, core.tokens, core.store, core.clock)
 def _invoker(core: Core) -> AgentInvoker:
     return AgentInvoker(
         core.transport,
@@ -300,6 +305,8 @@ def _invoker(core: Core) -> AgentInvoker:
     )
 
 
+def _migrations(core: Core) -> Migrations:
+    check = AgentChecks(core.transport, core.partners, core.tokens, core.store, core.clock)
     return Migrations(core.store, core.directory, core.routes, core.drifts, check, core.metrics)
 
 
@@ -320,17 +327,18 @@ def _services(core: Core, intake: Intake, probes: Probes) -> Services:
             core.drifts,
             AgentChecks(core.transport, core.partners, core.tokens, core.store, core.clock),
         ),
-        migrations=_migrations(core),
-        migration_plan=MigrationPlan(core.store),
         activities=Activities(core.store, core.registry, core.clock),
         trials=Trials(core.registry, AgentTrial(_invoker(core), core.sides, core.clock)),
         look_at_card=CardLook(core.transport, core.partners, core.tokens, core.clock),
+        migrations=_migrations(core),
+        migration_plan=MigrationPlan(core.store),
         check_health=HealthCheck(core.transport, core.partners, core.clock, core.settings.stdio_commands),
         refresh_dialect=core.partners.refresh,
         readiness=probes.readiness,
         metrics=probes.metrics,
         warnings=probes.warnings,
         keys=probes.keys,
+        names=probes.names,
         limits=Limits(max_body_bytes=core.settings.max_body_bytes),
         topics=core.settings.topics,
         ui_folder=core.settings.ui_folder,

@@ -70,6 +70,16 @@ async def test_no_door_but_livez_and_the_hooks_of_agents_opens_without_a_key(tmp
                 assert "trunkline keys create" in str(answer.json["fix"])
 
 
+async def test_without_keys_nobody_comes_in_by_a_foreign_name(tmp_path: Path) -> None:
+    """As a website does whose name suddenly leads to this machine."""
+    async with running_system(tmp_path, public_url="https://trunkline.example") as system:
+        refused = await system.call("GET", "/runs", headers={"Host": "evil.example"})
+        assert refused.status == 403
+        assert "public_url" in str(refused.json["fix"])
+        assert (await system.call("GET", "/runs", headers={"Host": "trunkline.example"})).status == 200
+        assert (await system.call("GET", "/runs")).status == 200
+
+
 @pytest.mark.parametrize("role", EVERY_ROLE)
 async def test_a_key_opens_what_its_role_may_do_and_nothing_else(tmp_path: Path, role: KeyRole) -> None:
     key = await create_key(tmp_path, role)
