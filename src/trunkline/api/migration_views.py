@@ -76,16 +76,17 @@ class _Entry(msgspec.Struct):
     protocol: str
     in_use: str | None
     offers: list[Offer]
+    workflows: list[str]
     migration: _State | None
+    event: _Event | None
     last_check: _Check | None
     blockers: list[Blocker]
     expressions: list[ChangedRead]
+    comparisons: dict[str, int]
+    calls: dict[Side, SideCalls]
 
 
 class _Status(_Entry):
-    event: _Event | None
-    comparisons: dict[str, int]
-    calls: dict[Side, SideCalls]
     old_runs: int
 
 
@@ -121,15 +122,7 @@ def entries_json(entries: Sequence[PlanEntry], next_cursor: str | None) -> bytes
 
 
 def status_json(status: Status) -> bytes:
-    return encode(
-        _Status(
-            **msgspec.structs.asdict(_entry(status.entry)),
-            event=None if status.event is None else _event(status.event),
-            comparisons=status.comparisons,
-            calls=status.calls,
-            old_runs=status.old_runs,
-        )
-    )
+    return encode(_Status(**msgspec.structs.asdict(_entry(status.entry)), old_runs=status.old_runs))
 
 
 def agent_events_json(events: Sequence[AgentEvent], next_cursor: str | None) -> bytes:
@@ -194,8 +187,12 @@ def _entry(entry: PlanEntry) -> _Entry:
         protocol=entry.protocol,
         in_use=entry.in_use,
         offers=entry.offers,
+        workflows=entry.workflows,
         migration=None if entry.state is None else _state(entry.state),
+        event=None if entry.event is None else _event(entry.event),
         last_check=None if entry.last_check is None else _check(entry.last_check),
         blockers=entry.blockers,
         expressions=entry.expressions,
+        comparisons=entry.comparisons,
+        calls=entry.calls,
     )

@@ -86,18 +86,6 @@ class ChangedExpression(TypedDict):
     why: str
 
 
-class PlanEntry(TypedDict):
-    agent: str
-    url: str
-    protocol: str
-    in_use: str | None
-    offers: list[Offer]
-    migration: Migration | None
-    last_check: LastCheck | None
-    blockers: list[Blocker]
-    expressions: list[ChangedExpression]
-
-
 class SideCalls(TypedDict):
     calls: int
     failed: int
@@ -105,10 +93,23 @@ class SideCalls(TypedDict):
     median_ms: int | None
 
 
-class Status(PlanEntry):
+class PlanEntry(TypedDict):
+    agent: str
+    url: str
+    protocol: str
+    in_use: str | None
+    offers: list[Offer]
+    workflows: list[str]
+    migration: Migration | None
     event: AgentEvent | None
+    last_check: LastCheck | None
+    blockers: list[Blocker]
+    expressions: list[ChangedExpression]
     comparisons: dict[str, int]
     calls: dict[str, SideCalls]
+
+
+class Status(PlanEntry):
     old_runs: int
 
 

@@ -41,22 +41,6 @@ class LastCheck(msgspec.Struct, frozen=True, kw_only=True):
     passed: bool
 
 
-class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
-    agent: str
-    url: str
-    # As it is registered.
-    protocol: str
-    # What is spoken in fact; None: nobody has looked yet.
-    in_use: str | None
-    offers: list[Offer]
-    # None: it has not begun to move.
-    state: MigrationState | None
-    # Of the target; of the agent itself, if there is none.
-    last_check: LastCheck | None
-    blockers: list[Blocker]
-    expressions: list[ChangedRead]
-
-
 class SideCalls(msgspec.Struct, frozen=True, kw_only=True):
     """How the last calls of a side have ended."""
 
@@ -67,20 +51,39 @@ class SideCalls(msgspec.Struct, frozen=True, kw_only=True):
     median_ms: int | None
 
 
+class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
+    agent: str
+    url: str
+    # As it is registered.
+    protocol: str
+    # What is spoken in fact; None: nobody has looked yet.
+    in_use: str | None
+    offers: list[Offer]
+    # Workflows that call it, in their latest version.
+    workflows: list[str]
+    # None: it has not begun to move.
+    state: MigrationState | None
+    # The last change of its move.
+    event: AgentEvent | None
+    # Of the target; of the agent itself, if there is none.
+    last_check: LastCheck | None
+    blockers: list[Blocker]
+    expressions: list[ChangedRead]
+    # Of the present shadow, by their verdict.
+    comparisons: dict[str, int]
+    calls: dict[Side, SideCalls]
+
+
 class Status(msgspec.Struct, frozen=True, kw_only=True):
     """All that is known of one agent's move."""
 
     entry: PlanEntry
-    event: AgentEvent | None
-    # Of the present shadow, by their verdict.
-    comparisons: dict[str, int]
-    calls: dict[Side, SideCalls]
     # Unfinished runs that may still call the old side after a cutover: while there are any it cannot be given up.
     old_runs: int
 
 
 class _Reads(msgspec.Struct):
-    """What a workflow's expressions read of the outputs of one agent's steps."""
+    """What a workflow that calls an agent reads of the outputs of its steps."""
 
     workflow: str
     version: int
@@ -98,7 +101,7 @@ class MigrationPlan:
         agents = await self._store.agents(limit=limit, after=after)
         latest = await self._store.latest_migrations([agent.id for agent in agents])
         reads = await self._reads()
-        return [await self._entry(agent, state_of(latest.get(agent.id)), reads) for agent in agents]
+        return [await self._entry(agent, latest.get(agent.id), reads) for agent in agents]
 
     async def state(self, agent: Agent) -> MigrationState | None:
         """Where the agent's move stands."""
@@ -107,21 +110,11 @@ class MigrationPlan:
     async def status(self, name: str) -> Status:
         agent = await self._agent(name)
         event = (await self._store.latest_migrations([agent.id])).get(agent.id)
-        state = state_of(event)
-        counts: dict[str, int] = {}
-        if state is not None and state.shadow_since:
-            counts = await self._store.comparison_counts(agent.id, state.shadow_since)
-        calls = await self._store.calls_of_sides(agent.id)
+        entry = await self._entry(agent, event, await self._reads())
         old_runs = 0
-        if state is not None and state.stage == "cut_over":
-            old_runs = await self._store.unfinished_runs_before(state.cut_over_at)
-        return Status(
-            entry=await self._entry(agent, state, await self._reads()),
-            event=event,
-            comparisons=counts,
-            calls={side: _calls(decode_window(calls[side])) for side in _SIDES if side in calls},
-            old_runs=old_runs,
-        )
+        if entry.state is not None and entry.state.stage == "cut_over":
+            old_runs = await self._store.unfinished_runs_before(entry.state.cut_over_at)
+        return Status(entry=entry, old_runs=old_runs)
 
     async def events(
         self, *, limit: int, before: int | None = None, name: str | None = None
@@ -157,48 +150,35 @@ class MigrationPlan:
         return agent
 
     async def _entry(
-        self, agent: Agent, state: MigrationState | None, reads: dict[str, list[_Reads]]
+        self, agent: Agent, event: AgentEvent | None, reads: dict[str, list[_Reads]]
     ) -> PlanEntry:
+        state = state_of(event)
         checks = await self._store.checks(agent.id, limit=_LOOKED_AT)
         target = None if state is None or state.stage == "finished" else state.target
         of_target = None
         if target is not None:
             of_target = await self._store.last_check(agent.id, target.url, target.protocol)
         last = of_target if target is not None else next(iter(checks), None)
+        counts: dict[str, int] = {}
+        if state is not None and state.shadow_since:
+            counts = await self._store.comparison_counts(agent.id, state.shadow_since)
+        calls = {} if state is None else await self._store.calls_of_sides(agent.id)
+        found = reads.get(agent.name, [])
         return PlanEntry(
             agent=agent.name,
             url=agent.url,
             protocol=agent.protocol,
             in_use=protocol_in_use(agent),
             offers=list(_offers(agent, checks)),
+            workflows=[read.workflow for read in found],
             state=state,
+            event=event,
             last_check=None if last is None else _last(last),
-            blockers=await self._blockers(agent, state, of_target),
-            expressions=_changing(agent, target, reads.get(agent.name, [])),
+            blockers=_blockers(agent, state, of_target, counts),
+            expressions=_changing(agent, target, found),
+            comparisons=counts,
+            calls={side: _calls(decode_window(calls[side])) for side in _SIDES if side in calls},
         )
-
-    async def _blockers(
-        self, agent: Agent, state: MigrationState | None, check: CheckRecord | None
-    ) -> list[Blocker]:
-        if not _is_to_move(agent, state):
-            return []
-        checked = None
-        if check is not None and state is not None and check.at >= state.target_at:
-            checked = Checked(passed=check.passed, summary=f"grade {check.grade} at {rfc3339(check.at)}")
-        counts: dict[str, int] = {}
-        if state is not None and state.shadow_since:
-            counts = await self._store.comparison_counts(agent.id, state.shadow_since)
-        blockers = list(blockers_of(agent, state, checked, counts))
-        if not agent.options.repeatable:
-            blockers.append(
-                Blocker(
-                    code="not_repeatable",
-                    message="It is not declared safe to call twice, and cannot be shadowed.",
-                    fix="If it is safe, register it with repeatable: true.",
-                    blocks="shadow",
-                )
-            )
-        return blockers
 
     async def _reads(self) -> dict[str, list[_Reads]]:
         """By agent, of the latest version of every workflow."""
@@ -222,6 +202,27 @@ def _is_to_move(agent: Agent, state: MigrationState | None) -> bool:
     if state is not None and state.stage in {"planned", "shadow", "canary", "rolled_back"}:
         return True
     return (state is None or state.stage == "finished") and protocol_in_use(agent) in {"simple-a2a", None}
+
+
+def _blockers(
+    agent: Agent, state: MigrationState | None, check: CheckRecord | None, counts: dict[str, int]
+) -> list[Blocker]:
+    if not _is_to_move(agent, state):
+        return []
+    checked = None
+    if check is not None and state is not None and check.at >= state.target_at:
+        checked = Checked(passed=check.passed, summary=f"grade {check.grade} at {rfc3339(check.at)}")
+    blockers = list(blockers_of(agent, state, checked, counts))
+    if not agent.options.repeatable:
+        blockers.append(
+            Blocker(
+                code="not_repeatable",
+                message="It is not declared safe to call twice, and cannot be shadowed.",
+                fix="If it is safe, register it with repeatable: true.",
+                blocks="shadow",
+            )
+        )
+    return blockers
 
 
 def _offers(agent: Agent, checks: Sequence[CheckRecord]) -> list[Offer]:
@@ -261,9 +262,10 @@ def _changing(agent: Agent, target: Target | None, reads: Sequence[_Reads]) -> l
 def _reads_of(workflow: WorkflowVersion) -> dict[str, _Reads]:
     definition = definition_from_canonical(workflow.canonical)
     by_agent: dict[str, _Reads] = {}
+    for step in definition.steps.values():
+        by_agent.setdefault(step.agent, _Reads(workflow.name, workflow.version, {}))
     for read in output_reads(definition):
-        agent = definition.steps[read.step].agent
-        reads = by_agent.setdefault(agent, _Reads(workflow.name, workflow.version, {}))
+        reads = by_agent[definition.steps[read.step].agent]
         reads.by_step.setdefault(read.step, []).append(read)
     return by_agent
 

@@ -73,6 +73,7 @@ async def test_an_agent_moves_and_comes_back_while_workflows_run(system: Running
         (entry,) = plan.items
         assert [blocker.code for blocker in entry.blockers] == ["no_target"]
         assert [(read.place, read.workflow) for read in entry.expressions] == [("output.all", "one")]
+        assert (entry.workflows, entry.event, entry.comparisons) == (["one"], None, {})
         await done(system, "shadow", {"percent": 100, "limits": {"comparisons": 1}, "who": "ann"})
         refused = await act(system, "cutover", {})
         assert refused.status == 409
@@ -94,6 +95,13 @@ async def test_an_agent_moves_and_comes_back_while_workflows_run(system: Running
         assert await system.metric("agent_migration_stage", agent_name="Kit", stage="rolled_back") == 1
         status = MigrationStatus.model_validate_json((await system.call("GET", f"{AGENTS}/Kit")).body)
         assert (status.comparisons, status.calls.new.calls) == ({"agree": 1}, 1)
+        plan = MigrationPage.model_validate_json((await system.call("GET", "/migration")).body)
+        (entry,) = plan.items
+        assert (entry.comparisons, entry.calls, entry.event) == (
+            status.comparisons,
+            status.calls,
+            status.event,
+        )
         events = await system.call("GET", "/migration/events?agent=Kit")
         assert [
             (event.who, event.why) for event in AgentEventPage.model_validate_json(events.body).items

@@ -2937,6 +2937,17 @@ export interface components {
             agent: string;
             /** Blockers */
             blockers: components["schemas"]["Blocker"][];
+            /** @description While runs try the new side. */
+            calls: components["schemas"]["CallsOfSides"];
+            /**
+             * Comparisons
+             * @description Of the present shadow.
+             */
+            comparisons: {
+                [key: string]: number;
+            };
+            /** @description The last change. */
+            event: components["schemas"]["AgentEvent"] | null;
             /** Expressions */
             expressions: components["schemas"]["ChangedExpression"][];
             /**
@@ -2960,6 +2971,11 @@ export interface components {
             protocol: string;
             /** Url */
             url: string;
+            /**
+             * Workflows
+             * @description Those that call it, in their latest version.
+             */
+            workflows: string[];
         };
         /**
          * MigrationLimits
@@ -3125,6 +3141,11 @@ export interface components {
             protocol: string;
             /** Url */
             url: string;
+            /**
+             * Workflows
+             * @description Those that call it, in their latest version.
+             */
+            workflows: string[];
         };
         /**
          * MigrationTarget

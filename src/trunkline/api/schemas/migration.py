@@ -205,25 +205,6 @@ class ChangedExpression(Shape):
     why: str
 
 
-class MigrationEntry(Shape):
-    agent: str
-    url: str
-    protocol: str = Field(description="As it is registered.")
-    in_use: str | None = Field(description="What is spoken in fact; null: nobody has looked yet.")
-    offers: list[Offer] = Field(description="What it speaks as far as a card or a check has shown.")
-    migration: MigrationState | None = Field(description="null: not begun.")
-    last_check: MigrationCheck | None = Field(
-        description="Of the new side; of the agent itself, where there is none."
-    )
-    blockers: list[Blocker]
-    expressions: list[ChangedExpression]
-
-
-class MigrationPage(Shape):
-    items: list[MigrationEntry]
-    next_cursor: NextCursor
-
-
 class SideCalls(Shape):
     """How the last calls of a side have ended."""
 
@@ -238,10 +219,30 @@ class CallsOfSides(Shape):
     new: Annotated[SideCalls, optional()] = SideCalls(calls=0, failed=0, slowest_ms=None, median_ms=None)
 
 
-class MigrationStatus(MigrationEntry):
+class MigrationEntry(Shape):
+    agent: str
+    url: str
+    protocol: str = Field(description="As it is registered.")
+    in_use: str | None = Field(description="What is spoken in fact; null: nobody has looked yet.")
+    offers: list[Offer] = Field(description="What it speaks as far as a card or a check has shown.")
+    workflows: list[str] = Field(description="Those that call it, in their latest version.")
+    migration: MigrationState | None = Field(description="null: not begun.")
     event: AgentEvent | None = Field(description="The last change.")
+    last_check: MigrationCheck | None = Field(
+        description="Of the new side; of the agent itself, where there is none."
+    )
+    blockers: list[Blocker]
+    expressions: list[ChangedExpression]
     comparisons: dict[Verdict, int] = Field(description="Of the present shadow.")
     calls: CallsOfSides = Field(description="While runs try the new side.")
+
+
+class MigrationPage(Shape):
+    items: list[MigrationEntry]
+    next_cursor: NextCursor
+
+
+class MigrationStatus(MigrationEntry):
     old_runs: int = Field(
         description="After the cutover: unfinished runs of before it, without which it can be finished."
     )
