@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
+import aiohttp
 import pytest
 from structlog.testing import capture_logs
 
@@ -22,6 +23,8 @@ from trunkline.wiring import open_store
 
 pytestmark = pytest.mark.anyio
 
+# Streams that go on for as long as somebody listens; every role may.
+ENDLESS = {"GET /api/v1/runs/changes"}
 EVERY_ROLE: tuple[KeyRole, ...] = ("viewer", "operator", "admin")
 # Not in the table, and answered all the same.
 ELSEWHERE = ("GET /nothing", "POST /nothing", "HEAD /livez", "OPTIONS /api/v1/runs", "PUT /api/v1/runs")
@@ -83,8 +86,14 @@ async def test_without_keys_nobody_comes_in_by_a_foreign_name(tmp_path: Path) ->
 @pytest.mark.parametrize("role", EVERY_ROLE)
 async def test_a_key_opens_what_its_role_may_do_and_nothing_else(tmp_path: Path, role: KeyRole) -> None:
     key = await create_key(tmp_path, role)
-    async with guarded_system(tmp_path) as system:
+    async with guarded_system(tmp_path) as system, aiohttp.ClientSession() as session:
         for call, needed in ROLES.items():
+            if call in ENDLESS:
+                async with session.get(
+                    f"{system.url}{call.removeprefix('GET ')}", headers=bearer(key)
+                ) as stream:
+                    assert stream.status == 200, call
+                continue
             method, path = address(call)
             answer = await system.call(method, path, {} if method != "GET" else None, bearer(key))
             if needed is None or allows(role, needed):
