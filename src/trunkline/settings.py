@@ -194,6 +194,9 @@ class Settings(BaseSettings):
     retention: Duration = Field(
         timedelta(days=30), description="How long finished runs are kept; 0s keeps them."
     )
+    audit_retention: Duration = Field(
+        timedelta(days=365), description="How long it is kept who has changed what; 0s: for ever."
+    )
     stop_timeout: Duration = Field(
         timedelta(seconds=30), description="How long calls may take to end at a stop."
     )

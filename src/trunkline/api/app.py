@@ -21,6 +21,7 @@ from trunkline.api.routes.dead_letters import add_dead_letter_routes
 from trunkline.api.routes.hooks import add_hook_routes
 from trunkline.api.routes.inbox import add_inbox_routes
 from trunkline.api.routes.migration import add_migration_routes
+from trunkline.api.routes.oversight import add_oversight_routes
 from trunkline.api.routes.runs import RunRoutes, add_run_routes
 from trunkline.api.routes.secrets import add_secret_routes
 from trunkline.api.routes.system import add_system_routes
@@ -52,6 +53,7 @@ def create_app(services: Services) -> ASGIApp:
     add_blob_routes(app, services)
     add_dead_letter_routes(app, services)
     add_hook_routes(app, services)
+    add_oversight_routes(app, services)
     add_system_routes(app, services)
 
     _add_descriptions(app, services)

@@ -17,6 +17,7 @@ from trunkline.api.problems import KINDS, Kind, problem, problem_of, unexpected
 from trunkline.api.roles import allows, role_for
 from trunkline.api.shown import shown_path
 from trunkline.errors import NotAllowed, TrunklineError
+from trunkline.services.audit import acting
 from trunkline.services.keys import KeyRing
 from trunkline.stores.base import ApiKey, KeyRole
 from trunkline.telemetry import names
@@ -26,7 +27,7 @@ log = structlog.stdlib.get_logger(__name__)
 KEY_NEEDED = Kind(401, "key-needed", "Key needed")
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="trunkline"'}
 _BEARER = b"bearer "
-# Where a request's scope keeps the name of its key.
+# Where a request's scope keeps its key.
 _CALLER = "trunkline.key"
 # A path is the caller's own text: enough of it to know what was tried.
 _LOGGED_PATH = 200
@@ -43,7 +44,8 @@ class KeyCheck:
         needed = role_for(scope["method"], scope["path"]) if scope["type"] == "http" else None
         refused = None if needed is None else await self._refusal(Request(scope), needed)
         if refused is None:
-            await self._app(scope, receive, send)
+            with acting(caller_of(scope)):
+                await self._app(scope, receive, send)
         else:
             await refused(scope, receive, send)
 
@@ -69,7 +71,7 @@ class KeyCheck:
                 f"The key {key.name} has the role {key.role}; this takes {needed}.",
                 f"Use a key with more rights; one is made with: trunkline keys create NAME --role {needed}.",
             )
-        request.scope[_CALLER] = key.name
+        request.scope[_CALLER] = key
         return None
 
     def _unknown(self, request: Request, reason: str, detail: str, key: ApiKey | None = None) -> Response:
@@ -98,7 +100,14 @@ class KeyCheck:
 
 def caller_of(scope: Scope) -> str | None:
     """The name of the key that a request has come in with; None: no keys are in use."""
-    return scope.get(_CALLER)
+    key: ApiKey | None = scope.get(_CALLER)
+    return None if key is None else key.name
+
+
+def role_of(scope: Scope) -> KeyRole:
+    """What whoever sent a request may do: everything where no keys are in use."""
+    key: ApiKey | None = scope.get(_CALLER)
+    return "admin" if key is None else key.role
 
 
 def _shown_key(scope: Scope) -> str | None:

@@ -87,6 +87,10 @@ ROLES: dict[str, KeyRole | None] = {
     "GET /api/v1/inbox/{item}": "viewer",
     # agents that ring: the address and its token are the key
     "POST /hooks/a2a/{token}": None,
+    # the system itself
+    "GET /api/v1/system": "viewer",
+    "GET /api/v1/audit": "viewer",
+    "GET /api/v1/me": "viewer",
     # dead letters
     "GET /api/v1/dead-letters": "viewer",
     "GET /api/v1/dead-letters/{letter}": "viewer",

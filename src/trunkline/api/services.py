@@ -12,6 +12,7 @@ from trunkline.agents import Agent
 from trunkline.clock import Instant
 from trunkline.messages import StepError, TopicNames
 from trunkline.services.activity import Activities
+from trunkline.services.audit import Audit
 from trunkline.services.cards import LookAtCard
 from trunkline.services.checks import Checks
 from trunkline.services.dead_letters import DeadLetters
@@ -20,6 +21,7 @@ from trunkline.services.inbox import Inbox
 from trunkline.services.keys import KeyRing
 from trunkline.services.migration import Migrations
 from trunkline.services.migration_plan import MigrationPlan
+from trunkline.services.oversight import Oversight
 from trunkline.services.registry import Registry
 from trunkline.services.runs import Runs
 from trunkline.services.secrets import Secrets
@@ -94,6 +96,8 @@ class Services(Probes):
     trials: Trials
     migrations: Migrations
     migration_plan: MigrationPlan
+    oversight: Oversight
+    audit: Audit
     check_health: Callable[[Agent], Awaitable[HealthReport]]
     look_at_card: LookAtCard
     # Looks now what an agent speaks, and keeps it; why that was not possible.

@@ -7,8 +7,6 @@ A beat has a transaction of its own: a slow turn of the commit loop does not cos
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -16,6 +14,7 @@ import structlog
 
 from trunkline.clock import Instant, after
 from trunkline.errors import Unavailable
+from trunkline.services.presence import PROCESS_NAME
 from trunkline.stores.base import Store
 from trunkline.telemetry import names
 
@@ -25,8 +24,6 @@ _RETRY_PAUSE = timedelta(seconds=0.5)
 # When the store was away, every lease may have passed though nobody has died: the living have this long to renew
 # theirs, ten tries, before anybody takes what the dead have left.
 RECLAIM_GRACE = timedelta(seconds=5)
-# What people know this process by.
-_PROCESS = f"{socket.gethostname()}:{os.getpid()}"
 
 
 class Lease(NamedTuple):
@@ -48,7 +45,7 @@ class Heartbeat:
     async def beat(self) -> None:
         # A crash may undo a beat; nobody takes anything before the next one is due.
         async with self._store.transaction(durable=False) as tx:
-            await tx.hold_lease(self._owner, self._lease.lasts, _PROCESS)
+            await tx.hold_lease(self._owner, self._lease.lasts, PROCESS_NAME)
             now = tx.now
         if self._beaten_at is not None and now > after(self._beaten_at, self._lease.lasts):
             self._steady_from = after(now, RECLAIM_GRACE)

@@ -91,6 +91,8 @@ class SettingFlags:
         How long an agent's question waits for an answer, like 2d, where the step does not say; 0s: for ever.
     retention
         How long finished runs are kept, like 12h or 30d; 0s keeps them.
+    audit_retention
+        How long it is kept who has changed what, like 365d; 0s: for ever.
     stop_timeout
         How long calls may take to end when it is stopped, like 30s.
     log_level
@@ -134,6 +136,7 @@ class SettingFlags:
     ui_folder: str | None = None
     reply_timeout: str | None = None
     retention: str | None = None
+    audit_retention: str | None = None
     stop_timeout: str | None = None
     log_level: LogLevel | None = None
     log_format: LogFormat | None = None

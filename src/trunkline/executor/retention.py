@@ -1,4 +1,7 @@
-"""Deletes finished runs when they are old enough, whole and few at a time, and what agents had to do before that."""
+"""
+Deletes what is old enough, few at a time: finished runs, whole; what agents had to do before that; who has changed
+what.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ log = structlog.stdlib.get_logger()
 # Small enough that nobody waits noticeably for the writer.
 _RUNS_A_BATCH = 50
 _RUNS_A_LOOK = 500
+_ENTRIES_A_BATCH = 500
 _ROUND = timedelta(seconds=60)
 # What agents had to do is shown minute by minute for no longer than this.
 ACTIVITY = timedelta(days=1)
@@ -26,20 +30,30 @@ ACTIVITY = timedelta(days=1)
 
 class Retention:
     def __init__(
-        self, store: Store, keep: timedelta, blobs: BlobStore | None, pause: timedelta = _ROUND
+        self,
+        store: Store,
+        keep: timedelta,
+        blobs: BlobStore | None,
+        pause: timedelta = _ROUND,
+        *,
+        keep_audit: timedelta = timedelta(0),
     ) -> None:
         self._store = store
         self._keep = keep
+        self._keep_audit = keep_audit
         self._blobs = blobs
         self._pause = pause.total_seconds()
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Until `stopping`; a period of 0 keeps everything."""
-        if not self._keep:
+        if not self._keep and not self._keep_audit:
             return
         while not stopping.is_set():
             try:
-                await self._delete_old(stopping)
+                if self._keep:
+                    await self._delete_old(stopping)
+                if self._keep_audit:
+                    await self._delete_old_audit(stopping)
             except Unavailable as exc:
                 log.error(names.STORE_UNAVAILABLE, error=str(exc), fix=exc.fix)
             try:
@@ -62,6 +76,13 @@ class Retention:
             log.info(names.RUNS_DELETED, runs=total)
             if self._blobs is not None:
                 await self._delete_files(self._blobs, stopping)
+
+    async def _delete_old_audit(self, stopping: asyncio.Event) -> None:
+        while not stopping.is_set():
+            async with self._store.transaction() as tx:
+                deleted = await tx.delete_audit(after(tx.now, -self._keep_audit), _ENTRIES_A_BATCH)
+            if deleted < _ENTRIES_A_BATCH:
+                return
 
     async def _delete_files(self, blobs: BlobStore, stopping: asyncio.Event) -> None:
         """Of the runs that are gone: those whose files a process could not delete before it died are found too."""

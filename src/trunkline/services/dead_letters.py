@@ -10,7 +10,9 @@ from trunkline.clock import Instant
 from trunkline.errors import Conflict, NotFound
 from trunkline.ids import new_id
 from trunkline.messages import Outgoing, Record
+from trunkline.services.audit import audit_entry
 from trunkline.stores.base import DeadLetter, Store
+from trunkline.stores.oversight import NewAuditEntry
 from trunkline.telemetry import names
 
 log = structlog.stdlib.get_logger()
@@ -42,12 +44,14 @@ class DeadLetters:
         async with self._store.transaction() as tx:
             letter = _found(await tx.take_dead_letter(letter_id), letter_id)
             await tx.put_outbox([record_of(letter)])
+            await tx.put_audit([_audited("replay", letter)])
         log.info(names.DEAD_LETTER_REPLAYED, letter_id=letter.id, topic=letter.topic)
         return letter
 
     async def discard(self, letter_id: str) -> None:
         async with self._store.transaction() as tx:
             letter = _found(await tx.take_dead_letter(letter_id), letter_id)
+            await tx.put_audit([_audited("discard", letter)])
         log.info(
             names.DEAD_LETTER_DISCARDED,
             letter_id=letter.id,
@@ -82,6 +86,12 @@ def record_of(letter: DeadLetter) -> Outgoing:
         return Outgoing(letter.topic, key.decode(), letter.value, letter.headers)
     except UnicodeDecodeError:
         return Outgoing(letter.topic, "", letter.value, letter.headers, key)
+
+
+def _audited(action: str, letter: DeadLetter) -> NewAuditEntry:
+    return audit_entry(
+        "dead_letter", action, letter.id, topic=letter.topic, partition=letter.partition, offset=letter.offset
+    )
 
 
 def _found(letter: DeadLetter | None, letter_id: str) -> DeadLetter:

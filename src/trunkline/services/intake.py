@@ -12,6 +12,7 @@ from trunkline.errors import Unavailable
 from trunkline.machine.inputs import RunRequested, encode_input
 from trunkline.services.commits import CommitLoop
 from trunkline.stores.base import ExistingRun, InboxFilled, InboxItem, NewRun, Transaction
+from trunkline.stores.oversight import NewAuditEntry
 
 START = "start"
 # A database that fails over is back sooner, and then nobody has noticed.
@@ -30,8 +31,8 @@ class Intake:
     def __init__(self, loop: CommitLoop, patience: timedelta = PATIENCE) -> None:
         self._loop = loop
         self._patience = patience.total_seconds()
-        self._runs: list[tuple[NewRun, bytes, asyncio.Future[ExistingRun | None]]] = []
-        self._items: list[tuple[InboxItem, asyncio.Future[None]]] = []
+        self._runs: list[tuple[NewRun, bytes, asyncio.Future[ExistingRun | None], NewAuditEntry | None]] = []
+        self._items: list[tuple[InboxItem, asyncio.Future[None], NewAuditEntry | None]] = []
         # How many of each the present turn carries; more may come while it waits for the store.
         self._carried = (0, 0)
         self._answers: list[ExistingRun | None] = []
@@ -41,17 +42,23 @@ class Intake:
         """From now on nothing is accepted: each call does `raises`."""
         self._check = raises
 
-    async def start(self, run: NewRun, request: RunRequested) -> ExistingRun | None:
-        """None: the run is new. Otherwise the run that its idempotency key has made before."""
+    async def start(
+        self, run: NewRun, request: RunRequested, audit: NewAuditEntry | None = None
+    ) -> ExistingRun | None:
+        """
+        None: the run is new. Otherwise the run that its idempotency key has made before.
+
+        `audit`: written in the same transaction.
+        """
         self._check()
         future: asyncio.Future[ExistingRun | None] = asyncio.get_running_loop().create_future()
-        self._runs.append((run, encode_input(request), future))
+        self._runs.append((run, encode_input(request), future, audit))
         return await self._accepted(future)
 
-    async def put(self, item: InboxItem) -> None:
+    async def put(self, item: InboxItem, audit: NewAuditEntry | None = None) -> None:
         self._check()
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._items.append((item, future))
+        self._items.append((item, future, audit))
         await self._accepted(future)
 
     async def _accepted(self, future: asyncio.Future[AnyAnswer]) -> AnyAnswer:
@@ -77,25 +84,28 @@ class Intake:
         self._runs = [waiting for waiting in self._runs if not waiting[2].done()]
         self._items = [waiting for waiting in self._items if not waiting[1].done()]
         runs = self._runs.copy()
-        items = [item for item, _ in self._items]
+        items = [item for item, _, _ in self._items]
+        audit = [entry for *_, entry in (*runs, *self._items) if entry is not None]
         self._carried = (len(runs), len(items))
         if runs:
-            self._answers = await tx.insert_runs([run for run, _, _ in runs])
+            self._answers = await tx.insert_runs([run for run, *_ in runs])
             items += [
                 InboxItem(run.id, START, request)
-                for (run, request, _), existing in zip(runs, self._answers, strict=True)
+                for (run, request, *_), existing in zip(runs, self._answers, strict=True)
                 if existing is None
             ]
         if items:
             await tx.put_inbox(items)
             await tx.announce(InboxFilled())
+        if audit:
+            await tx.put_audit(audit)
 
     def committed(self) -> None:
         runs, items = self._carried
-        for (_, _, started), existing in zip(self._runs[:runs], self._answers, strict=False):
+        for (_, _, started, _), existing in zip(self._runs[:runs], self._answers, strict=False):
             if not started.done():
                 started.set_result(existing)
-        for _, put in self._items[:items]:
+        for _, put, _ in self._items[:items]:
             if not put.done():
                 put.set_result(None)
         del self._runs[:runs], self._items[:items]

@@ -16,6 +16,7 @@ from datetime import timedelta
 from trunkline.clock import Clock, Instant, after
 from trunkline.errors import Invalid, NotAllowed, NotFound
 from trunkline.ids import new_id
+from trunkline.services.audit import audit_entry
 from trunkline.stores.base import ApiKey, KeyRole, Store
 from trunkline.telemetry.metrics import Metrics
 
@@ -49,11 +50,14 @@ class Keys:
         async with self._store.transaction() as tx:
             key = ApiKey(id=new_id(), name=name, role=role, digest=digest_of(text), created_at=tx.now)
             await tx.insert_key(key)
+            await tx.put_audit([audit_entry("key", "create", name, role=role)])
         return key, text
 
     async def revoke(self, name_or_id: str) -> ApiKey:
         async with self._store.transaction() as tx:
             key = await tx.revoke_key(name_or_id)
+            if key is not None:
+                await tx.put_audit([audit_entry("key", "revoke", key.name, role=key.role)])
         if key is None:
             raise NotFound(
                 f"There is no key {name_or_id} in use.", fix="See which there are: trunkline keys list."

@@ -34,6 +34,7 @@ from trunkline.clock import seconds_between
 from trunkline.errors import Conflict, Finding, Invalid, NotFound, NotReady, TrunklineError
 from trunkline.jsontypes import encode
 from trunkline.services.agent_specs import refuse
+from trunkline.services.audit import audit_entry
 from trunkline.services.directory import AgentDirectory
 from trunkline.services.drift import Drifts
 from trunkline.services.migration_targets import TargetWish, target_for
@@ -41,6 +42,7 @@ from trunkline.services.moving import encode_state, state_of
 from trunkline.services.routes import FRESH_FOR, Routes
 from trunkline.stores.agent_records import AgentEvent, CheckRecord, NewAgentEvent
 from trunkline.stores.base import Store, Transaction
+from trunkline.stores.oversight import NewAuditEntry
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 
@@ -62,6 +64,8 @@ _CHECKS_AT_A_TIME = 8
 # By then every process knows of a cutover, and whatever was accepted in ignorance of it is in the store.
 _KNOWN_BY_ALL = FRESH_FOR + timedelta(seconds=3)
 _SIMPLE = "simple-a2a"
+# What a person does, by the stage that it leads to.
+_ACTIONS: dict[Stage, str] = {"cut_over": "cutover", "rolled_back": "rollback", "finished": "finish"}
 _SETTLED = frozenset({"cut_over", "finished"})
 # Each limit with the least and the most that it can be.
 _RANGES = (
@@ -538,7 +542,23 @@ async def _write(
             for move in moves
         ]
     )
+    await tx.put_audit([_audited(move, states[move.agent.id], wish) for move in moves])
     return [Change(agent=event.agent, state=states[event.agent_id], event=event) for event in events]
+
+
+def _audited(move: _Move, state: MigrationState, wish: Wish) -> NewAuditEntry:
+    before = None if move.state is None else move.state.ready
+    attests = state.ready is not None and state.ready != before
+    return audit_entry(
+        "migration",
+        "attest" if attests else _ACTIONS.get(state.stage, state.stage),
+        move.agent.name,
+        # A move knows who it is also where no keys are in use: they may say so, and it may be ourselves.
+        who=None if wish.who == SOMEBODY else wish.who,
+        stage=state.stage,
+        percent=state.percent,
+        why=wish.why.strip() or None,
+    )
 
 
 def _unchanged(move: _Move) -> Change:

@@ -19,8 +19,9 @@ from trunkline.agents.urls import origin_of
 from trunkline.clock import Instant
 from trunkline.errors import ConfigurationError, Conflict, Finding, NotFound, StaleVersion
 from trunkline.ids import new_id
-from trunkline.jsontypes import JsonObject
+from trunkline.jsontypes import Json, JsonObject
 from trunkline.services.agent_specs import AgentSpec, check_spec, document_of, parse_spec, refuse
+from trunkline.services.audit import audit_entry
 from trunkline.services.directory import AgentDirectory
 from trunkline.services.drift import Drifts, card_change, put_news
 from trunkline.services.moving import refuse_while_moving
@@ -59,6 +60,7 @@ class Registry:
         async with self._store.transaction() as tx:
             agent = _described(agent_id, spec, secret, created_at=tx.now, updated_at=tx.now)
             await tx.insert_agent(agent)
+            await tx.put_audit([audit_entry("agent", "create", agent.name)])
         self._directory.forget(agent.name)
         return agent
 
@@ -97,6 +99,7 @@ class Registry:
                 raise _stale(agent, if_match)
             if not await tx.delete_agent(agent.id):
                 raise NotFound(f"There is no agent {name_or_id!r} any more.")
+            await tx.put_audit([audit_entry("agent", "delete", agent.name)])
         self._directory.forget(agent.name)
 
     async def load_of(self, agent: Agent) -> AgentLoad:
@@ -109,6 +112,7 @@ class Registry:
         before = (await self._store.agent_load(agent.name)).state.breaker.status
         async with self._store.transaction() as tx:
             await tx.reset_agent(agent.name)
+            await tx.put_audit([audit_entry("agent", "reset", agent.name, breaker=before)])
         log.info(names.AGENT_RESET, agent=agent.name, breaker=before)
         return agent
 
@@ -151,6 +155,10 @@ class Registry:
                     await refuse_while_moving(tx, agent, _FIXED_MEANWHILE)
                 changed = msgspec.structs.replace(unsaved, version=agent.version + 1, updated_at=tx.now)
                 written = await tx.update_agent(changed, agent.version)
+                if written:
+                    await tx.put_audit(
+                        [audit_entry("agent", "change", changed.name, changed=_changes(agent, unsaved))]
+                    )
             if written:
                 self._directory.forget(agent.name, changed.name)
                 return changed
@@ -245,6 +253,16 @@ def _compare(agent: Agent, if_match: int | None) -> None:
 
 def _stale(agent: Agent, if_match: int) -> StaleVersion:
     return StaleVersion(f"The agent {agent.name!r} has been changed since version {if_match}.")
+
+
+def _changes(agent: Agent, changed: Agent) -> list[Json]:
+    """The names of the fields that differ; what a dialect was found to be is nobody's change."""
+    shown = {"secret": "auth_config"}
+    return [
+        shown.get(name, name)
+        for name in agent.__struct_fields__
+        if name != "dialect" and getattr(agent, name) != getattr(changed, name)
+    ]
 
 
 def _what_decides(agent: Agent) -> tuple[object, ...]:

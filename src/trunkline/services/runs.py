@@ -29,6 +29,7 @@ from trunkline.machine.steps.agent import MOST_INPUT_BYTES
 from trunkline.machine.steps.child import begun_by
 from trunkline.machine.steps.each import MOST_ITEMS
 from trunkline.messages import ReplyMessage, TraceContext
+from trunkline.services.audit import audit_entry
 from trunkline.services.inbox import item_id
 from trunkline.services.intake import Intake
 from trunkline.services.routes import Routes
@@ -36,6 +37,7 @@ from trunkline.services.run_lists import ListedRun, RunLists, RunSearch
 from trunkline.services.watch import Watch, Watchers
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import EventRecord, InboxItem, NewRun, RunRecord, Store, WorkflowVersion
+from trunkline.stores.oversight import NewAuditEntry
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 from trunkline.workflow import Step, Workflow, item_place
@@ -132,6 +134,7 @@ class Runs:
         idempotency_key: str | None = None,
         retry_of: RunId | None = None,
         trace: TraceContext | None = None,
+        audit: NewAuditEntry | None = None,
     ) -> Started:
         digest = None
         if idempotency_key is not None:
@@ -152,7 +155,7 @@ class Runs:
             trace=trace,
             routes=await self._routes.last_known(),
         )
-        existing = await self._intake.start(run, request)
+        existing = await self._intake.start(run, request, audit)
         if existing is None:
             self._metrics.runs_started.inc()
             self._watchers.ring_all()
@@ -258,7 +261,7 @@ class Runs:
 
     async def cancel(self, run_id: RunId) -> None:
         await self._allowed(run_id, "cancelled", lambda status: status not in FINAL_RUN_STATUSES)
-        await self._put(run_id, "cancel", CancelRequested())
+        await self._put(run_id, "cancel", CancelRequested(), "cancel")
 
     async def pause(self, run_id: RunId) -> None:
         record = await self._allowed(
@@ -266,11 +269,11 @@ class Runs:
         )
         if record.cancel_requested_at is not None:
             raise Conflict(f"Run {run_id} is being cancelled; it cannot be paused.")
-        await self._put(run_id, f"pause/{new_id()}", PauseRequested())
+        await self._put(run_id, f"pause/{new_id()}", PauseRequested(), "pause")
 
     async def resume(self, run_id: RunId) -> None:
         await self._allowed(run_id, "resumed", lambda status: status == "PAUSED")
-        await self._put(run_id, f"resume/{new_id()}", ResumeRequested())
+        await self._put(run_id, f"resume/{new_id()}", ResumeRequested(), "resume")
 
     async def retry(
         self,
@@ -310,7 +313,19 @@ class Runs:
                 kept |= _outputs(done)
         text = record.input if isinstance(run_input, msgspec.UnsetType) else encode(run_input)
         return await self._start(
-            saved, text, RunRequested(kept, lists, inputs), correlation_id, retry_of=run_id, trace=trace
+            saved,
+            text,
+            RunRequested(kept, lists, inputs),
+            correlation_id,
+            retry_of=run_id,
+            trace=trace,
+            audit=audit_entry(
+                "run",
+                "retry",
+                run_id,
+                from_step=from_step,
+                other_input=not isinstance(run_input, msgspec.UnsetType),
+            ),
         )
 
     async def reply(self, run_id: RunId, step: str, reply: ReplyMessage, item: str | None = None) -> None:
@@ -318,7 +333,7 @@ class Runs:
         record, state = await self._step(run_id, step)
         self._check_question(record, state, item)
         _not_paused(record)
-        await self._put(run_id, f"reply/{step}/{state.replies}", ReplyGiven(step, reply))
+        await self._put(run_id, f"reply/{step}/{state.replies}", ReplyGiven(step, reply), "reply", step=step)
 
     def _check_question(self, record: RunRecord, state: StepState, item: str | None) -> None:
         waiting = state.waiting_for
@@ -349,7 +364,9 @@ class Runs:
         if state.status != "OUTCOME_UNKNOWN":
             raise Conflict(f"The outcome of step {step} of run {run_id} is known: it is {state.status}.")
         item = OutcomeResolved(step, outcome, msgspec.Raw(encode(output)))
-        await self._put(run_id, f"resolve/{step}/{state.attempts}", item)
+        await self._put(
+            run_id, f"resolve/{step}/{state.attempts}", item, "resolve", step=step, outcome=outcome
+        )
 
     async def _step(self, run_id: RunId, step: str) -> tuple[RunRecord, StepState]:
         record, steps = await self._found(run_id)
@@ -374,8 +391,18 @@ class Runs:
             )
         return record
 
-    async def _put(self, run_id: RunId, key: str, item: Input) -> None:
-        await self._intake.put(InboxItem(run_id, key, encode_input(item)))
+    async def _put(
+        self,
+        run_id: RunId,
+        key: str,
+        item: Input,
+        action: str,
+        *,
+        step: str | None = None,
+        outcome: str | None = None,
+    ) -> None:
+        entry = audit_entry("run", action, run_id, step=step, outcome=outcome)
+        await self._intake.put(InboxItem(run_id, key, encode_input(item)), entry)
 
 
 def _no_run(run_id: RunId) -> NotFound:

@@ -19,6 +19,7 @@ import structlog
 from trunkline.clock import Clock, Instant, after
 from trunkline.errors import ConfigurationError, Finding, Invalid, NotFound
 from trunkline.jsontypes import Json, JsonObject
+from trunkline.services.audit import audit_entry
 from trunkline.services.vault import Vault
 from trunkline.stores.base import Store
 from trunkline.stores.secrets import Secret
@@ -71,6 +72,7 @@ class Secrets:
         content: JsonObject = {"value": value, "before": before[:1]}
         async with self._store.transaction() as tx:
             secret = await tx.set_secret(name, self._vault.seal(content, owner=_owner(name)))
+            await tx.put_audit([audit_entry("secret", "set", name, version=secret.version)])
         self._forget(name)
         log.info(names.SECRET_SET, secret=name, version=secret.version)
         return secret
@@ -78,6 +80,8 @@ class Secrets:
     async def remove(self, name: str) -> None:
         async with self._store.transaction() as tx:
             removed = await tx.remove_secret(name)
+            if removed:
+                await tx.put_audit([audit_entry("secret", "remove", name)])
         self._forget(name)
         if not removed:
             raise NotFound(f"There is no secret {name!r}.", fix=LIST_THEM)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from trunkline.errors import Finding, Invalid, NotFound
 from trunkline.ids import new_id
 from trunkline.messages import ERROR_CODES
+from trunkline.services.audit import audit_entry
 from trunkline.services.directory import AgentDirectory
 from trunkline.stores.base import LastRun, Store, WorkflowVersion
 from trunkline.workflow import (
@@ -75,6 +76,7 @@ class Workflows:
                 created_at=tx.now,
             )
             await tx.insert_workflow_version(version)
+            await tx.put_audit([audit_entry("workflow", "save", version.name, version=version.version)])
         return Saved(version, True, loaded.warnings)
 
     async def check(self, text: bytes) -> Checked:

@@ -25,6 +25,7 @@ from trunkline.machine.state import Parent, RunStatus, StepState, StepStatus
 from trunkline.messages import Dispatch, Outgoing, TaskKey
 from trunkline.stores.activity import ActivityReads, ActivityWrites
 from trunkline.stores.agent_records import AgentRecordReads, AgentRecordWrites
+from trunkline.stores.oversight import OversightReads, OversightWrites
 from trunkline.stores.run_lists import ANY_RUN, RunFilter, SavedVersion
 from trunkline.stores.run_records import (
     EventRecord,
@@ -180,7 +181,7 @@ class Backlog(msgspec.Struct, frozen=True, kw_only=True):
     without_wake_reason: int
 
 
-class Transaction(AgentRecordWrites, ActivityWrites, SecretWrites, Protocol):
+class Transaction(AgentRecordWrites, ActivityWrites, SecretWrites, OversightWrites, Protocol):
     """One atomic change. All of it is durable when the `async with` block has ended, or none of it exists."""
 
     @property
@@ -411,7 +412,7 @@ class Transaction(AgentRecordWrites, ActivityWrites, SecretWrites, Protocol):
         ...
 
 
-class Store(AgentRecordReads, ActivityReads, SecretReads, Protocol):
+class Store(AgentRecordReads, ActivityReads, SecretReads, OversightReads, Protocol):
     """Opened by its backend, e.g. `open_sqlite`; closed by leaving its `async with`."""
 
     def transaction(self, *, durable: bool = True) -> AbstractAsyncContextManager[Transaction]:

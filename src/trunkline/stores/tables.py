@@ -2,8 +2,9 @@
 The tables that go along when everything moves from one store to another, column by column.
 
 Not among them: the agents' secrets, named secrets and the API's keys, which are given again on the other side; leases,
-which end with the processes that held them; what bridges knew of agents together (`agent_states`, `agent_sides`), which
-they find out anew; and what agents had to do minute by minute (`agent_minutes`), which is forgotten soon.
+which end with the processes that held them, and the list of those processes; what bridges knew of agents together
+(`agent_states`, `agent_sides`), which they find out anew; and what agents had to do minute by minute
+(`agent_minutes`), which is forgotten soon.
 """
 
 from __future__ import annotations
@@ -137,10 +138,16 @@ COMPARISONS = Table(
     uuids=frozenset({"id", "agent_id", "run_id"}),
 )
 
+AUDIT = Table(
+    name="audit",
+    columns=("id", "at", "who", "kind", "action", "subject", "detail"),
+    uuids=frozenset({"id"}),
+)
+
 # In the order in which they travel.
 TABLES = (
     AGENTS, WORKFLOWS, WORKFLOW_VERSIONS, RUNS, STEPS, EVENTS, INBOX, TIMERS, DISPATCHES, TASKS, EXCHANGES,
-    DEAD_LETTERS, OUTBOX, AGENT_EVENTS, AGENT_CHECKS, COMPARISONS,
+    DEAD_LETTERS, OUTBOX, AGENT_EVENTS, AGENT_CHECKS, COMPARISONS, AUDIT,
 )  # fmt: skip
 
 

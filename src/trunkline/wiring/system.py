@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import structlog
 from starlette.types import ASGIApp
 
+from trunkline import __version__
 from trunkline.api.services import Limits, Probes, Services
 from trunkline.bridge.activity import ActivityWatch
 from trunkline.bridge.attachments import Attachments
@@ -39,6 +40,7 @@ from trunkline.executor.states import RunStates
 from trunkline.executor.timers import Timers
 from trunkline.ids import new_id
 from trunkline.services.activity import Activities
+from trunkline.services.audit import Audit
 from trunkline.services.checks import Checks
 from trunkline.services.commands import Commands
 from trunkline.services.commits import CommitLoop, Part
@@ -48,10 +50,13 @@ from trunkline.services.intake import Intake
 from trunkline.services.keys import door_keys
 from trunkline.services.migration import Migrations
 from trunkline.services.migration_plan import MigrationPlan
+from trunkline.services.oversight import Oversight, Setup
+from trunkline.services.presence import PROCESS_NAME, Presence
 from trunkline.services.runs import Runs
 from trunkline.services.trials import Trials
 from trunkline.settings import Settings, is_loopback
 from trunkline.stores.base import InboxFilled, Notice, RunsChanged, TasksRung
+from trunkline.stores.oversight import Process
 from trunkline.telemetry import names
 from trunkline.wiring.checks import AgentChecks
 from trunkline.wiring.core import Core, open_core
@@ -159,7 +164,9 @@ class _Executor:
             reply_timeout=core.settings.reply_timeout or None,
         )
         self.parts: list[Part] = [timers, driver]
-        self.retention = Retention(core.store, core.settings.retention, core.blobs)
+        self.retention = Retention(
+            core.store, core.settings.retention, core.blobs, keep_audit=core.settings.audit_retention
+        )
 
 
 class _Assembly:
@@ -174,6 +181,14 @@ class _Assembly:
         self.executor = _Executor(core, wires) if "executor" in roles else None
         self.bridge = _Bridge(core, wires, self._back) if "bridge" in roles else None
         self.loops: list[CommitLoop] = []
+        self.process = Process(
+            id=new_id(),
+            name=PROCESS_NAME,
+            roles=tuple(sorted(roles)),
+            pool=core.settings.pool,
+            version=__version__,
+            started_at=core.clock.now(),
+        )
 
     async def connect(self) -> None:
         """Gives the loops their parts, in the order in which one's output is the next one's input."""
@@ -249,7 +264,11 @@ async def open_system(
             names=_public_names(settings) if keys is None else None,
             stopping=core.stopping,
         )
-        services = None if assembly.intake is None else _services(core, assembly.intake, probes)
+        services = None
+        if assembly.intake is not None:
+            services = _services(
+                core, assembly.intake, probes, _oversight(core, assembly.process, alone=alone)
+            )
         async with _working(assembly, services):
             # The work goes on from here, while the door is still being built.
             app = await asyncio.to_thread(_create_app, services, probes)
@@ -307,10 +326,20 @@ def _invoker(core: Core) -> AgentInvoker:
 
 def _migrations(core: Core) -> Migrations:
     check = AgentChecks(core.transport, core.partners, core.tokens, core.store, core.clock)
+
     return Migrations(core.store, core.directory, core.routes, core.drifts, check, core.metrics)
 
 
-def _services(core: Core, intake: Intake, probes: Probes) -> Services:
+def _oversight(core: Core, process: Process, *, alone: bool) -> Oversight:
+    setup = Setup(
+        mode="embedded" if alone and not core.settings.uses_kafka else "distributed",
+        store="postgresql" if core.settings.uses_postgres else "sqlite",
+        broker="kafka" if core.settings.uses_kafka else "memory",
+    )
+    return Oversight(core.store, core.clock, process, setup)
+
+
+def _services(core: Core, intake: Intake, probes: Probes, oversight: Oversight) -> Services:
     return Services(
         registry=core.registry,
         secrets=core.secrets,
@@ -332,6 +361,8 @@ def _services(core: Core, intake: Intake, probes: Probes) -> Services:
         look_at_card=CardLook(core.transport, core.partners, core.tokens, core.clock),
         migrations=_migrations(core),
         migration_plan=MigrationPlan(core.store),
+        oversight=oversight,
+        audit=Audit(core.store),
         check_health=HealthCheck(core.transport, core.partners, core.clock, core.settings.stdio_commands),
         refresh_dialect=core.partners.refresh,
         readiness=probes.readiness,
@@ -353,6 +384,7 @@ async def _running(assembly: _Assembly) -> AsyncGenerator[None]:
         await bridge.begin()
     # In the order of the end: the work, then what carried its messages, then the lease on what was claimed.
     async with (
+        _present(assembly),
         _beating(bridge),
         nullcontext() if bridge is None else bridge.watching(),
         assembly.wires.carrying(),
@@ -385,6 +417,21 @@ async def _reading(assembly: _Assembly) -> AsyncGenerator[None]:
             yield
         finally:
             assembly.core.stopping.set()
+
+
+@asynccontextmanager
+async def _present(assembly: _Assembly) -> AsyncGenerator[None]:
+    core = assembly.core
+    # Where one process owns the store, nobody else could look.
+    if not core.settings.uses_postgres:
+        yield
+        return
+    async with asyncio.TaskGroup() as group:
+        presence = group.create_task(Presence(core.store, assembly.process).run())
+        try:
+            yield
+        finally:
+            presence.cancel()
 
 
 @asynccontextmanager

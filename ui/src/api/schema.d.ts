@@ -266,6 +266,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Audit
+         * @description Who has changed what, newest first.
+         *
+         *     An entry is written in the transaction of the change. Starting a run is no entry: the run itself is.
+         */
+        get: operations["list_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/dead-letters": {
         parameters: {
             query?: never;
@@ -332,26 +354,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/error-codes": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Error Codes
-         * @description Every code that the error of a step or a run can have.
-         */
-        get: operations["list_error_codes"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/inbox": {
         parameters: {
             query?: never;
@@ -384,6 +386,26 @@ export interface paths {
          * @description One item. It is answered at its `reply_url`.
          */
         get: operations["get_inbox_item"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Caller
+         * @description Whose key this is, and what it may do.
+         */
+        get: operations["get_caller"];
         put?: never;
         post?: never;
         delete?: never;
@@ -877,26 +899,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/runs/{run}/steps/{step}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get Run Step
-         * @description One step of the run, or one item of a step: `check[17]`.
-         */
-        get: operations["get_run_step"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/runs/{run}/steps/{step}/reply": {
         parameters: {
             query?: never;
@@ -996,6 +998,29 @@ export interface paths {
          * @description Removes a secret; steps that need it fail before anything is sent.
          */
         delete: operations["remove_secret"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/system": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get System
+         * @description How the system stands: what it depends on, which processes live, how much waits.
+         *
+         *     It answers also where it is not ready; whoever routes work by that asks `/readyz`. Counts end at 10,000, so the
+         *     answer is as quick with a hundred thousand runs as with ten. What waits in Kafka is not among them.
+         */
+        get: operations["get_system"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1852,6 +1877,56 @@ export interface components {
             /** Warnings */
             warnings: string[];
         };
+        /** AuditEntry */
+        AuditEntry: {
+            /**
+             * Action
+             * @description What was done to it.
+             * @example cancel
+             */
+            action: string;
+            /**
+             * At
+             * Format: date-time
+             * @description RFC 3339, UTC.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            at: string;
+            /**
+             * Detail
+             * @description What else there is to say; never a secret, never what was sent.
+             */
+            detail: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Id */
+            id: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "run" | "workflow" | "agent" | "migration" | "key" | "secret" | "dead_letter";
+            /**
+             * Subject
+             * @description What it was done to: a run's or a dead letter's id, or a name.
+             */
+            subject: string;
+            /**
+             * Who
+             * @description The name of the key; null: no keys are in use, or none was needed.
+             */
+            who: string | null;
+        };
+        /** AuditPage */
+        AuditPage: {
+            /** Items */
+            items: components["schemas"]["AuditEntry"][];
+            /**
+             * Next Cursor
+             * @description `cursor` of the next page; null: there is none.
+             */
+            next_cursor: string | null;
+        };
         /**
          * Batch
          * @description Tasks that wait for the same agent travel in one request.
@@ -1953,6 +2028,23 @@ export interface components {
              * @enum {string}
              */
             state: "closed" | "open" | "half_open";
+        };
+        /**
+         * Caller
+         * @description Who is asking.
+         */
+        Caller: {
+            /**
+             * Name
+             * @description The name of the key; null: no keys are in use.
+             */
+            name: string | null;
+            /**
+             * Role
+             * @description What the key may do; without keys everything.
+             * @enum {string}
+             */
+            role: "viewer" | "operator" | "admin";
         };
         /** CallsOfSides */
         CallsOfSides: {
@@ -2254,6 +2346,18 @@ export interface components {
              */
             next_cursor: string | null;
         };
+        /** Count */
+        Count: {
+            /** Count */
+            count: number;
+            /**
+             * Exact
+             * @description False: there are at least as many; they are not counted any further.
+             */
+            exact: boolean;
+            /** Name */
+            name: string;
+        };
         /** CutoverRequest */
         CutoverRequest: {
             /**
@@ -2390,6 +2494,18 @@ export interface components {
              */
             topic: string;
         };
+        /** Dependency */
+        Dependency: {
+            /**
+             * Detail
+             * @description Why it is not; null where it is.
+             */
+            detail: string | null;
+            /** Name */
+            name: string;
+            /** Ok */
+            ok: boolean;
+        };
         /**
          * Dialect
          * @description What an agent speaks in fact, and how we know.
@@ -2434,30 +2550,6 @@ export interface components {
              * @description Where it is spoken.
              */
             url: string;
-        };
-        /**
-         * ErrorCode
-         * @description What is known of every failure with this code.
-         */
-        ErrorCode: {
-            /** Code */
-            code: string;
-            /**
-             * Fix
-             * @description What an error says unless the place that raises it knows better.
-             */
-            fix: string;
-            /**
-             * Reached Agent
-             * @description `maybe`: the request was sent and no answer came; another attempt repeats the same message.
-             * @enum {string}
-             */
-            reached_agent: "no" | "maybe" | "yes";
-        };
-        /** ErrorCodeList */
-        ErrorCodeList: {
-            /** Items */
-            items: components["schemas"]["ErrorCode"][];
         };
         /** Event */
         Event: {
@@ -3230,6 +3322,49 @@ export interface components {
              */
             type: string;
         };
+        /** Process */
+        Process: {
+            /**
+             * Alive
+             * @description False: it should have said so again by now.
+             */
+            alive: boolean;
+            /** Id */
+            id: string;
+            /**
+             * Name
+             * @description Host and process id.
+             */
+            name: string;
+            /**
+             * Pool
+             * @description Of bridges: it takes the tasks of that pool alone.
+             */
+            pool: string | null;
+            /** Roles */
+            roles: string[];
+            /**
+             * Seen At
+             * Format: date-time
+             * @description When it has last said that it lives.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            seen_at: string;
+            /**
+             * Started At
+             * Format: date-time
+             * @description RFC 3339, UTC.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            started_at: string;
+            /**
+             * This
+             * @description It is the one that answers.
+             */
+            this: boolean;
+            /** Version */
+            version: string;
+        };
         /**
          * RateLimit
          * @description At most so many calls a second over all bridges; so many at once after a quiet time.
@@ -3701,6 +3836,70 @@ export interface components {
              * @description `cursor` of the next page; null: there is none.
              */
             next_cursor: string | null;
+        };
+        /**
+         * SystemState
+         * @description How the system stands.
+         */
+        SystemState: {
+            /**
+             * At
+             * Format: date-time
+             * @description RFC 3339, UTC.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            at: string;
+            /**
+             * Broker
+             * @enum {string}
+             */
+            broker: "memory" | "kafka";
+            /**
+             * Dependencies
+             * @description Of the process that answers.
+             */
+            dependencies: components["schemas"]["Dependency"][];
+            /**
+             * Mode
+             * @description `embedded`: one process is all of it.
+             * @enum {string}
+             */
+            mode: "embedded" | "distributed";
+            /**
+             * Processes
+             * @description Those that live, and those that have not said good-bye; null: the store cannot be asked.
+             */
+            processes: components["schemas"]["Process"][] | null;
+            /**
+             * Queues
+             * @description How much waits, and where; null as above.
+             */
+            queues: components["schemas"]["Count"][] | null;
+            /**
+             * Ready
+             * @description Work can be taken by the process that answers.
+             */
+            ready: boolean;
+            /**
+             * Runs
+             * @description How many runs there are, by their status; null as above.
+             */
+            runs: components["schemas"]["Count"][] | null;
+            /**
+             * Store
+             * @enum {string}
+             */
+            store: "sqlite" | "postgresql";
+            /**
+             * Version
+             * @description Of the process that answers.
+             */
+            version: string;
+            /**
+             * Warnings
+             * @description What stops no work, and should not stay as it is.
+             */
+            warnings: string[];
         };
         /**
          * TargetRequest
@@ -5612,6 +5811,86 @@ export interface operations {
             };
         };
     };
+    list_audit: {
+        parameters: {
+            query?: {
+                /** @description How many items at most. */
+                limit?: number;
+                /** @description `next_cursor` of the page before; leave it out for the first page. */
+                cursor?: string;
+                /** @description Only what the key of this name has changed. */
+                who?: string;
+                /** @description Only changes of this kind of thing. */
+                kind?: "run" | "workflow" | "agent" | "migration" | "key" | "secret" | "dead_letter";
+                /** @description Only changes of this one. */
+                subject?: string;
+            };
+            header?: {
+                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                "X-Correlation-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of changes. */
+            200: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditPage"];
+                };
+            };
+            /** @description A key is needed, and none that is in use was sent. */
+            401: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key's role does not allow it. */
+            403: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not valid; `errors` say where. */
+            422: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The server failed, or something it depends on is away. */
+            "5XX": {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_dead_letters: {
         parameters: {
             query?: {
@@ -5911,64 +6190,6 @@ export interface operations {
             };
         };
     };
-    list_error_codes: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
-                "X-Correlation-ID"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description All of them. */
-            200: {
-                headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
-                    "X-Correlation-ID"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorCodeList"];
-                };
-            };
-            /** @description A key is needed, and none that is in use was sent. */
-            401: {
-                headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
-                    "X-Correlation-ID"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The key's role does not allow it. */
-            403: {
-                headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
-                    "X-Correlation-ID"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The server failed, or something it depends on is away. */
-            "5XX": {
-                headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
-                    "X-Correlation-ID"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     list_inbox: {
         parameters: {
             query?: {
@@ -6097,6 +6318,64 @@ export interface operations {
             };
             /** @description There is no such thing. */
             404: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The server failed, or something it depends on is away. */
+            "5XX": {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_caller: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                "X-Correlation-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Who is asking. */
+            200: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Caller"];
+                };
+            };
+            /** @description A key is needed, and none that is in use was sent. */
+            401: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key's role does not allow it. */
+            403: {
                 headers: {
                     /** @description The request's correlation id: the caller's own, or one made by the server. */
                     "X-Correlation-ID"?: string;
@@ -7726,10 +8005,7 @@ export interface operations {
     };
     get_run: {
         parameters: {
-            query?: {
-                /** @description `false`: the steps without their input and output, which may be long. */
-                step_payloads?: boolean;
-            };
+            query?: never;
             header?: {
                 /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
                 "X-Correlation-ID"?: string;
@@ -7777,17 +8053,6 @@ export interface operations {
             };
             /** @description There is no such thing. */
             404: {
-                headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
-                    "X-Correlation-ID"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request is not valid; `errors` say where. */
-            422: {
                 headers: {
                     /** @description The request's correlation id: the caller's own, or one made by the server. */
                     "X-Correlation-ID"?: string;
@@ -8363,8 +8628,6 @@ export interface operations {
                 cursor?: string;
                 /** @description A step with `for_each`: its items that have begun, instead of the run's steps. */
                 of?: string;
-                /** @description `false`: without input and output, which may be long. */
-                payloads?: boolean;
             };
             header?: {
                 /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
@@ -8424,80 +8687,6 @@ export interface operations {
             };
             /** @description The request is not valid; `errors` say where. */
             422: {
-                headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
-                    "X-Correlation-ID"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The server failed, or something it depends on is away. */
-            "5XX": {
-                headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
-                    "X-Correlation-ID"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    get_run_step: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
-                "X-Correlation-ID"?: string;
-            };
-            path: {
-                /** @description The run's id. */
-                run: string;
-                /** @description The step's name. */
-                step: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The step. */
-            200: {
-                headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
-                    "X-Correlation-ID"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Step"];
-                };
-            };
-            /** @description A key is needed, and none that is in use was sent. */
-            401: {
-                headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
-                    "X-Correlation-ID"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The key's role does not allow it. */
-            403: {
-                headers: {
-                    /** @description The request's correlation id: the caller's own, or one made by the server. */
-                    "X-Correlation-ID"?: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description There is no such thing. */
-            404: {
                 headers: {
                     /** @description The request's correlation id: the caller's own, or one made by the server. */
                     "X-Correlation-ID"?: string;
@@ -9103,6 +9292,64 @@ export interface operations {
             };
             /** @description There is no such thing. */
             404: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The server failed, or something it depends on is away. */
+            "5XX": {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_system: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                "X-Correlation-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How the system stands. */
+            200: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SystemState"];
+                };
+            };
+            /** @description A key is needed, and none that is in use was sent. */
+            401: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key's role does not allow it. */
+            403: {
                 headers: {
                     /** @description The request's correlation id: the caller's own, or one made by the server. */
                     "X-Correlation-ID"?: string;

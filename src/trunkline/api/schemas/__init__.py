@@ -31,6 +31,7 @@ from trunkline.api.schemas.migration import (
     RollbackRequest,
     TrialRequest,
 )
+from trunkline.api.schemas.oversight import AuditPage, Caller, SystemState
 from trunkline.api.schemas.runs import (
     EventPage,
     ReplyRequest,
@@ -64,6 +65,8 @@ __all__ = [
     "AgentPatch",
     "AgentProtocol",
     "AgentTrial",
+    "AuditPage",
+    "Caller",
     "CheckPage",
     "CheckReport",
     "CheckRequest",
@@ -97,6 +100,7 @@ __all__ = [
     "SecretValue",
     "Shape",
     "StepPage",
+    "SystemState",
     "TrialRequest",
     "WirePage",
     "Workflow",

@@ -35,6 +35,7 @@ from trunkline.stores.base import (
     WorkflowVersion,
 )
 from trunkline.stores.migrations import REVISIONS
+from trunkline.stores.oversight import AuditEntry, AuditKind, Queues, SeenProcess
 from trunkline.stores.postgres import (
     activity,
     agent_records,
@@ -45,6 +46,7 @@ from trunkline.stores.postgres import (
     history,
     keys,
     migrate,
+    oversight,
     run_lists,
     runs,
     secrets,
@@ -244,12 +246,6 @@ class PostgresStore:
         async with self._pool.reader() as db:
             return await agent_records.calls_of_sides(db, agent_id)
 
-    async def unfinished_runs_before(self, routes: int) -> int:
-        async with self._pool.reader() as db:
-            return await agent_records.unfinished_runs_before(db, routes)
-
-    async def moved(self) -> Moved | None:
-        async with self._pool.reader() as db:
     async def agent_minutes(self, since: int, agents: Collection[str]) -> list[AgentMinute]:
         async with self._pool.reader() as db:
             return await activity.agent_minutes(db, since, agents)
@@ -272,6 +268,32 @@ class PostgresStore:
         async with self._pool.reader() as db:
             return await activity.last_grades(db, agent_ids)
 
+    async def unfinished_runs_before(self, routes: int) -> int:
+        async with self._pool.reader() as db:
+            return await agent_records.unfinished_runs_before(db, routes)
+
+    async def audit(
+        self,
+        *,
+        limit: int,
+        before: str | None = None,
+        who: str | None = None,
+        kind: AuditKind | None = None,
+        subject: str | None = None,
+    ) -> list[AuditEntry]:
+        async with self._pool.reader() as db:
+            return await oversight.audit(db, limit=limit, before=before, who=who, kind=kind, subject=subject)
+
+    async def processes(self, *, limit: int) -> list[SeenProcess]:
+        async with self._pool.reader() as db:
+            return await oversight.processes(db, await self._clock.now(db), limit=limit)
+
+    async def queues(self, most: int) -> Queues:
+        async with self._pool.reader() as db:
+            return await oversight.count(db, await self._clock.now(db), most)
+
+    async def moved(self) -> Moved | None:
+        async with self._pool.reader() as db:
             row = await db.first("SELECT at FROM moves ORDER BY at LIMIT 1")
         return None if row is None else Moved(at=Instant(row[0]))
 

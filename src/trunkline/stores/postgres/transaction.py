@@ -35,6 +35,7 @@ from trunkline.stores.base import (
     WokenRun,
     WorkflowVersion,
 )
+from trunkline.stores.oversight import NewAuditEntry, Process
 from trunkline.stores.postgres import (
     activity,
     agent_records,
@@ -44,6 +45,7 @@ from trunkline.stores.postgres import (
     dead_letters,
     inbox,
     keys,
+    oversight,
     runs,
     secrets,
     tasks,
@@ -243,6 +245,18 @@ class PostgresTransaction:
 
     async def remove_secret(self, name: str) -> bool:
         return await secrets.remove_secret(self._db, name)
+
+    async def put_audit(self, entries: Sequence[NewAuditEntry]) -> None:
+        await oversight.put_audit(self._db, entries, self.now)
+
+    async def delete_audit(self, before: Instant, limit: int) -> int:
+        return await oversight.delete_audit(self._db, before, limit)
+
+    async def note_process(self, process: Process, lasts: timedelta, keep: timedelta) -> None:
+        await oversight.note_process(self._db, process, self.now, lasts, keep)
+
+    async def forget_process(self, process_id: str) -> None:
+        await oversight.forget_process(self._db, process_id)
 
     async def lock_agent_events(self) -> None:
         await agent_records.lock_agent_events(self._db)

@@ -36,17 +36,19 @@ from trunkline.stores.base import (
     WaitPlace,
     WorkflowVersion,
 )
+from trunkline.stores.oversight import AuditEntry, AuditKind, Queues, SeenProcess
 from trunkline.stores.run_lists import ANY_RUN, RunFilter, SavedVersion
 from trunkline.stores.secrets import Secret
 from trunkline.stores.sqlite import (
-    agent_records,
     activity,
+    agent_records,
     agent_states,
     agents,
     backlog,
     dead_letters,
     history,
     keys,
+    oversight,
     run_lists,
     runs,
     secrets,
@@ -77,6 +79,7 @@ class SqliteStore:
         self._turn = asyncio.Lock()
         self._committer = Committer(partial(execute, writer, "COMMIT"))
         self._counting = asyncio.Lock()
+        self._looking = asyncio.Lock()
         self._recent = Recent()
 
     @asynccontextmanager
@@ -244,11 +247,6 @@ class SqliteStore:
         found = agent_records.side_calls(self._reader, [agent_id])
         return {side: calls for (_, side), calls in found.items()}
 
-    async def unfinished_runs_before(self, routes: int) -> int:
-        return agent_records.unfinished_runs_before(self._reader, routes)
-
-    async def moved(self) -> Moved | None:
-        row = first(self._reader, "SELECT at FROM moves ORDER BY at LIMIT 1")
     async def agent_minutes(self, since: int, agents: Collection[str]) -> list[AgentMinute]:
         return activity.agent_minutes(self._reader, since, agents)
 
@@ -266,6 +264,30 @@ class SqliteStore:
     async def last_grades(self, agent_ids: Collection[str]) -> dict[str, Grade]:
         return activity.last_grades(self._reader, agent_ids)
 
+    async def unfinished_runs_before(self, routes: int) -> int:
+        return agent_records.unfinished_runs_before(self._reader, routes)
+
+    async def audit(
+        self,
+        *,
+        limit: int,
+        before: str | None = None,
+        who: str | None = None,
+        kind: AuditKind | None = None,
+        subject: str | None = None,
+    ) -> list[AuditEntry]:
+        return oversight.audit(self._reader, limit=limit, before=before, who=who, kind=kind, subject=subject)
+
+    async def processes(self, *, limit: int) -> list[SeenProcess]:
+        return oversight.processes(self._reader, self._clock.now(), limit=limit)
+
+    async def queues(self, most: int) -> Queues:
+        # Cheap, but not for the thread that everything else runs on; and not behind `backlog`, which is not.
+        async with self._looking:
+            return await asyncio.to_thread(oversight.count, self._path, self._clock.now(), most)
+
+    async def moved(self) -> Moved | None:
+        row = first(self._reader, "SELECT at FROM moves ORDER BY at LIMIT 1")
         return None if row is None else Moved(at=Instant(row[0]))
 
     @asynccontextmanager

@@ -42,6 +42,7 @@ from trunkline.stores.base import (
     WorkflowVersion,
 )
 from trunkline.stores.limits import earlier
+from trunkline.stores.oversight import NewAuditEntry, Process
 from trunkline.stores.secrets import Secret
 from trunkline.stores.sqlite import (
     activity,
@@ -52,6 +53,7 @@ from trunkline.stores.sqlite import (
     history,
     inbox,
     keys,
+    oversight,
     runs,
     secrets,
     tasks,
@@ -303,6 +305,18 @@ class SqliteTransaction:
 
     async def remove_secret(self, name: str) -> bool:
         return secrets.remove_secret(self._db, name)
+
+    async def put_audit(self, entries: Sequence[NewAuditEntry]) -> None:
+        oversight.put_audit(self._db, entries, self.now)
+
+    async def delete_audit(self, before: Instant, limit: int) -> int:
+        return oversight.delete_audit(self._db, before, limit)
+
+    async def note_process(self, process: Process, lasts: timedelta, keep: timedelta) -> None:
+        oversight.note_process(self._db, process, self.now, lasts, keep)
+
+    async def forget_process(self, process_id: str) -> None:
+        oversight.forget_process(self._db, process_id)
 
     async def lock_agent_events(self) -> None:
         """There is no other writer."""
