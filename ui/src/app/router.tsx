@@ -2,6 +2,7 @@
 
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
 
+import { runsSearch } from "../runs/list/search.ts";
 import { Placeholder } from "./Loading.tsx";
 import { NotFound } from "./NotFound.tsx";
 import { RouteProblem } from "./RouteProblem.tsx";
@@ -21,18 +22,10 @@ const home = createRoute({
   },
 });
 
-export interface RunsSearch {
-  readonly status?: string;
-  readonly workflow?: string;
-}
-
 export const runsRoute = createRoute({
   getParentRoute: () => root,
   path: "/runs",
-  validateSearch: (search: Record<string, unknown>): RunsSearch => ({
-    ...(typeof search["status"] === "string" ? { status: search["status"] } : {}),
-    ...(typeof search["workflow"] === "string" ? { workflow: search["workflow"] } : {}),
-  }),
+  validateSearch: runsSearch,
   component: lazyRouteComponent(() => import("../runs/RunsPage.tsx"), "RunsPage"),
 });
 
@@ -53,7 +46,140 @@ export const runRoute = createRoute({
   component: lazyRouteComponent(() => import("../runs/RunPage.tsx"), "RunPage"),
 });
 
-const routes = root.addChildren([home, runsRoute, runRoute]);
+export interface WorkflowsSearch {
+  readonly q?: string;
+}
+
+export const workflowsRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/workflows",
+  validateSearch: (search: Record<string, unknown>): WorkflowsSearch => ({
+    ...(search["q"] !== undefined && search["q"] !== "" ? { q: String(search["q"]) } : {}),
+  }),
+  component: lazyRouteComponent(() => import("../workflows/WorkflowsPage.tsx"), "WorkflowsPage"),
+});
+
+export interface WorkflowSearch {
+  readonly version?: number;
+  readonly step?: string;
+  readonly tab?: "versions";
+  /** The version that another is compared with. */
+  readonly against?: number;
+}
+
+export const workflowRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/workflows/$workflow",
+  validateSearch: (search: Record<string, unknown>): WorkflowSearch => ({
+    ...(typeof search["version"] === "number" ? { version: search["version"] } : {}),
+    ...(typeof search["step"] === "string" ? { step: search["step"] } : {}),
+    ...(search["tab"] === "versions" ? { tab: search["tab"] } : {}),
+    ...(typeof search["against"] === "number" ? { against: search["against"] } : {}),
+  }),
+  component: lazyRouteComponent(() => import("../workflows/WorkflowPage.tsx"), "WorkflowPage"),
+});
+
+export const editWorkflowRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/workflows/$workflow/edit",
+  validateSearch: (search: Record<string, unknown>): Pick<WorkflowSearch, "version" | "step"> => ({
+    ...(typeof search["version"] === "number" ? { version: search["version"] } : {}),
+    ...(typeof search["step"] === "string" ? { step: search["step"] } : {}),
+  }),
+  component: lazyRouteComponent(() => import("../workflows/EditorPage.tsx"), "EditorPage"),
+});
+
+// Not below /workflows: there it would take a name away from them.
+export const newWorkflowRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/new-workflow",
+  component: lazyRouteComponent(() => import("../workflows/NewWorkflowPage.tsx"), "NewWorkflowPage"),
+});
+
+export interface AgentsSearch {
+  readonly q?: string;
+  readonly speaks?: string;
+  readonly state?: string;
+}
+
+export const agentsRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/agents",
+  validateSearch: (search: Record<string, unknown>): AgentsSearch => ({
+    ...(search["q"] !== undefined && search["q"] !== "" ? { q: String(search["q"]) } : {}),
+    ...(typeof search["speaks"] === "string" ? { speaks: search["speaks"] } : {}),
+    ...(typeof search["state"] === "string" ? { state: search["state"] } : {}),
+  }),
+  component: lazyRouteComponent(() => import("../agents/AgentsPage.tsx"), "AgentsPage"),
+});
+
+export interface AgentSearch {
+  readonly tab?: "calls" | "card" | "checks" | "try";
+  /** The report that is shown; left out: the latest. */
+  readonly check?: string;
+  /** How many minutes the charts show; left out: an hour. */
+  readonly minutes?: number;
+}
+
+export const agentRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/agents/$agent",
+  validateSearch: (search: Record<string, unknown>): AgentSearch => {
+    const tab = (["calls", "card", "checks", "try"] as const).find((each) => each === search["tab"]);
+    return {
+      ...(tab === undefined ? {} : { tab }),
+      ...(typeof search["check"] === "string" ? { check: search["check"] } : {}),
+      ...(typeof search["minutes"] === "number" ? { minutes: search["minutes"] } : {}),
+    };
+  },
+  component: lazyRouteComponent(() => import("../agents/AgentPage.tsx"), "AgentPage"),
+});
+
+// Not below /agents: there they would take names away from them.
+export const newAgentRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/new-agent",
+  component: lazyRouteComponent(() => import("../agents/NewAgentPage.tsx"), "NewAgentPage"),
+});
+
+export const editAgentRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/agents/$agent/edit",
+  component: lazyRouteComponent(() => import("../agents/EditAgentPage.tsx"), "EditAgentPage"),
+});
+
+export interface StartSearch {
+  readonly version?: number;
+}
+
+export const startRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/workflows/$workflow/start",
+  validateSearch: (search: Record<string, unknown>): StartSearch => ({
+    ...(typeof search["version"] === "number" ? { version: search["version"] } : {}),
+  }),
+  component: lazyRouteComponent(() => import("../workflows/start/StartPage.tsx"), "StartPage"),
+});
+
+export interface InboxSearch {
+  readonly item?: string;
+  readonly kind?: "input" | "auth" | "outcome";
+}
+
+export const inboxRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/inbox",
+  validateSearch: (search: Record<string, unknown>): InboxSearch => {
+    const kind = (["input", "auth", "outcome"] as const).find((each) => each === search["kind"]);
+    return {
+      ...(typeof search["item"] === "string" ? { item: search["item"] } : {}),
+      ...(kind === undefined ? {} : { kind }),
+    };
+  },
+  component: lazyRouteComponent(() => import("../inbox/InboxPage.tsx"), "InboxPage"),
+});
+
+const routes = root.addChildren([home, runsRoute, runRoute, workflowsRoute, workflowRoute, editWorkflowRoute, newWorkflowRoute, agentsRoute, agentRoute, newAgentRoute, editAgentRoute, startRoute, inboxRoute]);
 
 export const router = createRouter({
   routeTree: routes,

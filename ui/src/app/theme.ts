@@ -4,8 +4,8 @@ import { createTheme, type CSSVariablesResolver } from "@mantine/core";
 
 export const theme = createTheme({
   primaryColor: "indigo",
-  // At least 4.5 : 1 on either background.
-  primaryShade: { light: 7, dark: 4 },
+  // White on it has at least 4.5 : 1, and it has 3 : 1 on either background.
+  primaryShade: 7,
   autoContrast: true,
   respectReducedMotion: true,
   defaultRadius: "sm",
@@ -20,10 +20,12 @@ export const variables: CSSVariablesResolver = () => ({
     "--mantine-color-dimmed": "#5a6270",
     "--mantine-color-placeholder": "#5f6774",
     "--mantine-color-anchor": "#2f4fc7",
+    "--mantine-color-error": "#b3161b",
   },
   dark: {
     "--mantine-color-dimmed": "#a3aab5",
     "--mantine-color-placeholder": "#a3aab5",
     "--mantine-color-anchor": "#91a7ff",
+    "--mantine-color-error": "#ff8787",
   },
 });

@@ -1,0 +1,65 @@
+/** A field for JSON: the editor comes when it is first needed, its text is checked as one types. */
+
+import { Input, Skeleton } from "@mantine/core";
+import { lazy, Suspense, useId } from "react";
+
+import type { Json } from "./schema.ts";
+
+const JsonCode = lazy(() => import("./JsonCode.tsx"));
+
+export interface JsonEditorProps {
+  readonly label: string;
+  readonly text: string;
+  readonly onText: (text: string) => void;
+  readonly description?: string | undefined;
+  readonly error?: string | null | undefined;
+  readonly required?: boolean | undefined;
+  readonly testId?: string | undefined;
+}
+
+export function JsonEditor({ label, text, onText, description, error, required, testId }: JsonEditorProps) {
+  const id = useId();
+  const broken = error ?? jsonProblem(text);
+  return (
+    <div data-testid={testId}>
+      <Input.Wrapper
+        label={label}
+        labelElement="div"
+        description={description}
+        descriptionProps={{ id: `${id}-description` }}
+        error={broken}
+        errorProps={{ id: `${id}-error`, role: "status" }}
+        withAsterisk={required ?? false}
+      >
+        <Suspense fallback={<Skeleton height={96} mt={4} />}>
+          <JsonCode
+            label={label}
+            text={text}
+            onText={onText}
+            invalid={broken !== null}
+            describedBy={`${id}-description ${id}-error`}
+          />
+        </Suspense>
+      </Input.Wrapper>
+    </div>
+  );
+}
+
+/** What is wrong with the text; null: it is JSON. */
+export function jsonProblem(text: string): string | null {
+  if (text.trim() === "") return null;
+  try {
+    JSON.parse(text);
+    return null;
+  } catch (error) {
+    return `This is not JSON: ${error instanceof Error ? error.message : String(error)}.`;
+  }
+}
+
+export function parsed(text: string): Json | undefined {
+  return text.trim() === "" ? undefined : (JSON.parse(text) as Json);
+}
+
+export function written(value: Json | undefined): string {
+  return value === undefined ? "" : JSON.stringify(value, null, 2);
+}

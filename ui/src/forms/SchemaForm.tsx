@@ -1,0 +1,298 @@
+/** Fields made from a JSON Schema. The value is JSON all the time; a field that is left empty is left out of it. */
+
+import {
+  ActionIcon, Button, Checkbox, Fieldset, Group, NumberInput, PasswordInput, Select, Stack, Text, Textarea, TextInput,
+} from "@mantine/core";
+import { Plus, Trash2 } from "lucide-react";
+import { createContext, useContext, useState, type ReactNode } from "react";
+
+import classes from "./SchemaForm.module.css";
+import { JsonEditor, jsonProblem, parsed, written } from "./JsonEditor.tsx";
+import {
+  beginning, blank, fieldOf, pathText, resolved, type Json, type Path, type Property, type Schema,
+} from "./schema.ts";
+
+interface Form {
+  readonly root: Schema;
+  /** By the place of the field. */
+  readonly messages: ReadonlyMap<string, readonly string[]>;
+  /** A field whose text is no JSON holds no value: whoever sends the form has to know. */
+  readonly onBroken: (place: string, broken: boolean) => void;
+}
+
+const FormContext = createContext<Form | null>(null);
+
+export interface SchemaFormProps {
+  readonly schema: Schema;
+  readonly name: string;
+  readonly value: Json | undefined;
+  readonly onChange: (value: Json | undefined) => void;
+  readonly messages: ReadonlyMap<string, readonly string[]>;
+  readonly onBroken: (place: string, broken: boolean) => void;
+}
+
+export function SchemaForm({ schema, name, value, onChange, messages, onBroken }: SchemaFormProps) {
+  return (
+    <FormContext value={{ root: schema, messages, onBroken }}>
+      <Control schema={schema} path={[name]} label={name} required value={value} onChange={onChange} />
+    </FormContext>
+  );
+}
+
+interface ControlProps {
+  readonly schema: Schema;
+  readonly path: Path;
+  readonly label: string;
+  readonly required: boolean;
+  readonly value: Json | undefined;
+  readonly onChange: (value: Json | undefined) => void;
+}
+
+function useForm(): Form {
+  return useContext(FormContext)!;
+}
+
+function Control(props: ControlProps) {
+  const { root } = useForm();
+  const schema = resolved(props.schema, root);
+  const known = { ...props, schema };
+  const field = fieldOf(schema, props.path.length - 1);
+  switch (field.kind) {
+    case "text":
+      return <TextField {...known} format={field.format} />;
+    case "number":
+      return <NumberField {...known} whole={field.whole} />;
+    case "boolean":
+      return <BooleanField {...known} />;
+    case "choice":
+      return <ChoiceField {...known} options={field.options} />;
+    case "list":
+      return <ListField {...known} items={field.items} />;
+    case "group":
+      return <GroupField {...known} properties={field.properties} />;
+    case "json":
+      return <JsonField {...known} />;
+  }
+}
+
+/** What all fields have in common. */
+function useLook({ schema, path, label, required }: ControlProps) {
+  const { messages } = useForm();
+  const place = pathText(path);
+  const said = messages.get(place) ?? [];
+  return {
+    label: typeof schema["title"] === "string" ? schema["title"] : label,
+    description: typeof schema["description"] === "string" ? schema["description"] : undefined,
+    error: said.length > 0 ? said.join(" ") : undefined,
+    // Not `required`: the browser's own check would speak before, and differently from, the server.
+    withAsterisk: required,
+    "data-testid": `field-${place}`,
+  };
+}
+
+const EXAMPLES: Readonly<Record<string, string>> = {
+  "date-time": "2026-03-01T12:00:00Z",
+  time: "12:00:00Z",
+  duration: "PT5M",
+  uri: "https://example.com/path",
+  uuid: "018f2c5e-0000-7000-8000-000000000000",
+};
+
+function TextField(props: ControlProps & { readonly format: string | null }) {
+  const { format, value, onChange } = props;
+  const look = useLook(props);
+  const shared = {
+    ...look,
+    value: typeof value === "string" ? value : "",
+    onChange: (event: { currentTarget: { value: string } }) => {
+      const text = event.currentTarget.value;
+      // In a list there has to be something in its place.
+      onChange(text === "" && typeof props.path.at(-1) !== "number" ? undefined : text);
+    },
+  };
+  if (format === "password") return <PasswordInput {...shared} autoComplete="off" />;
+  if (format === "date") return <TextInput {...shared} type="date" />;
+  if (format === "email") return <TextInput {...shared} type="email" autoComplete="off" />;
+  if (format !== null && format in EXAMPLES) return <TextInput {...shared} placeholder={EXAMPLES[format]} />;
+  return <Textarea {...shared} autosize minRows={1} maxRows={12} />;
+}
+
+function NumberField(props: ControlProps & { readonly whole: boolean }) {
+  const { schema, value, onChange, whole } = props;
+  const look = useLook(props);
+  return (
+    <NumberInput
+      {...look}
+      value={typeof value === "number" || typeof value === "string" ? value : ""}
+      onChange={(given) => onChange(given === "" ? undefined : given)}
+      allowDecimal={!whole}
+      step={typeof schema["multipleOf"] === "number" ? schema["multipleOf"] : 1}
+      {...(typeof schema["minimum"] === "number" ? { startValue: schema["minimum"] } : {})}
+      clampBehavior="none"
+      maw={240}
+    />
+  );
+}
+
+function BooleanField(props: ControlProps) {
+  const { label, description, error, "data-testid": testId } = useLook(props);
+  return (
+    <Checkbox
+      data-testid={testId}
+      label={label}
+      description={description}
+      error={error}
+      checked={props.value === true}
+      onChange={(event) => props.onChange(event.currentTarget.checked)}
+    />
+  );
+}
+
+function ChoiceField(props: ControlProps & { readonly options: readonly Json[] }) {
+  const { options, value, onChange, required } = props;
+  const look = useLook(props);
+  return (
+    <Select
+      {...look}
+      data={options.map((option) => ({ value: JSON.stringify(option), label: shown(option) }))}
+      value={value === undefined ? null : JSON.stringify(value)}
+      onChange={(chosen) => onChange(chosen === null ? undefined : (JSON.parse(chosen) as Json))}
+      placeholder="Choose"
+      clearable={!required}
+      maw={360}
+    />
+  );
+}
+
+function shown(option: Json): string {
+  return typeof option === "string" ? option : JSON.stringify(option);
+}
+
+function ListField(props: ControlProps & { readonly items: Schema }) {
+  const { items, path, value, onChange, required } = props;
+  const { root } = useForm();
+  const look = useLook(props);
+  const entries = Array.isArray(value) ? (value as readonly Json[]) : [];
+  const change = (next: readonly Json[]) => onChange(next.length === 0 && !required ? undefined : next);
+  return (
+    <Section {...look}>
+      {entries.map((entry, index) => (
+        <div key={index} className={classes["entry"]}>
+          <div className={classes["control"]}>
+            <Control
+              schema={items}
+              path={[...path, index]}
+              label={`${look.label} ${index + 1}`}
+              required={false}
+              value={entry}
+              onChange={(next) => change(entries.map((other, place) => (place === index ? (next ?? null) : other)))}
+            />
+          </div>
+          <ActionIcon
+            variant="default"
+            size="lg"
+            aria-label={`Remove ${look.label} ${index + 1}`}
+            onClick={() => change(entries.filter((_, place) => place !== index))}
+          >
+            <Trash2 size={16} aria-hidden />
+          </ActionIcon>
+        </div>
+      ))}
+      <Group>
+        <Button
+          size="xs"
+          variant="default"
+          leftSection={<Plus size={14} aria-hidden />}
+          onClick={() => change([...entries, blank(items, root, path.length)])}
+          data-testid={`add-${pathText(path)}`}
+        >
+          Add to {look.label}
+        </Button>
+      </Group>
+    </Section>
+  );
+}
+
+function GroupField(props: ControlProps & { readonly properties: readonly Property[] }) {
+  const { properties, path, value, onChange, required } = props;
+  const look = useLook(props);
+  const present = isObject(value) ? value : {};
+  const fields = properties.map((property) => (
+    <Control
+      key={property.name}
+      schema={property.schema}
+      path={[...path, property.name]}
+      label={property.name}
+      required={property.required}
+      value={present[property.name]}
+      onChange={(next) => {
+        const { [property.name]: _, ...others } = present;
+        const changed = next === undefined ? others : { ...others, [property.name]: next };
+        onChange(Object.keys(changed).length === 0 && !required ? undefined : changed);
+      }}
+    />
+  ));
+  if (path.length > 1) return <Section {...look}>{fields}</Section>;
+  return (
+    <Stack gap="sm" data-testid={look["data-testid"]}>
+      {look.description !== undefined && <Text size="sm" c="dimmed">{look.description}</Text>}
+      {look.error !== undefined && <Text size="sm" c="var(--status-failed)" role="alert">{look.error}</Text>}
+      {fields}
+    </Stack>
+  );
+}
+
+function isObject(value: Json | undefined): value is { readonly [name: string]: Json } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function Section({ label, description, error, withAsterisk, children, ...rest }: {
+  readonly label: string;
+  readonly description: string | undefined;
+  readonly error: string | undefined;
+  readonly withAsterisk: boolean;
+  readonly children: ReactNode;
+  readonly "data-testid": string;
+}) {
+  return (
+    <Fieldset
+      legend={<>{label}{withAsterisk && <span className={classes["needed"]} aria-hidden> *</span>}</>}
+      p="sm"
+      {...rest}
+    >
+      <Stack gap="sm">
+        {description !== undefined && <Text size="xs" c="dimmed">{description}</Text>}
+        {error !== undefined && <Text size="sm" c="var(--status-failed)" role="alert">{error}</Text>}
+        {children}
+      </Stack>
+    </Fieldset>
+  );
+}
+
+function JsonField(props: ControlProps) {
+  const { path, value, onChange, required } = props;
+  const { onBroken } = useForm();
+  const [text, setText] = useState(() => written(value));
+  const look = useLook(props);
+  return (
+    <JsonEditor
+      label={look.label}
+      description={look.description ?? "Any JSON value."}
+      error={look.error}
+      required={required}
+      testId={look["data-testid"]}
+      text={text}
+      onText={(next) => {
+        setText(next);
+        const broken = jsonProblem(next) !== null;
+        onBroken(pathText(path), broken);
+        if (!broken) onChange(parsed(next));
+      }}
+    />
+  );
+}
+
+/** A form's value before anybody has filled it in. */
+export function emptyForm(schema: Schema): Json | undefined {
+  return beginning(schema, schema, true);
+}

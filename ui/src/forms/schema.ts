@@ -1,0 +1,184 @@
+/**
+ * A JSON Schema as fields that a person can fill in.
+ *
+ * Pure. What has no field of its own (unions, free objects, anything unknown) is written as JSON; what is valid in the
+ * end only the server says.
+ */
+
+import type { Finding } from "../api/problem.ts";
+
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
+export type Schema = Readonly<Record<string, unknown>>;
+export type Path = readonly (string | number)[];
+
+export interface Property {
+  readonly name: string;
+  readonly schema: Schema;
+  readonly required: boolean;
+}
+
+export type Field =
+  | { readonly kind: "text"; readonly format: string | null }
+  | { readonly kind: "number"; readonly whole: boolean }
+  | { readonly kind: "boolean" }
+  | { readonly kind: "choice"; readonly options: readonly Json[] }
+  | { readonly kind: "list"; readonly items: Schema; readonly least: number }
+  | { readonly kind: "group"; readonly properties: readonly Property[] }
+  | { readonly kind: "json" };
+
+// A schema may refer to itself; nobody fills in a form this deep.
+const DEEPEST = 6;
+const COMBINED = ["oneOf", "anyOf", "allOf", "not", "if", "patternProperties"] as const;
+
+export function isSchema(value: unknown): value is Schema {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The schema itself, or what its `$ref` within the same document leads to. */
+export function resolved(schema: Schema, root: Schema): Schema {
+  let found = schema;
+  for (let hops = 0; hops < DEEPEST && typeof found["$ref"] === "string"; hops++) {
+    const target = pointed(root, found["$ref"]);
+    if (target === null) return found;
+    const { $ref: _, ...own } = found;
+    found = { ...target, ...own };
+  }
+  return found;
+}
+
+function pointed(root: Schema, reference: string): Schema | null {
+  if (!reference.startsWith("#")) return null;
+  let found: unknown = root;
+  for (const part of reference.slice(1).split("/").slice(1)) {
+    if (!isSchema(found)) return null;
+    found = found[decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~")];
+  }
+  return isSchema(found) ? found : null;
+}
+
+export function fieldOf(schema: Schema, depth: number): Field {
+  if (Array.isArray(schema["enum"])) return { kind: "choice", options: schema["enum"] as Json[] };
+  if ("const" in schema) return { kind: "choice", options: [schema["const"] as Json] };
+  if ("$ref" in schema || depth > DEEPEST || COMBINED.some((name) => name in schema)) return { kind: "json" };
+  switch (typeOf(schema)) {
+    case "string":
+      return { kind: "text", format: typeof schema["format"] === "string" ? schema["format"] : null };
+    case "integer":
+      return { kind: "number", whole: true };
+    case "number":
+      return { kind: "number", whole: false };
+    case "boolean":
+      return { kind: "boolean" };
+    case "array":
+      if (!isSchema(schema["items"])) return { kind: "json" };
+      return { kind: "list", items: schema["items"], least: numberOf(schema["minItems"]) };
+    case "object":
+      return groupOf(schema);
+    default:
+      return { kind: "json" };
+  }
+}
+
+function groupOf(schema: Schema): Field {
+  const given = schema["properties"];
+  if (!isSchema(given) || Object.keys(given).length === 0) return { kind: "json" };
+  const required = Array.isArray(schema["required"]) ? schema["required"] : [];
+  const properties = Object.entries(given).map(([name, own]) => ({
+    name,
+    schema: isSchema(own) ? own : {},
+    required: required.includes(name),
+  }));
+  return { kind: "group", properties };
+}
+
+/** The one type that it has, null aside. */
+function typeOf(schema: Schema): string | null {
+  const type = schema["type"];
+  if (typeof type === "string") return type;
+  if (!Array.isArray(type)) return isSchema(schema["properties"]) ? "object" : null;
+  const others = type.filter((name) => name !== "null");
+  return others.length === 1 && typeof others[0] === "string" ? others[0] : null;
+}
+
+function numberOf(value: unknown): number {
+  return typeof value === "number" ? value : 0;
+}
+
+/** What a field holds before anybody has filled it in; undefined: nothing, and nothing is sent. */
+export function beginning(given: Schema, root: Schema, required: boolean, depth = 0): Json | undefined {
+  const schema = resolved(given, root);
+  if ("default" in schema) return schema["default"] as Json;
+  if ("const" in schema) return required ? (schema["const"] as Json) : undefined;
+  const field = fieldOf(schema, depth);
+  switch (field.kind) {
+    case "boolean":
+      return required ? false : undefined;
+    case "list":
+      if (!required) return undefined;
+      return Array.from({ length: Math.min(field.least, 10) }, () => blank(field.items, root, depth + 1));
+    case "group": {
+      const filled = field.properties
+        .map(({ name, schema: own, required: needed }) => [name, beginning(own, root, needed, depth + 1)] as const)
+        .filter((entry): entry is readonly [string, Json] => entry[1] !== undefined);
+      return required || filled.length > 0 ? Object.fromEntries(filled) : undefined;
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** A new entry of a list: there has to be something in its place. */
+export function blank(given: Schema, root: Schema, depth = 0): Json {
+  const begun = beginning(given, root, true, depth);
+  if (begun !== undefined) return begun;
+  return fieldOf(resolved(given, root), depth).kind === "text" ? "" : null;
+}
+
+/** `input.names[0]['odd name']`, as the server names places. */
+export function pathText(path: Path): string {
+  return path.reduce<string>((text, part) => {
+    if (typeof part === "number") return `${text}[${part}]`;
+    if (!/^[A-Za-z_$][A-Za-z0-9_-]*$/.test(part)) return `${text}['${part}']`;
+    return text === "" ? part : `${text}.${part}`;
+  }, "");
+}
+
+function parsedPath(text: string): Path {
+  const parts: (string | number)[] = [];
+  for (const found of text.matchAll(/\[(\d+)\]|\['(.*?)'\]|\.?([A-Za-z_$][A-Za-z0-9_-]*)/g)) {
+    parts.push(found[1] !== undefined ? Number(found[1]) : (found[2] ?? found[3] ?? ""));
+  }
+  return parts;
+}
+
+const MISSING = /^"(.*)" is a required property$/;
+
+/** Each message at the field that can put it right: the nearest one on the way to the place it names. */
+export function placed(findings: readonly Finding[], schema: Schema): ReadonlyMap<string, readonly string[]> {
+  const messages = new Map<string, string[]>();
+  for (const { path, message } of findings) {
+    const missing = MISSING.exec(message)?.[1];
+    const wanted = missing === undefined ? parsedPath(path) : [...parsedPath(path), missing];
+    const place = nearest(schema, wanted);
+    const isThere = pathText(place) === pathText(wanted);
+    const told = missing !== undefined && isThere ? "This is needed." : isThere ? message : `${path}: ${message}`;
+    const key = pathText(place);
+    messages.set(key, [...(messages.get(key) ?? []), told]);
+  }
+  return messages;
+}
+
+function nearest(root: Schema, path: Path): Path {
+  const place: (string | number)[] = path.slice(0, 1);
+  let schema = resolved(root, root);
+  for (const part of path.slice(1)) {
+    const field = fieldOf(schema, place.length - 1);
+    let inner: Schema | undefined;
+    if (field.kind === "group") inner = field.properties.find(({ name }) => name === part)?.schema;
+    if (field.kind === "list" && typeof part === "number") inner = field.items;
+    if (inner === undefined) break;
+    schema = resolved(inner, root);
+    place.push(part);
+  }
+  return place;
+}

@@ -1,0 +1,26 @@
+/** How many wait for a person, in the header of every page. */
+
+import { Inbox } from "lucide-react";
+
+import { ButtonLink } from "../app/links.tsx";
+import { MOST_COUNTED, useWaitingCount } from "./waiting.ts";
+
+export function InboxCount() {
+  const { data: count } = useWaitingCount();
+  if (count === undefined || count === 0) return null;
+  const shown = count > MOST_COUNTED ? `${MOST_COUNTED}+` : String(count);
+  return (
+    <ButtonLink
+      to="/inbox"
+      search={{}}
+      size="compact-sm"
+      variant="light"
+      color="orange"
+      leftSection={<Inbox size={15} aria-hidden />}
+      aria-label={`Inbox: ${shown} ${count === 1 ? "waits" : "wait"} for a person`}
+      data-testid="inbox-count"
+    >
+      {shown}
+    </ButtonLink>
+  );
+}

@@ -1,0 +1,150 @@
+/** Everything that waits for a person, the oldest first, and the means to answer it. */
+
+import { Button, Code, Group, SegmentedControl, Stack, Text, Title, UnstyledButton } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { ArrowLeft, CircleCheck } from "lucide-react";
+
+import { Problem } from "../api/problem.ts";
+import { AnchorLink } from "../app/links.tsx";
+import { Loading } from "../app/Loading.tsx";
+import { Moment } from "../app/Moment.tsx";
+import { ProblemPanel } from "../app/ProblemPanel.tsx";
+import { inboxRoute } from "../app/router.tsx";
+import { Answer } from "./Answer.tsx";
+import classes from "./InboxPage.module.css";
+import { KINDS } from "./kinds.ts";
+import { itemQuery, useWaiting, type InboxItem, type Kind } from "./waiting.ts";
+
+const FILTERS = [
+  { value: "all", label: "All" },
+  ...(["input", "auth", "outcome"] as const).map((kind) => ({ value: kind, label: KINDS[kind].name })),
+];
+
+export function InboxPage() {
+  const { item, kind } = inboxRoute.useSearch();
+  const navigate = useNavigate({ from: "/inbox" });
+  const waiting = useWaiting(kind);
+  const items = waiting.data?.pages.flatMap((page) => page.items) ?? [];
+  const select = (next: string | undefined) =>
+    void navigate({ search: { ...(kind === undefined ? {} : { kind }), ...(next === undefined ? {} : { item: next }) } });
+  const chosen = item ?? (items.length === 1 ? items[0]!.id : undefined);
+  return (
+    <Stack gap="sm">
+      <Group justify="space-between">
+        <Title order={1} size="h3">Inbox</Title>
+        <SegmentedControl
+          size="xs"
+          aria-label="What waits"
+          data={FILTERS}
+          value={kind ?? "all"}
+          onChange={(next) => void navigate({ search: next === "all" ? {} : { kind: next as Kind } })}
+          data-testid="inbox-kind"
+        />
+      </Group>
+      {waiting.error !== null && <ProblemPanel error={waiting.error} again={() => void waiting.refetch()} />}
+      {waiting.isPending && <Loading />}
+      {waiting.isSuccess && items.length === 0 && item === undefined && <NothingWaits kind={kind} />}
+      {(items.length > 0 || item !== undefined) && (
+        <div className={classes["panes"]} data-chosen={item !== undefined || undefined}>
+          <nav aria-label="What waits" className={classes["list"]}>
+            {items.map((each) => (
+              <Entry key={each.id} item={each} chosen={each.id === chosen} onChoose={() => select(each.id)} />
+            ))}
+            {waiting.hasNextPage && (
+              <Button variant="default" loading={waiting.isFetchingNextPage} onClick={() => void waiting.fetchNextPage()}>
+                Newer ones
+              </Button>
+            )}
+          </nav>
+          <section className={classes["detail"]} aria-label="The one chosen">
+            <Button
+              className={classes["back"]!}
+              variant="subtle"
+              size="compact-sm"
+              leftSection={<ArrowLeft size={14} aria-hidden />}
+              onClick={() => select(undefined)}
+            >
+              All that waits
+            </Button>
+            {chosen === undefined
+              ? <Text c="dimmed">Choose one to answer it.</Text>
+              : <Chosen key={chosen} id={chosen} onDone={() => select(after(items, chosen))} />}
+          </section>
+        </div>
+      )}
+    </Stack>
+  );
+}
+
+/** The one to go on with. */
+function after(items: readonly InboxItem[], done: string): string | undefined {
+  const place = items.findIndex((each) => each.id === done);
+  const left = items.filter((each) => each.id !== done);
+  return left[Math.min(Math.max(place, 0), left.length - 1)]?.id;
+}
+
+function Entry({ item, chosen, onChoose }: { item: InboxItem; chosen: boolean; onChoose: () => void }) {
+  const { icon: Icon, title } = KINDS[item.kind];
+  return (
+    <UnstyledButton
+      className={classes["entry"]!}
+      onClick={onChoose}
+      aria-current={chosen || undefined}
+      data-testid="inbox-item"
+      data-kind={item.kind}
+    >
+      <Icon size={18} aria-hidden className={classes["icon"]} />
+      <div className={classes["words"]}>
+        <Text size="sm" fw={600} truncate>{title(item.agent)}</Text>
+        <Text size="sm" lineClamp={2}>{item.text}</Text>
+        <Text size="xs" c="dimmed" truncate>
+          {item.workflow.name} · {item.step} · <Moment at={item.since} />
+        </Text>
+      </div>
+    </UnstyledButton>
+  );
+}
+
+function Chosen({ id, onDone }: { id: string; onDone: () => void }) {
+  const query = useQuery(itemQuery(id));
+  if (query.error instanceof Problem && query.error.status === 404) return <Gone id={id} />;
+  if (query.error !== null && query.data === undefined) {
+    return <ProblemPanel error={query.error} again={() => void query.refetch()} />;
+  }
+  if (query.data === undefined) return <Loading lines={4} />;
+  return (
+    <Stack gap="xs">
+      <Title order={2} size="h4">{KINDS[query.data.kind].title(query.data.agent)}</Title>
+      <Answer item={query.data} onDone={onDone} />
+    </Stack>
+  );
+}
+
+function Gone({ id }: { id: string }) {
+  const run = id.split(".")[0]!;
+  return (
+    <Stack gap="xs" role="status" data-testid="inbox-gone">
+      <Title order={2} size="h4">Nobody waits for this any more</Title>
+      <Text size="sm">
+        It was answered meanwhile, or its run has ended.{" "}
+        <AnchorLink to="/runs/$run" params={{ run }} search={{}} underline="always" fz="sm">See the run</AnchorLink>
+      </Text>
+    </Stack>
+  );
+}
+
+function NothingWaits({ kind }: { kind: Kind | undefined }) {
+  return (
+    <Stack gap="xs" align="flex-start" data-testid="inbox-empty">
+      <Group gap="xs">
+        <CircleCheck size={20} aria-hidden color="var(--status-completed)" />
+        <Text fw={600}>{kind === undefined ? "Nothing waits for a person." : `No ${KINDS[kind].name.toLowerCase()} wait.`}</Text>
+      </Group>
+      <Text size="sm" c="dimmed">
+        When an agent asks something, wants somebody to log in, or nobody knows what became of a call, it is shown here
+        and counted at the top of every page. In a shell: <Code>trunkline inbox list</Code>
+      </Text>
+    </Stack>
+  );
+}

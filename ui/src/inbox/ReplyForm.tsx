@@ -1,0 +1,114 @@
+/** The answer to a question: in words, as a form where the question brings a schema, or as JSON. */
+
+import { Button, Group, SegmentedControl, Stack, Text, Textarea } from "@mantine/core";
+import { Send } from "lucide-react";
+import { useState } from "react";
+
+import { useMay } from "../app/access.ts";
+import { ProblemPanel } from "../app/ProblemPanel.tsx";
+import { toast } from "../app/toasts.ts";
+import { JsonEditor, jsonProblem, parsed, written } from "../forms/JsonEditor.tsx";
+import type { Json } from "../forms/schema.ts";
+import { emptyForm, SchemaForm } from "../forms/SchemaForm.tsx";
+import { useBroken } from "../forms/useBroken.ts";
+import { schemaOf, useReply, type InboxItem, type Reply } from "./waiting.ts";
+
+type Way = "text" | "form" | "json";
+const NAMES: Readonly<Record<Way, string>> = { text: "Text", form: "Form", json: "JSON" };
+
+export function ReplyForm({ item, onDone }: { item: InboxItem; onDone: () => void }) {
+  const schema = schemaOf(item.data);
+  const ways: readonly Way[] = schema === null ? ["text", "json"] : ["form", "text", "json"];
+  const may = useMay("operator");
+  const [way, setWay] = useState<Way>(ways[0]!);
+  const [words, setWords] = useState(item.kind === "auth" ? "I have logged in." : "");
+  const [form, setForm] = useState<Json | undefined>(() => (schema === null ? undefined : emptyForm(schema)));
+  const [json, setJson] = useState("");
+  const fields = useBroken();
+  const reply = useReply(item);
+
+  const answer = answerOf();
+  function answerOf(): Reply | null {
+    if (way === "text") return words.trim() === "" ? null : { text: words };
+    if (way === "form") return fields.isBroken || form === undefined ? null : { data: form };
+    if (jsonProblem(json) !== null) return null;
+    const data = parsed(json);
+    return data === undefined || data === null ? null : { data };
+  }
+  const send = () => {
+    if (answer === null || !may.allowed) return;
+    reply.mutate(answer, {
+      onSuccess: () => {
+        toast("done", `Answered. The step ${item.step} goes on.`);
+        onDone();
+      },
+    });
+  };
+  const change = (next: Way) => {
+    if (next === "json" && way === "form") setJson(written(form));
+    setWay(next);
+  };
+
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      <Stack gap="sm">
+        <Group justify="space-between">
+          <Text fw={600} size="sm" id="answer-as">Answer</Text>
+          <SegmentedControl
+            size="xs"
+            aria-labelledby="answer-as"
+            data={ways.map((each) => ({ value: each, label: NAMES[each] }))}
+            value={way}
+            onChange={(next) => change(next as Way)}
+            data-testid="answer-as"
+          />
+        </Group>
+        {way === "text" && (
+          <Textarea
+            aria-label="Answer in words"
+            autosize
+            minRows={3}
+            maxRows={16}
+            value={words}
+            onChange={(event) => setWords(event.currentTarget.value)}
+            onKeyDown={(event) => {
+              if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send();
+            }}
+            data-testid="answer-text"
+          />
+        )}
+        {way === "form" && schema !== null && (
+          <SchemaForm
+            schema={schema}
+            name="answer"
+            value={form}
+            onChange={setForm}
+            messages={NO_MESSAGES}
+            onBroken={fields.onBroken}
+          />
+        )}
+        {way === "json" && <JsonEditor label="Answer as JSON" text={json} onText={setJson} testId="answer-json" />}
+        {reply.error !== null && <ProblemPanel error={reply.error} />}
+        <Group gap="sm">
+          <Button
+            type="submit"
+            leftSection={<Send size={16} aria-hidden />}
+            loading={reply.isPending}
+            disabled={answer === null || !may.allowed}
+            data-testid="send-answer"
+          >
+            Send the answer
+          </Button>
+          {!may.allowed && <Text size="sm" c="dimmed">{may.reason}</Text>}
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+const NO_MESSAGES: ReadonlyMap<string, readonly string[]> = new Map();

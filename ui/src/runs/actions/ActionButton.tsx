@@ -1,0 +1,46 @@
+/** A button that, where it cannot be pressed, says why: on hover, on focus and to a screen reader. */
+
+import { Button, type ButtonProps, Tooltip } from "@mantine/core";
+import type { LucideIcon } from "lucide-react";
+
+interface ActionButtonProps {
+  readonly icon: LucideIcon;
+  readonly children: string;
+  /** Why it cannot be pressed; null: it can. */
+  readonly refused: string | null;
+  readonly onPress: () => void;
+  readonly testId: string;
+  readonly loading?: boolean;
+  readonly filled?: boolean;
+  readonly size?: ButtonProps["size"];
+}
+
+export function ActionButton({
+  icon: Icon,
+  children,
+  refused,
+  onPress,
+  testId,
+  loading = false,
+  filled = false,
+  size = "xs",
+}: ActionButtonProps) {
+  return (
+    <Tooltip label={refused} disabled={refused === null} events={{ hover: true, focus: true, touch: true }} multiline maw={320}>
+      <Button
+        size={size}
+        variant={filled ? "filled" : "default"}
+        leftSection={<Icon size={14} aria-hidden />}
+        loading={loading}
+        // Not `disabled`: what cannot be focused cannot say why.
+        {...(refused === null ? {} : { "data-disabled": true, "aria-disabled": true, "aria-label": `${children}. ${refused}` })}
+        onClick={() => {
+          if (refused === null) onPress();
+        }}
+        data-testid={testId}
+      >
+        {children}
+      </Button>
+    </Tooltip>
+  );
+}

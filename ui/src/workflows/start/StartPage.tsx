@@ -1,0 +1,183 @@
+/** Starts a run: a form made from the workflow's input schema, or its input as JSON. */
+
+import { Alert, Button, Group, SegmentedControl, Stack, Text, Title } from "@mantine/core";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { Play } from "lucide-react";
+import { useEffect, useRef, useState } from "react";
+
+import { api, body } from "../../api/client.ts";
+import { Problem } from "../../api/problem.ts";
+import type { components } from "../../api/schema.d.ts";
+import { useMay } from "../../app/access.ts";
+import { Copy } from "../../app/Copy.tsx";
+import { AnchorLink } from "../../app/links.tsx";
+import { Loading } from "../../app/Loading.tsx";
+import { ProblemPanel } from "../../app/ProblemPanel.tsx";
+import { startRoute } from "../../app/router.tsx";
+import { toast } from "../../app/toasts.ts";
+import { JsonEditor, jsonProblem, parsed, written } from "../../forms/JsonEditor.tsx";
+import { isSchema, placed, type Json, type Schema } from "../../forms/schema.ts";
+import { emptyForm, SchemaForm } from "../../forms/SchemaForm.tsx";
+import { useBroken } from "../../forms/useBroken.ts";
+import { executeCurl } from "../execute.ts";
+import { runCommand } from "./command.ts";
+import { StartKey } from "./idempotency.ts";
+import classes from "./StartPage.module.css";
+
+type Workflow = components["schemas"]["Workflow"];
+
+export function StartPage() {
+  const { workflow } = startRoute.useParams();
+  const { version } = startRoute.useSearch();
+  const query = useQuery({
+    queryKey: ["workflows", workflow, version ?? null, "to-start"],
+    queryFn: () =>
+      version === undefined
+        ? body(api.GET("/api/v1/workflows/{workflow}", { params: { path: { workflow } } }))
+        : body(api.GET("/api/v1/workflows/{workflow}/versions/{version}", { params: { path: { workflow, version } } })),
+    // A form that somebody fills in is not to change under their hands.
+    staleTime: Infinity,
+  });
+  if (query.error !== null) return <ProblemPanel error={query.error} again={() => void query.refetch()} />;
+  if (query.data === undefined) return <Loading />;
+  return <StartForm key={`${query.data.id}/${query.data.version}`} workflow={query.data} pinned={version ?? null} />;
+}
+
+function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | null }) {
+  const given = workflow.definition["input"];
+  const schema = isSchema(given) && Object.keys(given).length > 0 ? (given as Schema) : null;
+  const may = useMay("operator");
+  const [way, setWay] = useState<"form" | "json">(schema === null ? "json" : "form");
+  const [value, setValue] = useState<Json | undefined>(() => (schema === null ? {} : emptyForm(schema)));
+  const [text, setText] = useState(() => written(value ?? {}));
+  const fields = useBroken();
+  const start = useStart(workflow, pinned);
+  const form = useRef<HTMLFormElement>(null);
+
+  const isBroken = way === "json" ? jsonProblem(text) !== null : fields.isBroken;
+  const input = (way === "form" ? value : isBroken ? undefined : parsed(text)) ?? {};
+  const refused = start.error instanceof Problem && start.error.errors.length > 0 ? start.error : null;
+  const isPlaced = way === "form" && schema !== null && refused !== null;
+
+  useEffect(() => {
+    if (isPlaced) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+  }, [isPlaced, start.submittedAt]);
+
+  const change = (next: "form" | "json") => {
+    if (next === "json") setText(written(input));
+    else {
+      setValue(input);
+      fields.mend();
+    }
+    start.reset();
+    setWay(next);
+  };
+
+  return (
+    <Stack gap="md" className={classes["page"]!}>
+      <Group justify="space-between" align="flex-start">
+        <div>
+          <Title order={1} size="h3">Start a run of {workflow.name}</Title>
+          <Text size="sm" c="dimmed">
+            <AnchorLink to="/workflows/$workflow" params={{ workflow: workflow.name }} search={{}} fz="sm" underline="always">
+              {workflow.name}
+            </AnchorLink>{" "}
+            version {workflow.version}{pinned === null ? ", the latest" : ""}
+            {workflow.description === null ? "" : `: ${workflow.description}`}
+          </Text>
+        </div>
+        {schema !== null && (
+          <SegmentedControl
+            size="xs"
+            aria-label="Write the input as"
+            data={[{ value: "form", label: "Form" }, { value: "json", label: "JSON" }]}
+            value={way}
+            onChange={(next) => {
+              if (!isBroken) change(next as "form" | "json");
+            }}
+            disabled={isBroken}
+            data-testid="start-as"
+          />
+        )}
+      </Group>
+      <form
+        ref={form}
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (!isBroken && may.allowed) start.mutate(input);
+        }}
+        data-testid="start-form"
+      >
+        <Stack gap="md">
+          {schema === null && (
+            <Alert variant="light" p="xs">
+              <Text size="sm">This workflow does not say what input it takes: any JSON will do.</Text>
+            </Alert>
+          )}
+          {way === "form" && schema !== null ? (
+            <SchemaForm
+              schema={schema}
+              name="input"
+              value={value}
+              onChange={setValue}
+              messages={refused === null ? NO_MESSAGES : placed(refused.errors, schema)}
+              onBroken={fields.onBroken}
+            />
+          ) : (
+            <JsonEditor label="Input" text={text} onText={setText} testId="start-json" />
+          )}
+          {isPlaced ? (
+            <Text size="sm" c="var(--status-failed)" role="alert" data-testid="start-refused">
+              {start.error?.message} See the fields.
+            </Text>
+          ) : (
+            start.error !== null && <ProblemPanel error={start.error} />
+          )}
+          <Group gap="sm">
+            <Button
+              type="submit"
+              leftSection={<Play size={16} aria-hidden />}
+              loading={start.isPending}
+              disabled={isBroken || !may.allowed}
+              data-testid="start"
+            >
+              Start the run
+            </Button>
+            <Copy label="Copy as curl" text={() => executeCurl(workflow.name, pinned, input)} testid="copy-curl" size="sm" />
+            <Copy label="Copy as command" text={() => runCommand(workflow.name, pinned, input)} testid="copy-command" size="sm" />
+            {!may.allowed && <Text size="sm" c="dimmed">{may.reason}</Text>}
+          </Group>
+        </Stack>
+      </form>
+    </Stack>
+  );
+}
+
+function useStart(workflow: Workflow, version: number | null) {
+  const keys = useRef(new StartKey());
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  return useMutation({
+    networkMode: "always",
+    mutationFn: (input: Json) =>
+      body(
+        api.POST("/api/v1/workflows/{workflow}/execute", {
+          params: {
+            path: { workflow: workflow.name },
+            query: version === null ? {} : { version },
+            header: { "Idempotency-Key": keys.current.of(JSON.stringify(input)) },
+          },
+          body: input,
+        }),
+      ),
+    onSuccess: (run) => {
+      toast("done", `A run of ${workflow.name} has started.`);
+      void queries.invalidateQueries({ queryKey: ["runs"] });
+      void navigate({ to: "/runs/$run", params: { run: run.id }, search: {} });
+    },
+  });
+}
+
+const NO_MESSAGES: ReadonlyMap<string, readonly string[]> = new Map();
