@@ -1,0 +1,169 @@
+"""Starting a run: a form made from the workflow's input schema, or JSON, and what the server says of them."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import Page, Request, expect
+from tests.ui.agents import Agents
+from tests.ui.browser import look_at
+from tests.ui.conftest import Demo
+
+from trunkline.jsontypes import Json
+from trunkline.testing.agents import simple_success
+
+ORDER = b"""
+name: order
+description: Orders something and has it brought.
+input:
+  type: object
+  required: [item, size, guests, address]
+  properties:
+    item: {type: string, minLength: 3, title: Dish, description: What to bring.}
+    size: {enum: [small, large]}
+    guests: {type: integer, minimum: 1}
+    tip: {type: number, default: 1.5}
+    gift: {type: boolean}
+    when: {type: string, format: date-time}
+    wishes: {type: array, items: {type: string}}
+    address:
+      type: object
+      required: [street]
+      properties:
+        street: {type: string}
+        floor: {$ref: '#/$defs/floor'}
+    anything: {}
+  $defs:
+    floor: {type: integer, maximum: 9}
+steps:
+  bring: {agent: Waiter, input: "${ input }"}
+"""
+FREE = b"{name: free, steps: {bring: {agent: Waiter, input: '${ input }'}}}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def waiter(demo: Demo, agents: Agents) -> None:
+    agent = agents.start(simple_success({"text": "Here you are."}))
+    demo.client.create_agent({"name": "Waiter", "url": agent.url, "protocol": "simple-a2a"})
+    demo.client.save_workflow(ORDER)
+    demo.client.save_workflow(FREE)
+
+
+def write_json(page: Page, label: str, value: Json) -> None:
+    page.get_by_role("textbox", name=label).fill(json.dumps(value))
+
+
+def started_input(page: Page, demo: Demo) -> Json:
+    page.wait_for_url(re.compile(r"/runs/[0-9a-f-]{36}"))
+    return demo.client.run(page.url.rpartition("/")[2])["input"]
+
+
+def test_a_form_asks_for_what_the_schema_says_and_the_run_gets_it(page: Page, demo: Demo) -> None:
+    page.goto("/workflows/order/start")
+    page.get_by_label("Dish").fill("Soup")
+    page.get_by_role("combobox", name="size").click()
+    page.get_by_role("option", name="large").click()
+    page.get_by_label("guests").fill("3")
+    page.get_by_label("gift").check()
+    page.get_by_test_id("add-input.wishes").click()
+    page.get_by_label("wishes 1", exact=True).fill("hot")
+    page.get_by_label("street").fill("Main Street 1")
+    page.get_by_label("floor").fill("2")
+    write_json(page, "anything", [1, {"two": None}])
+    look_at(page, "start")
+    page.get_by_test_id("start").click()
+    assert started_input(page, demo) == {
+        "item": "Soup",
+        "size": "large",
+        "guests": 3,
+        "tip": 1.5,
+        "gift": True,
+        "wishes": ["hot"],
+        "address": {"street": "Main Street 1", "floor": 2},
+        "anything": [1, {"two": None}],
+    }
+    expect(page.get_by_test_id("toast")).to_contain_text("has started")
+
+
+def test_what_the_server_refuses_is_said_at_the_field(page: Page) -> None:
+    page.goto("/workflows/order/start")
+    page.get_by_label("Dish").fill("Pi")
+    page.get_by_label("street").fill("Main Street 1")
+    page.get_by_label("floor").fill("12")
+    page.get_by_test_id("start").click()
+    expect(page.get_by_test_id("start-refused")).to_contain_text("does not fit the schema")
+    wrong = {"item": "shorter than 3", "size": "needed", "guests": "needed", "address.floor": "maximum"}
+    for place, words in wrong.items():
+        field = page.get_by_test_id(f"field-input.{place}")
+        expect(field).to_have_attribute("aria-invalid", "true")
+        expect(field).to_have_accessible_description(re.compile(words))
+    expect(page.get_by_label("Dish")).to_be_focused()
+    look_at(page, "start-refused")
+
+
+def test_a_double_click_starts_one_run(page: Page, demo: Demo) -> None:
+    keys: list[str | None] = []
+
+    def look(request: Request) -> None:
+        if request.method == "POST":
+            keys.append(request.headers.get("idempotency-key"))
+
+    page.goto("/workflows/free/start")
+    page.on("request", look)
+    button = page.get_by_test_id("start")
+    # Two clicks before the page can have drawn itself anew.
+    button.evaluate("(it) => { it.click(); it.click(); }")
+    page.wait_for_url(re.compile(r"/runs/[0-9a-f-]{36}"))
+    runs, _ = demo.client.runs({"workflow": "free"})
+    assert len(runs) == 1
+    assert len({*keys}) == 1
+    assert keys[0]
+
+
+def test_a_form_and_its_json_are_the_same_input(page: Page, demo: Demo) -> None:
+    page.goto("/workflows/order/start")
+    page.get_by_label("Dish").fill("Bread")
+    page.get_by_test_id("start-as").get_by_text("JSON").click()
+    editor = page.get_by_role("textbox", name="Input")
+    expect(editor).to_contain_text('"item": "Bread"')
+    editor.fill('{"item": "Bread",')
+    expect(page.get_by_test_id("start-json")).to_contain_text("This is not JSON")
+    expect(page.get_by_test_id("start")).to_be_disabled()
+    write_json(page, "Input", {"item": "Cake", "size": "small", "guests": 1, "address": {"street": "x"}})
+    page.get_by_test_id("start-as").get_by_text("Form").click()
+    expect(page.get_by_label("Dish")).to_have_value("Cake")
+    page.get_by_test_id("start").click()
+    assert started_input(page, demo) == {
+        "item": "Cake",
+        "size": "small",
+        "guests": 1,
+        "address": {"street": "x"},
+    }
+
+
+def test_a_workflow_without_a_schema_takes_any_json(page: Page, demo: Demo) -> None:
+    page.goto("/workflows/free/start")
+    write_json(page, "Input", [1, 2])
+    look_at(page, "start-free")
+    page.get_by_test_id("start").click()
+    assert started_input(page, demo) == [1, 2]
+
+
+def test_the_start_can_be_copied_as_a_command(page: Page, demo: Demo) -> None:
+    page.goto("/workflows/free/start")
+    write_json(page, "Input", {"it's": 1})
+    page.get_by_test_id("copy-curl").click()
+    expect(page.get_by_test_id("copy-curl")).to_have_text("Copied")
+    assert f"{demo.url}/api/v1/workflows/free/execute" in page.evaluate("navigator.clipboard.readText()")
+    page.get_by_test_id("copy-command").click()
+    expect(page.get_by_test_id("copy-command")).to_have_text("Copied")
+    command = page.evaluate("navigator.clipboard.readText()")
+    assert command.startswith("trunkline run free --follow --input-file -")
+    assert '"it\'s": 1' in command
+
+
+def test_a_workflow_that_is_not_there_is_a_problem_that_says_so(page: Page) -> None:
+    page.goto("/workflows/nothing/start")
+    expect(page.get_by_test_id("problem")).to_contain_text("nothing")
