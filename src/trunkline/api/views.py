@@ -17,7 +17,7 @@ from trunkline.api.limit_views import limits_view
 from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.machine.state import WaitingFor
-from trunkline.messages import StepError
+from trunkline.messages import ERROR_CODES, StepError
 from trunkline.services.option_forms import breaker_to_json
 from trunkline.services.retry_forms import retry_to_json
 from trunkline.stores.base import AgentLoad, EventRecord, RunRecord
@@ -95,8 +95,8 @@ class _Step(msgspec.Struct):
     agent: str
     protocol: str | None
     attempts: int
-    input: msgspec.Raw
-    output: msgspec.Raw
+    input: msgspec.Raw | msgspec.UnsetType
+    output: msgspec.Raw | msgspec.UnsetType
     error: _Error | None
     warnings: Sequence[str]
     waiting_for: _Waiting | None
@@ -145,7 +145,7 @@ def _waiting(waiting: WaitingFor) -> _Waiting:
     return _Waiting(waiting.kind, waiting.text, _time(waiting.until), data)
 
 
-def _step(view: StepView) -> _Step:
+def _step(view: StepView, *, payloads: bool = True) -> _Step:
     state = view.state
     waiting = state.waiting_for
     return _Step(
@@ -154,8 +154,8 @@ def _step(view: StepView) -> _Step:
         view.agent,
         state.protocol,
         state.attempts,
-        _payload(state.input),
-        _payload(state.output),
+        _payload(state.input) if payloads else msgspec.UNSET,
+        _payload(state.output) if payloads else msgspec.UNSET,
         error_view(state.error),
         state.warnings,
         None if waiting is None else _waiting(waiting),
@@ -213,17 +213,36 @@ def _run(
     )
 
 
-def run_json(view: RunView) -> bytes:
+def run_json(view: RunView, *, step_payloads: bool = True) -> bytes:
     agents = list(dict.fromkeys(step.agent for step in view.steps if step.agent))
-    return encode(_run(view.record, agents, [_step(step) for step in view.steps]))
+    return encode(_run(view.record, agents, [_step(step, payloads=step_payloads) for step in view.steps]))
 
 
-def steps_json(steps: Sequence[StepView], next_cursor: str | None) -> bytes:
-    return page_json([_step(step) for step in steps], next_cursor)
+def step_json(step: StepView) -> bytes:
+    return encode(_step(step))
+
+
+def steps_json(steps: Sequence[StepView], next_cursor: str | None, *, payloads: bool) -> bytes:
+    return page_json([_step(step, payloads=payloads) for step in steps], next_cursor)
 
 
 def runs_json(runs: Sequence[ListedRun], next_cursor: str | None, *, payloads: bool) -> bytes:
     return page_json([_run(run.record, run.agents, payloads=payloads) for run in runs], next_cursor)
+
+
+def error_codes_json() -> bytes:
+    return encode(
+        {
+            "items": [
+                {
+                    "code": code,
+                    "reached_agent": "yes" if known.answered else "maybe" if known.sent else "no",
+                    "fix": known.fix,
+                }
+                for code, known in ERROR_CODES.items()
+            ]
+        }
+    )
 
 
 class _Event(msgspec.Struct):

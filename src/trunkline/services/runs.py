@@ -40,7 +40,7 @@ from trunkline.stores.base import EventRecord, InboxItem, NewRun, RunRecord, Sto
 from trunkline.stores.oversight import NewAuditEntry
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
-from trunkline.workflow import Step, Workflow, item_place
+from trunkline.workflow import Step, Workflow, item_place, owner_of
 
 log = structlog.stdlib.get_logger()
 
@@ -199,6 +199,16 @@ class Runs:
         found = await self._store.run_status(child)
         status = None if found is None else found[0]
         return StepView(step, plan.agent, items, plan.definition.workflow, ChildView(child, status))
+
+    async def step(self, run_id: RunId, step: str) -> StepView:
+        """One step, begun or not, or one item that has begun."""
+        record, state = await self._step(run_id, step)
+        compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
+        if state.name not in compiled.steps:
+            return _item_view(run_id, compiled.steps[owner_of(state.name)], state)
+        plan = compiled.steps[state.name]
+        counts = await self._store.item_counts(run_id) if plan.loop is not None else {}
+        return await self._view(record, plan, state, counts.get(state.name, {}))
 
     async def items(self, run_id: RunId, step: str, *, limit: int, after: int) -> list[StepView]:
         """The items of a step that have begun, in their order; `after` is the last index seen."""

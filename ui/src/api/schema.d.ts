@@ -354,6 +354,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/error-codes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Error Codes
+         * @description Every code that the error of a step or a run can have.
+         */
+        get: operations["list_error_codes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/inbox": {
         parameters: {
             query?: never;
@@ -891,6 +911,26 @@ export interface paths {
          * @description The run's steps in the order of the definition, those not begun yet too; or the items of one step.
          */
         get: operations["list_run_steps"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/steps/{step}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Run Step
+         * @description One step of the run, or one item of a step: `check[17]`.
+         */
+        get: operations["get_run_step"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2550,6 +2590,30 @@ export interface components {
              * @description Where it is spoken.
              */
             url: string;
+        };
+        /**
+         * ErrorCode
+         * @description What is known of every failure with this code.
+         */
+        ErrorCode: {
+            /** Code */
+            code: string;
+            /**
+             * Fix
+             * @description What an error says unless the place that raises it knows better.
+             */
+            fix: string;
+            /**
+             * Reached Agent
+             * @description `maybe`: the request was sent and no answer came; another attempt repeats the same message.
+             * @enum {string}
+             */
+            reached_agent: "no" | "maybe" | "yes";
+        };
+        /** ErrorCodeList */
+        ErrorCodeList: {
+            /** Items */
+            items: components["schemas"]["ErrorCode"][];
         };
         /** Event */
         Event: {
@@ -6190,6 +6254,64 @@ export interface operations {
             };
         };
     };
+    list_error_codes: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                "X-Correlation-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them. */
+            200: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorCodeList"];
+                };
+            };
+            /** @description A key is needed, and none that is in use was sent. */
+            401: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key's role does not allow it. */
+            403: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The server failed, or something it depends on is away. */
+            "5XX": {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_inbox: {
         parameters: {
             query?: {
@@ -8005,7 +8127,10 @@ export interface operations {
     };
     get_run: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description `false`: the steps without their input and output, which may be long. */
+                step_payloads?: boolean;
+            };
             header?: {
                 /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
                 "X-Correlation-ID"?: string;
@@ -8053,6 +8178,17 @@ export interface operations {
             };
             /** @description There is no such thing. */
             404: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not valid; `errors` say where. */
+            422: {
                 headers: {
                     /** @description The request's correlation id: the caller's own, or one made by the server. */
                     "X-Correlation-ID"?: string;
@@ -8628,6 +8764,8 @@ export interface operations {
                 cursor?: string;
                 /** @description A step with `for_each`: its items that have begun, instead of the run's steps. */
                 of?: string;
+                /** @description `false`: without input and output, which may be long. */
+                payloads?: boolean;
             };
             header?: {
                 /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
@@ -8687,6 +8825,80 @@ export interface operations {
             };
             /** @description The request is not valid; `errors` say where. */
             422: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The server failed, or something it depends on is away. */
+            "5XX": {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_run_step: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                "X-Correlation-ID"?: string;
+            };
+            path: {
+                /** @description The run's id. */
+                run: string;
+                /** @description The step's name. */
+                step: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The step. */
+            200: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Step"];
+                };
+            };
+            /** @description A key is needed, and none that is in use was sent. */
+            401: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key's role does not allow it. */
+            403: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
                 headers: {
                     /** @description The request's correlation id: the caller's own, or one made by the server. */
                     "X-Correlation-ID"?: string;

@@ -18,7 +18,15 @@ from trunkline.api.paging import DEFAULT_LIMIT, Limit, NumberCursor, TextCursor,
 from trunkline.api.request_spans import begin_request
 from trunkline.api.run_search import read_search
 from trunkline.api.services import Services
-from trunkline.api.views import events_json, run_json, runs_json, steps_json, wire_json
+from trunkline.api.views import (
+    error_codes_json,
+    events_json,
+    run_json,
+    runs_json,
+    step_json,
+    steps_json,
+    wire_json,
+)
 from trunkline.errors import Invalid
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json, JsonObject, encode
@@ -98,8 +106,9 @@ class RunRoutes:
 
     async def get(self, request: Request) -> Response:
         """The run with all its steps."""
+        payloads = _said(request, _STEP_PAYLOADS, otherwise=True)
         view = await self._runs.get(RunId(request.path_params["run"]))
-        return Response(run_json(view), media_type=JSON)
+        return Response(run_json(view, step_payloads=payloads), media_type=JSON)
 
     async def list(
         self,
@@ -138,17 +147,25 @@ class RunRoutes:
                 description="A step with `for_each`: its items that have begun, instead of the run's steps."
             ),
         ] = None,
+        payloads: Annotated[
+            bool, Query(description="`false`: without input and output, which may be long.")
+        ] = True,
     ) -> Response:
         """The run's steps in the order of the definition, those not begun yet too; or the items of one step."""
         begin = int(cursor or 0)
         if of is not None:
             items = await self._runs.items(RunId(run), of, limit=limit + 1, after=begin - 1)
             shown, next_cursor = page(items, limit, lambda item: index_of(item.state.name) + 1)
-            return Response(steps_json(shown, next_cursor), media_type=JSON)
+            return Response(steps_json(shown, next_cursor, payloads=payloads), media_type=JSON)
         view = await self._runs.get(RunId(run))
         numbered = list(enumerate(view.steps[begin : begin + limit + 1], begin + 1))
         found, next_cursor = page(numbered, limit, lambda step: step[0])
-        return Response(steps_json([step for _, step in found], next_cursor), media_type=JSON)
+        steps = [step for _, step in found]
+        return Response(steps_json(steps, next_cursor, payloads=payloads), media_type=JSON)
+
+    async def step(self, run: RunPath, step: StepPath) -> Response:
+        """One step of the run, or one item of a step: `check[17]`."""
+        return Response(step_json(await self._runs.step(RunId(run), step)), media_type=JSON)
 
     async def events(
         self,
@@ -260,6 +277,24 @@ class RunRoutes:
         return _run_response(run_json(await self._runs.get(run_id)), run_id, 202)
 
 
+async def _error_codes() -> Response:
+    """Every code that the error of a step or a run can have."""
+    return Response(error_codes_json(), media_type=JSON)
+
+
+def _said(request: Request, name: str, *, otherwise: bool) -> bool:
+    """A flag of the query, for an operation that reads its request by itself."""
+    match request.query_params.get(name):
+        case None:
+            return otherwise
+        case "true" | "false" as said:
+            return said == "true"
+        case other:
+            raise Invalid(
+                f"{name} is {other!r}; it can be true or false.", fix=f"Leave {name} out, or correct it."
+            )
+
+
 def _run_response(content: bytes, run_id: RunId, status: int) -> Response:
     return Response(content, status, {"Location": f"{RUNS}/{run_id}"}, media_type=JSON)
 
@@ -273,6 +308,14 @@ def _path(name: str, description: str) -> Documentation:
         "schema": {"type": "string"},
     }
 
+
+_STEP_PAYLOADS = "step_payloads"
+_STEP_PAYLOADS_PARAMETER: Documentation = {
+    "name": _STEP_PAYLOADS,
+    "in": "query",
+    "description": "`false`: the steps without their input and output, which may be long.",
+    "schema": {"type": "boolean", "default": True},
+}
 
 _EXECUTE_PARAMETERS: list[Documentation] = [
     _path("workflow", "The workflow's name or id."),
@@ -330,8 +373,8 @@ def _add_reading(app: FastAPI, routes: RunRoutes) -> None:
     )  # fmt: skip
     add_operation(
         app, f"GET {RUNS}/{{run}}", routes.get, name="get_run", tag="runs", ready=True,
-        extra={"parameters": [_path("run", "The run's id.")]},
-        responses={200: answer("Run", "The run."), **problems(404)},
+        extra={"parameters": [_path("run", "The run's id."), _STEP_PAYLOADS_PARAMETER]},
+        responses={200: answer("Run", "The run."), **problems(404, 422)},
     )  # fmt: skip
     add_operation(
         app, f"GET {RUNS}", routes.list, name="list_runs", tag="runs",
@@ -340,6 +383,14 @@ def _add_reading(app: FastAPI, routes: RunRoutes) -> None:
     add_operation(
         app, f"GET {RUNS}/{{run}}/steps", routes.steps, name="list_run_steps", tag="runs",
         responses={200: answer("StepPage", "A page of steps."), **problems(404, 422)},
+    )  # fmt: skip
+    add_operation(
+        app, f"GET {RUNS}/{{run}}/steps/{{step}}", routes.step, name="get_run_step", tag="runs",
+        responses={200: answer("Step", "The step."), **problems(404)},
+    )  # fmt: skip
+    add_operation(
+        app, "GET /api/v1/error-codes", _error_codes, name="list_error_codes", tag="runs",
+        responses={200: answer("ErrorCodeList", "All of them."), **problems()},
     )  # fmt: skip
     add_operation(
         app, f"GET {RUNS}/{{run}}/events", routes.events, name="list_run_events", tag="runs",

@@ -33,6 +33,7 @@ from trunkline.api.schemas.migration import (
 )
 from trunkline.api.schemas.oversight import AuditPage, Caller, SystemState
 from trunkline.api.schemas.runs import (
+    ErrorCodeList,
     EventPage,
     ReplyRequest,
     ResolveRequest,
@@ -74,6 +75,7 @@ __all__ = [
     "CutoverRequest",
     "DeadLetter",
     "DeadLetterPage",
+    "ErrorCodeList",
     "EventPage",
     "Finding",
     "InboxItem",
