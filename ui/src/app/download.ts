@@ -1,0 +1,20 @@
+/** Bytes of this page as a file: never opened, whatever they say they are. */
+
+// What a file system or a shell could take for more than a name.
+const NOT_IN_A_NAME = /[\x00-\x1f\x7f\\/:*?"<>|\u202a-\u202e\u2066-\u2069]/g;
+const LONGEST_NAME = 120;
+
+export function safeName(name: string): string {
+  const safe = name.replace(NOT_IN_A_NAME, "_").replace(/^\.+/, "").trim().slice(-LONGEST_NAME);
+  return safe === "" ? "file" : safe;
+}
+
+export function download(content: BlobPart, name: string): void {
+  const url = URL.createObjectURL(new Blob([content], { type: "application/octet-stream" }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = safeName(name);
+  link.click();
+  // The browser has taken it by then.
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}

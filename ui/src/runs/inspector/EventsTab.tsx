@@ -1,0 +1,95 @@
+/** What has happened, in its order, with all that the history says of it. Only the rows in sight are drawn. */
+
+import { Text } from "@mantine/core";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { ChevronDown, ChevronRight } from "lucide-react";
+import { useMemo, useRef, useState } from "react";
+
+import type { RunEvent } from "../../api/stream.ts";
+import { Loading } from "../../app/Loading.tsx";
+import { absolute, lasting, useTimeZone } from "../../app/Moment.tsx";
+import { ProblemPanel } from "../../app/ProblemPanel.tsx";
+import classes from "./inspector.module.css";
+import { eventsOf, MOST_EVENTS, useEvents } from "./useEvents.ts";
+
+const ROW_HEIGHT = 28;
+
+export function EventsTab({ run, seq, step, attempt }: { run: string; seq: number; step: string | null; attempt: number | null }) {
+  const query = useEvents(run, seq);
+  const events = useMemo(() => eventsOf(query.data ?? [], step, attempt), [query.data, step, attempt]);
+  if (query.error !== null) return <ProblemPanel error={query.error} again={() => void query.refetch()} />;
+  if (query.data === undefined) return <Loading />;
+  if (events.length === 0) return <Text size="sm" c="dimmed" data-testid="no-events">Nothing has happened to it yet.</Text>;
+  return (
+    <>
+      <EventList events={events} begin={Date.parse(query.data[0]!.at)} />
+      {query.data.length >= MOST_EVENTS && (
+        <Text size="sm" mt="xs">
+          The first {MOST_EVENTS.toLocaleString()} events are shown. The rest: GET /api/v1/runs/{run}/events?after={query.data[query.data.length - 1]!.seq}
+        </Text>
+      )}
+    </>
+  );
+}
+
+function EventList({ events, begin }: { events: readonly RunEvent[]; begin: number }) {
+  const frame = useRef<HTMLDivElement>(null);
+  const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
+  const [zone] = useTimeZone();
+  const virtual = useVirtualizer({
+    count: events.length,
+    getScrollElement: () => frame.current,
+    estimateSize: () => ROW_HEIGHT,
+    getItemKey: (place) => events[place]!.seq,
+    overscan: 20,
+  });
+  const turn = (seq: number) => {
+    const now = new Set(open);
+    if (!now.delete(seq)) now.add(seq);
+    setOpen(now);
+  };
+  return (
+    <div ref={frame} className={classes["events"]} data-testid="events" data-count={events.length}>
+      <ol style={{ height: virtual.getTotalSize() }} aria-label="Events">
+        {virtual.getVirtualItems().map((item) => {
+          const event = events[item.index]!;
+          const at = Date.parse(event.at);
+          const isOpen = open.has(event.seq);
+          const Icon = isOpen ? ChevronDown : ChevronRight;
+          return (
+            <li
+              key={item.key}
+              ref={virtual.measureElement}
+              data-index={item.index}
+              style={{ transform: `translateY(${item.start}px)` }}
+              data-testid="event"
+              data-type={event.type}
+            >
+              <button type="button" className={classes["event"]} aria-expanded={isOpen} onClick={() => turn(event.seq)}>
+                <Icon size={13} aria-hidden />
+                <span className={classes["seq"]}>{event.seq}</span>
+                <time className={classes["when"]} dateTime={event.at} title={absolute(at, zone)}>+{lasting(at - begin)}</time>
+                <span className={classes["type"]}>{event.type}</span>
+                <span className={classes["about"]}>{about(event)}</span>
+              </button>
+              {isOpen && <pre className={classes["text"]} tabIndex={0} aria-label={`Event ${event.seq}`}>{JSON.stringify(event.data, null, 2)}</pre>}
+            </li>
+          );
+        })}
+      </ol>
+    </div>
+  );
+}
+
+/** The rest of the row: whose it is, and what it says. */
+function about({ data }: RunEvent): string {
+  const { step, attempt, error, reason, agent } = data as Readonly<Record<string, unknown>>;
+  const failure = typeof error === "object" && error !== null ? (error as { message?: unknown }).message : null;
+  return [
+    step,
+    typeof attempt === "number" ? `attempt ${attempt}` : null,
+    agent,
+    failure,
+    reason,
+  ].filter((word) => typeof word === "string" && word !== "").join(" · ");
+}

@@ -1,0 +1,111 @@
+/** One file: a picture is shown, everything else can be downloaded. Nothing of an agent is ever opened as a page. */
+
+import { Anchor, Button, Group, Stack, Text } from "@mantine/core";
+import { Download, ExternalLink, File, Image } from "lucide-react";
+import { useEffect, useState } from "react";
+
+import { sizeOf } from "../../app/bytes.ts";
+import { download } from "../../app/download.ts";
+import { ProblemPanel } from "../../app/ProblemPanel.tsx";
+import { bytesOf, type FoundFile, pictureType, safeLink } from "./files.ts";
+import classes from "./inspector.module.css";
+import { bytesIn, useBytes } from "./useBytes.ts";
+
+// Larger ones are shown when somebody asks for them.
+const SHOWN_AT_ONCE = 4_000_000;
+
+export function FileCard({ file }: { file: FoundFile }) {
+  const size = bytesOf(file);
+  const type = pictureType(file.type);
+  const Icon = type === null ? File : Image;
+  return (
+    <Stack gap="xs" className={classes["file"]!} data-testid="file">
+      <Group justify="space-between" gap="xs" wrap="nowrap">
+        <Group gap="xs" wrap="nowrap" className={classes["fileName"]!}>
+          <Icon size={16} aria-hidden />
+          <div className={classes["fileName"]}>
+            <Text size="sm" fw={600} className={classes["path"]!} title={file.name}>{file.name}</Text>
+            <Text size="xs" c="dimmed" className={classes["path"]!}>
+              {[file.type, size === null ? null : sizeOf(size), file.where].filter(Boolean).join(" · ")}
+            </Text>
+          </div>
+        </Group>
+        {file.content.of === "link" ? <Link url={file.content.url} /> : <DownloadButton file={file} />}
+      </Group>
+      {type !== null && file.content.of !== "link" && <Picture file={file} type={type} size={size} />}
+      {isDrawing(file.type) && (
+        <Text size="xs" c="dimmed">An SVG can hold a program, so it is not shown here. Download it to look at it.</Text>
+      )}
+    </Stack>
+  );
+}
+
+function DownloadButton({ file }: { file: FoundFile }) {
+  const [problem, setProblem] = useState<unknown>(null);
+  const [busy, setBusy] = useState(false);
+  const get = async () => {
+    setBusy(true);
+    setProblem(null);
+    try {
+      download(await bytesIn(file.content), file.name);
+    } catch (error) {
+      setProblem(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  if (problem !== null) return <ProblemPanel error={problem} again={() => void get()} />;
+  return (
+    <Button
+      size="compact-xs"
+      variant="default"
+      flex="none"
+      leftSection={<Download size={14} aria-hidden />}
+      loading={busy}
+      onClick={() => void get()}
+      aria-label={`Download ${file.name}`}
+      data-testid="download"
+    >
+      Download
+    </Button>
+  );
+}
+
+function Link({ url }: { url: string }) {
+  const safe = safeLink(url);
+  if (safe === null) return <Text size="xs" c="dimmed" className={classes["path"]!} title={url}>{url}</Text>;
+  return (
+    <Anchor href={safe} target="_blank" rel="noopener noreferrer" size="sm" className={classes["path"]!}>
+      <ExternalLink size={13} aria-hidden /> {safe}
+    </Anchor>
+  );
+}
+
+function Picture({ file, type, size }: { file: FoundFile; type: string; size: number | null }) {
+  const [wished, setWished] = useState(size === null || size <= SHOWN_AT_ONCE);
+  const bytes = useBytes(file, wished);
+  const [url, setUrl] = useState<string | null>(null);
+  const [broken, setBroken] = useState(false);
+  useEffect(() => {
+    if (bytes.data === undefined) return;
+    const made = URL.createObjectURL(new Blob([bytes.data], { type }));
+    setUrl(made);
+    setBroken(false);
+    return () => URL.revokeObjectURL(made);
+  }, [bytes.data, type]);
+  if (!wished) {
+    return (
+      <Button size="compact-sm" variant="default" onClick={() => setWished(true)}>
+        Show the picture{size === null ? "" : `, ${sizeOf(size)}`}
+      </Button>
+    );
+  }
+  if (bytes.error !== null) return <ProblemPanel error={bytes.error} again={() => void bytes.refetch()} />;
+  if (broken) return <Text size="xs" c="dimmed" data-testid="no-picture">Its bytes are no {type}.</Text>;
+  if (url === null) return <Text size="xs" c="dimmed">Loading the picture…</Text>;
+  return <img className={classes["picture"]} src={url} alt={file.name} onError={() => setBroken(true)} data-testid="picture" />;
+}
+
+function isDrawing(type: string): boolean {
+  return type.toLowerCase().includes("svg");
+}

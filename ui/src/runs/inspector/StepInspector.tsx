@@ -1,0 +1,238 @@
+/** One step, one of its attempts, or one of its items. */
+
+import { Anchor, Badge, Group, Select, SegmentedControl, Stack, Text } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import { useMemo, type ReactNode } from "react";
+
+import { Loading } from "../../app/Loading.tsx";
+import { lasting, useNow } from "../../app/Moment.tsx";
+import { ProblemPanel } from "../../app/ProblemPanel.tsx";
+import { StatusBadge } from "../../app/StatusBadge.tsx";
+import { WireTab } from "../../wire/WireTab.tsx";
+import { type AttemptEnd, failedAttempts } from "./attemptErrors.ts";
+import { FailureView, ToWire } from "./ErrorTab.tsx";
+import { EventsTab } from "./EventsTab.tsx";
+import classes from "./inspector.module.css";
+import type { InspectorProps } from "./Inspector.tsx";
+import { ItemList } from "./ItemList.tsx";
+import { expressionOf } from "./jsonRows.ts";
+import { TabBar, type TabSpec, wishOf } from "./TabBar.tsx";
+import { useEvents } from "./useEvents.ts";
+import { isOver, movesOf, type Step, stepIn, useStepDetail } from "./useInspected.ts";
+import { NoValue, ValueView } from "./ValueView.tsx";
+
+// More than these are chosen from a list.
+const MOST_BUTTONS = 6;
+
+export function StepInspector({ run, model, step: name, attempt, tab, onTab, onSelect }: InspectorProps & { step: string }) {
+  const query = useStepDetail(run, name, model);
+  const history = useEvents(run, model.seq);
+  const failures = useMemo(() => failedAttempts(history.data ?? [], name), [history.data, name]);
+  const { tab: wished, form } = wishOf(tab);
+  if (query.error !== null) return <ProblemPanel error={query.error} again={() => void query.refetch()} />;
+  if (query.data === undefined) return <Loading />;
+  const step = query.data;
+  const shownFailures = attempt === null ? failures : failures.filter((each) => each.attempt === attempt);
+  const hasError = shownFailures.length > 0 || (attempt === null && step.error !== null);
+  const isLoop = step.items !== null && step.items !== undefined;
+  const live = !isOver(model, name);
+  const tabs: readonly TabSpec[] = [
+    ...(isLoop
+      ? [{
+          name: "items",
+          label: <Counted what="Items" count={step.items!.total} />,
+          show: () => <ItemList run={run} step={step} live={live} onSelect={(item) => onSelect(item, null)} />,
+        }]
+      : []),
+    {
+      name: "input",
+      label: "Input",
+      show: () =>
+        step.input === null || step.input === undefined
+          ? <NoValue>{isLoop ? "Each item has its own input: choose one in Items." : "The step has not been called yet."}</NoValue>
+          : <ValueView value={step.input} root="input" label="input" form={form} onForm={(chosen) => onTab(`input.${chosen}`)} />,
+    },
+    { name: "output", label: "Output", show: () => <Output step={step} attempt={attempt} form={form} onTab={onTab} /> },
+    ...(hasError
+      ? [{
+          name: "error",
+          label: shownFailures.length > 1 ? <Counted what="Errors" count={shownFailures.length} /> : "Error",
+          show: () => <Errors step={step} failures={shownFailures} runIsOver={model.finishedAt !== null} onTab={onTab} />,
+        }]
+      : []),
+    { name: "events", label: "Events", show: () => <EventsTab run={run} seq={model.seq} step={name} attempt={attempt} /> },
+    {
+      name: "wire",
+      label: "Wire",
+      show: () => <WireTab run={run} step={name} attempt={attempt} live={live} moved={movesOf(model, name)} detail={step} />,
+    },
+  ];
+  return (
+    <Stack gap="xs" className={classes["inspector"]!} data-testid="inspector">
+      <Head step={step} status={stepIn(model, name)?.status ?? step.status} attempt={attempt} onSelect={onSelect} />
+      <TabBar tabs={tabs} wish={wished} first={firstTab(step, attempt, hasError, isLoop)} onTab={onTab} label={`What is known of ${name}`} />
+    </Stack>
+  );
+}
+
+function firstTab(step: Step, attempt: number | null, hasError: boolean, isLoop: boolean): string {
+  if (isLoop) return "items";
+  const failed = attempt === null ? step.error !== null : hasError;
+  if (failed) return "error";
+  return step.status === "COMPLETED" ? "output" : "input";
+}
+
+function Counted({ what, count }: { what: string; count: number }) {
+  return <>{what} <Badge size="sm" variant="default" radius="sm">{count.toLocaleString()}</Badge></>;
+}
+
+function Head({
+  step,
+  status,
+  attempt,
+  onSelect,
+}: {
+  step: Step;
+  status: Step["status"];
+  attempt: number | null;
+  onSelect: InspectorProps["onSelect"];
+}) {
+  const item = /^(.*)\[\d+\]$/.exec(step.name);
+  return (
+    <Group gap="sm" justify="space-between">
+      <Group gap="sm">
+        <Text component="h2" size="sm" fw={700} className={classes["path"]!} data-testid="inspected">{step.name}</Text>
+        <Text span size="sm"><StatusBadge status={status} /></Text>
+        {step.agent !== "" && (
+          <Anchor component={Link} to={"/agents/$agent" as never} params={{ agent: step.agent } as never} size="sm">{step.agent}</Anchor>
+        )}
+        {step.child !== null && step.child !== undefined && (
+          <Anchor component={Link} to="/runs/$run" params={{ run: step.child.run_id } as never} size="sm" data-testid="child">
+            Run of {step.workflow}
+          </Anchor>
+        )}
+        {step.protocol !== null && <Text size="xs" c="dimmed" title="The dialect that was spoken" data-testid="dialect">{step.protocol}</Text>}
+        {item !== null && (
+          <Anchor component="button" type="button" size="sm" onClick={() => onSelect(item[1]!, null)} data-testid="all-items">
+            All items of {item[1]}
+          </Anchor>
+        )}
+      </Group>
+      {step.attempts > 1 && <Attempts count={step.attempts} attempt={attempt} onAttempt={(chosen) => onSelect(step.name, chosen)} />}
+    </Group>
+  );
+}
+
+function Attempts({ count, attempt, onAttempt }: { count: number; attempt: number | null; onAttempt: (attempt: number | null) => void }) {
+  const numbers = Array.from({ length: count }, (_, place) => String(place + 1));
+  const choose = (value: string | null) => onAttempt(value === null || value === "all" ? null : Number(value));
+  if (count > MOST_BUTTONS) {
+    return (
+      <Select
+        size="xs"
+        w={150}
+        aria-label="Attempt"
+        data={[{ value: "all", label: "All attempts" }, ...numbers.map((value) => ({ value, label: `Attempt ${value}` }))]}
+        value={attempt === null ? "all" : String(attempt)}
+        onChange={choose}
+        allowDeselect={false}
+        data-testid="attempts"
+      />
+    );
+  }
+  return (
+    <Group gap={6}>
+      <Text size="xs" c="dimmed" id="attempts-label">Attempt</Text>
+      <SegmentedControl
+        size="xs"
+        aria-labelledby="attempts-label"
+        data={[{ value: "all", label: "All" }, ...numbers]}
+        value={attempt === null ? "all" : String(attempt)}
+        onChange={choose}
+        data-testid="attempts"
+      />
+    </Group>
+  );
+}
+
+function Output({ step, attempt, form, onTab }: { step: Step; attempt: number | null; form: string | null; onTab: (tab: string) => void }) {
+  if (attempt !== null && attempt < step.attempts) {
+    return <NoValue>{`Attempt ${attempt} gave no output; attempt ${attempt + 1} followed it.`}</NoValue>;
+  }
+  return (
+    <Stack gap="xs">
+      {step.warnings.map((warning, place) => <Text key={place} size="sm" c="var(--status-waiting)">Odd about the answer: {warning}</Text>)}
+      {step.output === null || step.output === undefined
+        ? <NoValue>{noOutput(step.status)}</NoValue>
+        : <ValueView value={step.output} root={rootOf(step.name)} label="output" form={form} onForm={(chosen) => onTab(`output.${chosen}`)} />}
+    </Stack>
+  );
+}
+
+/** As an expression of a later step would name it; an item's is part of its step's. */
+function rootOf(step: string): string {
+  return step.includes("[") ? "output" : expressionOf("steps", [step, "output"]);
+}
+
+function noOutput(status: Step["status"]): string {
+  switch (status) {
+    case "COMPLETED":
+      return "The agent's output is null.";
+    case "SKIPPED":
+      return "The step was skipped, so it has no output.";
+    case "FAILED":
+      return "The step has failed, so it has no output.";
+    case "CANCELLED":
+      return "The step was cancelled, so it has no output.";
+    case "OUTCOME_UNKNOWN":
+      return "Nobody knows whether the agent did the work, so there is no output yet.";
+    default:
+      return "The output comes when the step is done.";
+  }
+}
+
+function Errors({
+  step,
+  failures,
+  runIsOver,
+  onTab,
+}: {
+  step: Step;
+  failures: readonly AttemptEnd[];
+  runIsOver: boolean;
+  onTab: (tab: string) => void;
+}) {
+  // A failure of the step itself, such as a deadline, belongs to no attempt.
+  const own = step.error !== null && !failures.some((each) => each.attempt === step.error?.attempt) ? step.error : null;
+  return (
+    <Stack gap="sm">
+      {own !== null && <FailureView failure={own} title="The step has failed" next={afterStep(runIsOver)} />}
+      {[...failures].reverse().map((each) => (
+        <FailureView
+          key={each.attempt}
+          failure={each.failure}
+          title={`Attempt ${each.attempt} has failed`}
+          next={<Next end={each} step={step} runIsOver={runIsOver} />}
+        />
+      ))}
+      <ToWire onTab={onTab} />
+    </Stack>
+  );
+}
+
+function Next({ end, step, runIsOver }: { end: AttemptEnd; step: Step; runIsOver: boolean }): ReactNode {
+  const present = useNow();
+  if (end.attempt < step.attempts) return `Attempt ${end.attempt + 1} followed.`;
+  if (end.due !== null && step.status === "WAITING" && !runIsOver) {
+    return `Attempt ${end.attempt + 1} begins in ${lasting(Math.max(0, Date.parse(end.due) - present))}.`;
+  }
+  if (step.status === "OUTCOME_UNKNOWN") return "Trunkline waits for a person to say what became of the call.";
+  if (end.handled) return "The workflow has foreseen this (on_error) and goes on without it.";
+  return step.status === "FAILED" ? afterStep(runIsOver) : null;
+}
+
+function afterStep(runIsOver: boolean): string {
+  return runIsOver
+    ? "No attempt follows. Retry the run from this step once the cause is gone."
+    : "No attempt follows. What else the run has begun comes to its end first.";
+}

@@ -1,0 +1,122 @@
+/**
+ * A JSON value as the rows of a tree: only those that are open, so that megabytes cost what is looked at.
+ *
+ * A place in the value is the list of keys that lead to it. Long lists are shown in stretches: a stretch is a row of its
+ * own, and no part of a place.
+ */
+
+export type Json = unknown;
+export type Place = readonly (string | number)[];
+
+export interface Row {
+  /** Unlike a place, different for a stretch and for its first item. */
+  readonly key: string;
+  readonly place: Place;
+  readonly depth: number;
+  readonly name: string;
+  readonly value: Json;
+  /** How many it holds; null: it cannot be opened. */
+  readonly size: number | null;
+  readonly stretch: { readonly from: number; readonly to: number } | null;
+}
+
+export const STRETCH = 200;
+const MOST_FOUND = 1_000;
+const MOST_LOOKED_AT = 2_000_000;
+
+export function keyOf(place: Place): string {
+  return JSON.stringify(place);
+}
+
+function stretchKey(place: Place, from: number): string {
+  return `${keyOf(place)}:${from}`;
+}
+
+export function rowsOf(root: Json, name: string, open: ReadonlySet<string>): readonly Row[] {
+  const rows: Row[] = [];
+  add(rows, root, [], name, 0, open);
+  return rows;
+}
+
+function add(rows: Row[], value: Json, place: Place, name: string, depth: number, open: ReadonlySet<string>): void {
+  const size = sizeOfValue(value);
+  const key = keyOf(place);
+  rows.push({ key, place, depth, name, value, size, stretch: null });
+  if (size === null || !open.has(key)) return;
+  const names = Array.isArray(value) ? null : Object.keys(value as object);
+  if (size <= STRETCH) {
+    addRange(rows, value, names, place, 0, size, depth + 1, open);
+    return;
+  }
+  for (let from = 0; from < size; from += STRETCH) {
+    const to = Math.min(size, from + STRETCH);
+    const stretch = stretchKey(place, from);
+    rows.push({ key: stretch, place, depth: depth + 1, name: `${from} … ${to - 1}`, value, size: to - from, stretch: { from, to } });
+    if (open.has(stretch)) addRange(rows, value, names, place, from, to, depth + 2, open);
+  }
+}
+
+function addRange(
+  rows: Row[], value: Json, names: readonly string[] | null, place: Place, from: number, to: number, depth: number,
+  open: ReadonlySet<string>,
+): void {
+  for (let index = from; index < to; index++) {
+    const key = names === null ? index : names[index]!;
+    add(rows, (value as Record<string | number, Json>)[key], [...place, key], String(key), depth, open);
+  }
+}
+
+/** How many items or fields it has; null for what has none to show. */
+export function sizeOfValue(value: Json): number | null {
+  if (typeof value !== "object" || value === null) return null;
+  const size = Array.isArray(value) ? value.length : Object.keys(value).length;
+  return size === 0 ? null : size;
+}
+
+/** What has to be open for the place to be seen. */
+export function opening(root: Json, place: Place): readonly string[] {
+  const keys: string[] = [];
+  let value = root;
+  for (let depth = 0; depth < place.length; depth++) {
+    const parent = place.slice(0, depth);
+    keys.push(keyOf(parent));
+    const size = sizeOfValue(value) ?? 0;
+    const name = place[depth]!;
+    if (size > STRETCH) {
+      const index = typeof name === "number" ? name : Object.keys(value as object).indexOf(name);
+      keys.push(stretchKey(parent, index - (index % STRETCH)));
+    }
+    value = (value as Record<string | number, Json>)[name];
+  }
+  return keys;
+}
+
+/** Places whose name or value has the text in it, whatever its case, in the order of the tree. */
+export function find(root: Json, text: string): { readonly places: readonly Place[]; readonly isAll: boolean } {
+  const wanted = text.toLowerCase();
+  const places: Place[] = [];
+  let left = MOST_LOOKED_AT;
+  const look = (value: Json, place: Place): boolean => {
+    if (--left < 0 || places.length >= MOST_FOUND) return false;
+    const name = place.length === 0 ? "" : String(place[place.length - 1]);
+    const isHolder = typeof value === "object" && value !== null;
+    const said = isHolder ? "" : typeof value === "string" ? value : String(value);
+    if ((name !== "" && Number.isNaN(Number(name)) && name.toLowerCase().includes(wanted)) || said.toLowerCase().includes(wanted)) {
+      places.push(place);
+    }
+    if (!isHolder) return true;
+    if (Array.isArray(value)) return value.every((item, index) => look(item, [...place, index]));
+    return Object.entries(value).every(([key, item]) => look(item, [...place, key]));
+  };
+  return { isAll: look(root, []), places };
+}
+
+const PLAIN = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** As an expression of a workflow can name it. */
+export function expressionOf(root: string, place: Place): string {
+  return place.reduce<string>((path, key) => {
+    if (typeof key === "number") return `${path}[${key}]`;
+    return PLAIN.test(key) ? `${path}.${key}` : `${path}[${JSON.stringify(key)}]`;
+  }, root);
+}

@@ -1,0 +1,42 @@
+/** What the API knows of the run, or of one of its steps or items; asked again when its history says that it moved. */
+
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+
+import { api, body } from "../../api/client.ts";
+import type { components } from "../../api/schema.d.ts";
+import type { RunModel, StepModel } from "../model.ts";
+
+export type Step = components["schemas"]["Step"];
+
+export function stepIn(model: RunModel, step: string): StepModel | null {
+  return model.steps.get(step) ?? model.items.get(step) ?? null;
+}
+
+/** Changes with everything that changes what the API says of the step. */
+export function movesOf(model: RunModel, step: string | null): string {
+  const at = step === null ? null : stepIn(model, step);
+  if (at === null) return `${model.status} ${model.startedAt} ${model.finishedAt}`;
+  return `${at.status} ${at.attempts} ${at.startedAt} ${at.finishedAt} ${at.spans.length}`;
+}
+
+export function isOver(model: RunModel, step: string | null): boolean {
+  if (model.finishedAt !== null) return true;
+  return step !== null && (stepIn(model, step)?.finishedAt ?? null) !== null;
+}
+
+export function useRunDetail(run: string, model: RunModel) {
+  return useQuery({
+    queryKey: ["run", run, "detail", movesOf(model, null)],
+    queryFn: ({ signal }) =>
+      body(api.GET("/api/v1/runs/{run}", { params: { path: { run }, query: { step_payloads: false } }, signal })),
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function useStepDetail(run: string, step: string, model: RunModel) {
+  return useQuery({
+    queryKey: ["run", run, "step", step, movesOf(model, step)],
+    queryFn: ({ signal }) => body(api.GET("/api/v1/runs/{run}/steps/{step}", { params: { path: { run, step } }, signal })),
+    placeholderData: (before, query) => (query?.queryKey[1] === run && query.queryKey[3] === step ? before : undefined),
+  });
+}

@@ -1,0 +1,124 @@
+/** Exchanges in the order in which they began; each opens to all that was on the wire. */
+
+import { Text } from "@mantine/core";
+import { ChevronDown, ChevronRight, CircleCheck, CircleX } from "lucide-react";
+import { useMemo, useState } from "react";
+
+import { lasting } from "../app/Moment.tsx";
+import { type Exchange, isWell, kindOf, KINDS, type Row, rowsOf } from "./exchange.ts";
+import { ExchangeDetail } from "./ExchangeDetail.tsx";
+import { type Stretch, stretchOf, TimingBar } from "./Timing.tsx";
+import classes from "./wire.module.css";
+
+/** `steps`: exchanges of several steps are among them, and each says whose it is. */
+export function ExchangeList({ exchanges, steps = false }: { exchanges: readonly Exchange[]; steps?: boolean }) {
+  const rows = useMemo(() => rowsOf(exchanges), [exchanges]);
+  const within = useMemo(() => stretchOf(exchanges), [exchanges]);
+  const [open, setOpen] = useState<ReadonlySet<string>>(() => new Set(exchanges.length === 1 ? ["0"] : []));
+  const turn = (key: string) => {
+    const now = new Set(open);
+    if (!now.delete(key)) now.add(key);
+    setOpen(now);
+  };
+  return (
+    <div className={classes["wire"]}>
+      <ol className={classes["exchanges"]} aria-label="Exchanges" data-testid="exchanges">
+        {rows.map((row) => (
+          <RowView key={`${row.of}${row.number}`} row={row} steps={steps} within={within} open={open} turn={turn} />
+        ))}
+      </ol>
+    </div>
+  );
+}
+
+interface Shown {
+  readonly steps: boolean;
+  readonly within: Stretch;
+  readonly open: ReadonlySet<string>;
+  readonly turn: (key: string) => void;
+}
+
+function RowView({ row, ...shown }: { row: Row } & Shown) {
+  if (row.of === "one") return <One exchange={row.exchange} name={String(row.number)} {...shown} />;
+  return <Polls exchanges={row.exchanges} name={`polls${row.number}`} number={row.number} {...shown} />;
+}
+
+function One({ exchange, name, steps, within, open, turn }: { exchange: Exchange; name: string } & Shown) {
+  const isOpen = open.has(name);
+  const { word, meaning } = KINDS[kindOf(exchange)];
+  const Icon = isOpen ? ChevronDown : ChevronRight;
+  return (
+    <li data-testid="exchange" data-kind={kindOf(exchange)}>
+      <button type="button" className={classes["row"]} aria-expanded={isOpen} onClick={() => turn(name)}>
+        <Icon size={14} aria-hidden />
+        <span className={classes["kind"]} title={meaning}>{word}</span>
+        <span className={classes["what"]}>
+          {steps && <span className={classes["whose"]}>{exchange.step} · attempt {exchange.attempt} · </span>}
+          {exchange.request.method} {pathOf(exchange.request.url)}
+        </span>
+        <Outcome exchange={exchange} />
+        <TimingBar exchange={exchange} within={within} />
+        <span className={classes["took"]}>{lasting(exchange.duration_ms)}</span>
+      </button>
+      {isOpen && <ExchangeDetail exchange={exchange} />}
+    </li>
+  );
+}
+
+function Polls({ exchanges, name, number, ...shown }: { exchanges: readonly Exchange[]; name: string; number: number } & Shown) {
+  const isOpen = shown.open.has(name);
+  const Icon = isOpen ? ChevronDown : ChevronRight;
+  const { from, to } = stretchOf(exchanges);
+  const failed = exchanges.filter((each) => !isWell(each)).length;
+  return (
+    <li data-testid="polls">
+      <button type="button" className={classes["row"]} aria-expanded={isOpen} onClick={() => shown.turn(name)}>
+        <Icon size={14} aria-hidden />
+        <span className={classes["kind"]}>Polls</span>
+        <span className={classes["what"]}>
+          Asked {exchanges.length} times how the task stands{failed > 0 ? `; ${failed} without success` : ""}
+        </span>
+        <Outcome exchange={exchanges[exchanges.length - 1]!} />
+        <span className={classes["timing"]} aria-hidden />
+        <span className={classes["took"]}>{lasting(to - from)}</span>
+      </button>
+      {isOpen && (
+        <ol className={classes["exchanges"]} aria-label="Polls">
+          {exchanges.map((exchange, place) => (
+            <One key={place} exchange={exchange} name={String(number + place)} {...shown} />
+          ))}
+        </ol>
+      )}
+    </li>
+  );
+}
+
+function Outcome({ exchange }: { exchange: Exchange }) {
+  const well = isWell(exchange);
+  const Icon = well ? CircleCheck : CircleX;
+  return (
+    <span className={classes["outcome"]} data-well={well}>
+      <Icon size={13} aria-hidden />
+      {exchange.response === null ? "No answer" : exchange.response.status}
+      {exchange.error !== null && exchange.response !== null && " cut"}
+    </span>
+  );
+}
+
+/** The end of an address is what tells two calls of one agent apart. */
+function pathOf(url: string): string {
+  try {
+    const { host, pathname, search } = new URL(url);
+    return host === "" ? url : `${host}${pathname}${search}`;
+  } catch {
+    return url;
+  }
+}
+
+export function NoExchanges({ running }: { running: boolean }) {
+  return (
+    <Text size="sm" c="dimmed" data-testid="no-exchanges">
+      {running ? "Nothing has gone over the wire yet. An exchange is shown when it has ended." : "Nothing has gone over the wire."}
+    </Text>
+  );
+}

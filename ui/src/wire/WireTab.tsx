@@ -1,0 +1,83 @@
+/** Everything that went over the wire for a run, a step or one attempt of it. */
+
+import { Button, Group, Stack, Text } from "@mantine/core";
+import { GitCompare } from "lucide-react";
+import { lazy, Suspense, useMemo, useState } from "react";
+
+import type { components } from "../api/schema.d.ts";
+import { Loading } from "../app/Loading.tsx";
+import { ProblemPanel } from "../app/ProblemPanel.tsx";
+import { ExchangeList, NoExchanges } from "./ExchangeList.tsx";
+import { HarButton } from "./HarButton.tsx";
+import { Negotiation } from "./Negotiation.tsx";
+import { useExchanges } from "./useExchanges.ts";
+
+// With the code editor, which nobody else here needs.
+const AttemptDiff = lazy(() => import("./AttemptDiff.tsx"));
+
+type Step = components["schemas"]["Step"];
+
+export function WireTab({
+  run,
+  step,
+  attempt,
+  live,
+  moved,
+  detail = null,
+}: {
+  run: string;
+  step: string | null;
+  attempt: number | null;
+  /** More may come. */
+  live: boolean;
+  moved: string;
+  /** The step itself. */
+  detail?: Step | null;
+}) {
+  const query = useExchanges(run, step, live, moved);
+  const [comparing, setComparing] = useState(false);
+  const all = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
+  const shown = useMemo(() => (attempt === null ? all : all.filter((each) => each.attempt === attempt)), [all, attempt]);
+  const attempts = useMemo(() => [...new Set(all.map((each) => each.attempt))].sort((one, other) => one - other), [all]);
+  if (query.error !== null) return <ProblemPanel error={query.error} again={() => void query.refetch()} />;
+  if (query.data === undefined) return <Loading />;
+  return (
+    <Stack gap="xs" data-testid="wire">
+      <Group justify="space-between" gap="xs">
+        <Text size="sm" data-testid="wire-count">
+          {shown.length.toLocaleString()}{query.hasNextPage ? " or more" : ""} exchange{shown.length === 1 && !query.hasNextPage ? "" : "s"}
+        </Text>
+        <Group gap={6}>
+          {step !== null && attempts.length > 1 && (
+            <Button
+              size="compact-xs"
+              variant={comparing ? "filled" : "default"}
+              leftSection={<GitCompare size={13} aria-hidden />}
+              aria-pressed={comparing}
+              onClick={() => setComparing(!comparing)}
+              data-testid="compare"
+            >
+              Compare attempts
+            </Button>
+          )}
+          <HarButton run={run} step={step} />
+        </Group>
+      </Group>
+      {detail !== null && detail.agent !== "" && <Negotiation agent={detail.agent} protocol={detail.protocol} />}
+      {comparing && step !== null ? (
+        <Suspense fallback={<Loading />}>
+          <AttemptDiff exchanges={all} attempts={attempts} chosen={attempt} step={detail} />
+        </Suspense>
+      ) : shown.length === 0 && !query.hasNextPage ? (
+        <NoExchanges running={live} />
+      ) : (
+        <ExchangeList key={`${step} ${attempt}`} exchanges={shown} steps={step === null} />
+      )}
+      {query.hasNextPage && (
+        <Button size="compact-sm" variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+          More exchanges
+        </Button>
+      )}
+    </Stack>
+  );
+}

@@ -1,0 +1,75 @@
+/** What an attempt has on the wire as text, so that two can be laid side by side. Pure. */
+
+import type { components } from "../api/schema.d.ts";
+import { errorText, type Exchange, kindOf } from "./exchange.ts";
+
+export type Part = "request" | "response" | "output";
+
+export const PARTS: readonly { readonly value: Part; readonly label: string }[] = [
+  { value: "request", label: "Requests" },
+  { value: "response", label: "Answers" },
+  { value: "output", label: "What came of it" },
+];
+
+type Step = components["schemas"]["Step"];
+
+export function differing(
+  exchanges: readonly Exchange[], part: Part, before: number, after: number, step: Step | null,
+): { readonly before: string; readonly after: string } {
+  const text = (attempt: number) => {
+    const own = exchanges.filter((each) => each.attempt === attempt);
+    switch (part) {
+      case "request":
+        return own.map(requestText).join("\n\n");
+      case "response":
+        return own.map(responseText).join("\n\n");
+      case "output":
+        return outcomeText(own, step !== null && step.attempts === attempt ? step : null);
+    }
+  };
+  return { before: text(before), after: text(after) };
+}
+
+function requestText(exchange: Exchange): string {
+  const { method, url, headers, body } = exchange.request;
+  return [`${method} ${url}`, ...headerLines(headers), "", readable(body)].join("\n");
+}
+
+function responseText(exchange: Exchange): string {
+  const { response } = exchange;
+  const error = errorText(exchange.error);
+  const head = `${kindOf(exchange)}: ${response === null ? "no answer" : `HTTP ${response.status}`}`;
+  return [
+    head,
+    ...(error === null ? [] : [error]),
+    ...(response === null ? [] : [...headerLines(response.headers), "", ...bodyLines(exchange)]),
+  ].join("\n");
+}
+
+function bodyLines(exchange: Exchange): readonly string[] {
+  const { frames, response } = exchange;
+  return frames !== null && frames !== undefined && frames.length > 0
+    ? frames.map((frame) => readable(frame.data))
+    : [readable(response?.body ?? "")];
+}
+
+/** The output is kept of the last attempt only; of the others, what was last said of them. */
+function outcomeText(own: readonly Exchange[], step: Step | null): string {
+  if (step !== null && step.output !== null) return JSON.stringify(step.output, null, 2);
+  const last = own[own.length - 1];
+  if (last === undefined) return "";
+  const error = errorText(last.error);
+  return ["No output.", ...(error === null ? [] : [error]), ...last.notes].join("\n");
+}
+
+function headerLines(headers: Readonly<Record<string, string>>): readonly string[] {
+  return Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+}
+
+function readable(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}

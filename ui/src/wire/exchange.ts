@@ -1,0 +1,55 @@
+/** Exchanges with agents as the API gives them, and how a list of them is read. */
+
+import type { components } from "../api/schema.d.ts";
+
+export type Exchange = components["schemas"]["Exchange"];
+export type Kind = NonNullable<Exchange["kind"]>;
+
+export const KINDS: Readonly<Record<Kind, { readonly word: string; readonly meaning: string }>> = {
+  send: { word: "Call", meaning: "The step's message to the agent" },
+  stream: { word: "Stream", meaning: "The step's message; the answer came as a stream of events" },
+  poll: { word: "Poll", meaning: "Asked how the agent's task stands" },
+  cancel: { word: "Cancel", meaning: "Asked the agent to end its task" },
+  find: { word: "Find", meaning: "Asked whether the agent has the task already" },
+  card: { word: "Card", meaning: "Read the agent's card, to find out what it speaks" },
+  token: { word: "Token", meaning: "Fetched a token for the agent" },
+  push: { word: "Push", meaning: "The agent has called Trunkline" },
+};
+
+export function kindOf(exchange: Exchange): Kind {
+  return exchange.kind ?? "send";
+}
+
+/** One row of a list: an exchange, or polls of one attempt that follow each other. */
+export type Row =
+  | { readonly of: "one"; readonly exchange: Exchange; readonly number: number }
+  | { readonly of: "polls"; readonly exchanges: readonly Exchange[]; readonly number: number };
+
+/** Three polls or more become one row: a task of an hour has thousands. */
+export function rowsOf(exchanges: readonly Exchange[]): readonly Row[] {
+  const rows: Row[] = [];
+  let start = 0;
+  while (start < exchanges.length) {
+    const first = exchanges[start]!;
+    let end = start + 1;
+    while (end < exchanges.length && isNextPoll(first, exchanges[end]!)) end++;
+    if (end - start >= 3) rows.push({ of: "polls", exchanges: exchanges.slice(start, end), number: start });
+    else for (let place = start; place < end; place++) rows.push({ of: "one", exchange: exchanges[place]!, number: place });
+    start = end;
+  }
+  return rows;
+}
+
+function isNextPoll(first: Exchange, next: Exchange): boolean {
+  return kindOf(first) === "poll" && kindOf(next) === "poll" && first.step === next.step && first.attempt === next.attempt;
+}
+
+/** Whether it went as it should: an answer, and not one that refuses. */
+export function isWell(exchange: Exchange): boolean {
+  return exchange.error === null && exchange.response !== null && exchange.response.status < 400;
+}
+
+export function errorText(error: Exchange["error"]): string | null {
+  if (error === null || error === undefined) return null;
+  return typeof error === "string" ? error : JSON.stringify(error);
+}
