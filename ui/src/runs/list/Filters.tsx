@@ -1,0 +1,166 @@
+/** What the list is asked for. Every choice goes into the address, in place of what stood there. */
+
+import { CloseButton, Group, Select, Switch, TextInput, UnstyledButton } from "@mantine/core";
+import { useDebouncedCallback } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { Search } from "lucide-react";
+import { useEffect, useRef, useState } from "react";
+
+import { api, body } from "../../api/client.ts";
+import { runsRoute } from "../../app/router.tsx";
+import { useShortcut } from "../../app/shortcuts.ts";
+import { lookOf } from "../../app/StatusBadge.tsx";
+import classes from "./list.module.css";
+import { type RunsSearch, STATUSES, statusesOf } from "./search.ts";
+import { TimeRange } from "./TimeRange.tsx";
+
+const TYPING_MS = 200;
+const MOST_TEXT = 200;
+const MOST_NAMES = 1_000;
+
+export function useFilter() {
+  const navigate = useNavigate({ from: "/runs" });
+  return (part: { readonly [Name in keyof RunsSearch]: RunsSearch[Name] | undefined }) =>
+    void navigate({
+      search: (now: RunsSearch) =>
+        Object.fromEntries(Object.entries({ ...now, ...part }).filter(([, value]) => value !== undefined)) as RunsSearch,
+      replace: true,
+    });
+}
+
+export function Filters() {
+  const search = runsRoute.useSearch();
+  const filter = useFilter();
+  return (
+    <Group gap="xs" role="search" aria-label="Runs" className={classes["filters"]!}>
+      <SearchField given={search.q ?? ""} onText={(q) => filter({ q: q === "" ? undefined : q })} />
+      <NameSelect
+        what="workflow"
+        value={search.workflow}
+        onChange={(workflow) => filter({ workflow })}
+        load={() => body(api.GET("/api/v1/workflows", { params: { query: { limit: MOST_NAMES } } }))}
+      />
+      <NameSelect
+        what="agent"
+        value={search.agent}
+        onChange={(agent) => filter({ agent })}
+        load={() => body(api.GET("/api/v1/agents", { params: { query: { limit: MOST_NAMES } } }))}
+      />
+      <TimeRange search={search} filter={filter} />
+      <Statuses chosen={statusesOf(search.status)} onChange={(chosen) => filter({ status: chosen.length === 0 ? undefined : chosen.join(",") })} />
+      {search.parent === undefined ? (
+        <Switch
+          size="xs"
+          label="Child runs"
+          checked={search.children === true}
+          onChange={(event) => filter({ children: event.currentTarget.checked ? true : undefined })}
+          data-testid="filter-children"
+        />
+      ) : (
+        <span className={classes["parent"]} data-testid="filter-parent">
+          Children of {search.parent.slice(-8)}
+          <CloseButton size="xs" aria-label="Not only children of this run" onClick={() => filter({ parent: undefined })} />
+        </span>
+      )}
+    </Group>
+  );
+}
+
+/** What is typed goes into the address a moment later. */
+function SearchField({ given, onText }: { given: string; onText: (text: string) => void }) {
+  const [text, setText] = useState(given);
+  const sent = useRef(given);
+  const field = useRef<HTMLInputElement>(null);
+  useShortcut("/", "Search runs", () => field.current?.select());
+  const look = useDebouncedCallback((next: string) => {
+    sent.current = next;
+    onText(next);
+  }, TYPING_MS);
+  useEffect(() => {
+    // Another address, not one that was typed here: a view, or the way back.
+    if (given !== sent.current) {
+      sent.current = given;
+      setText(given);
+    }
+  }, [given]);
+  return (
+    <TextInput
+      type="search"
+      ref={field}
+      aria-label="Search runs by the beginning of the id or of the workflow's name, or by the correlation id"
+      placeholder="Id, workflow, correlation id"
+      leftSection={<Search size={16} aria-hidden />}
+      value={text}
+      onChange={(event) => {
+        setText(event.currentTarget.value);
+        look(event.currentTarget.value);
+      }}
+      onKeyDown={(event) => {
+        if (event.key === "Escape") event.currentTarget.blur();
+      }}
+      maxLength={MOST_TEXT}
+      className={classes["search"]!}
+      data-testid="search"
+      data-search
+    />
+  );
+}
+
+function Statuses({ chosen, onChange }: { chosen: readonly string[]; onChange: (chosen: string[]) => void }) {
+  return (
+    <div className={classes["statuses"]} role="group" aria-label="Only runs in these states">
+      {STATUSES.map((status) => {
+        const { icon: Icon, word, color } = lookOf(status);
+        const isChosen = chosen.includes(status);
+        return (
+          <UnstyledButton
+            key={status}
+            className={classes["toggle"]!}
+            aria-pressed={isChosen}
+            onClick={() => onChange(isChosen ? chosen.filter((each) => each !== status) : STATUSES.filter((each) => each === status || chosen.includes(each)))}
+            data-testid={`filter-${status.toLowerCase()}`}
+          >
+            <Icon size={14} aria-hidden color={color} />
+            {word}
+          </UnstyledButton>
+        );
+      })}
+    </div>
+  );
+}
+
+/** A name among those that there are; they are asked for when the list is opened. */
+function NameSelect({
+  what,
+  value,
+  onChange,
+  load,
+}: {
+  what: "workflow" | "agent";
+  value: string | undefined;
+  onChange: (value: string | undefined) => void;
+  load: () => Promise<{ items: readonly { name: string }[] }>;
+}) {
+  const [opened, setOpened] = useState(false);
+  const query = useQuery({ queryKey: ["names", what], queryFn: load, enabled: opened, staleTime: 10_000 });
+  const names = new Set(query.data?.items.map((each) => each.name));
+  if (value !== undefined) names.add(value);
+  return (
+    <Select
+      aria-label={`Only runs of this ${what}`}
+      placeholder={`Any ${what}`}
+      searchable
+      clearable
+      clearButtonProps={{ "aria-label": `Any ${what}` }}
+      data={[...names]}
+      limit={100}
+      value={value ?? null}
+      onChange={(next) => onChange(next ?? undefined)}
+      onDropdownOpen={() => setOpened(true)}
+      nothingFoundMessage={query.isPending ? "Loading…" : query.isError ? "The names could not be read." : `No ${what} has this name.`}
+      className={classes["select"]!}
+      data-testid={`filter-${what}`}
+    />
+  );
+}

@@ -1,0 +1,99 @@
+/** One run in the list. */
+
+import { Checkbox, Text } from "@mantine/core";
+import { useNavigate } from "@tanstack/react-router";
+import { CornerDownRight } from "lucide-react";
+import { memo, type MouseEvent } from "react";
+
+import { AnchorLink } from "../../app/links.tsx";
+import { Duration, Moment } from "../../app/Moment.tsx";
+import { StatusBadge } from "../../app/StatusBadge.tsx";
+import { isFinal } from "../model.ts";
+import { AgentChips } from "./AgentChips.tsx";
+import classes from "./list.module.css";
+import type { Run } from "./useRuns.ts";
+
+// Ids begin with the time: by their ends they are told apart.
+const TAIL = 12;
+
+export const RunRow = memo(function RunRow({
+  run,
+  gone,
+  selected,
+  mostAgents,
+  onToggle,
+}: {
+  run: Run;
+  gone: boolean;
+  selected: boolean;
+  mostAgents: number;
+  onToggle: (run: Run) => void;
+}) {
+  const navigate = useNavigate();
+  const open = (event: MouseEvent) => {
+    // A control of its own, or text that somebody marks.
+    if ((event.target as Element).closest("a, button, input, label") !== null || getSelection()?.isCollapsed === false) return;
+    void navigate({ to: "/runs/$run", params: { run: run.id }, search: {} });
+  };
+  return (
+    <tr
+      role="row"
+      className={classes["row"]}
+      onClick={open}
+      data-testid="run"
+      data-run={run.id}
+      data-selected={selected || undefined}
+      data-gone={gone || undefined}
+    >
+      <td role="cell" className={classes["tick"]}>
+        <Checkbox
+          size="xs"
+          checked={selected}
+          onChange={() => onToggle(run)}
+          aria-label={`Select run ${run.id}`}
+          data-testid="select-run"
+        />
+      </td>
+      <td role="cell" className={classes["status"]}>
+        <StatusBadge status={run.status} />
+        {!isFinal(run.status) && run.cancel_requested_at != null && <Text size="xs" c="dimmed">being cancelled</Text>}
+        {gone && <Text size="xs" c="dimmed">no more in this list</Text>}
+      </td>
+      <td role="cell" className={classes["workflow"]}>
+        <div className={classes["line"]} title={`${run.workflow.name}, version ${run.workflow.version}`}>
+          <span className={classes["name"]}>{run.workflow.name}</span>
+          <Text span size="xs" c="dimmed">v{run.workflow.version}</Text>
+        </div>
+        <Detail run={run} />
+      </td>
+      <td role="cell" className={classes["agents"]}><AgentChips agents={run.agents} most={mostAgents} /></td>
+      <td role="cell" className={classes["duration"]}><Duration from={run.started_at} to={run.finished_at} /></td>
+      <td role="cell" className={classes["started"]}><Moment at={run.started_at ?? run.created_at} /></td>
+      <td role="cell" className={classes["id"]}>
+        <AnchorLink to="/runs/$run" params={{ run: run.id }} search={{}} className={classes["link"]!} aria-label={run.id} title={run.id} data-run-link>
+          <span className={classes["head"]}>{run.id.slice(0, -TAIL)}</span>
+          <span>{run.id.slice(-TAIL)}</span>
+        </AnchorLink>
+      </td>
+    </tr>
+  );
+});
+
+/** What there is to say beside the name: why it failed, or where it comes from. */
+function Detail({ run }: { run: Run }) {
+  if (run.status === "FAILED" && run.error !== null) {
+    const text = run.error.step == null ? run.error.message : `${run.error.step}: ${run.error.message}`;
+    return <div className={classes["detail"]} title={text} data-testid="run-error">{text}</div>;
+  }
+  if (run.parent != null) {
+    return (
+      <div className={classes["detail"]} title={`Begun by step ${run.parent.step} of run ${run.parent.run_id}`} data-testid="run-parent">
+        <CornerDownRight size={12} aria-hidden /> begun by {run.parent.step} of {run.parent.run_id.slice(-8)}
+      </div>
+    );
+  }
+  if (run.retry_of != null) {
+    return <div className={classes["detail"]} title={`Retry of run ${run.retry_of}`}>retry of {run.retry_of.slice(-8)}</div>;
+  }
+  return null;
+}

@@ -1,0 +1,83 @@
+/** The runs as a table; on a phone each is a card. */
+
+import { Checkbox } from "@mantine/core";
+import { useMediaQuery } from "@mantine/hooks";
+import { type RefObject, useCallback, useRef } from "react";
+
+import { useShortcut } from "../../app/shortcuts.ts";
+import classes from "./list.module.css";
+import { RunRow } from "./RunRow.tsx";
+import type { Run } from "./useRuns.ts";
+import type { Selection } from "./useSelection.ts";
+import type { Row } from "./useSteadyRows.ts";
+
+export function RunTable({
+  rows,
+  selection,
+  area,
+}: {
+  rows: readonly Row[];
+  selection: Selection;
+  area: RefObject<HTMLTableElement | null>;
+}) {
+  // The same function for every row, so that a row that has not changed is not drawn again.
+  const latest = useRef(selection);
+  latest.current = selection;
+  const toggle = useCallback((run: Run) => latest.current.toggle(run), []);
+  useRowKeys(area, rows, toggle);
+  const mostAgents = useMediaQuery("(min-width: 75em)", false, { getInitialValueInEffect: false }) ? 3 : 2;
+  const ticked = rows.filter(({ run }) => selection.runs.has(run.id)).length;
+  const areAll = rows.length > 0 && ticked === rows.length;
+  return (
+    <table role="table" className={classes["table"]} aria-label="Runs" ref={area} data-testid="runs">
+      <thead role="rowgroup">
+        <tr role="row">
+          <th role="columnheader" scope="col" className={classes["tick"]}>
+            <Checkbox
+              size="xs"
+              checked={areAll}
+              indeterminate={ticked > 0 && !areAll}
+              onChange={() => selection.set(areAll ? [] : rows.map(({ run }) => run))}
+              aria-label={areAll ? "Select no run" : "Select all runs shown"}
+              data-testid="select-all"
+            />
+          </th>
+          <th role="columnheader" scope="col" className={classes["status"]}>Status</th>
+          <th role="columnheader" scope="col" className={classes["workflow"]}>Workflow</th>
+          <th role="columnheader" scope="col" className={classes["agents"]}>Agents</th>
+          <th role="columnheader" scope="col" className={classes["duration"]}>Duration</th>
+          <th role="columnheader" scope="col" className={classes["started"]}>Started</th>
+          <th role="columnheader" scope="col" className={classes["id"]}>Run</th>
+        </tr>
+      </thead>
+      <tbody role="rowgroup">
+        {rows.map(({ run, gone }) => (
+          <RunRow
+            key={run.id}
+            run={run}
+            gone={gone}
+            selected={selection.runs.has(run.id)}
+            mostAgents={mostAgents}
+            onToggle={toggle}
+          />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** `j` and `k` go from run to run; the focus is on the link, so that Enter opens it as it opens any link. */
+function useRowKeys(area: RefObject<HTMLTableElement | null>, rows: readonly Row[], toggle: (run: Run) => void): void {
+  const present = () => document.activeElement?.closest<HTMLElement>("[data-run]")?.dataset["run"];
+  const move = (by: number) => {
+    const links = [...(area.current?.querySelectorAll<HTMLElement>("[data-run-link]") ?? [])];
+    const at = rows.findIndex(({ run }) => run.id === present());
+    links[at < 0 ? 0 : Math.min(Math.max(at + by, 0), links.length - 1)]?.focus();
+  };
+  useShortcut("j", "Next run", () => move(1));
+  useShortcut("k", "Previous run", () => move(-1));
+  useShortcut("x", "Select the run, or not", () => {
+    const found = rows.find(({ run }) => run.id === present());
+    if (found !== undefined) toggle(found.run);
+  });
+}

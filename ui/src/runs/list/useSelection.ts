@@ -1,0 +1,30 @@
+/** The runs that are ticked: they stay so while the list goes on, and until another list is asked for. */
+
+import { useEffect, useState } from "react";
+
+import type { Run } from "./useRuns.ts";
+
+export interface Selection {
+  readonly runs: ReadonlyMap<string, Run>;
+  toggle(run: Run): void;
+  set(runs: readonly Run[]): void;
+}
+
+export function useSelection(shown: readonly Run[], of: string): Selection {
+  const [chosen, setChosen] = useState<{ of: string; runs: ReadonlyMap<string, Run> }>({ of, runs: new Map() });
+  const present = chosen.of === of ? chosen.runs : new Map<string, Run>();
+  useEffect(() => {
+    // What is known of a ticked run that has left the list is the last that was seen.
+    const changed = shown.filter((run) => present.has(run.id) && present.get(run.id) !== run);
+    if (changed.length > 0) setChosen({ of, runs: new Map([...present, ...changed.map((run) => [run.id, run] as const)]) });
+  });
+  return {
+    runs: present,
+    toggle: (run) => {
+      const next = new Map(present);
+      if (!next.delete(run.id)) next.set(run.id, run);
+      setChosen({ of, runs: next });
+    },
+    set: (runs) => setChosen({ of, runs: new Map(runs.map((run) => [run.id, run])) }),
+  };
+}
