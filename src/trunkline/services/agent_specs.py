@@ -39,7 +39,19 @@ MAX_DESCRIPTION_CHARACTERS = 10_000
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 # Shown by every door and not for users to set; taken and ignored, so that what was read can be sent back.
-_READ_ONLY = frozenset({"id", "dialect", "version", "created_at", "updated_at", "limits", "migration"})
+_READ_ONLY = frozenset(
+    {
+        "id",
+        "dialect",
+        "version",
+        "created_at",
+        "updated_at",
+        "limits",
+        "migration",
+        "activity",
+        "last_check",
+    }
+)
 
 
 class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,285 @@
+"""The pages of agents: the list with how each stands, one agent with its card, checks and calls, and trying one out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+from tests.ui.agents import Agents
+from tests.ui.browser import look_at, watched_page
+from tests.ui.conftest import Demo
+
+from trunkline.cli.follow import follow_run
+from trunkline.testing import simple_success
+from trunkline.testing.agents import Reply, ScriptedAgent
+
+BUSY = Reply(503, b"busy", {"Content-Type": "text/plain"})
+SCRIPT = "<img src=x onerror=alert(1)>"
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Beside the demo's agents: one that fails, with a breaker, and one with a card of many words."""
+
+    failing_runs: frozenset[str]
+    holder: ScriptedAgent
+
+
+@pytest.fixture(scope="module")
+def scene(demo: Demo, agents: Agents) -> Scene:
+    client = demo.client
+    fragile, holder = agents.start(BUSY), agents.start(simple_success({"text": "hi"}))
+    client.create_agent(
+        {"name": "fragile", "url": fragile.url, "protocol": "simple-a2a", "breaker": {"failures": 2}}
+    )
+    holder.publish(
+        {
+            "name": f"Holder {SCRIPT}",
+            "description": "Keeps a card.",
+            "url": holder.url,
+            "protocolVersion": "0.3.0",
+            "capabilities": {"streaming": True},
+            "documentationUrl": "javascript:alert(1)",
+            "provider": {"organization": "Cards Ltd", "url": "https://cards.example"},
+            "skills": [{"id": "s", "name": "Says hello", "tags": ["greeting"], "examples": ["Hello!"]}],
+        }
+    )
+    client.create_agent({"name": "holder", "url": holder.url, "description": "Has a card"})
+    only = "{agent: fragile, retry: {max_attempts: 1}}"
+    client.save_workflow(f"name: fails\nsteps:\n  first: {only}\n".encode())
+    runs = [client.execute("fails", {})["id"] for _ in range(2)]
+    assert [follow_run(client, run, show="nothing")["status"] for run in runs] == ["FAILED", "FAILED"]
+    return Scene(frozenset(runs), holder)
+
+
+@pytest.fixture
+def listed(page: Page, scene: Scene) -> Page:
+    del scene
+    page.goto("/agents")
+    expect(row(page, "fragile")).to_be_visible()
+    return page
+
+
+@pytest.fixture
+def narrow(browser: Browser, demo: Demo, scene: Scene) -> Generator[Page]:
+    del scene
+    with watched_page(browser, demo.url, width=390, height=800) as page:
+        yield page
+
+
+def row(page: Page, agent: str) -> Locator:
+    return page.locator(f'[data-testid=agent][data-agent="{agent}"]')
+
+
+def state_of_breaker(demo: Demo, agent: str) -> str | None:
+    found, _ = demo.client.agent(agent)
+    breaker = found["limits"]["breaker"] if "limits" in found else None
+    return None if breaker is None else breaker["state"]
+
+
+# --- the list
+
+
+def test_the_list_shows_how_each_agent_stands(listed: Page) -> None:
+    fragile, researcher = row(listed, "fragile"), row(listed, "Researcher")
+    expect(fragile.get_by_test_id("standing")).to_have_text("Failing")
+    expect(fragile.get_by_test_id("breaker")).to_have_text("Breaker open")
+    expect(fragile.get_by_role("img", name=re.compile("2 in all, 2 failed"))).to_be_visible()
+    expect(researcher.get_by_test_id("standing")).to_have_text("Healthy")
+    expect(researcher.get_by_role("img", name=re.compile("^Latency of the last hour"))).to_be_visible()
+    expect(row(listed, "holder").get_by_test_id("standing")).to_have_text("Not called yet")
+    look_at(listed, "agents")
+
+
+def test_search_and_filters_are_in_the_address(listed: Page, demo: Demo) -> None:
+    listed.get_by_test_id("search").fill("FRAG")
+    expect(listed).to_have_url(f"{demo.url}/agents?q=FRAG")
+    expect(listed.get_by_test_id("agent")).to_have_count(1)
+    listed.reload()
+    expect(listed.get_by_test_id("search")).to_have_value("FRAG")
+    expect(listed.get_by_test_id("agent")).to_have_count(1)
+    listed.goto("/agents?state=breaker")
+    expect(listed.get_by_test_id("agent")).to_have_count(1)
+    expect(row(listed, "fragile")).to_be_visible()
+    listed.goto("/agents?q=nobody+has+this+name")
+    expect(listed.get_by_test_id("no-agents")).to_be_visible()
+    listed.get_by_role("link", name="Show all").click()
+    expect(row(listed, "fragile")).to_be_visible()
+
+
+def test_a_choice_of_state_leaves_the_others_out(listed: Page) -> None:
+    listed.get_by_test_id("filter-state").click()
+    listed.get_by_role("option", name="Not called yet").click()
+    expect(row(listed, "holder")).to_be_visible()
+    expect(row(listed, "fragile")).to_have_count(0)
+    expect(listed).to_have_url(re.compile("state=unused"))
+
+
+def test_the_list_is_readable_on_a_phone(narrow: Page) -> None:
+    narrow.goto("/agents")
+    expect(row(narrow, "fragile").get_by_test_id("standing")).to_be_visible()
+    wider = narrow.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert wider <= 0
+    look_at(narrow, "agents-phone")
+
+
+# --- one agent
+
+
+def test_an_agent_is_shown_with_its_activity_its_limits_and_how_it_is_known(page: Page, scene: Scene) -> None:
+    del scene
+    page.goto("/agents/fragile")
+    expect(page.get_by_test_id("agent-name")).to_have_text("fragile")
+    expect(page.get_by_test_id("calls-total")).to_contain_text("2 calls, 2 failed")
+    expect(page.get_by_role("img", name=re.compile("^Calls by the minute: 2 in all"))).to_be_visible()
+    expect(page.get_by_test_id("limits")).to_contain_text("2 failures in a row")
+    expect(page.get_by_test_id("registration")).to_contain_text("simple-a2a")
+    look_at(page, "agent")
+    page.get_by_text("24 h", exact=True).click()
+    expect(page).to_have_url(re.compile("minutes=1440"))
+    expect(page.get_by_test_id("calls-total")).to_contain_text("2 calls, 2 failed")
+
+
+def test_the_last_calls_lead_to_their_attempts(page: Page, scene: Scene, demo: Demo) -> None:
+    page.goto("/agents/fragile?tab=calls")
+    calls = page.get_by_test_id("agent-call")
+    expect(calls).to_have_count(2)
+    expect(calls.first).to_contain_text("agent_http_error")
+    look_at(page, "agent-calls")
+    calls.first.get_by_role("link", name="first").click()
+    expect(page).to_have_url(re.compile(f"{demo.url}/runs/({'|'.join(scene.failing_runs)}).*step=first"))
+
+
+def test_a_breaker_is_closed_by_hand(page: Page, scene: Scene, demo: Demo) -> None:
+    del scene
+    page.goto("/agents/fragile")
+    expect(page.get_by_test_id("breaker").first).to_have_text("Breaker open")
+    page.get_by_test_id("reset-breaker").click()
+    expect(page.get_by_test_id("breaker").first).to_have_text("Breaker closed")
+    assert state_of_breaker(demo, "fragile") == "closed"
+
+
+def test_an_agent_is_asked_whether_it_is_there(page: Page, scene: Scene) -> None:
+    del scene
+    page.goto("/agents/holder")
+    page.get_by_test_id("ask-health").click()
+    expect(page.get_by_test_id("health")).to_have_attribute("data-value", "healthy")
+    look_at(page, "agent-health")
+
+
+def test_a_card_is_shown_as_text_whatever_it_says(page: Page, scene: Scene) -> None:
+    del scene
+    page.goto("/agents/holder?tab=card")
+    card = page.get_by_test_id("card")
+    expect(card.get_by_role("heading", name=f"Holder {SCRIPT}")).to_be_visible()
+    expect(card.get_by_test_id("skill")).to_contain_text("Says hello")
+    expect(card.get_by_text("javascript:alert(1)")).to_be_visible()
+    expect(card.get_by_role("link", name="javascript:alert(1)")).to_have_count(0)
+    expect(card.get_by_role("link", name="https://cards.example")).to_have_attribute(
+        "rel", re.compile("noopener")
+    )
+    expect(page.get_by_test_id("raw-card")).to_contain_text("protocolVersion")
+    look_at(page, "agent-card")
+
+
+def test_what_an_agent_speaks_is_decided_again_with_its_evidence(page: Page, scene: Scene) -> None:
+    del scene
+    page.goto("/agents/holder")
+    page.get_by_test_id("refresh-card").click()
+    expect(page.get_by_test_id("evidence")).to_contain_text("a2a-0.3")
+    expect(page.get_by_test_id("tried")).to_contain_text("HTTP 200, a card")
+
+
+def test_an_agent_without_a_card_says_why_there_is_none(page: Page, scene: Scene) -> None:
+    del scene
+    page.goto("/agents/fragile?tab=card")
+    expect(page.get_by_test_id("no-card")).to_contain_text("do not depend on a card")
+
+
+def test_a_check_is_made_and_says_what_to_mend(page: Page, scene: Scene) -> None:
+    del scene
+    page.goto("/agents/holder?tab=checks")
+    expect(page.get_by_test_id("no-checks")).to_be_visible()
+    page.get_by_test_id("check-now").click()
+    report = page.get_by_test_id("report")
+    expect(report.get_by_test_id("grade")).to_contain_text("failed")
+    failed = report.get_by_test_id("finding").first
+    expect(failed.get_by_test_id("verdict")).to_have_text("Failed")
+    expect(failed).to_contain_text("Mend it")
+    expect(page).to_have_url(re.compile("check="))
+    look_at(page, "agent-check")
+    page.get_by_test_id("show-all-findings").check()
+    expect(report.get_by_test_id("verdict").filter(has_text="Skipped").first).to_be_visible()
+    page.goto("/agents")
+    expect(row(page, "holder").get_by_test_id("grade")).to_contain_text("failed")
+
+
+# --- trying one out
+
+
+def test_a_message_is_sent_and_its_answer_is_shown_with_the_wire(
+    page: Page, scene: Scene, demo: Demo
+) -> None:
+    del scene
+    runs = len(demo.client.runs().items)
+    page.goto("/agents/Researcher?tab=try")
+    page.get_by_test_id("try-text").fill("What is a trunk line?")
+    page.get_by_test_id("try-send").click()
+    trial = page.get_by_test_id("trial")
+    expect(trial).to_have_attribute("data-outcome", "success")
+    expect(trial.get_by_role("heading", name="Output")).to_be_visible()
+    expect(trial).to_contain_text("trunk line")
+    expect(trial.get_by_role("heading", name="On the wire")).to_be_visible()
+    expect(trial).to_contain_text("POST")
+    look_at(page, "agent-try")
+    assert len(demo.client.runs().items) == runs
+
+
+def test_an_error_of_a_trial_says_what_to_do(page: Page, scene: Scene) -> None:
+    del scene
+    page.goto("/agents/fragile?tab=try")
+    page.get_by_text("Input as JSON").click()
+    editor = page.get_by_test_id("try-input").get_by_role("textbox")
+    editor.fill('{"anything": 1}')
+    page.get_by_test_id("try-send").click()
+    expect(page.get_by_test_id("trial-error")).to_contain_text("agent_http_error")
+    expect(page.get_by_test_id("trial")).to_contain_text("503")
+    look_at(page, "agent-try-error")
+
+
+# --- registering, changing, removing
+
+
+def test_an_agent_is_registered_changed_and_removed(page: Page, scene: Scene, demo: Demo) -> None:
+    page.goto("/agents")
+    page.get_by_test_id("new-agent").click()
+    page.get_by_test_id("field-name").fill("by hand")
+    page.get_by_test_id("field-url").fill("nowhere")
+    page.get_by_test_id("save-agent").click()
+    expect(page.get_by_test_id("problem")).to_be_visible()
+    look_at(page, "agent-form")
+    page.get_by_test_id("field-url").fill(scene.holder.url)
+    page.get_by_test_id("save-agent").click()
+    expect(page).to_have_url(f"{demo.url}/agents/by%20hand")
+    page.get_by_test_id("more-actions").click()
+    page.get_by_test_id("edit-agent").click()
+    expect(page.get_by_test_id("field-name")).to_have_value("by hand")
+    page.get_by_test_id("field-description").fill("Changed in the browser")
+    page.get_by_test_id("save-agent").click()
+    expect(page.get_by_text("Changed in the browser")).to_be_visible()
+    page.get_by_test_id("more-actions").click()
+    page.get_by_test_id("remove-agent").click()
+    look_at(page, "agent-removal")
+    page.get_by_test_id("confirm-remove").click()
+    expect(page).to_have_url(f"{demo.url}/agents")
+    expect(row(page, "by hand")).to_have_count(0)
+
+
+def test_an_agent_that_is_not_there_says_so(page: Page) -> None:
+    page.goto("/agents/nobody")
+    expect(page.get_by_test_id("problem")).to_contain_text("There is no agent 'nobody'")
+    page.get_by_role("link", name="All agents").click()
+    expect(page.get_by_role("heading", name="Agents", level=1)).to_be_visible()

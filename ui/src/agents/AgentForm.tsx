@@ -1,0 +1,231 @@
+/** The form of an agent: registered with it, and changed with it. A secret goes in and never comes out. */
+
+import {
+  Button, Group, NumberInput, PasswordInput, Select, Stack, Switch, Text, Textarea, TextInput, Title,
+} from "@mantine/core";
+import type { ReactNode } from "react";
+
+import { Problem } from "../api/problem.ts";
+import { ProblemPanel } from "../app/ProblemPanel.tsx";
+import { JsonEditor, jsonProblem } from "../forms/JsonEditor.tsx";
+import classes from "./agents.module.css";
+import { AUTH_TYPES, type AuthType, type Fields, PROTOCOLS, SECRET_PARTS } from "./fields.ts";
+import type { Agent } from "./queries.ts";
+
+interface FormProps {
+  readonly fields: Fields;
+  readonly change: (part: Partial<Fields>) => void;
+  readonly error: unknown;
+  /** Whether a secret is stored that stays unless another is given. */
+  readonly hasSecret: boolean;
+  readonly isSending: boolean;
+  readonly send: () => void;
+  readonly word: string;
+  readonly beside: ReactNode;
+}
+
+export function AgentForm({ fields, change, error, hasSecret, isSending, send, word, beside }: FormProps) {
+  const found = findings(error);
+  const isBroken = jsonProblem(fields.protocolConfig) !== null || jsonProblem(fields.secretJson) !== null;
+  const isReady = fields.name.trim() !== "" && fields.url.trim() !== "" && !isBroken;
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (isReady) send();
+      }}
+    >
+      <Stack gap="md" maw={720}>
+        <Section title="Who it is">
+          <TextInput
+            label="Name"
+            description="What workflows call it."
+            required
+            maxLength={255}
+            value={fields.name}
+            onChange={(event) => change({ name: event.currentTarget.value })}
+            error={found("name")}
+            data-testid="field-name"
+          />
+          <TextInput
+            label="Address"
+            description="Where it takes requests: an http or https URL, the ARN of an AgentCore runtime, or stdio: and a program's name."
+            placeholder="http://localhost:8080/agent"
+            required
+            maxLength={2048}
+            value={fields.url}
+            onChange={(event) => change({ url: event.currentTarget.value, })}
+            error={found("url")}
+            data-testid="field-url"
+          />
+          <Textarea
+            label="Description"
+            autosize
+            minRows={1}
+            maxLength={10_000}
+            value={fields.description}
+            onChange={(event) => change({ description: event.currentTarget.value })}
+            error={found("description")}
+            data-testid="field-description"
+          />
+        </Section>
+        <Section title="What it speaks">
+          <Select
+            label="Protocol"
+            description="auto asks the agent for its card, and tries what else there is."
+            data={[...new Set([...PROTOCOLS, fields.protocol])]}
+            allowDeselect={false}
+            value={fields.protocol}
+            onChange={(protocol) => change({ protocol: protocol ?? "auto" })}
+            error={found("protocol")}
+            data-testid="field-protocol"
+          />
+          <JsonEditor
+            label="Settings of the protocol"
+            description='JSON, if it needs any: {"method": "message/send", "input_mode": "json"}'
+            text={fields.protocolConfig}
+            onText={(protocolConfig) => change({ protocolConfig })}
+            error={found("protocol_config")}
+            testId="field-protocol-config"
+          />
+        </Section>
+        <Section title="How it knows Trunkline">
+          <Select
+            label="Credentials"
+            data={[...AUTH_TYPES]}
+            allowDeselect={false}
+            value={fields.authType}
+            onChange={(authType) => change({ authType: (authType ?? "none") as AuthType, secret: {}, secretJson: "" })}
+            error={found("auth_type")}
+            data-testid="field-auth-type"
+          />
+          <Secret fields={fields} change={change} error={found("auth_config")} hasSecret={hasSecret} />
+        </Section>
+        <Limits fields={fields} change={change} found={found} />
+        {error !== null && <ProblemPanel error={error} />}
+        <Group gap="xs">
+          <Button type="submit" disabled={!isReady} loading={isSending} data-testid="save-agent">{word}</Button>
+          {beside}
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+function Section({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <fieldset className={classes["fieldset"]}>
+      <Title order={2} size="h5" mb="xs">{title}</Title>
+      <Stack gap="sm">{children}</Stack>
+    </fieldset>
+  );
+}
+
+function Secret({ fields, change, error, hasSecret }: Pick<FormProps, "fields" | "change" | "hasSecret"> & { error: string | null }) {
+  const parts = SECRET_PARTS[fields.authType];
+  if (fields.authType === "none") return null;
+  const stays = hasSecret ? "Left empty, the stored one stays." : "It is stored encrypted and never shown again.";
+  if (parts === undefined) {
+    return (
+      <JsonEditor
+        label="The secret, as JSON"
+        description={stays}
+        text={fields.secretJson}
+        onText={(secretJson) => change({ secretJson })}
+        error={error}
+        testId="field-secret-json"
+      />
+    );
+  }
+  return (
+    <>
+      {parts.map(({ name, label, isSecret }) => {
+        const Input = isSecret ? PasswordInput : TextInput;
+        return (
+          <Input
+            key={name}
+            label={label}
+            autoComplete="off"
+            value={fields.secret[name] ?? ""}
+            onChange={(event) => change({ secret: { ...fields.secret, [name]: event.currentTarget.value } })}
+            data-testid={`field-secret-${name}`}
+          />
+        );
+      })}
+      <Text size="xs" c="dimmed">{stays}</Text>
+      {error !== null && <Text size="xs" c="red">{error}</Text>}
+    </>
+  );
+}
+
+function Limits({ fields, change, found }: Pick<FormProps, "fields" | "change"> & { found: (path: string) => string | null }) {
+  return (
+    <Section title="Limits">
+      <Group gap="md" align="flex-start">
+        <NumberInput
+          label="Timeout of an attempt, in ms"
+          min={1}
+          max={86_400_000}
+          value={fields.timeoutMs}
+          onChange={(timeoutMs) => change({ timeoutMs })}
+          error={found("timeout_ms")}
+          data-testid="field-timeout"
+        />
+        <NumberInput
+          label="Calls at a time"
+          min={1}
+          max={10_000}
+          value={fields.maxConcurrency}
+          onChange={(maxConcurrency) => change({ maxConcurrency })}
+          error={found("max_concurrency")}
+          data-testid="field-concurrency"
+        />
+      </Group>
+      <Switch
+        label="Only so many calls a second"
+        checked={fields.hasRate}
+        onChange={(event) => change({ hasRate: event.currentTarget.checked })}
+        data-testid="field-rate"
+      />
+      {fields.hasRate && (
+        <Group gap="md" align="flex-start">
+          <NumberInput label="Calls a second" min={0.001} value={fields.perSecond} onChange={(perSecond) => change({ perSecond })} error={found("rate")} />
+          <NumberInput label="At once after a quiet time" min={1} value={fields.burst} onChange={(burst) => change({ burst })} />
+        </Group>
+      )}
+      <Switch
+        label="Leave it alone for a while when its calls keep failing (a breaker)"
+        checked={fields.hasBreaker}
+        onChange={(event) => change({ hasBreaker: event.currentTarget.checked })}
+        data-testid="field-breaker"
+      />
+      <Select
+        label="When nobody knows whether it has taken a message"
+        data={[
+          { value: "ask_first", label: "Ask it first" },
+          { value: "same_message", label: "Send the same message again" },
+          { value: "never", label: "Never call it twice" },
+        ]}
+        allowDeselect={false}
+        value={fields.resend}
+        onChange={(resend) => change({ resend: (resend ?? "ask_first") as Agent["resend"] })}
+        data-testid="field-resend"
+      />
+      <Switch
+        label="The same work may be given to it twice, as while it is shadowed"
+        checked={fields.repeatable}
+        onChange={(event) => change({ repeatable: event.currentTarget.checked })}
+        data-testid="field-repeatable"
+      />
+    </Section>
+  );
+}
+
+/** What the server finds wrong with a field, and with whatever is inside of it. */
+function findings(error: unknown): (path: string) => string | null {
+  const errors = error instanceof Problem ? error.errors : [];
+  return (path) => {
+    const found = errors.filter((each) => each.path === path || each.path.startsWith(`${path}.`));
+    return found.length === 0 ? null : found.map(({ message }) => message).join(" ");
+  };
+}

@@ -1,0 +1,90 @@
+/** One agent: how it stands and is set, its last calls, its card, how it was checked, and a place to try it out. */
+
+import { Group, Stack, Tabs, Text, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+
+import { Loading } from "../app/Loading.tsx";
+import { AnchorLink } from "../app/links.tsx";
+import { ProblemPanel } from "../app/ProblemPanel.tsx";
+import { agentRoute, type AgentSearch } from "../app/router.tsx";
+import { AgentActions } from "./AgentActions.tsx";
+import classes from "./agents.module.css";
+import { CallsPanel } from "./CallsPanel.tsx";
+import { CardPanel } from "./CardPanel.tsx";
+import { ChecksPanel } from "./ChecksPanel.tsx";
+import { BreakerMark, StandingMark } from "./Marks.tsx";
+import { Overview } from "./Overview.tsx";
+import { activityQuery, type Agent, agentQuery, HOUR } from "./queries.ts";
+import { breakerOf, spokenBy, standingOf } from "./standing.ts";
+import { TryPanel } from "./TryPanel.tsx";
+
+type Tab = NonNullable<AgentSearch["tab"]> | "overview";
+
+const TABS: readonly (readonly [Tab, string])[] = [
+  ["overview", "Overview"],
+  ["calls", "Calls"],
+  ["card", "Card"],
+  ["checks", "Checks"],
+  ["try", "Try it"],
+];
+
+export function AgentPage() {
+  const { agent } = agentRoute.useParams();
+  const query = useQuery(agentQuery(agent));
+  if (query.data === undefined && query.error !== null) {
+    return (
+      <Stack gap="sm">
+        <Title order={1} size="h3" className={classes["name"]!}>{agent}</Title>
+        <ProblemPanel error={query.error} again={() => void query.refetch()} />
+        <AnchorLink to="/agents" search={{}} size="sm">All agents</AnchorLink>
+      </Stack>
+    );
+  }
+  if (query.data === undefined) return <Loading />;
+  return <Shown agent={query.data} />;
+}
+
+function Shown({ agent }: { agent: Agent }) {
+  const { tab = "overview" } = agentRoute.useSearch();
+  const navigate = useNavigate({ from: "/agents/$agent" });
+  return (
+    <Stack gap="sm">
+      <Head agent={agent} />
+      <Tabs
+        value={tab}
+        onChange={(next) => void navigate({ search: next === "overview" ? {} : { tab: next as AgentSearch["tab"] & string } })}
+        keepMounted={false}
+      >
+        <Tabs.List>
+          {TABS.map(([value, word]) => (
+            <Tabs.Tab key={value} value={value} data-testid={`tab-${value}`}>{word}</Tabs.Tab>
+          ))}
+        </Tabs.List>
+        <Tabs.Panel value="overview" pt="sm"><Overview agent={agent} /></Tabs.Panel>
+        <Tabs.Panel value="calls" pt="sm"><CallsPanel agent={agent.name} /></Tabs.Panel>
+        <Tabs.Panel value="card" pt="sm"><CardPanel agent={agent} /></Tabs.Panel>
+        <Tabs.Panel value="checks" pt="sm"><ChecksPanel agent={agent} /></Tabs.Panel>
+        <Tabs.Panel value="try" pt="sm"><TryPanel agent={agent} /></Tabs.Panel>
+      </Tabs>
+    </Stack>
+  );
+}
+
+function Head({ agent }: { agent: Agent }) {
+  const activity = useQuery(activityQuery(agent.name, HOUR));
+  return (
+    <Stack gap={4}>
+      <Group justify="space-between" align="flex-start" gap="sm">
+        <Group gap="md">
+          <Title order={1} size="h3" className={classes["name"]!} data-testid="agent-name">{agent.name}</Title>
+          {activity.data !== undefined && <StandingMark standing={standingOf(activity.data)} />}
+          <BreakerMark breaker={breakerOf(agent)} />
+        </Group>
+        <AgentActions agent={agent} />
+      </Group>
+      {agent.description !== null && <Text size="sm" className={classes["wrap"]!}>{agent.description}</Text>}
+      <Text size="sm" c="dimmed" className={classes["wrap"]!}>{spokenBy(agent)} · {agent.url}</Text>
+    </Stack>
+  );
+}

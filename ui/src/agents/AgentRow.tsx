@@ -1,0 +1,82 @@
+/** One agent of the list. */
+
+import { Stack, Table, Text } from "@mantine/core";
+
+import { AnchorLink } from "../app/links.tsx";
+import { lasting, Moment } from "../app/Moment.tsx";
+import classes from "./agents.module.css";
+import { BreakerMark, GradeMark, OutcomeMark, StandingMark } from "./Marks.tsx";
+import type { Activity, Agent } from "./queries.ts";
+import { CallBars, LatencyLine } from "./Sparkline.tsx";
+import { breakerOf, foundBy, seriesOf, spokenBy, standingOf, totalsOf } from "./standing.ts";
+
+export function AgentRow({ agent }: { agent: Agent }) {
+  const activity = agent.activity ?? null;
+  return (
+    <Table.Tr data-testid="agent" data-agent={agent.name}>
+      <Table.Td maw={280}>
+        <AnchorLink to="/agents/$agent" params={{ agent: agent.name }} fw={600} size="sm" className={classes["name"]!}>
+          {agent.name}
+        </AnchorLink>
+        <Text size="xs" c="dimmed" lineClamp={1} title={agent.url} className={classes["wrap"]!}>{agent.url}</Text>
+      </Table.Td>
+      <Table.Td visibleFrom="sm">
+        <Text size="sm">{spokenBy(agent)}</Text>
+        <span className={classes["small"]}>{foundBy(agent)}</span>
+      </Table.Td>
+      <Table.Td>
+        <Stack gap={0} align="flex-start">
+          {activity !== null && <StandingMark standing={standingOf(activity)} />}
+          <BreakerMark breaker={breakerOf(agent)} />
+        </Stack>
+      </Table.Td>
+      {activity !== null && <Figures activity={activity} />}
+      <Table.Td visibleFrom="xs">
+        {activity?.last_call == null ? (
+          <Text size="sm" c="dimmed">–</Text>
+        ) : (
+          <Stack gap={0} align="flex-start">
+            <Text size="sm"><Moment at={activity.last_call.ended_at} /></Text>
+            <OutcomeMark outcome={activity.last_call.outcome} />
+          </Stack>
+        )}
+      </Table.Td>
+      <Table.Td visibleFrom="md">
+        {agent.last_check == null ? (
+          <Text size="sm" c="dimmed">Not checked</Text>
+        ) : (
+          <Stack gap={0} align="flex-start">
+            <GradeMark grade={agent.last_check.grade} passed={agent.last_check.passed} />
+            <span className={classes["small"]}><Moment at={agent.last_check.at} /></span>
+          </Stack>
+        )}
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+function Figures({ activity }: { activity: Activity }) {
+  const { calls, failures, meanMs, longestMs } = totalsOf(activity);
+  const series = seriesOf(activity);
+  const failed = failures === 0 ? "" : `, ${failures.toLocaleString()} failed`;
+  const latency = meanMs === null ? "no calls" : `${lasting(meanMs)} on average, ${lasting(longestMs ?? 0)} at most`;
+  return (
+    <>
+      <Table.Td>
+        <div className={classes["figure"]} data-testid="calls">
+          <CallBars series={series} label={`Calls of the last hour, minute by minute: ${calls} in all, ${failures} failed.`} />
+          <span className={classes["small"]}>
+            {calls.toLocaleString()}
+            {failures > 0 && <span className={classes["bad"]}>{failed}<span className={classes["share"]}> ({Math.round((100 * failures) / calls)} %)</span></span>}
+          </span>
+        </div>
+      </Table.Td>
+      <Table.Td visibleFrom="sm">
+        <div className={classes["figure"]} data-testid="latency">
+          <LatencyLine series={series} label={`Latency of the last hour, minute by minute: ${latency}.`} />
+          <span className={classes["small"]}>{meanMs === null ? "–" : `${lasting(meanMs)}, max ${lasting(longestMs ?? 0)}`}</span>
+        </div>
+      </Table.Td>
+    </>
+  );
+}

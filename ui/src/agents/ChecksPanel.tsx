@@ -1,0 +1,123 @@
+/** Checks of an agent: the last ones, the report of one, and a new one. */
+
+import { Button, Group, Stack, Switch, Text, Title } from "@mantine/core";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { ClipboardCheck } from "lucide-react";
+import { useState } from "react";
+
+import { api, body } from "../api/client.ts";
+import { Loading } from "../app/Loading.tsx";
+import { Moment } from "../app/Moment.tsx";
+import { ProblemPanel } from "../app/ProblemPanel.tsx";
+import { agentRoute } from "../app/router.tsx";
+import classes from "./agents.module.css";
+import { CheckReportView } from "./CheckReportView.tsx";
+import { GradeMark } from "./Marks.tsx";
+import { Note } from "./Note.tsx";
+import { type Agent, checkQuery, type CheckSummary, checksQuery } from "./queries.ts";
+
+export function ChecksPanel({ agent }: { agent: Agent }) {
+  const { check } = agentRoute.useSearch();
+  const query = useQuery(checksQuery(agent.name));
+  const checks = query.data?.items ?? [];
+  const shown = check ?? checks[0]?.id;
+  return (
+    <Stack gap="md">
+      <CheckNow agent={agent} />
+      {query.error !== null && <ProblemPanel error={query.error} again={() => void query.refetch()} />}
+      {query.isPending && <Loading />}
+      {query.isSuccess && checks.length === 0 && (
+        <Text size="sm" data-testid="no-checks">
+          It was never checked. A check asks whether the agent does what its protocol wants, and says what to mend.
+        </Text>
+      )}
+      {checks.length > 0 && (
+        <div className={classes["checks"]}>
+          <nav aria-label="Checks">
+            {checks.map((each) => <CheckLink key={each.id} check={each} isShown={each.id === shown} />)}
+          </nav>
+          {shown !== undefined && <OneCheck agent={agent.name} check={shown} />}
+        </div>
+      )}
+    </Stack>
+  );
+}
+
+function CheckNow({ agent }: { agent: Agent }) {
+  const [active, setActive] = useState(false);
+  const queries = useQueryClient();
+  const navigate = useNavigate({ from: "/agents/$agent" });
+  const check = useMutation({
+    mutationFn: () =>
+      body(api.POST("/api/v1/agents/{agent}/check", { params: { path: { agent: agent.name } }, body: { active } as never })),
+    onSuccess: (report) => {
+      queries.setQueryData(checkQuery(agent.name, report.id).queryKey, report);
+      void queries.invalidateQueries({ queryKey: ["agents"] });
+      void navigate({ search: { tab: "checks", check: report.id } });
+    },
+  });
+  return (
+    <Stack gap="xs">
+      <Group gap="md">
+        <Button
+          leftSection={<ClipboardCheck size={16} aria-hidden />}
+          loading={check.isPending}
+          onClick={() => check.mutate()}
+          data-testid="check-now"
+        >
+          Check now
+        </Button>
+        <Switch
+          label="Send messages too"
+          checked={active}
+          onChange={(event) => setActive(event.currentTarget.checked)}
+          data-testid="check-active"
+        />
+      </Group>
+      {active && (
+        <Note weight="caution" title="The agent takes these messages for work, and does it">
+          <Text size="sm">Without them only what it says of itself and what it refuses are looked at.</Text>
+        </Note>
+      )}
+      {check.isPending && <Text size="sm" role="status">It is being checked. That takes a few seconds, two minutes at most.</Text>}
+      {check.error !== null && <ProblemPanel error={check.error} />}
+    </Stack>
+  );
+}
+
+function CheckLink({ check, isShown }: { check: CheckSummary; isShown: boolean }) {
+  return (
+    <Link
+      from="/agents/$agent"
+      to="."
+      search={{ tab: "checks", check: check.id }}
+      className={classes["check"]!}
+      aria-current={isShown ? "true" : undefined}
+      data-testid="check"
+    >
+      <Group justify="space-between" wrap="nowrap" gap="xs">
+        <GradeMark grade={check.grade} passed={check.passed} />
+        <span className={classes["small"]}><Moment at={check.at} /></span>
+      </Group>
+      <Text size="xs" c="dimmed">
+        {check.protocol}{check.active ? ", with messages" : ""}
+        {check.failed.length > 0 && `, ${check.failed.length} failed`}
+        {check.warnings.length > 0 && `, ${check.warnings.length} ${check.warnings.length === 1 ? "warning" : "warnings"}`}
+      </Text>
+    </Link>
+  );
+}
+
+function OneCheck({ agent, check }: { agent: string; check: string }) {
+  const query = useQuery(checkQuery(agent, check));
+  if (query.data === undefined) {
+    return query.error === null ? <Loading /> : <ProblemPanel error={query.error} again={() => void query.refetch()} />;
+  }
+  return (
+    <Stack gap="sm" component="section" aria-labelledby="report-heading">
+      <Title order={2} size="h5" id="report-heading">Report</Title>
+      <CheckReportView report={query.data} />
+    </Stack>
+  );
+}

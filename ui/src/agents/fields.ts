@@ -1,0 +1,135 @@
+/** What the form of an agent holds, and the JSON that it becomes. */
+
+import type { Agent } from "./queries.ts";
+
+export const PROTOCOLS = [
+  "auto", "simple-a2a", "jsonrpc-2.0", "jsonrpc-call", "a2a-0.1", "a2a-0.1-paths", "a2a-0.2", "a2a-0.3", "a2a-1.0",
+  "a2a-1.0-http",
+] as const;
+
+export type AuthType = Agent["auth_type"];
+
+/** The parts of a secret that has few of them; the others are written as JSON. */
+export const SECRET_PARTS: Partial<Record<AuthType, readonly { readonly name: string; readonly label: string; readonly isSecret: boolean }[]>> = {
+  bearer: [{ name: "token", label: "Token", isSecret: true }],
+  api_key: [
+    { name: "name", label: "Name of the header or parameter", isSecret: false },
+    { name: "value", label: "Key", isSecret: true },
+    { name: "in", label: "Where it goes: header or query", isSecret: false },
+  ],
+  basic: [
+    { name: "username", label: "User name", isSecret: false },
+    { name: "password", label: "Password", isSecret: true },
+  ],
+};
+
+export const AUTH_TYPES: readonly { readonly value: AuthType; readonly label: string }[] = [
+  { value: "none", label: "None" },
+  { value: "bearer", label: "Bearer token" },
+  { value: "api_key", label: "API key" },
+  { value: "basic", label: "User and password" },
+  { value: "headers", label: "Headers" },
+  { value: "oauth2", label: "OAuth 2.0, client credentials" },
+  { value: "signed", label: "Signed tokens" },
+  { value: "mtls", label: "A client certificate" },
+];
+
+export interface Fields {
+  readonly name: string;
+  readonly url: string;
+  readonly description: string;
+  readonly protocol: string;
+  readonly protocolConfig: string;
+  readonly authType: AuthType;
+  /** Left empty in an update, the stored secret stays. */
+  readonly secret: Readonly<Record<string, string>>;
+  readonly secretJson: string;
+  readonly timeoutMs: number | string;
+  readonly maxConcurrency: number | string;
+  readonly hasRate: boolean;
+  readonly perSecond: number | string;
+  readonly burst: number | string;
+  readonly hasBreaker: boolean;
+  readonly resend: Agent["resend"];
+  readonly repeatable: boolean;
+}
+
+export const FRESH: Fields = {
+  name: "",
+  url: "",
+  description: "",
+  protocol: "auto",
+  protocolConfig: "",
+  authType: "none",
+  secret: {},
+  secretJson: "",
+  timeoutMs: 30_000,
+  maxConcurrency: 100,
+  hasRate: false,
+  perSecond: 10,
+  burst: 1,
+  hasBreaker: false,
+  resend: "ask_first",
+  repeatable: false,
+};
+
+export function fieldsOf(agent: Agent): Fields {
+  return {
+    ...FRESH,
+    name: agent.name,
+    url: agent.url,
+    description: agent.description ?? "",
+    protocol: agent.protocol,
+    protocolConfig: agent.protocol_config === null ? "" : JSON.stringify(agent.protocol_config, null, 2),
+    authType: agent.auth_type,
+    timeoutMs: agent.timeout_ms,
+    maxConcurrency: agent.max_concurrency,
+    hasRate: agent.rate !== null,
+    perSecond: agent.rate?.per_second ?? FRESH.perSecond,
+    burst: agent.rate?.burst ?? FRESH.burst,
+    hasBreaker: agent.breaker !== null,
+    resend: agent.resend,
+    repeatable: agent.repeatable,
+  };
+}
+
+type Document = Readonly<Record<string, unknown>>;
+
+/** The whole agent, to be registered. */
+export function documentOf(fields: Fields): Document {
+  return {
+    name: fields.name.trim(),
+    url: fields.url.trim(),
+    description: fields.description === "" ? null : fields.description,
+    protocol: fields.protocol,
+    ...(fields.protocolConfig.trim() === "" ? {} : { protocol_config: JSON.parse(fields.protocolConfig) as unknown }),
+    auth_type: fields.authType,
+    ...secretOf(fields),
+    timeout_ms: Number(fields.timeoutMs),
+    max_concurrency: Number(fields.maxConcurrency),
+    rate: fields.hasRate ? { per_second: Number(fields.perSecond), burst: Number(fields.burst) } : null,
+    breaker: fields.hasBreaker ? true : null,
+    resend: fields.resend,
+    repeatable: fields.repeatable,
+  };
+}
+
+/** Only what was changed, as a JSON merge patch; null: nothing was. */
+export function patchOf(before: Fields, now: Fields): Document | null {
+  const old = documentOf(before);
+  const patch: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(documentOf(now))) {
+    if (JSON.stringify(value) !== JSON.stringify(old[name])) patch[name] = value;
+  }
+  if (before.protocolConfig.trim() !== "" && now.protocolConfig.trim() === "") patch["protocol_config"] = null;
+  return Object.keys(patch).length === 0 ? null : patch;
+}
+
+function secretOf({ authType, secret, secretJson }: Fields): Document {
+  if (authType === "none") return {};
+  if (SECRET_PARTS[authType] === undefined) {
+    return secretJson.trim() === "" ? {} : { auth_config: JSON.parse(secretJson) as unknown };
+  }
+  const given = Object.entries(secret).filter(([, value]) => value !== "");
+  return given.length === 0 ? {} : { auth_config: Object.fromEntries(given) };
+}
