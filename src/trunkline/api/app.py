@@ -22,6 +22,7 @@ from trunkline.api.routes.hooks import add_hook_routes
 from trunkline.api.routes.inbox import add_inbox_routes
 from trunkline.api.routes.migration import add_migration_routes
 from trunkline.api.routes.oversight import add_oversight_routes
+from trunkline.api.routes.run_logs import add_run_log_routes
 from trunkline.api.routes.runs import RunRoutes, add_run_routes
 from trunkline.api.routes.secrets import add_secret_routes
 from trunkline.api.routes.system import add_system_routes
@@ -42,6 +43,7 @@ def create_app(services: Services) -> ASGIApp:
     install_problems(app)
     runs = RunRoutes(services)
     add_run_routes(app, runs)
+    add_run_log_routes(app, services)
     add_workflow_routes(app, services)
     add_agent_routes(app, services)
     add_check_routes(app, services)

@@ -31,6 +31,7 @@ ROLES: dict[str, KeyRole | None] = {
     "GET /api/v1/runs/{run}/steps/{step}": "viewer",
     "GET /api/v1/runs/{run}/events": "viewer",
     "GET /api/v1/runs/{run}/wire": "viewer",
+    "GET /api/v1/runs/{run}/logs": "viewer",
     "GET /api/v1/runs/{run}/blobs/{blob}": "viewer",
     "GET /api/v1/error-codes": "viewer",
     "POST /api/v1/runs/{run}/cancel": "operator",

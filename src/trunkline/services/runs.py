@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable
 from contextlib import AbstractContextManager
 
 import msgspec
@@ -34,6 +34,7 @@ from trunkline.services.inbox import item_id
 from trunkline.services.intake import Intake
 from trunkline.services.routes import Routes
 from trunkline.services.run_lists import ListedRun, RunLists, RunSearch
+from trunkline.services.run_logs import LogLine, LogPlace, Wanted, log_lines
 from trunkline.services.watch import Watch, Watchers
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import EventRecord, InboxItem, NewRun, RunRecord, Store, WorkflowVersion
@@ -244,6 +245,11 @@ class Runs:
     ) -> list[tuple[int, bytes]]:
         await self.status(run_id)
         return await self._store.exchanges(run_id, after=after, limit=limit, step=step)
+
+    async def log(self, run_id: RunId, after: LogPlace, wanted: Wanted) -> AsyncGenerator[LogLine]:
+        """What is known of it, line by line; to be closed."""
+        await self.status(run_id)
+        return log_lines(self._store, run_id, after, wanted)
 
     async def status(self, run_id: RunId) -> tuple[RunStatus, int]:
         """The run's status and the number of its last event."""

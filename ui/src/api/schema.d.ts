@@ -839,6 +839,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run}/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Run Logs
+         * @description What is known of a run, line by line: its history, what its agents have said meanwhile, and every exchange.
+         *
+         *     The lines are made from what is stored, so they are the same whichever process is asked. What a process writes
+         *     to its own log beside that is where its log goes.
+         */
+        get: operations["list_run_logs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run}/pause": {
         parameters: {
             query?: never;
@@ -3047,6 +3070,51 @@ export interface components {
         Liveness: {
             /** Status */
             status: string;
+        };
+        /** LogLine */
+        LogLine: {
+            /**
+             * At
+             * Format: date-time
+             * @description When it happened; of an exchange, when it had ended.
+             * @example 2026-03-01T12:00:00.123456Z
+             */
+            at: string;
+            /** Attempt */
+            attempt: number | null;
+            /**
+             * Event
+             * @description The type of the event, or what the exchange was for.
+             */
+            event: string;
+            /**
+             * Level
+             * @enum {string}
+             */
+            level: "info" | "warning" | "error";
+            /**
+             * Source
+             * @description `run`: its history; `agent`: what an agent has said meanwhile; `wire`: an exchange with one.
+             * @enum {string}
+             */
+            source: "run" | "agent" | "wire";
+            /** Step */
+            step: string | null;
+            /**
+             * Text
+             * @description What there is to say; it may have several lines.
+             */
+            text: string;
+        };
+        /** LogPage */
+        LogPage: {
+            /** Items */
+            items: components["schemas"]["LogLine"][];
+            /**
+             * Next Cursor
+             * @description `cursor` of the next page; null: there is none.
+             */
+            next_cursor: string | null;
         };
         /** MigrationAttestation */
         MigrationAttestation: {
@@ -8404,6 +8472,101 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["EventPage"];
                     "text/event-stream": string;
+                };
+            };
+            /** @description A key is needed, and none that is in use was sent. */
+            401: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key's role does not allow it. */
+            403: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is not valid; `errors` say where. */
+            422: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The server failed, or something it depends on is away. */
+            "5XX": {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_run_logs: {
+        parameters: {
+            query?: {
+                /** @description How many items at most. */
+                limit?: number;
+                /** @description `next_cursor` of the page before; leave it out for the first page. */
+                cursor?: string;
+                /** @description Only lines of this step. */
+                step?: string;
+                /** @description Only lines of this attempt, or of none. */
+                attempt?: number;
+                /** @description `lines`: all lines from there on, each a JSON object. */
+                format?: "json" | "lines";
+            };
+            header?: {
+                /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
+                "X-Correlation-ID"?: string;
+            };
+            path: {
+                /** @description The run's id. */
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of lines. */
+            200: {
+                headers: {
+                    /** @description The request's correlation id: the caller's own, or one made by the server. */
+                    "X-Correlation-ID"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LogPage"];
+                    "application/x-ndjson": string;
                 };
             };
             /** @description A key is needed, and none that is in use was sent. */

@@ -32,6 +32,7 @@ from trunkline.api.schemas.migration import (
     TrialRequest,
 )
 from trunkline.api.schemas.oversight import AuditPage, Caller, SystemState
+from trunkline.api.schemas.run_logs import LogPage
 from trunkline.api.schemas.runs import (
     ErrorCodeList,
     EventPage,
@@ -82,6 +83,7 @@ __all__ = [
     "InboxPage",
     "JsonRpcProtocolConfig",
     "Liveness",
+    "LogPage",
     "MigrationChange",
     "MigrationOutcome",
     "MigrationPage",
