@@ -1,7 +1,7 @@
 /** Shows the whole graph when it is new and when its room changes, until the reader has moved it. */
 
 import { useOnViewportChange, useReactFlow, useStore } from "@xyflow/react";
-import { useEffect, useRef } from "react";
+import { useEffect, useLayoutEffect, useRef } from "react";
 
 import type { Layout } from "./layout.ts";
 
@@ -9,6 +9,9 @@ export function Fitting({ layout }: { layout: Layout }) {
   const { fitView } = useReactFlow();
   const width = useStore((state) => state.width);
   const height = useStore((state) => state.height);
+  const zoom = useStore((state) => state.transform[2]);
+  const frame = useStore((state) => state.domNode);
+  useLayoutEffect(() => frame?.style.setProperty("--zoom", String(zoom)), [frame, zoom]);
   const fitted = useRef<Layout | null>(null);
   const moved = useRef(false);
   const fitting = useRef(false);

@@ -6,17 +6,18 @@ import { memo } from "react";
 import { lookOf } from "../app/StatusBadge.tsx";
 import { indexOf } from "../runs/model.ts";
 import classes from "./graph.module.css";
-import { useActs, useIsSelected, useIsStop, useStepState } from "./live.ts";
+import { useActs, useIsSelected, useIsStop, useStatus, useStepState } from "./live.ts";
 
 export type ItemNodeType = Node<Record<string, never>>;
 
 export const ItemNode = memo(function ItemNode({ id }: NodeProps<ItemNodeType>) {
   const { select } = useActs();
   const state = useStepState(id);
+  const status = useStatus(id);
   const stop = useIsStop(id);
   const selected = useIsSelected(id);
   if (state === null || state === undefined) return null;
-  const { icon: Icon, word, color } = lookOf(state.status);
+  const { icon: Icon, word, color } = lookOf(status ?? state.status);
   return (
     <button
       type="button"
@@ -25,7 +26,7 @@ export const ItemNode = memo(function ItemNode({ id }: NodeProps<ItemNodeType>) 
       tabIndex={stop ? 0 : -1}
       aria-pressed={selected}
       data-selected={selected || undefined}
-      data-status={state.status}
+      data-status={status}
       data-node={id}
       data-testid={`graph-item-${state.name}`}
       onClick={() => select(id)}

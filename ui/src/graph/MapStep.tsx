@@ -3,10 +3,10 @@
 import type { MiniMapNodeProps } from "@xyflow/react";
 
 import { lookOf } from "../app/StatusBadge.tsx";
-import { useStepState } from "./live.ts";
+import { useStatus } from "./live.ts";
 
 export function MapStep({ id, x, y, width, height }: MiniMapNodeProps) {
-  const state = useStepState(id);
-  const color = state === null ? "var(--mantine-color-dimmed)" : lookOf(state?.status ?? "PENDING").color;
+  const status = useStatus(id);
+  const color = status === null ? "var(--mantine-color-dimmed)" : lookOf(status).color;
   return <rect x={x} y={y} width={width} height={height} rx={8} style={{ fill: color }} />;
 }

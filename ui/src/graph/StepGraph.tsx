@@ -29,12 +29,16 @@ const MAP_FROM = 40;
 const NODE_TYPES = { step: StepNode, item: ItemNode };
 const EDGE_TYPES = { route: RouteEdge };
 const ARROW = { type: MarkerType.ArrowClosed, width: 16, height: 16 } as const;
+// What nobody drags or selects gets no clicks from React Flow; ours have buttons of their own.
+const TOUCHABLE = { pointerEvents: "all" } as const;
 const NOTHING_INSIDE: ReadonlyMap<string, Inside> = new Map();
 
 export interface StepGraphProps {
   readonly graph: Graph;
   /** By the ids of nodes: names of steps, `plan.slotId`, `plan.childId`. Left out: this is a workflow, not a run. */
   readonly states?: ReadonlyMap<string, StepModel> | null;
+  /** The run has ended: what has not begun never will. */
+  readonly over?: boolean;
   readonly insides?: ReadonlyMap<string, Inside>;
   readonly selected?: string | null;
   readonly onSelect?: (id: string | null) => void;
@@ -50,7 +54,7 @@ export function StepGraph(props: StepGraphProps) {
   );
 }
 
-function Drawn({ graph, states = null, insides = NOTHING_INSIDE, selected = null, onSelect, onOpen }: StepGraphProps) {
+function Drawn({ graph, states = null, over = false, insides = NOTHING_INSIDE, selected = null, onSelect, onOpen }: StepGraphProps) {
   const frame = useRef<HTMLDivElement>(null);
   const [direction, setDirection] = useDirection();
   const [layout, setLayout] = useState<{ found: Layout; nodes: Node[]; edges: RouteEdgeType[] } | null>(null);
@@ -78,7 +82,7 @@ function Drawn({ graph, states = null, insides = NOTHING_INSIDE, selected = null
     };
   }, [graph, insides, direction, live, opens]);
 
-  useLayoutEffect(() => live.show(states, selected), [live, states, selected]);
+  useLayoutEffect(() => live.show(states, over, selected), [live, states, over, selected]);
   const onKeyDown = useArrows(live, layout?.found ?? null);
   if (failure !== null) throw failure;
   return (
@@ -140,7 +144,7 @@ function nodesOf(graph: Graph, insides: ReadonlyMap<string, Inside>, layout: Lay
   const across = layout.direction === "RIGHT";
   const nodeOf = (id: string, type: string, data: Record<string, unknown>, zIndex: number): Node => {
     const { x, y, width, height } = layout.places.get(id) ?? { x: 0, y: 0, width: 1, height: 1 };
-    return { id, type, data, position: { x, y }, width, height, zIndex };
+    return { id, type, data, position: { x, y }, width, height, zIndex, style: TOUCHABLE };
   };
   const nodes: Node[] = [];
   for (const step of graph.steps) {

@@ -7,9 +7,9 @@ import { memo } from "react";
 
 import type { components } from "../api/schema.d.ts";
 import { lookOf } from "../app/StatusBadge.tsx";
-import type { StepModel } from "../runs/model.ts";
+import type { StepModel, StepStatus } from "../runs/model.ts";
 import classes from "./graph.module.css";
-import { useActs, useIsSelected, useIsStop, useStepState } from "./live.ts";
+import { useActs, useIsSelected, useIsStop, useStatus, useStepState } from "./live.ts";
 import { progressOf } from "./words.ts";
 
 export type GraphStep = components["schemas"]["GraphStep"];
@@ -27,7 +27,7 @@ export type StepNodeType = Node<StepNodeData>;
 export const StepNode = memo(function StepNode({ id, data }: NodeProps<StepNodeType>) {
   const { step, across, open } = data;
   const state = useStepState(id);
-  const status = state === null ? null : (state?.status ?? "PENDING");
+  const status = useStatus(id);
   const look = status === null ? null : lookOf(status);
   return (
     <div
@@ -39,7 +39,7 @@ export const StepNode = memo(function StepNode({ id, data }: NodeProps<StepNodeT
       style={{ "--status": look?.color ?? "var(--mantine-color-default-border)" } as React.CSSProperties}
     >
       <Handle type="target" position={across ? Position.Left : Position.Top} className={classes["handle"]!} />
-      <Face id={id} step={step} state={state} />
+      <Face id={id} step={step} status={status} state={state ?? null} />
       <Doors id={id} data={data} state={state ?? null} />
       {state?.counts != null && state.items != null && !open && <ItemsBar state={state} />}
       <Handle type="source" position={across ? Position.Right : Position.Bottom} className={classes["handle"]!} />
@@ -48,11 +48,11 @@ export const StepNode = memo(function StepNode({ id, data }: NodeProps<StepNodeT
 });
 
 /** What one clicks to choose the step. */
-function Face({ id, step, state }: { id: string; step: GraphStep; state: StepModel | undefined | null }) {
+function Face({ id, step, status, state }: { id: string; step: GraphStep; status: StepStatus | null; state: StepModel | null }) {
   const { select } = useActs();
   const stop = useIsStop(id);
   const selected = useIsSelected(id);
-  const look = state === null ? null : lookOf(state?.status ?? "PENDING");
+  const look = status === null ? null : lookOf(status);
   const Icon = look?.icon;
   return (
     <button
@@ -68,10 +68,10 @@ function Face({ id, step, state }: { id: string; step: GraphStep; state: StepMod
         <Kind step={step} />
         {step.kind === "workflow" ? `${step.workflow}${step.version === null ? "" : ` v${step.version}`}` : step.agent}
       </span>
-      {look !== null && Icon !== undefined && (
+      {status !== null && Icon !== undefined && (
         <span className={classes["status"]}>
-          <Icon size={13} aria-hidden className={state?.status === "RUNNING" ? classes["turning"] : undefined} />
-          {progressOf(state ?? null)}
+          <Icon size={13} aria-hidden className={status === "RUNNING" ? classes["turning"] : undefined} />
+          {progressOf(status, state)}
         </span>
       )}
       {look === null && step.when !== null && <span className={classes["condition"]}>if {step.when}</span>}
@@ -92,6 +92,7 @@ function Kind({ step }: { step: GraphStep }) {
 /** The ways to what is inside: shown here, or on its own page. */
 function Doors({ id, data, state }: { id: string; data: StepNodeData; state: StepModel | null }) {
   const { open } = useActs();
+  const stop = useIsStop(id);
   const { step } = data;
   const inside = state?.child != null || (state?.items ?? 0) > 0;
   return (
@@ -100,6 +101,7 @@ function Doors({ id, data, state }: { id: string; data: StepNodeData; state: Ste
         <button
           type="button"
           className={classes["door"]}
+          tabIndex={stop ? 0 : -1}
           aria-expanded={data.open}
           aria-label={`${data.open ? "Hide" : "Show"} what is inside of ${step.name}`}
           title={data.open ? "Hide what is inside" : "Show what is inside"}
@@ -114,6 +116,7 @@ function Doors({ id, data, state }: { id: string; data: StepNodeData; state: Ste
           to="/runs/$run"
           params={{ run: state.child.run } as never}
           className={classes["door"]!}
+          tabIndex={stop ? 0 : -1}
           aria-label={`Run of ${state.child.workflow}`}
           title={`Open the run of ${state.child.workflow}`}
           data-testid={`graph-child-${step.name}`}

@@ -7,27 +7,31 @@
 
 import { createContext, useCallback, useContext, useSyncExternalStore } from "react";
 
-import type { StepModel } from "../runs/model.ts";
+import type { StepModel, StepStatus } from "../runs/model.ts";
 
 type Listener = () => void;
 
 export class Live {
   /** Null: a workflow, not a run. */
   states: ReadonlyMap<string, StepModel> | null = null;
+  /** Nothing in it moves any more. */
+  over = false;
   selected: string | null = null;
   /** The step that Tab leads to; arrows lead on from there. */
   stop: string | null = null;
   private readonly listeners = new Map<string, Set<Listener>>();
 
-  show(states: ReadonlyMap<string, StepModel> | null, selected: string | null): void {
+  show(states: ReadonlyMap<string, StepModel> | null, over: boolean, selected: string | null): void {
     const before = this.states;
+    const ended = over !== this.over;
+    this.over = over;
     const stop = selected ?? this.stop;
     const changed = [this.selected, selected, this.stop, stop];
     this.states = states;
     this.selected = selected;
     this.stop = stop;
     for (const [id, listeners] of this.listeners) {
-      if (before?.get(id) !== states?.get(id) || changed.includes(id)) for (const each of listeners) each();
+      if (ended || before?.get(id) !== states?.get(id) || changed.includes(id)) for (const each of listeners) each();
     }
   }
 
@@ -74,6 +78,15 @@ function useLive<Value>(id: string, read: (live: Live) => Value): Value {
 /** Undefined: nothing has happened to it yet; null: this is no run. */
 export function useStepState(id: string): StepModel | undefined | null {
   return useLive(id, (live) => (live.states === null ? null : live.states.get(id)));
+}
+
+/** Null: this is no run. What has not begun when a run ends never will. */
+export function useStatus(id: string): StepStatus | null {
+  return useLive(id, (live) => {
+    if (live.states === null) return null;
+    const status = live.states.get(id)?.status ?? "PENDING";
+    return status === "PENDING" && live.over ? "CANCELLED" : status;
+  });
 }
 
 export function useIsSelected(id: string): boolean {

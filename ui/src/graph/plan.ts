@@ -9,7 +9,7 @@ export type Graph = components["schemas"]["Graph"];
 /** What a reader has opened: so many items, or the steps of the run that the step has begun. */
 export type Inside = { readonly items: number } | { readonly graph: Graph };
 
-export const STEP = { width: 212, height: 68 };
+export const STEP = { width: 224, height: 68 };
 export const ITEM = { width: 122, height: 28 };
 
 /** The node of a child's step; a name of a step has no slash. */

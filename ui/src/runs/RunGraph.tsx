@@ -5,7 +5,7 @@ import { useCallback, useMemo, useRef } from "react";
 import { childId, type Graph, type Inside, slotId } from "../graph/plan.ts";
 import { StepGraph } from "../graph/StepGraph.tsx";
 import { chosenItems } from "./chosenItems.ts";
-import { freshStep, ownerOf, type RunModel, type StepModel } from "./model.ts";
+import { freshStep, isFinal, ownerOf, type RunModel, type StepModel } from "./model.ts";
 import { type ChildPicture, useChildPictures } from "./useChildPictures.ts";
 
 export function RunGraph({
@@ -53,6 +53,7 @@ export function RunGraph({
     <StepGraph
       graph={graph}
       states={states}
+      over={isFinal(model.status)}
       insides={insides}
       selected={selectedId(selected, shown)}
       onSelect={select}

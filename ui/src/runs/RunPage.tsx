@@ -1,24 +1,127 @@
-import { Group, Stack, Text, Title } from "@mantine/core";
+/** One run: its graph, its time and everything about one step, with one selection that is in the address. */
 
+import { Box, Stack } from "@mantine/core";
+import { useMediaQuery } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
+import { useCallback, useEffect, useMemo, useState } from "react";
+
+import type { components } from "../api/schema.d.ts";
+import { Loading } from "../app/Loading.tsx";
+import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { runRoute } from "../app/router.tsx";
-import { StatusBadge } from "../app/StatusBadge.tsx";
+import { lookOf } from "../app/StatusBadge.tsx";
+import { usePageTitle } from "../app/title.ts";
+import { Gantt } from "./gantt/Gantt.tsx";
+import { Inspector } from "./inspector/Inspector.tsx";
+import { ownerOf, type RunModel } from "./model.ts";
+import { RunGraph } from "./RunGraph.tsx";
+import { RunMissing } from "./RunMissing.tsx";
+import { RunHeader } from "./RunHeader.tsx";
+import { RunNotice } from "./RunNotice.tsx";
+import classes from "./RunPage.module.css";
+import { Side, Stacked } from "./Panes.tsx";
+import { readGraph, readRun } from "./useChildPictures.ts";
 import { useRunModel } from "./useRunModel.ts";
+
+type Run = components["schemas"]["Run"];
 
 export function RunPage() {
   const { run } = runRoute.useParams();
-  const { model, connection } = useRunModel(run);
+  // Another run is another page: nothing of the one before is to be seen in it.
+  return <OneRun key={run} run={run} />;
+}
+
+function OneRun({ run }: { run: string }) {
+  const { model, connection, problem } = useRunModel(run);
+  const query = useQuery({ queryKey: ["run", run], queryFn: () => readRun(run) });
+  const { refetch } = query;
+  const known = query.data;
+  // What the history does not tell (ids, the workflow) stays; the rest is asked for again when the run has moved.
+  useEffect(() => {
+    if (known !== undefined && model.seq > 0 && known.status !== model.status) void refetch();
+  }, [model.status, model.seq, known, refetch]);
+  usePageTitle(known === undefined ? "Run" : `${lookOf(model.seq > 0 ? model.status : known.status).word} · ${known.workflow.name}`);
+  if (query.error !== null && known === undefined) return <RunMissing error={query.error} again={() => void refetch()} />;
+  if (known === undefined) return <Loading lines={8} />;
   return (
-    <Stack gap="sm">
-      <Group>
-        <Title order={1} size="h3">Run</Title>
-        <StatusBadge status={model.status} />
-        <Text size="sm" data-testid="connection">{connection}</Text>
-      </Group>
-      <ul>
-        {[...model.steps.values()].map((step) => (
-          <li key={step.name}>{step.name} <StatusBadge status={step.status} /></li>
-        ))}
-      </ul>
+    <Stack gap="xs" className={classes["page"]!} data-testid="run-page">
+      <RunHeader run={known} model={model} connection={connection} problem={problem} />
+      <Body run={known} model={model} />
     </Stack>
   );
+}
+
+function Body({ run, model }: { run: Run; model: RunModel }) {
+  const { step = null, attempt = null, tab = null } = runRoute.useSearch();
+  const navigate = runRoute.useNavigate();
+  const wide = useMediaQuery("(min-width: 75em)", undefined, { getInitialValueInEffect: false });
+  const { name, version } = run.workflow;
+  const graph = useQuery({
+    queryKey: ["graph", name, version],
+    queryFn: () => readGraph(name, version),
+    staleTime: Infinity,
+  });
+  const select = useCallback(
+    (chosen: string | null, which: number | null = null) => {
+      if (chosen === step && which === attempt) return;
+      void navigate({
+        search: (now) => ({
+          ...(now.tab === undefined ? {} : { tab: now.tab }),
+          ...(chosen === null ? {} : { step: chosen }),
+          ...(which === null ? {} : { attempt: which }),
+        }),
+        resetScroll: false,
+      });
+    },
+    [navigate, step, attempt],
+  );
+  const [open, toggle] = useOpen(step);
+  const openRun = useCallback(
+    (child: string, inner: string) => void navigate({ to: "/runs/$run", params: { run: child }, search: { step: inner } }),
+    [navigate],
+  );
+  const pick = useCallback((chosen: string | null) => select(chosen), [select]);
+  const picture =
+    graph.data === undefined ? (
+      graph.error === null ? <Loading lines={4} /> : <ProblemPanel error={graph.error} again={() => void graph.refetch()} />
+    ) : (
+      <RunGraph graph={graph.data} model={model} selected={step} onSelect={pick} onOpenRun={openRun} open={open} onOpen={toggle} />
+    );
+  const chart = graph.data !== undefined && (
+    <Gantt run={run.id} graph={graph.data} model={model} selected={step} attempt={attempt} onSelect={select} open={open} onOpen={toggle} />
+  );
+  const inspector = (
+    <Inspector
+      run={run.id}
+      model={model}
+      step={step}
+      attempt={attempt}
+      tab={tab}
+      onTab={(chosen) => void navigate({ search: (now) => ({ ...now, tab: chosen }), replace: true, resetScroll: false })}
+      onSelect={select}
+    />
+  );
+  return (
+    <>
+      <RunNotice model={model} run={run} onSelect={select} />
+      <Box className={classes["body"]!}>
+        {wide ? <Side top={picture} bottom={chart} aside={inspector} /> : <Stacked parts={[picture, chart, inspector]} />}
+      </Box>
+    </>
+  );
+}
+
+/** The steps whose inside is shown; one whose item is chosen is among them. */
+function useOpen(selected: string | null): readonly [ReadonlySet<string>, (step: string) => void] {
+  const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
+  const owner = selected !== null && ownerOf(selected) !== selected ? ownerOf(selected) : null;
+  const open = useMemo(() => (owner === null || toggled.has(owner) ? toggled : new Set([...toggled, owner])), [toggled, owner]);
+  const toggle = useCallback((step: string) => {
+    setToggled((before) => {
+      const after = new Set(before);
+      if (!after.delete(step)) after.add(step);
+      return after;
+    });
+  }, []);
+  return [open, toggle];
 }

@@ -170,6 +170,12 @@ export function isFinal(status: RunStatus | StepStatus): boolean {
   return status === "COMPLETED" || status === "FAILED" || status === "CANCELLED" || status === "SKIPPED";
 }
 
+/** How a step stands, as REST says it: what has not begun when its run ends never will. */
+export function statusIn(run: RunStatus, step: StepModel | null | undefined): StepStatus {
+  const status = step?.status ?? "PENDING";
+  return status === "PENDING" && isFinal(run) ? "CANCELLED" : status;
+}
+
 /** The model after these events; those it knows already change nothing. */
 export function apply(model: RunModel, events: readonly RunEvent[]): RunModel {
   const news = events.filter((event) => event.seq > model.seq);

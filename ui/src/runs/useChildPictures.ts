@@ -63,7 +63,7 @@ function useStable(parts: readonly unknown[]): readonly unknown[] {
 }
 
 export function readRun(run: string): Promise<Run> {
-  return body(api.GET("/api/v1/runs/{run}", { params: { path: { run } } }));
+  return body(api.GET("/api/v1/runs/{run}", { params: { path: { run }, query: { step_payloads: false } } }));
 }
 
 export function readGraph(workflow: string, version: number): Promise<Graph> {

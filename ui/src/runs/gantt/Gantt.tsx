@@ -13,7 +13,7 @@ import { useEffect, useMemo, useRef, useState } from "react";
 
 import { lasting } from "../../app/Moment.tsx";
 import type { Graph } from "../../graph/plan.ts";
-import { isFinal, type RunModel, stepOf } from "../model.ts";
+import { isFinal, type RunModel, statusIn, stepOf } from "../model.ts";
 import { useRunClock } from "../useRunClock.ts";
 import classes from "./Gantt.module.css";
 import { GanttRow } from "./GanttRow.tsx";
@@ -23,7 +23,8 @@ import { inPercent, marksOf, roomFor, type Scale } from "./scale.ts";
 import { useCallTimes } from "./useCallTimes.ts";
 
 const ROW_HEIGHT = 28;
-const NAMES_WIDTH = 200;
+const NAMES_WIDTH = { wide: 200, narrow: 128 };
+const NARROW = 560;
 const MARK_EVERY_PX = 110;
 const MOST_ZOOM = 256;
 
@@ -73,9 +74,10 @@ export function Gantt({
       element.scrollLeft = middle * element.scrollWidth - element.clientWidth / 2;
     });
   };
-  const inner = Math.max(320, width - 2) * zoom;
+  const names = width < NARROW ? NAMES_WIDTH.narrow : NAMES_WIDTH.wide;
+  const inner = names + Math.max(160, width - names) * zoom;
   return (
-    <div className={classes["chart"]} ref={measured} data-testid="gantt">
+    <div className={classes["chart"]} ref={measured} style={{ "--names": `${names}px` } as React.CSSProperties} data-testid="gantt">
       <Group className={classes["bar-of-tools"]!} justify="space-between" wrap="nowrap" gap="xs">
         <Legend model={model} />
         <Zoom zoom={zoom} onZoom={zoomTo} />
@@ -87,7 +89,7 @@ export function Gantt({
           aria-rowcount={rows.length + 1}
           style={{ width: inner, minHeight: "100%", position: "relative" }}
         >
-          <Ruler scale={scale} width={inner - NAMES_WIDTH} />
+          <Ruler scale={scale} width={inner - names} />
           <div role="rowgroup" className={classes["rows"]} style={{ height: virtual.getTotalSize() }}>
             <Pauses model={model} scale={scale} />
             {virtual.getVirtualItems().map((item) => {
@@ -104,6 +106,7 @@ export function Gantt({
                   place={item.index}
                   top={item.start}
                   step={step}
+                  status={statusIn(model.status, step)}
                   ready={isFinal(model.status) && step === null ? null : ready}
                   calls={calls.get(row.name)}
                   scale={scale}

@@ -5,7 +5,7 @@ import { memo } from "react";
 
 import { lasting } from "../../app/Moment.tsx";
 import { lookOf } from "../../app/StatusBadge.tsx";
-import { isFinal, type Span, type StepModel } from "../model.ts";
+import { isFinal, type Span, type StepModel, type StepStatus } from "../model.ts";
 import classes from "./Gantt.module.css";
 import { KINDS } from "./kinds.ts";
 import { barsOf, type Row } from "./rows.ts";
@@ -17,6 +17,7 @@ export const GanttRow = memo(function GanttRow({
   place,
   top,
   step,
+  status,
   ready,
   calls,
   scale,
@@ -30,6 +31,7 @@ export const GanttRow = memo(function GanttRow({
   place: number;
   top: number;
   step: StepModel | null;
+  status: StepStatus;
   ready: number | null;
   calls: CallTimes | undefined;
   scale: Scale;
@@ -41,7 +43,6 @@ export const GanttRow = memo(function GanttRow({
   onOpen: (step: string) => void;
 }) {
   const { name, index } = row;
-  const status = step?.status ?? "PENDING";
   const { icon: Icon, word, color } = lookOf(status);
   const bars = step === null ? [] : barsOf(step, ready, calls);
   const last = bars[bars.length - 1];
@@ -103,9 +104,9 @@ export const GanttRow = memo(function GanttRow({
         {last !== undefined && spent !== null && (
           <span className={classes["spent"]} style={{ left: `${inPercent(last.to ?? end, scale)}%` }}>{lasting(spent)}</span>
         )}
-        {step !== null && bars.length === 0 && isFinal(step.status) && (
-          <span className={classes["idle"]} title={step.reason ?? undefined}>
-            {step.kept ? "Kept" : word}
+        {bars.length === 0 && isFinal(status) && (
+          <span className={classes["idle"]} title={step?.reason ?? undefined}>
+            {step === null ? "Never began" : step.kept ? "Kept" : word}
           </span>
         )}
       </div>

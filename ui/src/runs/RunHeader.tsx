@@ -1,0 +1,106 @@
+/** What a run is: its workflow, how it stands, its ids, when it began and how long it has taken, and its relatives. */
+
+import { Group, Stack, Text, Title } from "@mantine/core";
+import { History, LoaderCircle, Radio, Unplug } from "lucide-react";
+import type { ReactNode } from "react";
+
+import type { Problem } from "../api/problem.ts";
+import type { components } from "../api/schema.d.ts";
+import type { Connection } from "../api/stream.ts";
+import { AnchorLink } from "../app/links.tsx";
+import { lasting, Moment } from "../app/Moment.tsx";
+import { StatusBadge } from "../app/StatusBadge.tsx";
+import { RunActions } from "./actions/RunActions.tsx";
+import { CopyId } from "./CopyId.tsx";
+import type { RunModel } from "./model.ts";
+import classes from "./RunPage.module.css";
+import { runRoute } from "../app/router.tsx";
+import { useRunClock } from "./useRunClock.ts";
+
+type Run = components["schemas"]["Run"];
+
+export function RunHeader({
+  run,
+  model,
+  connection,
+  problem,
+}: {
+  run: Run;
+  model: RunModel;
+  connection: Connection;
+  problem: Problem | null;
+}) {
+  const { step = null } = runRoute.useSearch();
+  return (
+    <Stack gap={6} component="header">
+      <Group justify="space-between" gap="xs">
+        <Group gap="sm">
+          <Title order={1} size="h3" data-testid="run-title">
+            <AnchorLink to="/workflows/$workflow" params={{ workflow: run.workflow.name }} search={{ version: run.workflow.version }} inherit>
+              {run.workflow.name}
+            </AnchorLink>
+          </Title>
+          <Text c="dimmed" size="sm">v{run.workflow.version}</Text>
+          <span data-testid="run-status"><StatusBadge status={model.seq > 0 ? model.status : run.status} /></span>
+          <Connected connection={connection} problem={problem} />
+        </Group>
+        <RunActions run={run.id} model={model} step={step} />
+      </Group>
+      <dl className={classes["facts"]}>
+        <Fact name="Run"><CopyId id={run.id} name="run id" /></Fact>
+        <Fact name="Started"><Moment at={run.started_at ?? run.created_at} /></Fact>
+        <Fact name="Took"><Elapsed model={model} /></Fact>
+        <Fact name="Correlation id"><CopyId id={run.correlation_id} name="correlation id" /></Fact>
+        {run.retry_of !== undefined && run.retry_of !== null && (
+          <Fact name="Repeats"><RunLink run={run.retry_of} testid="retry-of" /></Fact>
+        )}
+        {run.parent !== undefined && run.parent !== null && (
+          <Fact name={`Begun by step ${run.parent.step} of`}>
+            <RunLink run={run.parent.run_id} step={run.parent.step} testid="parent-run" />
+          </Fact>
+        )}
+      </dl>
+    </Stack>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return <div><dt>{name}</dt><dd>{children}</dd></div>;
+}
+
+function RunLink({ run, step, testid }: { run: string; step?: string; testid: string }) {
+  return (
+    <AnchorLink to="/runs/$run" params={{ run }} search={step === undefined ? {} : { step }} className={classes["id"]!} size="xs" data-testid={testid}>
+      {run}
+    </AnchorLink>
+  );
+}
+
+function Elapsed({ model }: { model: RunModel }) {
+  const now = useRunClock(model.startedAt !== null && model.finishedAt === null);
+  if (model.startedAt === null) return <>–</>;
+  return <span data-testid="run-duration">{lasting((model.finishedAt ?? now) - model.startedAt)}</span>;
+}
+
+const CONNECTIONS = {
+  connecting: { icon: LoaderCircle, words: "Connecting…" },
+  live: { icon: Radio, words: "Live" },
+  lost: { icon: Unplug, words: "Connection lost, trying again" },
+  over: { icon: History, words: "Over" },
+} as const;
+
+function Connected({ connection, problem }: { connection: Connection; problem: Problem | null }) {
+  const { icon: Icon, words } = CONNECTIONS[connection];
+  return (
+    <span
+      className={classes["connection"]}
+      data-connection={connection}
+      data-testid="connection"
+      role="status"
+      title={connection === "over" ? "The run has ended: nothing more will come." : problem?.message}
+    >
+      <Icon size={14} aria-hidden />
+      {words}
+    </span>
+  );
+}
