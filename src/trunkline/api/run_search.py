@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 from fastapi import Query
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, BeforeValidator
 
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.machine.state import RunStatus
 from trunkline.services.run_lists import RunSearch
 
+
+def _as_text(value: object) -> object:
+    """Pydantic would take a number for the seconds since 1970, which nobody has promised."""
+    if isinstance(value, str) and not _DATE.match(value):
+        raise ValueError("it is no time; write one such as 2026-03-01T12:00:00Z")
+    return value
+
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d[T ]", re.IGNORECASE)
+Moment = Annotated[AwareDatetime, BeforeValidator(_as_text)]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _LONGEST_TEXT = 200
@@ -40,11 +51,11 @@ def read_search(
         ),
     ] = None,
     since: Annotated[
-        AwareDatetime | None,
+        Moment | None,
         Query(description=f"Only runs created at this time or later, to the millisecond. {_OF_CHILDREN}"),
     ] = None,
     until: Annotated[
-        AwareDatetime | None,
+        Moment | None,
         Query(description=f"Only runs created before this time, to the millisecond. {_OF_CHILDREN}"),
     ] = None,
     parent: Annotated[

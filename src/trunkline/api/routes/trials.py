@@ -37,20 +37,25 @@ class TrialRoutes:
         wish = _read(decode_object(await read_body(request, self._most_bytes)))
         trial = await self._trials.try_out(
             agent,
-            wish.message(),
-            longest=None if wish.timeout_ms is None else timedelta(milliseconds=wish.timeout_ms),
+            wish.message,
+            longest=wish.longest,
             correlation_id=correlation_id_of(request.scope),
         )
         return Response(trial_json(trial), media_type=JSON)
 
 
 class _Wish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    text: str | None = None
+    text: str | msgspec.UnsetType = msgspec.UNSET
     input: Json = None
-    timeout_ms: Annotated[int, msgspec.Meta(ge=1, le=60_000)] | None = None
+    timeout_ms: Annotated[int, msgspec.Meta(ge=1, le=60_000)] | msgspec.UnsetType = msgspec.UNSET
 
+    @property
     def message(self) -> Json:
-        return self.input if self.text is None else {"text": self.text}
+        return self.input if self.text is msgspec.UNSET else {"text": self.text}
+
+    @property
+    def longest(self) -> timedelta | None:
+        return None if self.timeout_ms is msgspec.UNSET else timedelta(milliseconds=self.timeout_ms)
 
 
 def _read(body: JsonObject) -> _Wish:
