@@ -156,17 +156,19 @@ async def test_without_a_collector_the_callers_trace_is_passed_on_as_it_came(
     system: RunningSystem,
 ) -> None:
     async with ScriptedAgent(jsonrpc_task("done")) as agent:
-        await run_one(system, agent, HEADERS)
+        run = await run_one(system, agent, HEADERS)
         (call,) = agent.calls
+    assert run["trace_id"] == TRACE_ID
     assert call.headers["traceparent"] == TRACEPARENT
     assert call.headers["tracestate"] == TRACESTATE
 
 
 async def test_without_a_collector_and_a_trace_agents_get_none(system: RunningSystem) -> None:
     async with ScriptedAgent(jsonrpc_task("done")) as agent:
-        await run_one(system, agent, {})
+        run = await run_one(system, agent, {})
         (call,) = agent.calls
     assert "traceparent" not in call.headers
+    assert "trace_id" not in run
 
 
 async def test_a_caller_that_is_not_sampled_costs_no_span(collector: Collector, tmp_path: Path) -> None:

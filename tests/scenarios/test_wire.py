@@ -96,6 +96,18 @@ async def test_the_wire_of_one_step_can_be_asked_for(system: RunningSystem) -> N
     assert [item["step"] for item in items] == ["b"]
 
 
+async def test_when_calls_were_made_can_be_read_without_what_they_carried(system: RunningSystem) -> None:
+    async with ScriptedAgent(simple_success("ok")) as agent:
+        await system.register("Agent", agent.url, protocol="simple-a2a")
+        await system.save({"name": "one", "steps": {"a": {"agent": "Agent"}}})
+        run = await system.run("one")
+        (whole,) = await system.items(f"/runs/{run['id']}/wire")
+        (bare,) = await system.items(f"/runs/{run['id']}/wire?payloads=false")
+    assert bare["started_at"] == whole["started_at"]
+    assert bare["request"] == {"method": "POST", "url": agent.url, "headers": {}, "body": ""}
+    assert bare["response"] == {"status": 200, "headers": {}, "body": ""}
+
+
 def only_friends(call: Call) -> Json | Reply:
     """Answers the same to the same, and nothing to strangers."""
     if call.headers.get("Authorization") not in (None, "Bearer s3cret $x", "Basic YW5uOnBhc3M6d29yZA=="):

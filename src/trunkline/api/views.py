@@ -19,6 +19,7 @@ from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.machine.state import WaitingFor
 from trunkline.messages import ERROR_CODES, StepError
 from trunkline.services.option_forms import breaker_to_json
+from trunkline.services.recorded import Recorded, read_record
 from trunkline.services.retry_forms import retry_to_json
 from trunkline.stores.base import AgentLoad, EventRecord, RunRecord
 
@@ -122,6 +123,7 @@ class _Run(msgspec.Struct):
     retry_of: str | msgspec.UnsetType
     cancel_requested_at: str | msgspec.UnsetType
     parent: _Parent | msgspec.UnsetType
+    trace_id: str | msgspec.UnsetType
     steps: list[_Step] | msgspec.UnsetType
 
 
@@ -209,6 +211,7 @@ def _run(
         msgspec.UNSET if record.retry_of is None else record.retry_of,
         msgspec.UNSET if cancel_requested_at is None else rfc3339(cancel_requested_at),
         msgspec.UNSET if record.parent is None else _Parent(*record.parent),
+        msgspec.UNSET if record.trace is None else record.trace.trace_id,
         steps,
     )
 
@@ -271,9 +274,18 @@ class _Began(msgspec.Struct):
 _beginnings = msgspec.json.Decoder(_Began)
 
 
-def wire_json(exchanges: Sequence[tuple[int, bytes]], next_cursor: str | None) -> bytes:
+def wire_json(exchanges: Sequence[tuple[int, bytes]], next_cursor: str | None, *, payloads: bool) -> bytes:
     # They are kept, and paged, in the order of their ends; those of one page are shown as they began.
-    return page_json(in_order([record for _, record in exchanges]), next_cursor)
+    ordered = in_order([record for _, record in exchanges])
+    return page_json(ordered if payloads else [_bare(read_record(record)) for record in ordered], next_cursor)
+
+
+def _bare(exchange: Recorded) -> Recorded:
+    for message in (exchange.request, exchange.response):
+        if message is not None:
+            message.headers, message.body = {}, ""
+    exchange.frames = None
+    return exchange
 
 
 def in_order(records: Sequence[bytes]) -> list[msgspec.Raw]:

@@ -43,6 +43,10 @@ class TraceContext(msgspec.Struct, frozen=True, omit_defaults=True):
             return None
         return cls(f"00-{read[2].decode()}", _state(tracestate))
 
+    @property
+    def trace_id(self) -> str:
+        return self.traceparent.split("-")[1]
+
 
 def _state(tracestate: bytes | None) -> str | None:
     if tracestate is None or len(tracestate) > _LONGEST_STATE or not _STATE.fullmatch(tracestate):

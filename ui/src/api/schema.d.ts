@@ -3725,6 +3725,12 @@ export interface components {
             status: "PENDING" | "RUNNING" | "WAITING" | "PAUSED" | "COMPLETED" | "FAILED" | "CANCELLED";
             /** Steps */
             steps: components["schemas"]["Step"][];
+            /**
+             * Trace Id
+             * @description Of the trace that it is part of; left out: nobody traces it.
+             * @default null
+             */
+            trace_id: string | null;
             workflow: components["schemas"]["WorkflowReference"];
         };
         /** RunPage */
@@ -3788,6 +3794,12 @@ export interface components {
              * @enum {string}
              */
             status: "PENDING" | "RUNNING" | "WAITING" | "PAUSED" | "COMPLETED" | "FAILED" | "CANCELLED";
+            /**
+             * Trace Id
+             * @description Of the trace that it is part of; left out: nobody traces it.
+             * @default null
+             */
+            trace_id: string | null;
             workflow: components["schemas"]["WorkflowReference"];
         };
         /**
@@ -9343,6 +9355,8 @@ export interface operations {
                 step?: string;
                 /** @description `har`: an HTTP Archive 1.2; `log._next_cursor` leads on. */
                 format?: "json" | "har";
+                /** @description `false`: with empty headers and bodies, and without frames; not of a HAR. */
+                payloads?: boolean;
             };
             header?: {
                 /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */

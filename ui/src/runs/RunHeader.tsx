@@ -51,6 +51,9 @@ export function RunHeader({
         <Fact name="Started"><Moment at={run.started_at ?? run.created_at} /></Fact>
         <Fact name="Took"><Elapsed model={model} /></Fact>
         <Fact name="Correlation id"><CopyId id={run.correlation_id} name="correlation id" /></Fact>
+        {run.trace_id !== undefined && run.trace_id !== null && (
+          <Fact name="Trace id"><CopyId id={run.trace_id} name="trace id" /></Fact>
+        )}
         {run.retry_of !== undefined && run.retry_of !== null && (
           <Fact name="Repeats"><RunLink run={run.retry_of} testid="retry-of" /></Fact>
         )}

@@ -210,6 +210,10 @@ class RunRoutes:
             Literal["json", "har"],
             Query(alias="format", description="`har`: an HTTP Archive 1.2; `log._next_cursor` leads on."),
         ] = "json",
+        payloads: Annotated[
+            bool,
+            Query(description="`false`: with empty headers and bodies, and without frames; not of a HAR."),
+        ] = True,
     ) -> Response:
         """What went over the wire, oldest first: every HTTP exchange with an agent, redacted and cut."""
         found = await self._runs.exchanges(RunId(run), after=int(cursor or 0), limit=limit + 1, step=step)
@@ -217,7 +221,7 @@ class RunRoutes:
         if form == "har":
             archive = to_har((read_record(record) for _, record in exchanges), next_cursor=next_cursor)
             return Response(encode(archive), media_type=HAR)
-        return Response(wire_json(exchanges, next_cursor), media_type=JSON)
+        return Response(wire_json(exchanges, next_cursor, payloads=payloads), media_type=JSON)
 
     async def cancel(self, run: RunPath) -> Response:
         """Cancels a run; agents that can be told are told."""

@@ -122,6 +122,9 @@ class _RunFacts(Shape):
     retry_of: str | None = Field(default=None, description="The run that this one repeats.")
     cancel_requested_at: Time | None = None
     parent: Parent | None = Field(default=None, description="Only of a run that a step has begun.")
+    trace_id: str | None = Field(
+        default=None, description="Of the trace that it is part of; left out: nobody traces it."
+    )
 
 
 class RunSummary(_RunFacts):
