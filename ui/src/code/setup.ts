@@ -57,9 +57,14 @@ const theme = EditorView.theme({
     color: "var(--mantine-color-dimmed)",
     fontFamily: "var(--mantine-font-family)",
   },
+  // Its own mark is in few fonts.
+  ".cm-collapsedLines:before, .cm-collapsedLines:after": { content: '"⋯"' },
 });
 
-const nonce = () => document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? "";
+/** From the beginning: styles without the page's nonce are refused. */
+export const nonced: Extension = EditorView.cspNonce.of(
+  document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? "",
+);
 
 /** For code that can be read: focused and walked through with the keyboard, but not changed. */
 export function readable(language: Language, label: string, dark: boolean): Extension {
@@ -86,9 +91,9 @@ export function writable(language: Language, label: string, dark: boolean): Exte
 
 function common(language: Language, label: string, dark: boolean): Extension {
   return [
-    EditorView.cspNonce.of(nonce()),
+    nonced,
     EditorView.darkTheme.of(dark),
-    EditorView.contentAttributes.of({ "aria-label": label }),
+    EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
     EditorView.lineWrapping,
     LANGUAGES[language](),
     lineNumbers(),

@@ -1,0 +1,156 @@
+/** A definition being written, its graph beside it, and what the server has to say. */
+
+import type { EditorView } from "@codemirror/view";
+import { Alert, Button, Code, Group, Stack, Text, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { History, Save, Undo2 } from "lucide-react";
+import { type ReactNode, useCallback, useMemo, useRef, useState } from "react";
+
+import { ProblemPanel } from "../../app/ProblemPanel.tsx";
+import { useShortcut } from "../../app/shortcuts.ts";
+import { GraphPane } from "../GraphPane.tsx";
+import type { Knowledge } from "../language/completion.ts";
+import { agentNamesQuery, type Finding, type Graph, schemaQuery, workflowNamesQuery } from "../queries.ts";
+import { stepAt, stepStretches } from "../stepStretches.ts";
+import classes from "../workflows.module.css";
+import { offsetOf } from "./diagnostics.ts";
+import { DoubtDialog } from "./DoubtDialog.tsx";
+import { dropDraft, keepDraft, readDraft } from "./drafts.ts";
+import { FindingList } from "./FindingList.tsx";
+import { LeaveWarning } from "./LeaveWarning.tsx";
+import { useSaving } from "./useSaving.ts";
+import { useValidation } from "./validation.ts";
+import { YamlEditor } from "./YamlEditor.tsx";
+
+export interface EditorProps {
+  readonly heading: string;
+  /** The workflow that is being changed; null: a new one. */
+  readonly workflow: string | null;
+  /** What one begins with. */
+  readonly text: string;
+  /** The latest version there is. */
+  readonly latest: number | null;
+  readonly step: string | null;
+  readonly onStep: (step: string | null) => void;
+  readonly children?: ReactNode;
+}
+
+export function Editor({ heading, workflow, text: given, latest, step, onStep, children }: EditorProps) {
+  const [draft] = useState(() => readDraft(workflow));
+  const [begun, setBegun] = useState(() => ({ text: draft?.text ?? given, restored: draft !== null && draft.text !== given }));
+  const [text, setText] = useState(begun.text);
+  const [kept, setKept] = useState(true);
+  const expected = draft?.latest ?? latest;
+  const editor = useRef<EditorView | null>(null);
+  const unsaved = useRef(begun.text !== given);
+  const checked = useValidation(text);
+  const knowledge = useKnowledge();
+  const graph = useLastGraph(checked.validation?.graph ?? null);
+  const stretches = useMemo(() => stepStretches(text), [text]);
+  const saving = useSaving(text, workflow, expected, unsaved);
+
+  const write = (next: string) => {
+    setText(next);
+    unsaved.current = next !== given;
+    if (unsaved.current) setKept(keepDraft(workflow, { text: next, latest: expected }));
+    else dropDraft(workflow);
+  };
+  const discard = () => {
+    dropDraft(workflow);
+    unsaved.current = false;
+    setText(given);
+    setBegun({ text: given, restored: false });
+    // The same text would leave the editor as it is.
+    editor.current?.dispatch({ changes: { from: 0, to: editor.current.state.doc.length, insert: given } });
+  };
+  const select = (next: string | null) => {
+    if (next !== step) onStep(next);
+  };
+  const go = (finding: Finding) => {
+    const view = editor.current;
+    if (view === null) return;
+    view.dispatch({ selection: { anchor: offsetOf(view.state.doc, finding) }, scrollIntoView: true });
+    view.focus();
+  };
+  const name = checked.validation?.name ?? null;
+  useShortcut("mod+s", "Save", () => saving.save());
+  return (
+    <Stack gap="sm">
+      <Group justify="space-between" gap="sm">
+        <Title order={1} size="h3" className={classes["name"]!}>{heading}</Title>
+        <Group gap="xs">
+          {text !== given && (
+            <Button variant="default" leftSection={<Undo2 size={16} aria-hidden />} onClick={discard} data-testid="discard">
+              Discard changes
+            </Button>
+          )}
+          <Button leftSection={<Save size={16} aria-hidden />} loading={saving.busy} onClick={saving.save} data-testid="save">
+            {workflow === null || latest === null ? "Save" : `Save as version ${latest + 1}`}
+          </Button>
+        </Group>
+      </Group>
+      {children}
+      {begun.restored && (
+        <Alert variant="light" color="blue" icon={<History />} title="Your unsaved changes are still here" data-testid="restored">
+          They were kept in this tab. Save them, or discard them to begin again from the saved version.
+        </Alert>
+      )}
+      {workflow !== null && name !== null && name !== workflow && (
+        <Alert variant="light" color="orange" title="The name has changed" data-testid="renamed">
+          Saving makes a workflow <Code>{name}</Code>; <Code>{workflow}</Code> stays as it is.
+        </Alert>
+      )}
+      {saving.error !== null && <ProblemPanel error={saving.error} />}
+      <div className={classes["tall"]}>
+        <section className={classes["pane"]} aria-label="Definition">
+          <div className={classes["grow"]}>
+            <YamlEditor
+              editor={editor}
+              initial={begun.text}
+              label="Definition"
+              knowledge={knowledge}
+              checked={checked}
+              stretch={stretches.find((each) => each.name === step) ?? null}
+              onChange={write}
+              onPlace={(place, written) => select(stepAt(stepStretches(written), place))}
+              onSave={saving.save}
+            />
+          </div>
+          {checked.error !== null && <ProblemPanel error={checked.error} />}
+          {checked.validation !== null && <FindingList validation={checked.validation} onGo={go} />}
+        </section>
+        <section className={classes["pane"]} aria-label="Graph">
+          <div className={classes["grow"]}>
+            {graph.shown !== null && <GraphPane graph={graph.shown} selected={step} onSelect={select} />}
+          </div>
+          <Text size="sm" c="dimmed" data-testid="graph-state">
+            {graph.shown === null
+              ? "The graph appears once the definition is valid."
+              : graph.isOld
+                ? "This is the graph as it was before the errors."
+                : "This is the graph of what you have written."}
+          </Text>
+        </section>
+      </div>
+      <LeaveWarning isUnsaved={useCallback(() => unsaved.current, [])} kept={kept} />
+      <DoubtDialog doubt={saving.doubt} workflow={workflow} onCancel={saving.cancel} onSave={saving.saveAnyway} />
+    </Stack>
+  );
+}
+
+function useKnowledge(): Knowledge {
+  const schema = useQuery(schemaQuery).data;
+  const agents = useQuery(agentNamesQuery).data;
+  const workflows = useQuery(workflowNamesQuery).data;
+  return useMemo(
+    () => ({ schema: schema ?? {}, agents: agents ?? [], workflows: workflows ?? [] }),
+    [schema, agents, workflows],
+  );
+}
+
+/** While the text is wrong, the last graph there was stays. */
+function useLastGraph(graph: Graph | null): { shown: Graph | null; isOld: boolean } {
+  const last = useRef<Graph | null>(null);
+  if (graph !== null) last.current = graph;
+  return { shown: last.current, isOld: graph === null && last.current !== null };
+}

@@ -1,0 +1,68 @@
+/** Everything that the server has to say about the text; each line leads to its place. */
+
+import { Group, Stack, Text, UnstyledButton } from "@mantine/core";
+import { CircleCheck, CircleX, TriangleAlert } from "lucide-react";
+
+import type { Finding, Validation } from "../queries.ts";
+import classes from "../workflows.module.css";
+
+export function FindingList({
+  validation,
+  onGo,
+}: {
+  validation: Validation;
+  onGo: (finding: Finding) => void;
+}) {
+  const { errors, warnings } = validation;
+  if (errors.length === 0 && warnings.length === 0) {
+    return (
+      <Group gap={6} role="status" data-testid="valid" c="var(--status-completed)">
+        <CircleCheck size={16} aria-hidden />
+        <Text size="sm">This is a valid workflow.</Text>
+      </Group>
+    );
+  }
+  return (
+    <Stack gap={4}>
+      <Text size="sm" role="status" data-testid="finding-count">{counted(errors.length, warnings.length)}</Text>
+      <ul className={classes["findings"]} aria-label="Findings" data-testid="findings">
+        {errors.map((finding, place) => (
+          <Line key={`e${place}`} kind="error" finding={finding} onGo={onGo} />
+        ))}
+        {warnings.map((finding, place) => (
+          <Line key={`w${place}`} kind="warning" finding={finding} onGo={onGo} />
+        ))}
+      </ul>
+    </Stack>
+  );
+}
+
+function Line({
+  kind,
+  finding,
+  onGo,
+}: {
+  kind: "error" | "warning";
+  finding: Finding;
+  onGo: (finding: Finding) => void;
+}) {
+  const Icon = kind === "error" ? CircleX : TriangleAlert;
+  const color = kind === "error" ? "var(--status-failed)" : "var(--status-waiting)";
+  return (
+    <li>
+      <UnstyledButton className={classes["finding"]!} onClick={() => onGo(finding)} data-testid={kind}>
+        <Icon size={16} color={color} aria-label={kind === "error" ? "Error" : "Warning"} />
+        <span className={classes["place"]}>{finding.line === null ? "" : `line ${finding.line}`}</span>
+        <span>{finding.message}</span>
+      </UnstyledButton>
+    </li>
+  );
+}
+
+function counted(errors: number, warnings: number): string {
+  const told = [
+    ...(errors > 0 ? [`${errors} ${errors === 1 ? "error" : "errors"}`] : []),
+    ...(warnings > 0 ? [`${warnings} ${warnings === 1 ? "warning" : "warnings"}`] : []),
+  ];
+  return `${told.join(", ")}.${errors > 0 ? " It can be saved once there is no error." : " It can be saved."}`;
+}

@@ -1,0 +1,31 @@
+/** Findings of the server as marks in the text. */
+
+import { type Diagnostic, setDiagnostics } from "@codemirror/lint";
+import type { Text } from "@codemirror/state";
+import type { EditorView } from "@codemirror/view";
+
+import type { Finding, Validation } from "../queries.ts";
+
+export function showFindings(view: EditorView, { errors, warnings }: Validation): void {
+  const { doc } = view.state;
+  const marks = [
+    ...errors.map((finding) => markOf(doc, finding, "error")),
+    ...warnings.map((finding) => markOf(doc, finding, "warning")),
+  ];
+  view.dispatch(setDiagnostics(view.state, marks));
+}
+
+export function offsetOf(doc: Text, { line, column }: Finding): number {
+  if (line === null || line === undefined) return 0;
+  const found = doc.line(Math.min(Math.max(1, line), doc.lines));
+  // The server counts characters; the editor counts as JavaScript does, where some characters are two.
+  const before = [...found.text].slice(0, (column ?? 1) - 1).join("");
+  return found.from + before.length;
+}
+
+function markOf(doc: Text, finding: Finding, severity: "error" | "warning"): Diagnostic {
+  const from = offsetOf(doc, finding);
+  const line = doc.lineAt(from);
+  const word = /^["']?[\w$.-]+/.exec(line.text.slice(from - line.from))?.[0].length ?? 0;
+  return { from, to: Math.min(line.to, from + Math.max(1, word)), severity, message: finding.message };
+}

@@ -1,0 +1,111 @@
+/** What the editor proposes: from the language's published schema, the system's agents and workflows, and the text itself. */
+
+import {
+  type Completion, type CompletionContext, type CompletionResult, type CompletionSource, insertCompletionText, startCompletion,
+} from "@codemirror/autocomplete";
+import type { EditorView } from "@codemirror/view";
+
+import { keysUnder } from "../stepStretches.ts";
+import { type Place, placeAt } from "./place.ts";
+import { scalar } from "./scalar.ts";
+import { ITEM, keysAt, type Schema, valuesAt } from "./shapes.ts";
+
+export interface Knowledge {
+  readonly schema: Schema;
+  readonly agents: readonly string[];
+  readonly workflows: readonly string[];
+}
+
+const OF_STEPS: readonly Completion[] = [
+  { label: "output", type: "property", info: "What the step gave back, or null." },
+  { label: "output.text", type: "property", info: "The output as text." },
+  { label: "output.data", type: "property", info: "The output's data." },
+  { label: "status", type: "property", info: "COMPLETED, SKIPPED or FAILED." },
+  { label: "error", type: "property", info: "Null, or its code and message." },
+];
+
+/** `knowledge` is asked each time: names come and go while one writes. */
+export function completions(knowledge: () => Knowledge): CompletionSource {
+  return (context: CompletionContext): CompletionResult | null => {
+    const text = context.state.doc.toString();
+    const place = placeAt(text, context.pos);
+    if (place === null || (place.word === "" && !context.explicit && !asksFor(text, context.pos))) return null;
+    if (place.kind === "expression") return expressions(place, text);
+    const options = place.kind === "key" ? keys(place, knowledge()) : values(place, text, knowledge());
+    return options.length === 0 ? null : { from: place.from, options, validFor: /^[\w$ -]*$/ };
+  };
+}
+
+/** Behind `agent: `, `[` and the like one need not have begun to write. */
+function asksFor(text: string, at: number): boolean {
+  return /(:\s|- |[[{,]\s?)$/.test(text.slice(Math.max(0, at - 2), at));
+}
+
+function keys({ path, present, flow }: Place, { schema }: Knowledge): readonly Completion[] {
+  return keysAt(schema, path, present).map(({ name, description, required, nested }) => ({
+    label: name,
+    type: "property",
+    detail: required ? "required" : "",
+    ...(description === "" ? {} : { info: description }),
+    apply: (view: EditorView, _: Completion, from: number, to: number) => {
+      view.dispatch(insertCompletionText(view.state, nested && !flow ? `${name}:` : `${name}: `, from, to));
+      // What may follow it comes next.
+      startCompletion(view);
+    },
+    boost: required ? 1 : 0,
+  }));
+}
+
+function values(place: Place, text: string, knowledge: Knowledge): readonly Completion[] {
+  const { path } = place;
+  const inStep = path[0] === "steps";
+  const last = path.at(-1);
+  if (inStep && path.length === 3 && last === "agent") return named(knowledge.agents, "class", "agent");
+  if (inStep && path.length === 3 && last === "workflow") return named(knowledge.workflows, "namespace", "workflow");
+  const isNeed = path.length === 4 && path[2] === "needs" && last === ITEM;
+  if (inStep && (isNeed || (path[2] === "on_error" && last === "goto"))) {
+    const others = keysUnder(text, ["steps"]).filter((name) => name !== path[1]);
+    return named(others, "variable", "step");
+  }
+  return valuesAt(knowledge.schema, path).map(({ text: label, detail }) => ({ label, detail, type: "enum" }));
+}
+
+function named(names: readonly string[], type: string, detail: string): readonly Completion[] {
+  return names.map((name) => ({ label: name, type, detail, apply: scalar(name) }));
+}
+
+function expressions({ path, word, from }: Place, text: string): CompletionResult | null {
+  const parts = word.split(".");
+  const begun = from + word.length - parts.at(-1)!.length;
+  const result = (options: readonly Completion[], start = begun): CompletionResult => ({
+    from: start,
+    options,
+    validFor: /^\w*$/,
+  });
+  if (parts.length === 1) return result(roots(path, text));
+  if (parts[0] === "input" && parts.length === 2) {
+    return result(keysUnder(text, ["input", "properties"]).map((label) => ({ label, type: "property" })));
+  }
+  if (parts[0] !== "steps") return null;
+  if (parts.length === 2) {
+    const others = keysUnder(text, ["steps"]).filter((name) => name !== path[1]);
+    return result(others.map((label) => ({ label, type: "variable" })));
+  }
+  return parts.length === 3 ? result(OF_STEPS) : null;
+}
+
+function roots(path: readonly string[], text: string): readonly Completion[] {
+  const inLoop = path[0] === "steps" && path[1] !== undefined && keysUnder(text, ["steps", path[1]]).includes("for_each");
+  return [
+    { label: "input", type: "variable", info: "The run's input." },
+    { label: "steps", type: "variable", info: "The steps, by name. Reading one makes this step wait for it." },
+    { label: "run.id", type: "variable", info: "The run's own id." },
+    { label: "run.correlation_id", type: "variable", info: "The id under which logs and agents know the run." },
+    ...(inLoop
+      ? [
+          { label: "item", type: "variable", info: "The item of the list that this call is for." },
+          { label: "index", type: "variable", info: "Its number, from 0." },
+        ]
+      : []),
+  ];
+}
