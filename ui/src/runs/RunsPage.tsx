@@ -27,7 +27,7 @@ export function RunsPage() {
   const list = written(search);
   const selection = useSelection(runs, list);
   const held = useHeld(table, runs.length > 0) || selection.runs.size > 0;
-  const { rows, fresh } = useSteadyRows(runs, held, query.isPlaceholderData ? null : `${looks} ${list}`);
+  const { rows, fresh } = useSteadyRows(runs, query.hasNextPage, held, query.isPlaceholderData ? null : `${looks} ${list}`);
   const showFresh = () => {
     window.scrollTo(0, 0);
     setLooks(looks + 1);

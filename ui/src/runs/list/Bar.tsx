@@ -58,7 +58,7 @@ function ClearFilters() {
   return (
     <Button
       size="compact-sm"
-      variant="subtle"
+      variant="default"
       leftSection={<FilterX size={14} aria-hidden />}
       onClick={() => void navigate({ search: {} })}
       data-testid="clear-filters"
@@ -98,7 +98,7 @@ function Chosen({ selection }: { selection: Selection }) {
       <Text size="sm" fw={600} role="status" data-testid="selected">{runs.length} selected</Text>
       <ActionButton icon={Ban} refused={why("cancel")} onPress={() => setAsked({ wish: "cancel", runs })} testId="bulk-cancel">Cancel…</ActionButton>
       <ActionButton icon={RotateCcw} refused={why("retry")} onPress={() => setAsked({ wish: "retry", runs })} testId="bulk-retry">Retry…</ActionButton>
-      <Button size="compact-sm" variant="subtle" onClick={() => selection.set([])} data-testid="select-none">Clear</Button>
+      <Button size="compact-sm" variant="default" onClick={() => selection.set([])} data-testid="select-none">Clear</Button>
       {asked !== null && (
         <BulkDialog
           wish={asked.wish}

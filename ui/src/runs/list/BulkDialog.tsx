@@ -59,7 +59,7 @@ export function BulkDialog({
             <>
               <Button variant="default" onClick={close} data-autofocus>{wish === "cancel" ? "Keep them running" : "Do not retry"}</Button>
               <Button
-                {...(wish === "cancel" ? { color: "red" } : {})}
+                {...(wish === "cancel" ? { color: "red.9" } : {})}
                 disabled={chosen.length === 0}
                 onClick={() => void go(asked, chosen)}
                 data-testid="confirm-bulk"
@@ -113,11 +113,18 @@ function Retrying({
           <Radio value="all" label="Everything" description="Nothing is kept; completed runs are run again, too." data-testid="bulk-all" />
         </Stack>
       </Radio.Group>
-      <Alert variant="light" color="orange" icon={<PhoneCall />} title="Agents are called again" data-testid="bulk-consequences">
+      <Alert
+        variant="light"
+        color="orange"
+        icon={<PhoneCall />}
+        title="Agents are called again"
+        styles={{ title: { color: "var(--mantine-color-text)" } }}
+        data-testid="bulk-consequences"
+      >
         <Text size="sm">
           {agents.length === 0
             ? "Steps of other workflows run again, and with them their agents."
-            : `${named(agents, MOST_AGENTS)} may do work that was done before once more.`}
+            : `They may repeat work that they have done before: ${named(agents, MOST_AGENTS)}.`}
         </Text>
       </Alert>
     </>

@@ -60,7 +60,7 @@ function SaveView({ names, onSave }: { names: readonly string[]; onSave: (name: 
   return (
     <Popover opened={opened} onDismiss={close} position="bottom-start" trapFocus shadow="md" transitionProps={{ duration: 0 }}>
       <Popover.Target>
-        <Button size="compact-sm" variant="subtle" leftSection={<BookmarkPlus size={14} aria-hidden />} onClick={opened ? close : open} data-testid="save-view">
+        <Button size="compact-sm" variant="default" leftSection={<BookmarkPlus size={14} aria-hidden />} onClick={opened ? close : open} data-testid="save-view">
           Save view
         </Button>
       </Popover.Target>

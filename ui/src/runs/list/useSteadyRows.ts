@@ -22,7 +22,7 @@ export interface SteadyRows {
 }
 
 /** `of` names the list, null while it is still the one before: another list is never held. */
-export function useSteadyRows(runs: readonly Run[], held: boolean, of: string | null): SteadyRows {
+export function useSteadyRows(runs: readonly Run[], hasMore: boolean, held: boolean, of: string | null): SteadyRows {
   const shown = useRef<{ of: string | null; runs: readonly Run[] }>({ of, runs });
   if (!held || shown.current.of !== of || shown.current.runs.length === 0) {
     shown.current = { of, runs };
@@ -37,8 +37,8 @@ export function useSteadyRows(runs: readonly Run[], held: boolean, of: string | 
   // More that was asked for comes below, where it moves nothing.
   shown.current = { of, runs: [...kept, ...runs.filter((run) => run.id < oldest)] };
   return {
-    // What is below the end of the list was pushed out of it by new runs.
-    rows: shown.current.runs.map((run) => ({ run, gone: !latest.has(run.id) && run.id > last })),
+    // Where more follow, what is below the last one was pushed out by new runs.
+    rows: shown.current.runs.map((run) => ({ run, gone: !latest.has(run.id) && (!hasMore || run.id > last) })),
     fresh: runs.filter((run) => run.id > newest).length,
   };
 }

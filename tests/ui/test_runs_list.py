@@ -1,0 +1,441 @@
+"""The list of runs: what it shows, what it can be asked for, how it lives, and what can be done with many runs."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, Route, expect
+from tests.ui.agents import Agents
+from tests.ui.browser import look_at, watched_page
+from tests.ui.installed import trunkline_up
+
+from trunkline.cli.client import Client
+from trunkline.cli.follow import follow_run
+from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.testing.agents import Call, simple_error, simple_success
+
+GUILD = ("Baker", "Carpenter", "Dyer", "Engraver", "Fletcher")
+WORKFLOWS: tuple[JsonObject, ...] = (
+    {"name": "weather", "steps": {"ask": {"agent": "Talker"}}},
+    {"name": "guild", "steps": {name.lower(): {"agent": name} for name in GUILD}},
+    {"name": "slow", "steps": {"sleep": {"agent": "Sleeper"}}},
+    {"name": "broken", "steps": {"try": {"agent": "Grumbler", "retry": {"max_attempts": 1}}}},
+    {"name": "above", "steps": {"inner": {"workflow": "weather"}}},
+)
+
+
+@dataclass
+class Works:
+    """A Trunkline whose runs a test begins; `gate` is what the slow ones wait for."""
+
+    client: Client
+    agents: Agents
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def start(self, workflow: str) -> str:
+        return self.client.execute(workflow, {})["id"]
+
+    def run(self, workflow: str) -> str:
+        run = self.start(workflow)
+        follow_run(self.client, run, show="nothing")
+        return run
+
+    def status(self, run: str) -> str:
+        return self.client.run(run)["status"]
+
+    def open_gate(self) -> None:
+        self.agents.portal.call(self.gate.set)
+
+
+@pytest.fixture(scope="module")
+def works(session_folder: Path, tmp_path_factory: pytest.TempPathFactory, agents: Agents) -> Generator[Works]:
+    with trunkline_up(session_folder, tmp_path_factory.mktemp("runs")) as url:
+        works = Works(Client(url), agents)
+
+        async def sleep(call: Call) -> Json:
+            await works.gate.wait()
+            return {"task_id": call.id, "status": "success", "output": {}, "error": None}
+
+        talker = agents.start(simple_success({"text": "sunny"}))
+        scripts = {
+            "Sleeper": agents.start(sleep),
+            "Grumbler": agents.start(simple_error("It cannot be done.")),
+        }
+        for name in ("Talker", "Sleeper", "Grumbler", *GUILD):
+            address = scripts.get(name, talker).url
+            works.client.create_agent({"name": name, "url": address, "protocol": "simple-a2a"})
+        for definition in WORKFLOWS:
+            works.client.save_workflow(encode(definition))
+        yield works
+        works.open_gate()
+
+
+@pytest.fixture
+def page(browser: Browser, works: Works) -> Generator[Page]:
+    with watched_page(browser, works.client.url) as page:
+        yield page
+
+
+def row(page: Page, run: str) -> Locator:
+    return page.locator(f"[data-testid=run][data-run='{run}']")
+
+
+def ids(page: Page) -> list[str]:
+    return [str(each.get_attribute("data-run")) for each in page.get_by_test_id("run").all()]
+
+
+def live(page: Page) -> None:
+    """Waits until the list hears of changes."""
+    expect(page.get_by_test_id("live")).to_have_attribute("data-live", "true")
+
+
+def away(page: Page) -> None:
+    """Points at nothing in the list."""
+    page.mouse.move(5, 5)
+
+
+def test_an_empty_list_shows_the_next_command_to_copy(
+    browser: Browser, session_folder: Path, tmp_path: Path, agents: Agents
+) -> None:
+    with trunkline_up(session_folder, tmp_path) as url, watched_page(browser, url) as page:
+        client = Client(url)
+        page.goto("/runs")
+        command = page.get_by_test_id("next-command")
+        expect(command).to_have_text(f"trunkline agents add my-agent http://localhost:8080/agent --url {url}")
+        look_at(page, "runs-empty")
+        client.create_agent({"name": "A", "url": agents.start({}).url, "protocol": "simple-a2a"})
+        page.reload()
+        expect(command).to_have_text(f"trunkline workflows apply workflow.yaml --url {url}")
+        client.save_workflow(encode({"name": "a report", "steps": {"one": {"agent": "A"}}}))
+        page.reload()
+        expect(command).to_have_text(f"trunkline run 'a report' --follow --url {url}")
+        page.get_by_test_id("copy-command").click()
+        expect(page.get_by_test_id("copy-command")).to_have_text("Copied")
+        assert page.evaluate("navigator.clipboard.readText()") == command.inner_text()
+        page.get_by_test_id("start-here").click()
+        expect(page).to_have_url(re.compile("/workflows/a%20report/start$"))
+
+
+def test_a_run_is_shown_with_all_that_tells_it_apart(page: Page, works: Works) -> None:
+    run, failed = works.run("guild"), works.run("broken")
+    page.goto("/runs")
+    shown = row(page, run)
+    expect(shown.get_by_test_id("status")).to_have_text("Completed")
+    expect(shown).to_contain_text("guild")
+    expect(shown).to_contain_text("v1")
+    expect(shown.get_by_test_id("run-agents")).to_contain_text("BakerCarpenterDyer")
+    expect(shown.get_by_test_id("more-agents")).to_have_attribute("title", "Engraver, Fletcher")
+    expect(shown.get_by_role("link", name=run, exact=True)).to_have_attribute("href", f"/runs/{run}")
+    expect(shown.locator("time")).to_have_attribute("title", re.compile(r"\d\d:\d\d:\d\d"))
+    expect(row(page, failed).get_by_test_id("run-error")).to_have_text("try: It cannot be done.")
+    page.get_by_test_id("times").click()
+    expect(shown.locator("time")).to_have_attribute("title", re.compile("UTC$"))
+    look_at(page, "runs-list")
+    shown.get_by_text("guild").click()
+    expect(page).to_have_url(f"{works.client.url}/runs/{run}")
+
+
+def test_filters_stand_in_the_address_and_outlast_a_reload(page: Page, works: Works) -> None:
+    done, failed = works.run("weather"), works.run("broken")
+    page.goto("/runs")
+    page.get_by_test_id("filter-failed").click()
+    expect(page).to_have_url(re.compile(r"\?status=FAILED$"))
+    expect(row(page, failed)).to_be_visible()
+    expect(row(page, done)).to_have_count(0)
+    page.get_by_test_id("filter-completed").click()
+    expect(page).to_have_url(re.compile(r"\?status=COMPLETED%2CFAILED$"))
+    expect(row(page, done)).to_be_visible()
+    page.get_by_test_id("filter-agent").click()
+    page.get_by_role("option", name="Talker").click()
+    expect(page).to_have_url(re.compile("agent=Talker"))
+    expect(row(page, failed)).to_have_count(0)
+    page.get_by_test_id("filter-workflow").click()
+    page.get_by_role("option", name="weather").click()
+    expect(page).to_have_url(re.compile("workflow=weather"))
+    page.get_by_test_id("filter-time").click()
+    page.get_by_role("option", name="Last hour").click()
+    expect(page).to_have_url(re.compile("last=1h"))
+    page.reload()
+    expect(row(page, done)).to_be_visible()
+    expect(row(page, failed)).to_have_count(0)
+    expect(page.get_by_test_id("filter-failed")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_test_id("filter-agent")).to_have_value("Talker")
+    expect(page.get_by_test_id("filter-workflow")).to_have_value("weather")
+    expect(page.get_by_test_id("filter-time")).to_have_value("Last hour")
+    look_at(page, "runs-filtered")
+    page.get_by_test_id("clear-filters").click()
+    expect(page).to_have_url(f"{works.client.url}/runs")
+    expect(row(page, failed)).to_be_visible()
+
+
+def test_what_is_typed_finds_ids_workflows_and_correlation_ids(page: Page, works: Works) -> None:
+    run, other = works.run("guild"), works.run("weather")
+    page.goto("/runs")
+    expect(row(page, other)).to_be_visible()
+    page.keyboard.press("/")
+    search = page.get_by_test_id("search")
+    expect(search).to_be_focused()
+    for text in (run[:30], "GUI", str(works.client.run(run)["correlation_id"])):
+        search.fill(text)
+        expect(row(page, other)).to_have_count(0)
+        expect(row(page, run)).to_be_visible()
+        search.fill("")
+        expect(row(page, other)).to_be_visible()
+    search.fill("4711")
+    expect(page).to_have_url(re.compile("q="))
+    page.reload()
+    expect(search).to_have_value("4711")
+    expect(page.get_by_test_id("nothing-found")).to_contain_text("No run is like this.")
+    look_at(page, "runs-nothing-found")
+    page.get_by_test_id("show-all").click()
+    expect(row(page, run)).to_be_visible()
+    expect(search).to_have_value("")
+
+
+def test_runs_between_two_times_are_asked_for_in_the_readers_zone(page: Page, works: Works) -> None:
+    run = works.run("weather")
+    page.goto("/runs")
+    page.get_by_test_id("times").click()
+    page.get_by_test_id("filter-time").click()
+    page.get_by_role("option", name="Between two times…").click()
+    page.get_by_test_id("since").fill("2031-05-06T07:08:09")
+    page.get_by_test_id("until").fill("2031-05-06T07:08:09")
+    expect(page.get_by_text("This is not after the time above.")).to_be_visible()
+    expect(page.get_by_test_id("apply-between")).to_be_disabled()
+    page.get_by_test_id("until").fill("2031-05-06T08:00:00")
+    look_at(page, "runs-between")
+    page.get_by_test_id("apply-between").click()
+    expect(page).to_have_url(re.compile(r"since=2031-05-06T07%3A08%3A09.000Z"))
+    expect(page.get_by_test_id("nothing-found")).to_be_visible()
+    page.goto("/runs?until=2031-05-06T08:00:00Z")
+    expect(row(page, run)).to_be_visible()
+    expect(page.get_by_test_id("filter-time")).to_have_value("Between two times…")
+
+
+def test_child_runs_are_shown_when_one_wants_them(page: Page, works: Works) -> None:
+    above = works.run("above")
+    (child,) = [run["id"] for run in works.client.runs({"parent": above}).items]
+    page.goto("/runs?q=above")
+    expect(row(page, above)).to_be_visible()
+    page.goto(f"/runs?q={child}")
+    expect(page.get_by_test_id("nothing-found")).to_contain_text("other runs have begun")
+    page.get_by_test_id("show-children").click()
+    expect(row(page, child).get_by_test_id("run-parent")).to_contain_text(f"begun by inner of {above[-8:]}")
+    page.goto(f"/runs?parent={above}")
+    expect(row(page, child)).to_be_visible()
+    assert ids(page) == [child]
+    page.get_by_role("button", name="Not only children of this run").click()
+    expect(row(page, above)).to_be_visible()
+    expect(row(page, child)).to_have_count(0)
+
+
+def test_a_view_is_saved_by_name_and_deleted(page: Page, works: Works) -> None:
+    works.run("broken")
+    page.goto("/runs?status=FAILED&workflow=broken")
+    expect(page.get_by_test_id("view")).to_have_text(["All runs"])
+    expect(page.get_by_test_id("view")).not_to_have_attribute("aria-current", "page")
+    page.get_by_test_id("save-view").click()
+    page.get_by_test_id("view-name").fill("What broke")
+    look_at(page, "runs-save-view")
+    page.keyboard.press("Enter")
+    expect(page.get_by_test_id("view")).to_have_text(["All runs", "What broke"])
+    expect(page.get_by_test_id("save-view")).to_have_count(0)
+    page.get_by_test_id("view").nth(0).click()
+    expect(page).to_have_url(f"{works.client.url}/runs")
+    expect(page.get_by_test_id("view").nth(0)).to_have_attribute("aria-current", "page")
+    page.reload()
+    page.get_by_test_id("view").nth(1).click()
+    expect(page).to_have_url(re.compile(r"\?status=FAILED&workflow=broken$"))
+    expect(page.get_by_test_id("view").nth(1)).to_have_attribute("aria-current", "page")
+    expect(page.get_by_test_id("filter-failed")).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("button", name="Delete the view What broke").click()
+    expect(page.get_by_test_id("view")).to_have_text(["All runs"])
+
+
+def test_a_run_that_begins_and_ends_is_seen_at_once(page: Page, works: Works) -> None:
+    works.run("weather")
+    page.goto("/runs")
+    away(page)
+    live(page)
+    run = works.start("slow")
+    expect(row(page, run).get_by_test_id("status")).to_have_text("Running")
+    assert ids(page)[0] == run
+    expect(row(page, run).locator("td").nth(4)).to_have_text(re.compile(r"^[1-9]\d*\.\d s$"))
+    works.client.act(run, "cancel")
+    expect(row(page, run).get_by_test_id("status")).to_have_text("Cancelled")
+
+
+def test_rows_do_not_move_while_one_points_at_them(page: Page, works: Works) -> None:
+    run = works.start("slow")
+    page.goto("/runs?status=RUNNING")
+    away(page)
+    live(page)
+    row(page, run).hover()
+    place = row(page, run).bounding_box()
+    fresh = works.start("slow")
+    expect(page.get_by_test_id("new-runs")).to_have_text("Show 1 new run")
+    expect(row(page, fresh)).to_have_count(0)
+    works.client.act(run, "cancel")
+    expect(row(page, run)).to_contain_text("no more in this list")
+    now = row(page, run).bounding_box()
+    assert place is not None
+    assert now is not None
+    assert now["y"] == place["y"]
+    page.get_by_test_id("new-runs").click()
+    expect(row(page, fresh)).to_be_visible()
+    expect(row(page, run)).to_have_count(0)
+    row(page, fresh).hover()
+    last = works.start("slow")
+    expect(page.get_by_test_id("new-runs")).to_be_visible()
+    away(page)
+    expect(row(page, last)).to_be_visible()
+    expect(page.get_by_test_id("new-runs")).to_have_count(0)
+    for each in (fresh, last):
+        works.client.act(each, "cancel")
+
+
+def test_older_runs_come_page_by_page(page: Page, works: Works) -> None:
+    while len(works.client.runs({"children": "false"}, limit=60).items) < 60:
+        works.run("weather")
+    page.goto("/runs")
+    expect(page.get_by_test_id("run")).to_have_count(50)
+    expect(page.get_by_test_id("shown")).to_have_text("50 runs, and older ones")
+    page.get_by_test_id("older").click()
+    expect(page.get_by_test_id("run").nth(59)).to_be_attached()
+    away(page)
+    page.evaluate("scrollTo(0, 900)")
+    seen = ids(page)
+    assert len(seen) == len(set(seen))
+    assert seen == sorted(seen, reverse=True)
+    place = page.evaluate("scrollY")
+    works.run("weather")
+    expect(page.get_by_test_id("new-runs")).to_be_visible()
+    assert page.evaluate("scrollY") == place
+    assert ids(page)[: len(seen)] == seen
+    page.get_by_test_id("new-runs").click()
+    expect(page.get_by_test_id("run").nth(0)).not_to_have_attribute("data-run", seen[0])
+    assert page.evaluate("scrollY") == 0
+
+
+def test_keys_go_from_run_to_run_select_and_open(page: Page, works: Works) -> None:
+    second, first = works.run("weather"), works.run("guild")
+    page.goto("/runs")
+    expect(row(page, first)).to_be_visible()
+    page.keyboard.press("j")
+    expect(row(page, first).get_by_role("link")).to_be_focused()
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    expect(row(page, second).get_by_test_id("select-run")).to_be_checked()
+    expect(page.get_by_test_id("selected")).to_have_text("1 selected")
+    page.keyboard.press("k")
+    page.keyboard.press("k")
+    expect(row(page, first).get_by_role("link")).to_be_focused()
+    page.keyboard.press("?")
+    expect(page.get_by_test_id("shortcut").filter(has_text="Next run")).to_be_visible()
+    page.keyboard.press("Escape")
+    row(page, first).get_by_role("link").focus()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{works.client.url}/runs/{first}")
+
+
+def test_many_runs_are_cancelled_at_once(page: Page, works: Works) -> None:
+    done = works.run("weather")
+    slow = [works.start("slow") for _ in range(3)]
+    page.goto("/runs")
+    for run in (done, *slow):
+        row(page, run).get_by_test_id("select-run").check()
+    page.get_by_test_id("bulk-cancel").click()
+    dialog = page.get_by_role("dialog", name="Cancel 3 runs?")
+    expect(dialog.get_by_test_id("left-alone")).to_contain_text("1 of the 4 selected")
+    look_at(page, "runs-bulk-cancel")
+    dialog.get_by_test_id("confirm-bulk").click()
+    expect(dialog.get_by_test_id("bulk-progress")).to_have_text("3 runs asked to cancel.")
+    dialog.get_by_test_id("close-bulk").click()
+    for run in slow:
+        expect(row(page, run).get_by_test_id("status")).to_have_text("Cancelled")
+    expect(page.get_by_test_id("selected")).to_have_count(0)
+    assert works.status(done) == "COMPLETED"
+
+
+def test_many_runs_are_retried_and_a_refusal_is_told(page: Page, works: Works) -> None:
+    done = works.run("weather")
+    failed = [works.run("broken") for _ in range(2)]
+    page.goto("/runs")
+    for run in (done, *failed):
+        row(page, run).get_by_test_id("select-run").check()
+    expect(page.get_by_test_id("bulk-cancel")).to_have_attribute("aria-disabled", "true")
+    page.get_by_test_id("bulk-retry").click()
+    expect(page.get_by_role("dialog", name="Retry 2 runs?")).to_be_visible()
+    expect(page.get_by_test_id("bulk-consequences")).to_contain_text("done before: Grumbler.")
+    page.get_by_test_id("bulk-all").check()
+    expect(page.get_by_role("dialog", name="Retry 3 runs?")).to_be_visible()
+    expect(page.get_by_test_id("bulk-consequences")).to_contain_text("done before: Grumbler and Talker.")
+    look_at(page, "runs-bulk-retry")
+
+    def refuse(route: Route) -> None:
+        problem = {"title": "Conflict", "status": 409, "detail": "Not this one.", "fix": "Take another."}
+        route.fulfill(status=409, content_type="application/problem+json", body=encode(problem))
+
+    page.route(f"**/runs/{failed[0]}/retry", refuse)
+    page.get_by_test_id("confirm-bulk").click()
+    expect(page.get_by_test_id("bulk-progress")).to_have_text("2 runs retried, 1 refused.")
+    expect(page.get_by_test_id("bulk-failure")).to_have_count(1)
+    expect(page.get_by_test_id("bulk-failure")).to_contain_text("Not this one. Take another.")
+    look_at(page, "runs-bulk-refused")
+    page.get_by_test_id("close-bulk").click()
+    expect(page.get_by_test_id("selected")).to_have_text("1 selected")
+    expect(row(page, failed[0]).get_by_test_id("select-run")).to_be_checked()
+    retries = {run.get("retry_of") for run in works.client.runs(limit=10).items}
+    assert {done, failed[1]} <= retries
+    assert failed[0] not in retries
+
+
+def test_all_runs_shown_are_selected_and_none(page: Page, works: Works) -> None:
+    works.run("weather")
+    page.goto("/runs")
+    expect(page.get_by_test_id("run").nth(0)).to_be_visible()
+    page.get_by_test_id("select-all").check()
+    expect(page.get_by_test_id("selected")).to_have_text(f"{len(ids(page))} selected")
+    page.get_by_test_id("select-none").click()
+    expect(page.get_by_test_id("selected")).to_have_count(0)
+    page.get_by_test_id("select-run").nth(0).check()
+    page.get_by_test_id("filter-failed").click()
+    expect(page.get_by_test_id("shown")).to_be_visible()
+
+
+def test_a_lost_doorbell_is_told_and_heals(browser: Browser, works: Works) -> None:
+    with watched_page(browser, works.client.url, cuts_are_expected=True) as page:
+        page.route("**/api/v1/runs/changes", lambda route: route.abort())
+        page.goto("/runs")
+        away(page)
+        expect(page.get_by_test_id("live")).to_have_attribute("data-live", "false")
+        run = works.run("guild")
+        # Without a bell the list is read again by itself.
+        expect(row(page, run)).to_be_visible()
+        page.unroute("**/api/v1/runs/changes")
+        live(page)
+
+
+def test_an_error_says_what_to_do(page: Page) -> None:
+    page.goto(f"/runs?q={'x' * 300}")
+    expect(page.get_by_test_id("problem")).to_be_visible()
+    look_at(page, "runs-problem")
+
+
+@pytest.mark.parametrize("width", [390, 1024])
+def test_a_small_screen_shows_all_of_it(browser: Browser, works: Works, width: int) -> None:
+    run = works.run("guild")
+    works.run("broken")
+    with watched_page(browser, works.client.url, width=width) as page:
+        page.goto("/runs")
+        expect(row(page, run)).to_be_visible()
+        for part in ("status", "run-agents"):
+            expect(row(page, run).get_by_test_id(part)).to_be_in_viewport()
+        expect(row(page, run).get_by_role("link", name=run, exact=True)).to_be_in_viewport()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        look_at(page, f"runs-{width}")
