@@ -1,6 +1,6 @@
 /** Colours and sizes. Statuses have a colour, an icon and a word each (`StatusBadge`): never a colour alone. */
 
-import { createTheme, type CSSVariablesResolver } from "@mantine/core";
+import { createTheme, type CSSVariablesResolver, Modal } from "@mantine/core";
 
 export const theme = createTheme({
   primaryColor: "indigo",
@@ -11,6 +11,12 @@ export const theme = createTheme({
   defaultRadius: "sm",
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif',
   fontFamilyMonospace: 'ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", monospace',
+  components: {
+    Modal: Modal.extend({
+      defaultProps: { closeButtonProps: { "aria-label": "Close" }, transitionProps: { duration: 0 } },
+      styles: { title: { fontWeight: 700 } },
+    }),
+  },
 });
 
 /** At least 4.5 : 1 on every background of ours; Mantine's own are lighter. */

@@ -256,7 +256,7 @@ function Section({ label, description, error, withAsterisk, children, ...rest }:
 }) {
   return (
     <Fieldset
-      legend={<>{label}{withAsterisk && <span className={classes["needed"]} aria-hidden> *</span>}</>}
+      legend={<strong>{label}{withAsterisk && <span className={classes["needed"]} aria-hidden> *</span>}</strong>}
       p="sm"
       {...rest}
     >

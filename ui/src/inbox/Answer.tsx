@@ -59,7 +59,7 @@ function Facts({ item }: { item: InboxItem }) {
         </>
       )}
       <span aria-hidden>·</span>
-      <span>waits since <Moment at={item.since} /></span>
+      <span>asked <Moment at={item.since} /></span>
     </Group>
   );
 }

@@ -3,10 +3,12 @@
 import { Inbox } from "lucide-react";
 
 import { ButtonLink } from "../app/links.tsx";
+import { useInboxBell } from "./useInboxBell.ts";
 import { MOST_COUNTED, useWaitingCount } from "./waiting.ts";
 
 export function InboxCount() {
   const { data: count } = useWaitingCount();
+  useInboxBell();
   if (count === undefined || count === 0) return null;
   const shown = count > MOST_COUNTED ? `${MOST_COUNTED}+` : String(count);
   return (

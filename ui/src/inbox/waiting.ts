@@ -13,7 +13,8 @@ export type Reply = { readonly text: string } | { readonly data: Json };
 
 // Beyond it the exact number helps nobody.
 export const MOST_COUNTED = 99;
-const REFRESH_MS = 5_000;
+// The doorbell says when to look; this is for a ring that was lost.
+const REFRESH_MS = 20_000;
 
 export function useWaitingCount() {
   return useQuery({

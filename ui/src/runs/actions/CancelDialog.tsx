@@ -21,7 +21,7 @@ export function CancelDialog({
   const under = [...model.steps.values()].filter((step) => step.status === "RUNNING" || step.status === "WAITING").length;
   const ended = refusal("cancel", model);
   return (
-    <Modal opened={opened} onClose={onClose} title="Cancel this run?" transitionProps={{ duration: 0 }}>
+    <Modal opened={opened} onClose={onClose} title="Cancel this run?">
       <Stack gap="sm" data-testid="cancel-dialog">
         <Text size="sm">
           {under === 0 ? "No step is under way. " : `${under === 1 ? "One step is" : `${under} steps are`} under way; agents that can be told to stop are told. `}

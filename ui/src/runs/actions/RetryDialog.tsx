@@ -13,6 +13,7 @@ import { ProblemPanel } from "../../app/ProblemPanel.tsx";
 import { toast } from "../../app/toasts.ts";
 import { JsonEditor, jsonProblem, parsed, written } from "../../forms/JsonEditor.tsx";
 import type { Json } from "../../forms/schema.ts";
+import classes from "./RetryDialog.module.css";
 import { retryPlan, type Mode, type RetryPlan } from "./retryPlan.ts";
 import { useRetry, type RetryRequest } from "./steering.ts";
 
@@ -20,9 +21,10 @@ type Run = components["schemas"]["Run"];
 type Graph = components["schemas"]["WorkflowGraph"];
 
 export default function RetryDialog({ run, step, onClose }: { run: string; step: string | null; onClose: () => void }) {
-  const query = useQuery({ queryKey: ["runs", "to-retry", run], queryFn: () => load(run), staleTime: 0 });
+  // Read once for each time the dialog opens: a run that has ended stays as it is, and so does what is being typed.
+  const query = useQuery({ queryKey: ["to-retry", run], queryFn: () => load(run), staleTime: Infinity, gcTime: 0 });
   if (query.error !== null) return <ProblemPanel error={query.error} again={() => void query.refetch()} />;
-  if (query.data === undefined || query.isFetching) return <Loading lines={4} />;
+  if (query.data === undefined) return <Loading lines={4} />;
   return <RetryForm {...query.data} selected={step} onClose={onClose} />;
 }
 
@@ -142,7 +144,7 @@ function RetryForm({ run, graph, selected, onClose }: { run: Run; graph: Graph; 
         )}
         <Consequences plan={plan} inputChanged={otherInput} run={run} />
         {retry.error !== null && <ProblemPanel error={retry.error} />}
-        <Group justify="flex-end" gap="sm">
+        <Group justify="flex-end" gap="sm" className={classes["ending"]!}>
           <Button variant="default" onClick={onClose}>Do not retry</Button>
           <Button type="submit" loading={retry.isPending} disabled={!isReady} data-testid="confirm-retry">Start the new run</Button>
         </Group>
@@ -160,10 +162,17 @@ function Consequences({ plan, inputChanged, run }: { plan: RetryPlan; inputChang
     ...new Set(run.steps.filter((step) => plan.again.includes(step.name) && step.agent !== "").map((step) => step.agent)),
   ];
   return (
-    <Alert variant="light" color="orange" icon={<PhoneCall />} title="Agents are called again" data-testid="retry-consequences">
+    <Alert
+      variant="light"
+      color="orange"
+      icon={<PhoneCall />}
+      title="Agents are called again"
+      styles={{ title: { color: "var(--mantine-color-text)" } }}
+      data-testid="retry-consequences"
+    >
       <Stack gap={6}>
         <Text size="sm">
-          {agents.length === 0 ? "The steps below run again." : `${agents.join(", ")} may do work that was done before once more.`}
+          {agents.length === 0 ? "The steps below run again." : `They may repeat work that they have done before: ${agents.join(", ")}.`}
         </Text>
         <Names label="Run again" names={plan.again} testId="retry-again" />
         <Names label="Kept" names={plan.kept} testId="retry-kept" />

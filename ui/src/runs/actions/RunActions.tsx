@@ -66,7 +66,7 @@ export function RunActions({ run, model, step }: { run: string; model: RunModel;
       <ActionButton icon={Ban} refused={why("cancel")} onPress={askCancel} testId="cancel">Cancel</ActionButton>
       <ActionButton icon={RotateCcw} refused={why("retry")} onPress={openRetry} testId="retry">Retry…</ActionButton>
       <CancelDialog run={run} model={model} opened={cancelling} onClose={closeCancel} />
-      <Modal opened={retrying} onClose={closeRetry} title="Retry this run" size="lg" transitionProps={{ duration: 0 }}>
+      <Modal opened={retrying} onClose={closeRetry} title="Retry this run" size="lg">
         <Suspense fallback={<Loading lines={4} />}>
           <RetryDialog run={run} step={step} onClose={closeRetry} />
         </Suspense>
@@ -74,9 +74,9 @@ export function RunActions({ run, model, step }: { run: string; model: RunModel;
       <Modal
         opened={answering !== null}
         onClose={() => setAnswering(null)}
-        title={`Step ${answering ?? ""} waits for a person`}
+        title={`Step “${answering ?? ""}” waits for a person`}
         size="lg"
-        transitionProps={{ duration: 0 }}
+       
       >
         <Suspense fallback={<Loading lines={4} />}>
           {answering !== null && <AnswerStep run={run} step={answering} onDone={() => setAnswering(null)} />}

@@ -1,0 +1,294 @@
+"""What one can do with a run from its page: pause, resume, cancel, retry, answer; and what is refused, and why."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from tests.ui.agents import Agents
+from tests.ui.browser import look_at, watched_page
+from tests.ui.conftest import Demo
+from tests.ui.installed import trunkline_up
+
+from trunkline.cli.answers import Run
+from trunkline.cli.client import Client
+from trunkline.cli.follow import follow_run
+from trunkline.jsontypes import Json
+from trunkline.testing.agents import Call, Hangup, ScriptedAgent, jsonrpc_task, simple_error, simple_success
+
+CHAIN = b"""
+name: chain
+input: {type: object, properties: {n: {type: integer}}}
+steps:
+  first: {agent: First, input: {text: "${ 'n is ' + string(input.n) }"}}
+  second: {agent: Second, input: {text: "${ steps.first.output.text }"}, retry: {max_attempts: 1}}
+  third: {agent: First, input: {text: "${ steps.second.output.text }"}}
+"""
+SLOW = b"{name: slow, steps: {only: {agent: Slow, input: {text: go}}, then: {agent: First, needs: [only]}}}"
+ASK = b"{name: ask, steps: {only: {agent: Asker, input: {text: go}}}}"
+ONCE = b"{name: once, steps: {pay: {agent: Bank, delivery: at_most_once, input: {text: pay}}}}"
+
+
+class Gate:
+    """Answers a call when it is opened."""
+
+    def __init__(self) -> None:
+        self.open = asyncio.Event()
+
+    async def __call__(self, call: Call) -> Json:
+        await self.open.wait()
+        return simple_success({"text": "late"})(call)
+
+
+@dataclass
+class Stage:
+    client: Client
+    agents: Agents
+    slow: ScriptedAgent
+    first: ScriptedAgent
+    second: ScriptedAgent
+    asker: ScriptedAgent
+    bank: ScriptedAgent
+
+    def start(self, workflow: str, given: Json = None) -> str:
+        return self.client.execute(workflow, {} if given is None else given)["id"]
+
+    def end(self, run: str) -> Run:
+        return follow_run(self.client, run, show="nothing")
+
+    def failed(self) -> str:
+        """A run of three steps whose second has failed."""
+        self.second.script(simple_error("no"))
+        run = self.start("chain", {"n": 1})
+        assert self.end(run)["status"] == "FAILED"
+        self.second.script(simple_success({"text": "two"}))
+        return run
+
+    def held(self) -> tuple[str, Gate]:
+        """A run whose first step waits for the gate."""
+
+        async def make() -> Gate:
+            return Gate()
+
+        gate = self.agents.portal.call(make)
+        self.slow.script(gate)
+        run = self.start("slow")
+        calls = len(self.slow.calls)
+        self.agents.portal.call(self.slow.called, max(calls, 1))
+        return run, gate
+
+    def release(self, gate: Gate) -> None:
+        self.agents.portal.call(gate.open.set)
+
+
+@pytest.fixture(scope="module")
+def stage(demo: Demo, agents: Agents) -> Stage:
+    stage = Stage(
+        demo.client,
+        agents,
+        slow=agents.start(simple_success({"text": "fast"})),
+        first=agents.start(simple_success({"text": "one"})),
+        second=agents.start(simple_success({"text": "two"})),
+        asker=agents.start(jsonrpc_task("Which one?", state="input-required")),
+        bank=agents.start(Hangup()),
+    )
+    for name in ("slow", "first", "second", "asker", "bank"):
+        protocol = "jsonrpc-2.0" if name == "asker" else "simple-a2a"
+        agent: ScriptedAgent = getattr(stage, name)
+        demo.client.create_agent({"name": name.title(), "url": agent.url, "protocol": protocol})
+    for definition in (CHAIN, SLOW, ASK, ONCE):
+        demo.client.save_workflow(definition)
+    return stage
+
+
+def open_run(page: Page, run: str, status: str) -> None:
+    page.goto(f"/runs/{run}")
+    expect(page.get_by_test_id("run-status").locator(f"[data-status={status}]")).to_be_visible()
+
+
+def expect_status(page: Page, status: str) -> None:
+    expect(page.get_by_test_id("run-status").locator(f"[data-status={status}]")).to_be_visible()
+
+
+def new_run(page: Page, old: str) -> str:
+    """The page goes to the run that was started."""
+    expect(page).to_have_url(re.compile(rf"/runs/(?!{old})[0-9a-f-]{{36}}"))
+    return page.url.rpartition("/")[2]
+
+
+def test_a_run_is_paused_and_goes_on(page: Page, stage: Stage) -> None:
+    run, gate = stage.held()
+    open_run(page, run, "RUNNING")
+    page.get_by_test_id("pause").click()
+    expect_status(page, "PAUSED")
+    expect(page.get_by_test_id("toast")).to_contain_text("is paused")
+    stage.release(gate)
+    page.get_by_test_id("resume").click()
+    expect_status(page, "COMPLETED")
+    assert stage.end(run)["status"] == "COMPLETED"
+
+
+def test_cancelling_asks_first_and_cannot_be_taken_back(page: Page, stage: Stage) -> None:
+    run, gate = stage.held()
+    open_run(page, run, "RUNNING")
+    page.get_by_test_id("cancel").click()
+    expect(page.get_by_test_id("cancel-dialog")).to_contain_text("does not go on")
+    look_at(page, "cancel")
+    page.get_by_role("button", name="Keep it running").click()
+    expect(page.get_by_test_id("cancel-dialog")).to_have_count(0)
+    assert stage.client.run(run)["status"] == "RUNNING"
+    page.get_by_test_id("cancel").click()
+    page.get_by_test_id("confirm-cancel").click()
+    expect_status(page, "CANCELLED")
+    stage.release(gate)
+
+
+def test_what_the_runs_state_forbids_is_disabled_and_says_why(page: Page, stage: Stage) -> None:
+    run = stage.failed()
+    open_run(page, run, "FAILED")
+    for action in ("pause", "cancel"):
+        button = page.get_by_test_id(action)
+        expect(button).to_have_attribute("aria-disabled", "true")
+        expect(button).to_have_accessible_name(re.compile("The run has ended: it is failed"))
+    page.get_by_test_id("pause").focus()
+    expect(page.get_by_role("tooltip")).to_contain_text("The run has ended")
+    look_at(page, "run-actions")
+
+
+def test_a_run_that_ended_meanwhile_is_a_conflict_that_is_explained(page: Page, stage: Stage) -> None:
+    run, gate = stage.held()
+    open_run(page, run, "RUNNING")
+    page.get_by_test_id("cancel").click()
+    # The page is cut off from the run's history and does not know.
+    page.route(f"**/runs/{run}/events**", lambda route: route.abort())
+    stage.client.act(run, "cancel")
+    stage.release(gate)
+    stage.end(run)
+    expect(page.get_by_test_id("cancel-dialog")).to_contain_text("The run has ended")
+    expect(page.get_by_test_id("confirm-cancel")).to_be_disabled()
+
+
+def test_a_retry_says_what_it_keeps_and_calls_and_leads_to_the_new_run(page: Page, stage: Stage) -> None:
+    old = stage.failed()
+    calls = len(stage.first.calls)
+    open_run(page, old, "FAILED")
+    page.get_by_test_id("retry").click()
+    dialog = page.get_by_test_id("retry-dialog")
+    expect(dialog).to_contain_text("new run")
+    expect(page.get_by_test_id("retry-consequences")).to_contain_text("Agents are called again")
+    expect(page.get_by_test_id("retry-kept")).to_have_text("Kept: first")
+    expect(page.get_by_test_id("retry-again")).to_have_text(re.compile("second.*third"))
+    look_at(page, "retry")
+    page.get_by_test_id("confirm-retry").click()
+    new = new_run(page, old)
+    expect_status(page, "COMPLETED")
+    assert stage.client.run(new).get("retry_of") == old
+    # The third step is of the same agent.
+    assert len(stage.first.calls) == calls + 1
+
+
+def test_a_retry_from_a_step_can_give_it_another_input(page: Page, stage: Stage) -> None:
+    old = stage.failed()
+    page.goto(f"/runs/{old}?step=second")
+    page.get_by_test_id("retry").click()
+    expect(page.get_by_test_id("retry-from")).to_have_value("second")
+    page.get_by_test_id("retry-other-step-input").check()
+    editor = page.get_by_role("textbox", name="Input of second")
+    expect(editor).to_contain_text('"text": "one"')
+    editor.fill('{"text": ')
+    expect(page.get_by_test_id("retry-step-input")).to_contain_text("This is not JSON")
+    expect(page.get_by_test_id("confirm-retry")).to_be_disabled()
+    editor.fill('{"text": "mine"}')
+    look_at(page, "retry-step")
+    page.get_by_test_id("confirm-retry").click()
+    run = stage.end(new_run(page, old))
+    assert [step["input"] for step in run["steps"]] == [None, {"text": "mine"}, {"text": "two"}]
+
+
+def test_everything_runs_again_with_another_input(page: Page, stage: Stage) -> None:
+    old = stage.failed()
+    open_run(page, old, "FAILED")
+    page.get_by_test_id("retry").click()
+    page.get_by_test_id("retry-other-input").check()
+    expect(page.get_by_test_id("retry-consequences")).to_contain_text("made from the old input")
+    page.get_by_test_id("retry-all").check()
+    expect(page.get_by_test_id("retry-kept")).to_have_text("Kept: nothing")
+    page.get_by_role("textbox", name="Input of the run").fill('{"n": "seven"}')
+    page.get_by_test_id("confirm-retry").click()
+    expect(page.get_by_test_id("problem")).to_contain_text("input.n")
+    page.get_by_role("textbox", name="Input of the run").fill('{"n": 7}')
+    page.get_by_test_id("confirm-retry").click()
+    run = stage.end(new_run(page, old))
+    assert run["input"] == {"n": 7}
+    assert run["steps"][0]["input"] == {"text": "n is 7"}
+
+
+def test_a_question_is_answered_from_the_runs_page(page: Page, stage: Stage) -> None:
+    stage.asker.script(jsonrpc_task("Which one?", state="input-required"), jsonrpc_task("That one."))
+    run = stage.start("ask")
+    open_run(page, run, "WAITING")
+    page.get_by_test_id("answer-step").click()
+    expect(page.get_by_test_id("question")).to_have_text("Which one?")
+    page.get_by_test_id("answer-text").fill("The left one")
+    look_at(page, "answer-in-run")
+    page.get_by_test_id("send-answer").click()
+    expect_status(page, "COMPLETED")
+    expect(page.get_by_test_id("answer")).to_have_count(0)
+
+
+def test_an_unknown_outcome_is_called_again_from_the_runs_page(page: Page, stage: Stage) -> None:
+    stage.bank.script(Hangup(), simple_success({"text": "paid"}))
+    run = stage.start("once")
+    open_run(page, run, "WAITING")
+    expect(page.get_by_test_id("answer-step")).to_have_text("Resolve pay")
+    page.get_by_test_id("answer-step").click()
+    page.get_by_label("Call it again").check()
+    page.get_by_test_id("send-outcome").click()
+    expect_status(page, "COMPLETED")
+
+
+def make_key(store: Path, role: str) -> str:
+    command = [
+        sys.executable,
+        "-m",
+        "trunkline",
+        "keys",
+        "create",
+        role,
+        "--role",
+        role,
+        "--data",
+        str(store),
+    ]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_a_key_that_may_only_look_is_told_so_before_it_is_refused(
+    browser: Browser, agents: Agents, session_folder: Path, tmp_path: Path
+) -> None:
+    viewer, admin = (make_key(tmp_path / "trunkline", role) for role in ("viewer", "admin"))
+    asker = agents.start(jsonrpc_task("Which one?", state="input-required"))
+    with trunkline_up(session_folder, tmp_path, flags=["--require-keys"]) as url:
+        client = Client(url, api_key=admin)
+        client.create_agent({"name": "Asker", "url": asker.url, "protocol": "jsonrpc-2.0"})
+        client.save_workflow(ASK)
+        run = client.execute("ask", {})["id"]
+        with watched_page(browser, url) as page:
+            page.add_init_script(f"sessionStorage.setItem('trunkline.key', '{viewer}')")
+            open_run(page, run, "WAITING")
+            for action in ("pause", "cancel", "retry"):
+                refused = re.compile("The key viewer has the role viewer; this takes operator")
+                expect(page.get_by_test_id(action)).to_have_accessible_name(refused)
+            page.get_by_test_id("answer-step").click()
+            page.get_by_test_id("answer-text").fill("This one")
+            expect(page.get_by_test_id("send-answer")).to_be_disabled()
+            expect(page.get_by_test_id("answer")).to_contain_text("this takes operator")
+            page.goto("/workflows/ask/start")
+            expect(page.get_by_test_id("start")).to_be_disabled()
+            expect(page.get_by_test_id("start-form")).to_contain_text("this takes operator")

@@ -1,0 +1,177 @@
+"""The inbox: what waits for a person, how it is answered, and what somebody else's answer does to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+from tests.ui.agents import Agents
+from tests.ui.browser import look_at
+from tests.ui.conftest import Demo
+
+from trunkline.cli.follow import follow_run
+from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.testing.agents import Call, Hangup, Script, ScriptedAgent, jsonrpc_task
+
+QUESTION = "Which city do you mean?\nThere is more than one."
+FORM: JsonObject = {
+    "form": {
+        "type": "object",
+        "required": ["amount"],
+        "properties": {"amount": {"type": "number", "title": "Amount"}, "urgent": {"type": "boolean"}},
+    }
+}
+
+
+def asking(text: str, data: Json) -> Callable[[Call], Json]:
+    """A question with data beside its text."""
+
+    def answer(call: Call) -> Json:
+        answered = jsonrpc_task(text, state="input-required")(call)
+        assert isinstance(answered, dict)
+        message: Json = {
+            "kind": "message",
+            "role": "agent",
+            "messageId": "m-1",
+            "parts": [{"kind": "text", "text": text}, {"kind": "data", "data": data}],
+        }
+        result = answered["result"]
+        assert isinstance(result, dict)
+        result["status"] = {"state": "input-required", "message": message}
+        return answered
+
+    return answer
+
+
+class Waiting:
+    """Runs that wait for a person, each of an agent of its own."""
+
+    def __init__(self, demo: Demo, agents: Agents) -> None:
+        self.client = demo.client
+        self._agents = agents
+
+    def start(self, name: str, *scripts: Script, **fields: Json) -> tuple[str, ScriptedAgent]:
+        agent = self._agents.start(*scripts)
+        self.client.create_agent({"name": name, "url": agent.url, "protocol": "jsonrpc-2.0"})
+        step: JsonObject = {"agent": name, "input": {"text": "go"}, **fields}
+        self.client.save_workflow(_yaml({"name": f"{name}-flow", "steps": {"only": step}}))
+        run = self.client.execute(f"{name}-flow", {})["id"]
+        for event in self.client.follow(run):
+            if event["type"] == "RunWaiting":
+                return run, agent
+        raise AssertionError("The run has ended without a question.")
+
+    def end(self, run: str) -> str:
+        return follow_run(self.client, run, show="nothing")["status"]
+
+
+def _yaml(definition: JsonObject) -> bytes:
+    # What is JSON is YAML, too.
+    return encode(definition)
+
+
+@pytest.fixture
+def waiting(demo: Demo, agents: Agents) -> Waiting:
+    return Waiting(demo, agents)
+
+
+def test_an_empty_inbox_says_what_would_be_in_it(page: Page) -> None:
+    page.goto("/inbox")
+    expect(page.get_by_test_id("inbox-empty")).to_contain_text("Nothing waits")
+    expect(page.get_by_test_id("inbox-count")).to_have_count(0)
+    look_at(page, "inbox-empty")
+
+
+def test_a_question_is_counted_on_every_page_and_answered_in_words(page: Page, waiting: Waiting) -> None:
+    page.goto("/runs")
+    run, agent = waiting.start(
+        "Guide", jsonrpc_task(QUESTION, state="input-required"), jsonrpc_task("Rome it is.")
+    )
+    expect(page.get_by_test_id("inbox-count")).to_have_text("1")
+    page.get_by_test_id("inbox-count").click()
+    expect(page.get_by_test_id("inbox-item")).to_contain_text("Guide asks")
+    expect(page.get_by_test_id("question")).to_have_text(QUESTION)
+    expect(page.get_by_test_id("what-next")).to_contain_text("goes to Guide")
+    expect(page.get_by_test_id("send-answer")).to_be_disabled()
+    look_at(page, "inbox")
+    page.get_by_test_id("answer-text").fill("Rome")
+    page.get_by_test_id("send-answer").click()
+    expect(page.get_by_test_id("toast")).to_contain_text("Answered")
+    expect(page.get_by_test_id("inbox-empty")).to_be_visible()
+    expect(page.get_by_test_id("inbox-count")).to_have_count(0)
+    assert waiting.end(run) == "COMPLETED"
+    assert agent.calls[1].message["parts"] == [{"kind": "text", "text": "Rome"}]
+
+
+def test_a_question_with_a_schema_is_answered_by_a_form(page: Page, waiting: Waiting) -> None:
+    run, agent = waiting.start("Clerk", asking("Fill this in.", FORM), jsonrpc_task("Paid."))
+    page.goto("/inbox")
+    page.get_by_label("Amount").fill("12.5")
+    page.get_by_label("urgent").check()
+    look_at(page, "inbox-form")
+    page.get_by_test_id("send-answer").click()
+    assert waiting.end(run) == "COMPLETED"
+    assert agent.calls[1].message["parts"] == [{"kind": "data", "data": {"amount": 12.5, "urgent": True}}]
+
+
+def test_a_wish_to_log_in_is_told_apart(page: Page, waiting: Waiting) -> None:
+    run, _ = waiting.start(
+        "Vault", jsonrpc_task("Log in at example.com", state="auth-required"), jsonrpc_task("Open.")
+    )
+    page.goto("/inbox?kind=input")
+    expect(page.get_by_test_id("inbox-empty")).to_be_visible()
+    page.get_by_test_id("inbox-kind").get_by_text("Log-ins").click()
+    expect(page).to_have_url(re.compile(r"kind=auth"))
+    expect(page.get_by_test_id("inbox-item")).to_contain_text("Vault wants somebody to log in")
+    expect(page.get_by_test_id("what-next")).to_contain_text("no passwords")
+    look_at(page, "inbox-auth")
+    page.get_by_test_id("send-answer").click()
+    assert waiting.end(run) == "COMPLETED"
+
+
+def test_an_unknown_outcome_is_resolved_by_who_has_found_it_out(page: Page, waiting: Waiting) -> None:
+    run, agent = waiting.start("Bank", Hangup(), delivery="at_most_once")
+    page.goto("/inbox")
+    expect(page.get_by_test_id("send-outcome")).to_be_disabled()
+    page.get_by_label("It did the work").check()
+    page.get_by_role("textbox", name="Output of the step").fill('{"paid": true}')
+    look_at(page, "inbox-outcome")
+    page.get_by_test_id("send-outcome").click()
+    assert waiting.end(run) == "COMPLETED"
+    assert waiting.client.run(run)["output"] == {"paid": True}
+    assert len(agent.calls) == 1
+
+
+def test_who_comes_second_is_told_that_somebody_else_was_first(page: Page, waiting: Waiting) -> None:
+    question = jsonrpc_task("Now?", state="input-required")
+    run, _ = waiting.start("Twin", question, question, jsonrpc_task("Done."))
+    item = waiting.client.waiting_step(run, "only")["id"]
+    page.goto(f"/inbox?item={item}")
+    page.get_by_test_id("answer-text").fill("mine")
+    # What is asked for does not come in time: the page still shows the question.
+    page.route("**/api/v1/inbox/**", lambda _: None)
+    waiting.client.reply(run, "only", {"text": "theirs"})
+    page.get_by_test_id("send-answer").click()
+    expect(page.get_by_test_id("problem")).to_contain_text(re.compile("asks something else|asks no question"))
+    page.unroute_all(behavior="ignoreErrors")
+    page.goto(f"/inbox?item={item}")
+    expect(page.get_by_test_id("inbox-gone")).to_contain_text("answered meanwhile")
+    look_at(page, "inbox-gone")
+    waiting.client.act(run, "cancel")
+
+
+def test_many_questions_are_a_list_with_one_chosen_in_the_address(page: Page, waiting: Waiting) -> None:
+    runs = [
+        waiting.start(name, jsonrpc_task(f"{name}?", state="input-required"))[0] for name in ("One", "Two")
+    ]
+    page.goto("/inbox")
+    expect(page.get_by_test_id("inbox-item")).to_have_count(2)
+    page.get_by_test_id("inbox-item").filter(has_text="Two asks").click()
+    expect(page).to_have_url(re.compile(rf"item={runs[1]}"))
+    expect(page.get_by_test_id("question")).to_have_text("Two?")
+    page.get_by_test_id("to-run").click()
+    expect(page).to_have_url(re.compile(rf"/runs/{runs[1]}\?step=only"))
+    for run in runs:
+        waiting.client.act(run, "cancel")

@@ -1,0 +1,26 @@
+/** Reads the inbox again when runs have moved: once for the whole page, by whoever is always there. */
+
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect } from "react";
+
+import { listenForRuns } from "../api/doorbell.ts";
+
+// A busy system rings twice a second, and seldom because of a question.
+const CALMLY_MS = 1_000;
+
+export function useInboxBell(): void {
+  const queries = useQueryClient();
+  useEffect(() => {
+    const leaving = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | null = null;
+    const read = () => {
+      timer = null;
+      void queries.invalidateQueries({ queryKey: ["inbox"] });
+    };
+    void listenForRuns({ onRing: () => (timer ??= setTimeout(read, CALMLY_MS)), onLive: () => undefined }, leaving.signal);
+    return () => {
+      leaving.abort();
+      if (timer !== null) clearTimeout(timer);
+    };
+  }, [queries]);
+}
