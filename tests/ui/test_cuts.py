@@ -1,0 +1,76 @@
+"""A line that breaks again and again: what is shown at the end is what somebody sees who comes then."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from deploy.local.processes import wait_until
+from playwright.sync_api import Browser, Page, expect
+from tests.ui.agents import Agents
+from tests.ui.browser import watched_page
+from tests.ui.cutting import Line, line_to
+from tests.ui.installed import trunkline_up
+
+from trunkline.cli.client import Client
+from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.testing.agents import Call, simple_success
+
+CUTS = 20
+# Everything that tells how a step stands, and each stretch of its time with what it says of itself.
+SHOWN = """() => [...document.querySelectorAll('[data-testid^="graph-step-"], [data-testid="bar"]')].map((element) => [
+  element.dataset.testid, element.dataset.status, element.dataset.kind, element.title,
+])"""
+
+
+@pytest.fixture(scope="module")
+def url(session_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
+    with trunkline_up(session_folder, tmp_path_factory.mktemp("cuts")) as url:
+        yield url
+
+
+@pytest.fixture
+def line(agents: Agents, url: str) -> Generator[Line]:
+    with agents.portal.wrap_async_context_manager(line_to(url)) as line:
+        yield line
+
+
+def wait_for_the_end(page: Page) -> None:
+    expect(page.get_by_test_id("run-status")).to_have_text("Completed")
+    expect(page.get_by_test_id("connection")).to_have_attribute("data-connection", "over")
+    expect(page.locator('[data-testid^="graph-step-"][data-status=COMPLETED]')).to_have_count(CUTS + 1)
+
+
+def test_a_line_that_is_cut_twenty_times_loses_and_doubles_nothing(
+    agents: Agents, url: str, line: Line, browser: Browser
+) -> None:
+    allowed = agents.portal.call(asyncio.Semaphore, 0)
+
+    async def answer(call: Call) -> Json:
+        await allowed.acquire()
+        return simple_success("done")(call)
+
+    client = Client(url)
+    client.create_agent({"name": "patient", "url": agents.start(answer).url, "protocol": "simple-a2a"})
+    steps: JsonObject = {f"step{number}": {"agent": "patient"} for number in range(CUTS + 1)}
+    for number in range(CUTS):
+        steps[f"step{number + 1}"] = {"agent": "patient", "needs": [f"step{number}"]}
+    client.save_workflow(encode({"name": "long", "steps": steps}))
+    run = client.execute("long", {})["id"]
+    with watched_page(browser, line.url, cuts_are_expected=True) as page:
+        page.goto(f"/runs/{run}")
+        for number in range(CUTS):
+            expect(page.get_by_test_id(f"graph-step-step{number}")).to_have_attribute(
+                "data-status", "RUNNING"
+            )
+            assert agents.portal.call(line.cut) >= 1
+            agents.portal.call(allowed.release)
+        agents.portal.call(allowed.release)
+        wait_for_the_end(page)
+        with watched_page(browser, url) as fresh:
+            fresh.goto(f"/runs/{run}")
+            wait_for_the_end(fresh)
+            # What the wire tells of the calls' times comes a little after the rest, in both.
+            assert wait_until(lambda: page.evaluate(SHOWN) == fresh.evaluate(SHOWN), seconds=60)
