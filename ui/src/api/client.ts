@@ -2,6 +2,7 @@
 
 import createClient, { type Middleware } from "openapi-fetch";
 
+import { hearAnswer } from "./clock.ts";
 import { doubtConnection } from "./connection.ts";
 import { key } from "./key.ts";
 import { Problem, problemOf, unreachable } from "./problem.ts";
@@ -10,13 +11,18 @@ import type { paths } from "./schema.d.ts";
 // What something before Trunkline says of a Trunkline that does not answer.
 const NOBODY_THERE = new Set([502, 503, 504]);
 
+const asked = new WeakMap<Request, number>();
+
 const authorize: Middleware = {
   onRequest({ request }) {
+    asked.set(request, Date.now());
     const present = key.read();
     if (present !== null) request.headers.set("Authorization", `Bearer ${present}`);
     return request;
   },
-  async onResponse({ response }) {
+  async onResponse({ request, response }) {
+    const when = asked.get(request);
+    if (when !== undefined) hearAnswer(response.headers.get("Date"), when);
     if (NOBODY_THERE.has(response.status)) doubtConnection();
     if (!response.ok) throw await problemOf(response);
     return response;

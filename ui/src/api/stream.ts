@@ -7,6 +7,7 @@
 
 import { createParser } from "eventsource-parser";
 
+import { hearAnswer, hearEvent } from "./clock.ts";
 import { doubtConnection } from "./connection.ts";
 import { key } from "./key.ts";
 import { Problem, problemOf, unreachable } from "./problem.ts";
@@ -33,33 +34,35 @@ const FINAL = new Set(["RunCompleted", "RunFailed", "RunCancelled"]);
 /** Follows a run until it is final or the signal aborts. */
 export async function follow(run: string, after: number, listener: Listener, signal: AbortSignal): Promise<void> {
   let seen = after;
+  let over = false;
   let pause = FIRST_PAUSE_MS;
+  listener.onConnection("connecting", null);
   while (!signal.aborted) {
-    listener.onConnection("connecting", null);
     try {
-      const ended = await listen(run, seen, signal, (events) => {
+      await listen(run, seen, signal, (events) => {
         pause = FIRST_PAUSE_MS;
         const fresh = events.filter((event) => event.seq > seen);
         if (fresh.length === 0) return;
         seen = fresh[fresh.length - 1]!.seq;
+        over ||= fresh.some((event) => FINAL.has(event.type));
         listener.onEvents(fresh);
       }, () => listener.onConnection("live", null));
-      if (ended) {
-        listener.onConnection("over", null);
-        return;
-      }
-      listener.onConnection("lost", null);
+      if (!over) listener.onConnection("lost", null);
     } catch (error) {
       if (signal.aborted) return;
+      // A stream that breaks after its last word has said all.
+      if (over) break;
       const problem = error instanceof Problem ? error : unreachable(error);
       listener.onConnection("lost", problem);
       if (problem.status === 0) doubtConnection();
       // What asking again cannot change.
       if (problem.status >= 400 && problem.status < 500 && problem.status !== 429) return;
     }
+    if (over) break;
     await wait(pause * (0.75 + Math.random() / 2), signal);
     pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
   }
+  if (!signal.aborted) listener.onConnection("over", null);
 }
 
 async function listen(
@@ -68,29 +71,29 @@ async function listen(
   signal: AbortSignal,
   onEvents: (events: readonly RunEvent[]) => void,
   onOpen: () => void,
-): Promise<boolean> {
+): Promise<void> {
   const headers: Record<string, string> = { Accept: "text/event-stream", "Last-Event-ID": String(after) };
   const present = key.read();
   if (present !== null) headers["Authorization"] = `Bearer ${present}`;
+  const asked = Date.now();
   const response = await fetch(`/api/v1/runs/${encodeURIComponent(run)}/events`, { headers, signal });
+  hearAnswer(response.headers.get("Date"), asked);
   if (!response.ok || response.body === null) throw await problemOf(response);
   onOpen();
   let batch: RunEvent[] = [];
-  let ended = false;
   const parser = createParser({
     onEvent(message) {
-      const event = JSON.parse(message.data) as RunEvent;
-      batch.push(event);
-      ended ||= FINAL.has(event.type);
+      batch.push(JSON.parse(message.data) as RunEvent);
     },
   });
   const text = response.body.pipeThrough(new TextDecoderStream());
   const reader = text.getReader();
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) return ended;
+    if (done) return;
     parser.feed(value);
     if (batch.length > 0) {
+      hearEvent(Date.parse(batch[batch.length - 1]!.at));
       onEvents(batch);
       batch = [];
     }

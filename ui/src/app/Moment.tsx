@@ -3,8 +3,10 @@
 import { useLocalStorage } from "@mantine/hooks";
 import { useSyncExternalStore } from "react";
 
+import { serverNow } from "../api/clock.ts";
+
 const listeners = new Set<() => void>();
-let now = Date.now();
+let now = serverNow();
 let timer: ReturnType<typeof setInterval> | null = null;
 
 /** One clock for the whole page: everything that shows an age moves at the same moment. */
@@ -13,7 +15,7 @@ export function useNow(): number {
     (listener) => {
       listeners.add(listener);
       timer ??= setInterval(() => {
-        now = Date.now();
+        now = serverNow();
         for (const each of listeners) each();
       }, 1_000);
       return () => {

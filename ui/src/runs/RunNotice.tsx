@@ -104,7 +104,7 @@ function TriesAgain({ step, onSelect }: { step: StepModel; onSelect: Select }) {
 
 function Choose({ step, attempt, onSelect }: { step: string; attempt: number | null; onSelect: Select }) {
   return (
-    <Anchor component="button" type="button" size="sm" fw={600} underline="always" onClick={() => onSelect(step, attempt)}>
+    <Anchor component="button" type="button" size="sm" c="inherit" fw={600} underline="always" onClick={() => onSelect(step, attempt)}>
       {step}
     </Anchor>
   );

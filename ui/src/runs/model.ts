@@ -342,7 +342,7 @@ function ended(step: StepModel, status: StepStatus, at: number, failed = false):
 }
 
 /** Work fails; waiting does not. */
-const WORK: ReadonlySet<SpanKind> = new Set(["call", "remote", "child", "items"]);
+export const WORK: ReadonlySet<SpanKind> = new Set(["call", "remote", "child", "items"]);
 
 function closed(spans: readonly Span[], at: number, failed = false): readonly Span[] {
   const last = spans[spans.length - 1];

@@ -12,6 +12,7 @@ export interface Followed {
   readonly problem: Problem | null;
 }
 
+const UNSEEN_MS = 1_000;
 const BEGINNING: Followed = { model: NOTHING, connection: "connecting", problem: null };
 
 export function useRunModel(run: string): Followed {
@@ -20,10 +21,15 @@ export function useRunModel(run: string): Followed {
     const leaving = new AbortController();
     let waiting: RunEvent[] = [];
     let frame = 0;
+    let timer = 0;
+    const cancel = () => {
+      cancelAnimationFrame(frame);
+      clearTimeout(timer);
+      frame = timer = 0;
+    };
     setFollowed(BEGINNING);
-    // A busy run brings hundreds of events a second; the page is drawn once a frame.
     const draw = () => {
-      frame = 0;
+      cancel();
       const events = waiting;
       waiting = [];
       setFollowed((before) => ({ ...before, model: apply(before.model, events) }));
@@ -33,8 +39,13 @@ export function useRunModel(run: string): Followed {
       0,
       {
         onEvents(events) {
-          waiting.push(...events);
-          frame ||= requestAnimationFrame(draw);
+          waiting = waiting.concat(events);
+          // A busy run brings hundreds of events a second; the page is drawn once a frame. One that nobody looks at
+          // has no frames, and its title still tells how the run stands.
+          if (frame === 0 && timer === 0) {
+            if (document.hidden) timer = window.setTimeout(draw, UNSEEN_MS);
+            else frame = requestAnimationFrame(draw);
+          }
         },
         onConnection(connection, problem) {
           setFollowed((before) => ({ ...before, connection, problem }));
@@ -44,7 +55,7 @@ export function useRunModel(run: string): Followed {
     );
     return () => {
       leaving.abort();
-      cancelAnimationFrame(frame);
+      cancel();
     };
   }, [run]);
   return followed;

@@ -25,6 +25,8 @@ import { useCallTimes } from "./useCallTimes.ts";
 const ROW_HEIGHT = 28;
 const NAMES_WIDTH = { wide: 200, narrow: 128 };
 const NARROW = 560;
+// To the right of the bars, for the last one's duration; as in the style sheet.
+const MARGIN = 72;
 const MARK_EVERY_PX = 110;
 const MOST_ZOOM = 256;
 
@@ -110,6 +112,7 @@ export function Gantt({
                   ready={isFinal(model.status) && step === null ? null : ready}
                   calls={calls.get(row.name)}
                   scale={scale}
+                  width={inner - names - MARGIN}
                   end={step !== null && step.finishedAt === null ? scale.now : 0}
                   selected={selected === row.name}
                   attempt={selected === row.name ? attempt : null}

@@ -9,7 +9,7 @@ import { isFinal, type Span, type StepModel, type StepStatus } from "../model.ts
 import classes from "./Gantt.module.css";
 import { KINDS } from "./kinds.ts";
 import { barsOf, type Row } from "./rows.ts";
-import { inPercent, type Scale } from "./scale.ts";
+import { placed, type Scale } from "./scale.ts";
 import type { CallTimes } from "./useCallTimes.ts";
 
 export const GanttRow = memo(function GanttRow({
@@ -21,6 +21,7 @@ export const GanttRow = memo(function GanttRow({
   ready,
   calls,
   scale,
+  width,
   end,
   selected,
   attempt,
@@ -35,6 +36,8 @@ export const GanttRow = memo(function GanttRow({
   ready: number | null;
   calls: CallTimes | undefined;
   scale: Scale;
+  /** Of the room for bars, in pixels. */
+  width: number;
   /** Of bars that go on; of a step that is over it is 0, whatever the time is. */
   end: number;
   selected: boolean;
@@ -45,7 +48,8 @@ export const GanttRow = memo(function GanttRow({
   const { name, index } = row;
   const { icon: Icon, word, color } = lookOf(status);
   const bars = step === null ? [] : barsOf(step, ready, calls);
-  const last = bars[bars.length - 1];
+  const places = placed(bars, scale, end, width);
+  const last = places[places.length - 1];
   const spent = step?.startedAt == null ? null : (step.finishedAt ?? end) - step.startedAt;
   return (
     <div
@@ -84,25 +88,22 @@ export const GanttRow = memo(function GanttRow({
           onSelect(name, chosen === undefined ? null : Number(chosen));
         }}
       >
-        {bars.map((bar, number) => {
-          const left = inPercent(bar.from, scale);
-          return (
-            <span
-              key={number}
-              className={classes["bar"]}
-              data-kind={bar.kind}
-              data-attempt={bar.attempt}
-              data-failed={bar.failed || undefined}
-              data-goes-on={bar.to === null || undefined}
-              data-chosen={attempt === bar.attempt || undefined}
-              data-testid="bar"
-              style={{ left: `${left}%`, width: `${Math.max(0, inPercent(bar.to ?? end, scale) - left)}%` }}
-              title={wordsOf(bar, end)}
-            />
-          );
-        })}
+        {bars.map((bar, number) => (
+          <span
+            key={number}
+            className={classes["bar"]}
+            data-kind={bar.kind}
+            data-attempt={bar.attempt}
+            data-failed={bar.failed || undefined}
+            data-goes-on={bar.to === null || undefined}
+            data-chosen={attempt === bar.attempt || undefined}
+            data-testid="bar"
+            style={places[number]}
+            title={wordsOf(bar, end)}
+          />
+        ))}
         {last !== undefined && spent !== null && (
-          <span className={classes["spent"]} style={{ left: `${inPercent(last.to ?? end, scale)}%` }}>{lasting(spent)}</span>
+          <span className={classes["spent"]} style={{ left: last.left + last.width }}>{lasting(spent)}</span>
         )}
         {bars.length === 0 && isFinal(status) && (
           <span className={classes["idle"]} title={step?.reason ?? undefined}>

@@ -1,5 +1,7 @@
 /** Times on the chart: its ends, and the marks of its ruler. */
 
+import { type Span, WORK } from "../model.ts";
+
 export interface Scale {
   readonly from: number;
   readonly to: number;
@@ -25,6 +27,23 @@ export function marksOf(length: number, wanted: number): readonly number[] {
   const day = ROUND[ROUND.length - 1]!;
   const distance = ROUND.find((each) => each >= least) ?? Math.ceil(least / day) * day;
   return Array.from({ length: Math.floor(length / distance) + 1 }, (_, number) => number * distance);
+}
+
+const LEAST_PX = { work: 7, wait: 3 };
+const CROWDED = 24;
+
+/** Where the bars of a row stand, in pixels: short ones are as wide as a hand needs, and none covers another. */
+export function placed(bars: readonly Span[], scale: Scale, now: number, width: number): readonly { readonly left: number; readonly width: number }[] {
+  const perMs = width / (scale.to - scale.from);
+  const crowded = bars.length > CROWDED;
+  let taken = 0;
+  return bars.map(({ kind, from, to }) => {
+    const left = Math.max(taken, (from - scale.from) * perMs);
+    const least = crowded ? 1 : WORK.has(kind) ? LEAST_PX.work : LEAST_PX.wait;
+    const right = Math.max(left + least, ((to ?? now) - scale.from) * perMs);
+    taken = right;
+    return { left, width: right - left };
+  });
 }
 
 export function inPercent(at: number, scale: Scale): number {

@@ -1,0 +1,292 @@
+"""A run's page: graph, chart and inspector agree with REST and with one another, live and after a fresh load."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+from tests.ui.agents import Agents
+from tests.ui.browser import look_at, watched_page
+from tests.ui.voyages import LEGS, SUNK, Voyages, voyages
+
+MANY = 300
+SHOWN_ITEMS = 50
+
+
+@pytest.fixture(scope="module")
+def sea(agents: Agents, session_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Generator[Voyages]:
+    with voyages(agents, session_folder, tmp_path_factory.mktemp("voyages")) as stage:
+        yield stage
+
+
+@pytest.fixture
+def page(browser: Browser, sea: Voyages) -> Generator[Page]:
+    sea.open_gate()
+    with watched_page(browser, sea.url, width=1440, height=900) as page:
+        yield page
+
+
+def node(page: Page, step: str) -> Locator:
+    return page.get_by_test_id(f"graph-step-{step}")
+
+
+def row(page: Page, step: str) -> Locator:
+    return page.get_by_test_id(f"gantt-row-{step}")
+
+
+def expect_status(page: Page, status: str) -> None:
+    expect(page.get_by_test_id("run-status").get_by_test_id("status")).to_have_attribute(
+        "data-status", status
+    )
+
+
+def show(page: Page, run: str) -> None:
+    """All of the page is there, which is not the same as that all has happened."""
+    page.goto(f"/runs/{run}")
+    expect(page.locator("[data-testid^=graph-step-]").first).to_be_visible()
+    expect(page.locator("[data-testid^=gantt-row-]").first).to_be_visible()
+
+
+def open_waiting(page: Page, sea: Voyages, *, legs: int = LEGS) -> str:
+    """The page of a voyage that waits for an answer."""
+    run = sea.start("voyage", legs=legs)
+    show(page, run)
+    expect_status(page, "WAITING")
+    return run
+
+
+def shown_statuses(page: Page, run: str) -> dict[str, str | None]:
+    badge = page.get_by_test_id("run-status").get_by_test_id("status")
+    shown = {run: badge.get_attribute("data-status")}
+    for kind in ("graph-step-", "gantt-row-"):
+        for found in page.locator(f"[data-testid^={kind}]").all():
+            name = (found.get_attribute("data-testid") or "").removeprefix(kind)
+            status = found.get_attribute("data-status")
+            assert shown.setdefault(name, status) == status, f"graph and chart differ in {name}"
+    return shown
+
+
+def kinds_of(page: Page, step: str) -> list[str | None]:
+    return [bar.get_attribute("data-kind") for bar in row(page, step).get_by_test_id("bar").all()]
+
+
+def test_what_is_shown_live_is_what_rest_says_and_what_a_fresh_load_shows(page: Page, sea: Voyages) -> None:
+    sea.close_gate()
+    run = sea.start("voyage")
+    show(page, run)
+    expect(node(page, "harbour")).to_have_attribute("data-status", "RUNNING")
+    expect(page.get_by_test_id("connection")).to_have_attribute("data-connection", "live")
+    assert shown_statuses(page, run) == sea.statuses(run)
+
+    sea.open_gate()
+    expect_status(page, "WAITING")
+    expect(page.get_by_test_id("run-notice")).to_contain_text(
+        "Step harbour waits for an answer: “Which berth?”"
+    )
+    assert shown_statuses(page, run) == sea.statuses(run)
+
+    sea.client.reply(run, "harbour", {"text": "The third."})
+    expect_status(page, "COMPLETED")
+    expect(page.get_by_test_id("connection")).to_have_attribute("data-connection", "over")
+    expect(page.get_by_test_id("run-notice")).to_have_count(0)
+    live = shown_statuses(page, run)
+    assert live == sea.statuses(run)
+    assert set(live.values()) == {"COMPLETED", "FAILED", "SKIPPED"}
+    show(page, run)
+    expect(node(page, "harbour")).to_have_attribute("data-status", "COMPLETED")
+    assert shown_statuses(page, run) == live
+
+
+def test_the_chart_tells_calls_back_off_work_elsewhere_and_waiting_apart(page: Page, sea: Voyages) -> None:
+    open_waiting(page, sea)
+    assert [kind for kind in kinds_of(page, "scout") if kind != "queued"] == ["call", "backoff", "call"]
+    failed = row(page, "scout").locator("[data-failed]")
+    expect(failed).to_have_count(1)
+    expect(failed).to_have_attribute("title", re.compile("^Attempt 1 called the agent for .* and failed$"))
+    assert kinds_of(page, "provisions")[-1] == "child"
+    assert kinds_of(page, "legs")[-1] == "items"
+    assert kinds_of(page, "drift")[-1] == "remote"
+    assert kinds_of(page, "harbour")[-1] == "person"
+    assert kinds_of(page, "detour") == []
+    expect(node(page, "detour")).to_contain_text("Skipped")
+    expect(node(page, "radio")).to_contain_text("Failed · handled")
+    expect(page.get_by_role("list", name="What the patterns mean")).to_contain_text("Back-off")
+    look_at(page, "run")
+
+
+def test_a_call_that_waits_for_its_turn_is_shown_as_queued(page: Page, sea: Voyages) -> None:
+    run = open_waiting(page, sea, legs=30)
+    # Its agent takes three calls at once.
+    show(page, f"{run}?step=legs[20]")
+    expect(row(page, "legs[20]").locator("[data-kind=queued]")).to_have_count(1)
+    assert kinds_of(page, "legs[20]") == ["queued", "call"]
+
+
+def test_one_selection_is_shared_and_the_address_keeps_it(page: Page, sea: Voyages) -> None:
+    run = open_waiting(page, sea)
+    node(page, "scout").get_by_role("button").first.click()
+    expect(page).to_have_url(f"{sea.url}/runs/{run}?step=scout")
+    expect(row(page, "scout")).to_have_attribute("data-selected", "true")
+    row(page, "scout").locator("[data-failed]").click()
+    expect(page).to_have_url(f"{sea.url}/runs/{run}?step=scout&attempt=1")
+    expect(row(page, "scout").locator("[data-chosen]").first).to_be_visible()
+    row(page, "plan").get_by_role("button").click()
+    expect(node(page, "plan")).to_have_attribute("data-selected", "true")
+    page.go_back()
+    expect(page).to_have_url(f"{sea.url}/runs/{run}?step=scout&attempt=1")
+    expect(node(page, "scout")).to_have_attribute("data-selected", "true")
+    page.reload()
+    expect(node(page, "scout")).to_have_attribute("data-selected", "true")
+    expect(row(page, "scout")).to_have_attribute("data-selected", "true")
+
+
+def test_items_open_as_a_group_and_each_can_be_chosen(page: Page, sea: Voyages) -> None:
+    run = open_waiting(page, sea)
+    expect(node(page, "legs")).to_contain_text(f"{LEGS - 1}/{LEGS} · 1 failed")
+    page.get_by_test_id("graph-open-legs").click()
+    expect(page.locator("[data-testid^=graph-item-]")).to_have_count(LEGS)
+    sunk = page.get_by_test_id(f"graph-item-legs[{SUNK}]")
+    expect(sunk).to_have_attribute("data-status", "FAILED")
+    sunk.click()
+    expect(page).to_have_url(re.compile(rf"step=legs(\[|%5B){SUNK}(\]|%5D)$"))
+    expect(row(page, f"legs[{SUNK}]")).to_have_attribute("data-selected", "true")
+    look_at(page, "run-items")
+    # Whoever is given the address sees the item, in its group.
+    page.goto(f"/runs/{run}?step=legs[{SUNK}]")
+    expect(page.get_by_test_id(f"graph-item-legs[{SUNK}]")).to_have_attribute("data-selected", "true")
+
+
+def test_of_very_many_items_those_that_failed_are_shown_and_the_first(page: Page, sea: Voyages) -> None:
+    open_waiting(page, sea, legs=MANY)
+    page.get_by_test_id("gantt-open-legs").click()
+    expect(page.locator("[data-testid^=graph-item-]")).to_have_count(SHOWN_ITEMS)
+    expect(page.locator("[data-testid^=graph-item-][data-status=FAILED]")).to_have_count(1)
+    expect(page.get_by_role("table", name="Time of each step")).to_have_attribute(
+        "aria-rowcount", str(MANY + 10)
+    )
+    assert page.locator("[data-testid^=gantt-row-]").count() < SHOWN_ITEMS
+
+
+def test_a_run_of_another_workflow_opens_inside_and_on_its_own_page(page: Page, sea: Voyages) -> None:
+    run = open_waiting(page, sea)
+    page.get_by_test_id("graph-open-provisions").click()
+    for step in ("water", "bread", "load"):
+        expect(node(page, step)).to_have_attribute("data-status", "COMPLETED")
+    look_at(page, "run-child")
+    node(page, "load").get_by_role("button").click()
+    expect(page.get_by_test_id("run-title")).to_have_text("stock")
+    expect(page).to_have_url(re.compile(r"\?step=load$"))
+    page.get_by_test_id("parent-run").click()
+    expect(page).to_have_url(f"{sea.url}/runs/{run}?step=provisions")
+    page.get_by_test_id("graph-child-provisions").click()
+    expect(page.get_by_test_id("run-title")).to_have_text("stock")
+
+
+def test_a_failed_run_says_why_and_what_to_do(page: Page, sea: Voyages) -> None:
+    run = sea.start("wreck")
+    show(page, run)
+    notice = page.get_by_test_id("run-notice")
+    expect(notice).to_contain_text("Step sail failed: The mast is broken.")
+    expect(page.get_by_test_id("run-fix")).to_have_text("The agent failed; its message says why.")
+    expect(node(page, "land")).to_contain_text("Never began")
+    assert shown_statuses(page, run) == sea.statuses(run)
+    notice.get_by_role("button", name="sail").click()
+    expect(node(page, "sail")).to_have_attribute("data-selected", "true")
+    look_at(page, "run-failed")
+
+
+def test_a_repeated_run_shows_what_it_has_kept(page: Page, sea: Voyages) -> None:
+    first = open_waiting(page, sea)
+    sea.client.reply(first, "harbour", {"text": "The third."})
+    expect_status(page, "COMPLETED")
+    run = sea.client.act(first, "retry", {"from_step": "harbour"})["id"]
+    show(page, run)
+    expect_status(page, "WAITING")
+    expect(node(page, "plan")).to_contain_text("Completed · kept")
+    expect(page.get_by_test_id("retry-of")).to_have_text(first)
+    assert shown_statuses(page, run) == sea.statuses(run)
+
+
+def test_a_run_that_is_paused_and_one_that_is_cancelled_say_so(page: Page, sea: Voyages) -> None:
+    run = open_waiting(page, sea)
+    sea.client.act(run, "pause")
+    expect_status(page, "PAUSED")
+    expect(page.get_by_test_id("run-notice")).to_contain_text("The run is paused")
+    expect(page.get_by_role("list", name="What the patterns mean")).to_contain_text("Paused")
+    assert shown_statuses(page, run) == sea.statuses(run)
+    sea.client.act(run, "resume")
+    expect_status(page, "WAITING")
+    sea.client.act(run, "cancel")
+    expect_status(page, "CANCELLED")
+    expect(page.get_by_test_id("run-notice")).to_contain_text("The run was cancelled")
+    assert shown_statuses(page, run) == sea.statuses(run)
+
+
+def test_a_call_whose_outcome_nobody_knows_asks_for_somebody_who_does(page: Page, sea: Voyages) -> None:
+    run = sea.start("bottle")
+    show(page, run)
+    expect(node(page, "throw")).to_have_attribute("data-status", "OUTCOME_UNKNOWN")
+    expect(page.get_by_test_id("run-notice")).to_contain_text("nobody knows what came of it")
+    assert kinds_of(page, "throw")[-1] == "unknown"
+    assert shown_statuses(page, run) == sea.statuses(run)
+
+
+def test_arrows_lead_through_the_graph_and_enter_chooses(page: Page, sea: Voyages) -> None:
+    run = open_waiting(page, sea)
+    page.get_by_test_id("direction-right").click()
+    expect(page.get_by_test_id("graph")).to_have_attribute("data-direction", "RIGHT")
+    node(page, "plan").get_by_role("button").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(rf"/runs/{run}\?step=\w+$"))
+    expect(node(page, "plan")).not_to_have_attribute("data-selected", "true")
+
+
+def test_the_direction_of_graphs_is_remembered(page: Page, sea: Voyages) -> None:
+    open_waiting(page, sea)
+    for direction in ("right", "down"):
+        page.get_by_test_id(f"direction-{direction}").click()
+        expect(page.get_by_test_id("graph")).to_have_attribute("data-direction", direction.upper())
+    page.reload()
+    expect(page.get_by_test_id("direction-down")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_test_id("graph")).to_have_attribute("data-direction", "DOWN")
+
+
+def test_the_chart_can_be_looked_at_more_closely(page: Page, sea: Voyages) -> None:
+    open_waiting(page, sea)
+    chart = page.get_by_role("region", name="Time of each step")
+    before = chart.evaluate("element => element.scrollWidth")
+    wider = "([element, before]) => element.scrollWidth > 1.5 * before"
+    fits = "([element, before]) => element.scrollWidth <= before"
+    page.get_by_test_id("gantt-in").click()
+    page.wait_for_function(wider, arg=[chart.element_handle(), before])
+    page.get_by_test_id("gantt-fit").click()
+    page.wait_for_function(fits, arg=[chart.element_handle(), before])
+
+
+def test_a_run_that_is_not_there_is_a_problem_with_a_way_out(page: Page) -> None:
+    page.goto("/runs/nobody")
+    expect(page.get_by_test_id("problem")).to_contain_text("There is no run nobody.")
+    expect(page.get_by_test_id("run-missing")).to_contain_text("deleted")
+    look_at(page, "run-missing")
+
+
+@pytest.mark.parametrize("width", [1024, 390])
+def test_on_a_smaller_screen_the_parts_are_below_one_another(
+    browser: Browser, sea: Voyages, width: int
+) -> None:
+    sea.open_gate()
+    with watched_page(browser, sea.url, width=width, height=800) as page:
+        open_waiting(page, sea)
+        graph, chart = (
+            page.get_by_test_id("graph").bounding_box(),
+            page.get_by_test_id("gantt").bounding_box(),
+        )
+        assert graph is not None
+        assert chart is not None
+        assert graph["y"] + graph["height"] <= chart["y"]
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        look_at(page, f"run-{width}")
