@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator
 from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
-import aiohttp
 import pytest
 from starlette.types import Message
+from tests.scenarios.bells import HELLO, RING, rings
 
 from trunkline.api.events import RunsChangedStream
 from trunkline.api.schemas import RunPage
@@ -142,29 +142,18 @@ async def test_what_cannot_be_asked_is_refused_with_the_place(
     assert query.partition("=")[0] in str(answer.json["errors"])
 
 
-async def rings(system: RunningSystem) -> AsyncGenerator[str]:
-    async with (
-        aiohttp.ClientSession() as session,
-        session.get(f"{system.url}/api/v1/runs/changes") as response,
-    ):
-        assert (response.status, response.content_type) == (200, "text/event-stream")
-        async for line in response.content:
-            if line.startswith((b":", b"event")):
-                yield line.decode().strip()
-
-
 async def test_the_doorbell_rings_for_a_run_that_begins_and_ends(
     system: RunningSystem, agent: ScriptedAgent
 ) -> None:
     bell = rings(system)
-    assert await anext(bell) == ": hello"
+    assert await anext(bell) == HELLO
     run = await system.start("weather")
-    assert await anext(bell) == "event: runs_changed"
+    assert await anext(bell) == RING
     await system.wait_for(run)
     # The end may have come while the first ring was on its way; then it is what the next one is for.
-    assert await anext(bell) == "event: runs_changed"
+    assert await anext(bell) == RING
     await system.start("weather")
-    assert await anext(bell) == "event: runs_changed"
+    assert await anext(bell) == RING
     await bell.aclose()
 
 
@@ -172,9 +161,9 @@ async def test_the_doorbell_ends_when_the_process_is_asked_to_stop(
     system: RunningSystem, agent: ScriptedAgent
 ) -> None:
     bell = rings(system)
-    assert await anext(bell) == ": hello"
+    assert await anext(bell) == HELLO
     system.embedded.stopping.set()
-    assert [line async for line in bell if line != "event: runs_changed"] == []
+    assert [line async for line in bell if line != RING] == []
 
 
 async def test_a_silent_doorbell_shows_that_it_lives(system: RunningSystem) -> None:

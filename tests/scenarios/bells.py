@@ -1,0 +1,24 @@
+"""The doorbell of lists of runs, as a client hears it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+
+import aiohttp
+
+from trunkline.testing import RunningSystem
+
+HELLO = ": hello"
+RING = "event: runs_changed"
+
+
+async def rings(system: RunningSystem) -> AsyncGenerator[str]:
+    """Every line but those of the events' data; the first is `HELLO`."""
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"{system.url}/api/v1/runs/changes") as response,
+    ):
+        assert (response.status, response.content_type) == (200, "text/event-stream")
+        async for line in response.content:
+            if line.startswith((b":", b"event")):
+                yield line.decode().strip()

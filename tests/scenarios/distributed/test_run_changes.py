@@ -1,0 +1,34 @@
+"""Lists of runs in several processes: each hears what the others have done."""
+
+from __future__ import annotations
+
+import pytest
+from tests.scenarios.bells import HELLO, RING, rings
+from tests.scenarios.distributed.roles import serving_roles
+
+from trunkline.jsontypes import JsonObject
+from trunkline.testing import ScriptedAgent, simple_success
+
+pytestmark = [pytest.mark.anyio, pytest.mark.distributed_only]
+
+ONE: JsonObject = {"name": "one", "steps": {"only": {"agent": "Agent"}}}
+
+
+async def test_a_doorbell_rings_for_a_run_that_another_process_has_begun_and_moved() -> None:
+    async with (
+        ScriptedAgent(simple_success("ok")) as agent,
+        serving_roles("api") as system,
+        serving_roles("api") as other,
+    ):
+        await system.register("Agent", agent.url, protocol="simple-a2a")
+        await system.save(ONE)
+        bell = rings(other)
+        assert await anext(bell) == HELLO
+        # Nobody is there to move it.
+        run = await system.start("one")
+        assert await anext(bell) == RING
+        assert [item["status"] for item in await other.items("/runs")] == ["PENDING"]
+        async with serving_roles("executor", "bridge"):
+            while (await other.get(run))["status"] != "COMPLETED":
+                assert await anext(bell) == RING
+        await bell.aclose()
