@@ -86,6 +86,14 @@ async def test_items_come_in_pages_the_oldest_first(system: RunningSystem) -> No
     assert (await system.call("GET", "/inbox?kind=retry")).status == 422
 
 
+async def test_items_of_a_list_that_ask_come_in_pages_too(system: RunningSystem) -> None:
+    async with ScriptedAgent(ASKING) as agent:
+        run_id = await start_asking(system, agent, for_each=["a", "b", "c"])
+        found = await system.items("/inbox?limit=1")
+    assert sorted(str(item["step"]) for item in found) == ["only[0]", "only[1]", "only[2]"]
+    assert {item["run_id"] for item in found} == {run_id}
+
+
 async def test_an_answer_to_a_question_that_was_answered_is_refused(system: RunningSystem) -> None:
     async with ScriptedAgent(ASKING, jsonrpc_task("And which day?", state="input-required")) as agent:
         run_id = await start_asking(system, agent)

@@ -21,7 +21,7 @@ PlaceCursor = Annotated[
     str | None,
     Query(
         description="`next_cursor` of the page before; leave it out for the first page.",
-        pattern=r"^[0-9]{1,18}\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.[A-Za-z_][A-Za-z0-9_]{0,63}$",
+        pattern=r"^[0-9]{1,18}\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.[A-Za-z_][A-Za-z0-9_]{0,63}(\[[0-9]{1,5}\])?$",
     ),
 ]
 ItemPath = Annotated[
