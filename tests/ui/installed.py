@@ -45,13 +45,13 @@ def build_wheel(folder: Path) -> Path:
 
 @contextmanager
 def trunkline_up(
-    session: Path, folder: Path, *, name: str = "trunkline", flags: Sequence[str] = ()
+    session: Path, folder: Path, *, name: str = "trunkline", port: int = 0, flags: Sequence[str] = ()
 ) -> Generator[str]:
     """The address of a `trunkline up` of its own data, as long as it runs."""
     with pytest.MonkeyPatch.context() as patch:
         if UI_FOLDER not in os.environ:
             patch.setenv("PYTHONPATH", str(installed_wheel(session)))
-        arguments = ["trunkline", "up", "--port", "0", "--data", str(folder / name), *flags]
+        arguments = ["trunkline", "up", "--port", str(port), "--data", str(folder / name), *flags]
         with running("Trunkline", arguments, folder / f"{name}.log") as url:
             yield url
 

@@ -24,7 +24,7 @@ const PATIENCE_MS = 5_000;
 
 const listeners = new Set<() => void>();
 let present = ANSWERS;
-let asking = false;
+let asked: Promise<void> | null = null;
 let pause = FIRST_PAUSE_MS;
 let timer: ReturnType<typeof setTimeout> | null = null;
 
@@ -47,6 +47,19 @@ export function askAgain(): void {
   void ask();
 }
 
+/** For what can do nothing but wait. */
+export async function untilItAnswers(): Promise<void> {
+  await ask();
+  if (present.answers) return;
+  await new Promise<void>((resolve) => {
+    const unsubscribe = subscribe(() => {
+      if (!present.answers) return;
+      unsubscribe();
+      resolve();
+    });
+  });
+}
+
 export function useConnection(): Connection {
   return useSyncExternalStore(subscribe, () => present);
 }
@@ -56,15 +69,18 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-async function ask(): Promise<void> {
-  if (asking) return;
-  asking = true;
+function ask(): Promise<void> {
+  asked ??= askOnce().finally(() => {
+    asked = null;
+  });
+  return asked;
+}
+
+async function askOnce(): Promise<void> {
   if (timer !== null) clearTimeout(timer);
   timer = null;
   if (!present.answers) show({ ...present, nextAt: null });
-  const answered = await isAlive();
-  asking = false;
-  if (answered) {
+  if (await isAlive()) {
     pause = FIRST_PAUSE_MS;
     if (!present.answers) show(ANSWERS);
     return;

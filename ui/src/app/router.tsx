@@ -1,8 +1,9 @@
 /** Every view is a URL: paths for things, the query for what is selected and filtered. */
 
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
+import { createRootRoute, createRoute, createRouter, redirect } from "@tanstack/react-router";
 
 import { runsSearch } from "../runs/list/search.ts";
+import { lazyPage } from "./lazyPage.ts";
 import { Placeholder } from "./Loading.tsx";
 import { NotFound } from "./NotFound.tsx";
 import { RouteProblem } from "./RouteProblem.tsx";
@@ -26,7 +27,7 @@ export const runsRoute = createRoute({
   getParentRoute: () => root,
   path: "/runs",
   validateSearch: runsSearch,
-  component: lazyRouteComponent(() => import("../runs/RunsPage.tsx"), "RunsPage"),
+  component: lazyPage(() => import("../runs/RunsPage.tsx"), "RunsPage"),
 });
 
 export interface RunSearch {
@@ -43,7 +44,7 @@ export const runRoute = createRoute({
     ...(typeof search["attempt"] === "number" ? { attempt: search["attempt"] } : {}),
     ...(typeof search["tab"] === "string" ? { tab: search["tab"] } : {}),
   }),
-  component: lazyRouteComponent(() => import("../runs/RunPage.tsx"), "RunPage"),
+  component: lazyPage(() => import("../runs/RunPage.tsx"), "RunPage"),
 });
 
 export interface WorkflowsSearch {
@@ -56,7 +57,7 @@ export const workflowsRoute = createRoute({
   validateSearch: (search: Record<string, unknown>): WorkflowsSearch => ({
     ...(search["q"] !== undefined && search["q"] !== "" ? { q: String(search["q"]) } : {}),
   }),
-  component: lazyRouteComponent(() => import("../workflows/WorkflowsPage.tsx"), "WorkflowsPage"),
+  component: lazyPage(() => import("../workflows/WorkflowsPage.tsx"), "WorkflowsPage"),
 });
 
 export interface WorkflowSearch {
@@ -76,7 +77,7 @@ export const workflowRoute = createRoute({
     ...(search["tab"] === "versions" ? { tab: search["tab"] } : {}),
     ...(typeof search["against"] === "number" ? { against: search["against"] } : {}),
   }),
-  component: lazyRouteComponent(() => import("../workflows/WorkflowPage.tsx"), "WorkflowPage"),
+  component: lazyPage(() => import("../workflows/WorkflowPage.tsx"), "WorkflowPage"),
 });
 
 export const editWorkflowRoute = createRoute({
@@ -86,14 +87,14 @@ export const editWorkflowRoute = createRoute({
     ...(typeof search["version"] === "number" ? { version: search["version"] } : {}),
     ...(typeof search["step"] === "string" ? { step: search["step"] } : {}),
   }),
-  component: lazyRouteComponent(() => import("../workflows/EditorPage.tsx"), "EditorPage"),
+  component: lazyPage(() => import("../workflows/EditorPage.tsx"), "EditorPage"),
 });
 
 // Not below /workflows: there it would take a name away from them.
 export const newWorkflowRoute = createRoute({
   getParentRoute: () => root,
   path: "/new-workflow",
-  component: lazyRouteComponent(() => import("../workflows/NewWorkflowPage.tsx"), "NewWorkflowPage"),
+  component: lazyPage(() => import("../workflows/NewWorkflowPage.tsx"), "NewWorkflowPage"),
 });
 
 export interface AgentsSearch {
@@ -110,7 +111,7 @@ export const agentsRoute = createRoute({
     ...(typeof search["speaks"] === "string" ? { speaks: search["speaks"] } : {}),
     ...(typeof search["state"] === "string" ? { state: search["state"] } : {}),
   }),
-  component: lazyRouteComponent(() => import("../agents/AgentsPage.tsx"), "AgentsPage"),
+  component: lazyPage(() => import("../agents/AgentsPage.tsx"), "AgentsPage"),
 });
 
 export interface AgentSearch {
@@ -132,20 +133,20 @@ export const agentRoute = createRoute({
       ...(typeof search["minutes"] === "number" ? { minutes: search["minutes"] } : {}),
     };
   },
-  component: lazyRouteComponent(() => import("../agents/AgentPage.tsx"), "AgentPage"),
+  component: lazyPage(() => import("../agents/AgentPage.tsx"), "AgentPage"),
 });
 
 // Not below /agents: there they would take names away from them.
 export const newAgentRoute = createRoute({
   getParentRoute: () => root,
   path: "/new-agent",
-  component: lazyRouteComponent(() => import("../agents/NewAgentPage.tsx"), "NewAgentPage"),
+  component: lazyPage(() => import("../agents/NewAgentPage.tsx"), "NewAgentPage"),
 });
 
 export const editAgentRoute = createRoute({
   getParentRoute: () => root,
   path: "/agents/$agent/edit",
-  component: lazyRouteComponent(() => import("../agents/EditAgentPage.tsx"), "EditAgentPage"),
+  component: lazyPage(() => import("../agents/EditAgentPage.tsx"), "EditAgentPage"),
 });
 
 export interface StartSearch {
@@ -158,7 +159,7 @@ export const startRoute = createRoute({
   validateSearch: (search: Record<string, unknown>): StartSearch => ({
     ...(typeof search["version"] === "number" ? { version: search["version"] } : {}),
   }),
-  component: lazyRouteComponent(() => import("../workflows/start/StartPage.tsx"), "StartPage"),
+  component: lazyPage(() => import("../workflows/start/StartPage.tsx"), "StartPage"),
 });
 
 export interface InboxSearch {
@@ -176,10 +177,44 @@ export const inboxRoute = createRoute({
       ...(kind === undefined ? {} : { kind }),
     };
   },
-  component: lazyRouteComponent(() => import("../inbox/InboxPage.tsx"), "InboxPage"),
+  component: lazyPage(() => import("../inbox/InboxPage.tsx"), "InboxPage"),
 });
 
-const routes = root.addChildren([home, runsRoute, runRoute, workflowsRoute, workflowRoute, editWorkflowRoute, newWorkflowRoute, agentsRoute, agentRoute, newAgentRoute, editAgentRoute, startRoute, inboxRoute]);
+export interface MigrationSearch {
+  readonly q?: string;
+}
+
+export const migrationRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/migration",
+  validateSearch: (search: Record<string, unknown>): MigrationSearch =>
+    search["q"] !== undefined && search["q"] !== "" ? { q: String(search["q"]) } : {},
+  component: lazyPage(() => import("../migration/MigrationPage.tsx"), "MigrationPage"),
+});
+
+export interface AgentMigrationSearch {
+  /** What is being asked for: its dialog is open. */
+  readonly act?: "ready" | "shadow" | "canary" | "cutover" | "rollback" | "finish" | "check";
+  readonly verdict?: "agree" | "differ" | "new_failed" | "old_failed" | "both_failed";
+  readonly comparison?: string;
+}
+
+export const agentMigrationRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/migration/$agent",
+  validateSearch: (search: Record<string, unknown>): AgentMigrationSearch => {
+    const act = (["ready", "shadow", "canary", "cutover", "rollback", "finish", "check"] as const).find((each) => each === search["act"]);
+    const verdict = (["agree", "differ", "new_failed", "old_failed", "both_failed"] as const).find((each) => each === search["verdict"]);
+    return {
+      ...(act === undefined ? {} : { act }),
+      ...(verdict === undefined ? {} : { verdict }),
+      ...(typeof search["comparison"] === "string" ? { comparison: search["comparison"] } : {}),
+    };
+  },
+  component: lazyPage(() => import("../migration/AgentMigrationPage.tsx"), "AgentMigrationPage"),
+});
+
+const routes = root.addChildren([home, runsRoute, runRoute, workflowsRoute, workflowRoute, editWorkflowRoute, newWorkflowRoute, agentsRoute, agentRoute, newAgentRoute, editAgentRoute, startRoute, inboxRoute, migrationRoute, agentMigrationRoute]);
 
 export const router = createRouter({
   routeTree: routes,

@@ -1,0 +1,87 @@
+"""A Trunkline that stops answering: the page says so, asks again by itself, and shows what is new when it is back."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from tests.ui.agents import Agents
+from tests.ui.browser import look_at, watched_page
+from tests.ui.installed import trunkline_up
+
+from trunkline.cli.client import Client
+from trunkline.testing.agents import simple_success
+
+ONE = b"name: one\nsteps:\n  ask:\n    agent: Asked\n"
+
+
+class Stoppable:
+    """A `trunkline up` that is started again at the address that it had."""
+
+    def __init__(self, session: Path, folder: Path) -> None:
+        self._session = session
+        self._folder = folder
+        self._up = trunkline_up(session, folder)
+        self.client = Client(self._up.__enter__())
+
+    def stop(self) -> None:
+        self._up.__exit__(None, None, None)
+
+    def start(self) -> None:
+        port = int(self.client.url.rpartition(":")[2])
+        self._up = trunkline_up(self._session, self._folder, port=port)
+        assert self._up.__enter__() == self.client.url
+
+
+@pytest.fixture
+def trunkline(session_folder: Path, tmp_path: Path, agents: Agents) -> Generator[Stoppable]:
+    running = Stoppable(session_folder, tmp_path)
+    running.client.create_agent(
+        {"name": "Asked", "url": agents.start(simple_success("yes")).url, "protocol": "simple-a2a"}
+    )
+    running.client.save_workflow(ONE)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def page(browser: Browser, trunkline: Stoppable) -> Generator[Page]:
+    with watched_page(browser, trunkline.client.url, cuts_are_expected=True) as page:
+        yield page
+
+
+def test_a_lost_connection_shows_and_heals_itself(page: Page, trunkline: Stoppable) -> None:
+    trunkline.client.execute("one", {})
+    page.goto("/runs")
+    expect(page.get_by_test_id("run")).to_have_count(1)
+    banner = page.get_by_test_id("connection-lost")
+    expect(banner).to_have_count(0)
+    trunkline.stop()
+    expect(banner).to_contain_text("Trunkline does not answer")
+    # What was there stays, and nothing claims to have failed.
+    expect(page.get_by_test_id("run")).to_have_count(1)
+    expect(page.get_by_test_id("problem")).to_have_count(0)
+    look_at(page, "connection-lost")
+    trunkline.start()
+    page.get_by_test_id("ask-again").click()
+    expect(banner).to_have_count(0)
+    expect(page.get_by_text("Trunkline answers again.")).to_be_attached()
+    trunkline.client.execute("one", {})
+    expect(page.get_by_test_id("run")).to_have_count(2)
+
+
+def test_a_page_that_is_opened_meanwhile_comes_when_trunkline_is_back(
+    page: Page, trunkline: Stoppable
+) -> None:
+    page.goto("/runs")
+    expect(page.get_by_test_id("no-runs")).to_be_visible()
+    trunkline.stop()
+    expect(page.get_by_test_id("connection-lost")).to_be_visible()
+    page.get_by_test_id("nav-migration").click()
+    # Not even its script can be loaded now.
+    expect(page.get_by_test_id("loading")).to_be_visible()
+    trunkline.start()
+    expect(page.locator('[data-testid=card][data-agent="Asked"]')).to_be_visible()
+    expect(page.get_by_test_id("connection-lost")).to_have_count(0)

@@ -1,0 +1,107 @@
+/** One agent's migration: where it stands, what is in its way, what both sides have said, and what was done. */
+
+import { Anchor, Group, Stack, Text, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { ArrowRight } from "lucide-react";
+import { useNavigate } from "@tanstack/react-router";
+
+import { AnchorLink } from "../app/links.tsx";
+import { Loading } from "../app/Loading.tsx";
+import { Moment } from "../app/Moment.tsx";
+import { ProblemPanel } from "../app/ProblemPanel.tsx";
+import { agentMigrationRoute } from "../app/router.tsx";
+import { BlockerList } from "./BlockerList.tsx";
+import { ChangedReads } from "./ChangedReads.tsx";
+import { Comparisons } from "./Comparisons.tsx";
+import { History } from "./History.tsx";
+import classes from "./migration.module.css";
+import { MoveActions } from "./MoveActions.tsx";
+import { statusQuery, type Stage, type Status } from "./queries.ts";
+import { Sides } from "./Sides.tsx";
+import { LOOKS, nextOf, stageOf } from "./stages.ts";
+import { StageBadge } from "./StageBadge.tsx";
+
+export function AgentMigrationPage() {
+  const { agent } = agentMigrationRoute.useParams();
+  const search = agentMigrationRoute.useSearch();
+  const navigate = useNavigate({ from: "/migration/$agent" });
+  const query = useQuery(statusQuery(agent));
+  const status = query.data;
+  const act = (wanted: typeof search.act) =>
+    void navigate({ search: ({ act: _, ...rest }) => (wanted === undefined ? rest : { ...rest, act: wanted }), replace: true });
+  return (
+    <Stack gap="md">
+      <div>
+        <Anchor component={AnchorLink} to="/migration" size="xs">Migration</Anchor>
+        <Group gap="md" align="baseline">
+          <Title order={1} size="h3">{agent}</Title>
+          <AnchorLink to="/agents/$agent" params={{ agent }} size="sm" data-testid="to-agent">The agent</AnchorLink>
+        </Group>
+      </div>
+      {query.error !== null && <ProblemPanel error={query.error} again={() => void query.refetch()} />}
+      {query.isPending && query.error === null && <Loading lines={8} />}
+      {status !== undefined && (
+        <>
+          <Standing status={status} />
+          <MoveActions status={status} act={search.act} onAct={act} />
+          <BlockerList status={status} onAct={act} />
+          <Sides status={status} />
+          <ChangedReads reads={status.expressions} />
+          <Comparisons
+            agent={agent}
+            counts={status.comparisons}
+            verdict={search.verdict}
+            selected={search.comparison}
+            onSelect={({ verdict, comparison }) =>
+              void navigate({
+                search: { ...(verdict === undefined ? {} : { verdict }), ...(comparison === undefined ? {} : { comparison }) },
+                replace: true,
+                resetScroll: false,
+              })
+            }
+          />
+          <History agent={agent} />
+        </>
+      )}
+    </Stack>
+  );
+}
+
+const TRACK = ["planned", "shadow", "canary", "cut_over", "finished"] as const satisfies readonly Stage[];
+
+function Standing({ status }: { status: Status }) {
+  const stage = stageOf(status);
+  const next = nextOf(status);
+  if (stage === null) {
+    return (
+      <Text size="sm" data-testid="not-moving">
+        It speaks {status.in_use} and does not move. Name another new side with one of the actions to move it all the same.
+      </Text>
+    );
+  }
+  return (
+    <Stack gap={6} data-testid="standing">
+      <ol className={classes["track"]} aria-label="Stages">
+        {(stage === "rolled_back" ? (["rolled_back", ...TRACK.slice(1)] as const) : TRACK).map((each, place) => (
+          <li key={each} {...(each === stage ? { "aria-current": "step" } : {})}>
+            {place > 0 && <ArrowRight size={13} aria-hidden />}
+            {each === stage ? <StageBadge stage={each} /> : LOOKS[each].name}
+            {each === stage && (stage === "shadow" || stage === "canary") && ` ${status.migration?.percent} %`}
+          </li>
+        ))}
+      </ol>
+      <Text size="sm">{LOOKS[stage].told}</Text>
+      {status.event !== null && (
+        <Text size="sm" c="dimmed" data-testid="last-change">
+          Since <Moment at={status.event.at} />, by {status.event.who}: {status.event.why}
+        </Text>
+      )}
+      {status.migration?.ready != null && (
+        <Text size="sm" data-testid="attested">
+          Ready, says {status.migration.ready.who} (<Moment at={status.migration.ready.at} />): {status.migration.ready.note}
+        </Text>
+      )}
+      {next !== null && <Text size="sm" fw={600} data-testid="next">Next: {next.text}.</Text>}
+    </Stack>
+  );
+}

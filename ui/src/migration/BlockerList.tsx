@@ -1,0 +1,57 @@
+/** What is in the way of an agent's migration, each with its fix and the button that makes it. */
+
+import { Button, Code, Stack, Text, Title } from "@mantine/core";
+
+import classes from "./migration.module.css";
+import { useCheck, type Action, type Blocker, type Status } from "./queries.ts";
+
+const FIXED_BY: Partial<Record<Blocker["code"], { action: Action | "check"; name: string }>> = {
+  no_target: { action: "ready", name: "Name the new side" },
+  check_missing: { action: "check", name: "Check now" },
+  check_failed: { action: "check", name: "Check again" },
+  too_few_comparisons: { action: "shadow", name: "Shadow more" },
+  not_attested: { action: "ready", name: "Attest" },
+};
+
+export function BlockerList({ status, onAct }: { status: Status; onAct: (action: Action) => void }) {
+  const check = useCheck(status.agent);
+  if (status.blockers.length === 0) return null;
+  return (
+    <Stack gap={6} data-testid="blockers">
+      <Title order={2} size="h5">In the way</Title>
+      {status.blockers.map(({ code, message, fix, blocks }) => {
+        const fixed = FIXED_BY[code];
+        return (
+          <div key={code} className={classes["blocker"]} data-testid="blocker" data-code={code}>
+            <div className={classes["blockerText"]}>
+              <Text size="sm" fw={600}>{message}</Text>
+              <Text size="sm" c="dimmed">
+                {blocks === "shadow" ? "Blocks a shadow. " : "Blocks the cutover. "}
+                <Fix fix={fix} isHere={fixed !== undefined} />
+              </Text>
+            </div>
+            {fixed !== undefined && (
+              <Button
+                size="compact-sm"
+                variant="default"
+                loading={fixed.action === "check" && check.isPending}
+                onClick={() => (fixed.action === "check" ? check.mutate() : onAct(fixed.action))}
+                data-testid={`fix-${code}`}
+              >
+                {fixed.name}
+              </Button>
+            )}
+          </div>
+        );
+      })}
+    </Stack>
+  );
+}
+
+/** A fix that is a command, or ends in one. */
+function Fix({ fix, isHere }: { fix: string; isHere: boolean }) {
+  const place = fix.indexOf("trunkline ");
+  if (place < 0) return fix;
+  const before = fix.slice(0, place);
+  return <>{before === "" && isHere ? "Here, or with " : before}<Code>{fix.slice(place)}</Code></>;
+}
