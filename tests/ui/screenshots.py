@@ -1,0 +1,147 @@
+"""
+The pictures of the documentation: `make screenshots` takes them from a real system with real runs.
+
+    python -m tests.ui.screenshots [FOLDER]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from tests.ui.agents import Agents, agents_beside
+from tests.ui.browser import open_browser, watched_page
+from tests.ui.installed import trunkline_up
+
+from trunkline.cli.client import Client
+from trunkline.cli.demo.processes import running
+from trunkline.cli.demo.story import AGENTS, workflow_text
+from trunkline.cli.follow import follow_run
+from trunkline.jsontypes import Json
+from trunkline.testing.agents import Call, jsonrpc_error, jsonrpc_task, simple_success
+
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
+TOPICS = ("tidal power", "glaciers", "salt marshes", "lighthouses", "river deltas")
+
+_PRESS = """
+name: press-release
+description: A release that the editor agrees to before it goes out.
+input: {type: object, required: [product], properties: {product: {type: string}}}
+steps:
+  draft: {agent: Writer, input: {topic: "${ input.product }", findings: "It ships."}}
+  approve: {agent: Editor, input: {text: "${ steps.draft.output.text }"}}
+  send: {agent: Mailer, needs: [approve], input: {text: "${ steps.draft.output.text }"}}
+"""
+_DIGEST = """
+name: mail-digest
+description: Sends the digest of the day to everybody.
+steps:
+  collect: {agent: Researcher, input: {query: "the news of the day"}}
+  send: {agent: Mailer, needs: [collect], retry: {max_attempts: 2, first_delay: 100ms, jitter: false}}
+"""
+_ARCHIVE = """
+name: archive
+description: Reads a collection page by page.
+steps:
+  read: {agent: Archivist}
+  sum_up: {agent: Writer, needs: [read]}
+"""
+
+
+class Scene(NamedTuple):
+    client: Client
+    run: str
+    question: str
+
+
+class Shot(NamedTuple):
+    name: str
+    path: str
+    # Is there when the view is complete.
+    shows: str
+
+
+@contextmanager
+def scene() -> Generator[Scene]:
+    """A system in the middle of a day: runs that are done, that go on, that failed, and one that waits for a person."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="trunkline-pictures-")))
+        client = Client(stack.enter_context(trunkline_up(folder, folder)))
+        for agent in AGENTS:
+            module = f"trunkline.cli.demo.{agent.module}"
+            url = stack.enter_context(running(agent.name, [module], folder / f"{agent.name}.log"))
+            client.create_agent({"name": agent.name, "url": url, "protocol": agent.protocol or "auto"})
+        _add_others(client, stack.enter_context(agents_beside()))
+        for text in (workflow_text(), _PRESS.encode(), _DIGEST.encode(), _ARCHIVE.encode()):
+            client.save_workflow(text)
+        client.execute("archive", {})
+        follow_run(client, client.execute("mail-digest", {})["id"], show="nothing")
+        runs = [
+            follow_run(
+                client, client.execute("demo", {"topic": topic, "language": language})["id"], show="nothing"
+            )
+            for topic, language in zip(TOPICS, ("en", "de", "en", "fr", "en"), strict=True)
+        ]
+        question = follow_run(
+            client, client.execute("press-release", {"product": "a tide table"})["id"], show="nothing"
+        )
+        yield Scene(client, runs[-1]["id"], question["id"])
+
+
+def _add_others(client: Client, agents: Agents) -> None:
+    never = agents.portal.call(asyncio.Event)
+
+    async def read_on(call: Call) -> Json:
+        await never.wait()
+        return simple_success("never")(call)
+
+    question = jsonrpc_task("May this go out? Answer yes, or say what to change.", state="input-required")
+    for name, script, protocol in (
+        ("Editor", question, "jsonrpc-2.0"),
+        ("Mailer", jsonrpc_error(-32000, "The mail server refuses the sender"), "jsonrpc-2.0"),
+        ("Archivist", read_on, "simple-a2a"),
+    ):
+        client.create_agent({"name": name, "url": agents.start(script).url, "protocol": protocol})
+
+
+def shots(scene: Scene) -> tuple[Shot, ...]:
+    return (
+        Shot("runs", "/runs", "run"),
+        Shot("run", f"/runs/{scene.run}?step=check&attempt=3&tab=wire", "graph-step-write"),
+        Shot("workflow", "/workflows/demo", "graph-step-write"),
+        Shot("agents", "/agents", "agent"),
+        Shot("system", "/system", "dependency"),
+    )
+
+
+def take(browser: Browser, scene: Scene, folder: Path) -> None:
+    for scheme in ("light", "dark"):
+        with watched_page(browser, scene.client.url, height=860) as page:
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            for shot in shots(scene):
+                page.goto(shot.path)
+                _settled(page, shot)
+                page.screenshot(path=folder / f"ui-{shot.name}-{scheme}.png")
+                sys.stderr.write(f"ui-{shot.name}-{scheme}.png\n")
+
+
+def _settled(page: Page, shot: Shot) -> None:
+    expect(page.get_by_test_id(shot.shows).first).to_be_visible()
+    expect(page.get_by_test_id("loading")).to_have_count(0)
+
+
+def main(folder: Path) -> None:
+    with sync_playwright() as playwright, scene() as taken:
+        browser = open_browser(playwright)
+        take(browser, taken, folder)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES)
