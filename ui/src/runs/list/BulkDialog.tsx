@@ -42,7 +42,7 @@ export function BulkDialog({
       opened
       onClose={close}
       closeOnClickOutside={!isGoing}
-      title={wish === "cancel" ? `Cancel ${counted(chosen.length, "run")}?` : `Retry ${counted(chosen.length, "run")}?`}
+      title={progress.state === "ready" ? `${wish === "cancel" ? "Cancel" : "Retry"} ${counted(chosen.length, "run")}?` : wish === "cancel" ? "Cancelling runs" : "Retrying runs"}
       transitionProps={{ duration: 0 }}
     >
       <Stack gap="sm" data-testid="bulk-dialog">

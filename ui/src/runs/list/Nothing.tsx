@@ -7,6 +7,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { api, body } from "../../api/client.ts";
 import { Copy } from "../../app/Copy.tsx";
 import { ButtonLink } from "../../app/links.tsx";
+import classes from "./list.module.css";
 import type { RunsSearch } from "./search.ts";
 
 // Where the command line looks unless it is told otherwise.
@@ -34,7 +35,7 @@ export function NoRuns() {
     <Stack gap="xs" maw={720} data-testid="no-runs">
       <Text>{text}</Text>
       <Group gap="xs" wrap="nowrap" align="flex-start">
-        <Code block tabIndex={0} style={{ flex: 1 }} data-testid="next-command">{command}</Code>
+        <Code block className={classes["command"]!} data-testid="next-command">{command}</Code>
         <Copy text={command} label="Copy" testid="copy-command" size="sm" />
       </Group>
       {workflow !== undefined && (

@@ -25,7 +25,7 @@ export function TimeRange({ search, filter }: { search: RunsSearch; filter: Filt
           clearButtonProps={{ "aria-label": "Any time" }}
           data={[
             ...Object.entries(SPANS).map(([value, { name }]) => ({ value, label: name })),
-            { value: BETWEEN, label: "Between two times…" },
+            { value: BETWEEN, label: "Between…" },
           ]}
           value={search.last ?? (isBetween || opened ? BETWEEN : null)}
           // Chosen again, it is to be changed.
