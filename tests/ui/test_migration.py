@@ -189,6 +189,10 @@ def test_what_cannot_be_done_says_why(page: Page, harbour: Harbour) -> None:
     page.goto("/migration/Pilot?act=rollback")
     expect(page.get_by_test_id("standing")).to_be_visible()
     expect(page.get_by_role("dialog")).to_have_count(0)
+    page.get_by_test_id("to-agent").click()
+    expect(page.get_by_test_id("agent-name")).to_have_text("Pilot")
+    page.get_by_test_id("to-migration").click()
+    expect(page.get_by_test_id("standing")).to_be_visible()
 
 
 def test_what_the_server_refuses_is_said_in_the_dialog(page: Page, harbour: Harbour) -> None:

@@ -59,6 +59,21 @@ def test_a_place_is_current_has_its_title_and_gives_its_heading_the_focus(page: 
     expect(page.get_by_role("heading", name="Migration", level=1)).to_be_focused()
 
 
+def test_a_page_that_fails_says_so_and_leaves_the_rest_working(page: Page, demo: Demo) -> None:
+    broken = re.compile(r"/assets/MigrationPage-.*\.js")
+    page.route(
+        broken,
+        lambda route: route.fulfill(body="throw new Error('a broken page')", content_type="text/javascript"),
+    )
+    page.goto("/migration")
+    expect(page.get_by_role("heading", name="This page cannot be shown")).to_be_visible()
+    expect(page.get_by_test_id("problem")).to_contain_text("a broken page")
+    look_at(page, "page-failed")
+    page.get_by_test_id("nav-runs").click()
+    expect(page).to_have_url(f"{demo.url}/runs")
+    expect(page.get_by_test_id("run")).to_have_count(1)
+
+
 def test_the_content_can_be_reached_without_the_navigation(page: Page) -> None:
     page.goto("/runs")
     expect(page.get_by_test_id("nav-runs")).to_be_visible()
@@ -96,6 +111,7 @@ def test_a_question_mark_lists_what_keys_do_here(page: Page) -> None:
     dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
     expect(dialog).to_be_visible()
     expect(dialog.get_by_test_id("shortcut").filter(has_text="Go to migration")).to_be_visible()
+    expect(dialog.get_by_role("table", name="On this page")).to_be_visible()
     look_at(page, "shortcuts")
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)

@@ -29,7 +29,8 @@ const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?
 // Where what locks the page behind a dialog looks for it.
 Object.assign(globalThis, { __webpack_nonce__: nonce });
 
-createRoot(document.getElementById("root")!).render(
+// What a page fails with is shown in its place (`RouteProblem`): the console would only say it again.
+createRoot(document.getElementById("root")!, { onCaughtError: () => {} }).render(
   <StrictMode>
     <MantineProvider theme={theme} cssVariablesResolver={variables} defaultColorScheme="auto" getStyleNonce={() => nonce}>
       <QueryClientProvider client={queries}>

@@ -8,6 +8,7 @@ import { Loading } from "../app/Loading.tsx";
 import { AnchorLink } from "../app/links.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { agentRoute, type AgentSearch } from "../app/router.tsx";
+import { StageBadge } from "../migration/StageBadge.tsx";
 import { AgentActions } from "./AgentActions.tsx";
 import classes from "./agents.module.css";
 import { CallsPanel } from "./CallsPanel.tsx";
@@ -84,7 +85,13 @@ function Head({ agent }: { agent: Agent }) {
         <AgentActions agent={agent} />
       </Group>
       {agent.description !== null && <Text size="sm" className={classes["wrap"]!}>{agent.description}</Text>}
-      <Text size="sm" c="dimmed" className={classes["wrap"]!}>{spokenBy(agent)} · {agent.url}</Text>
+      <Group gap="md">
+        <Text size="sm" c="dimmed" className={classes["wrap"]!}>{spokenBy(agent)} · {agent.url}</Text>
+        <Group gap={6}>
+          <AnchorLink to="/migration/$agent" params={{ agent: agent.name }} size="sm" data-testid="to-migration">Migration</AnchorLink>
+          {agent.migration != null && <StageBadge stage={agent.migration.stage} />}
+        </Group>
+      </Group>
     </Stack>
   );
 }

@@ -13,7 +13,7 @@ import { Palette } from "./palette/Palette.tsx";
 import { PLACES, type Place } from "./places.ts";
 import classes from "./Shell.module.css";
 import { MODIFIER, ShortcutList } from "./ShortcutList.tsx";
-import { useShortcut } from "./shortcuts.ts";
+import { useShortcutEverywhere } from "./shortcuts.ts";
 import { SchemeSwitch, TimesSwitch } from "./Switches.tsx";
 import { Toasts } from "./Toasts.tsx";
 import { useAddressTitle } from "./title.ts";
@@ -27,8 +27,8 @@ export function Shell() {
   useAddressTitle(path);
   useArrival();
   useEffect(closeMenu, [path, closeMenu]);
-  useShortcut("mod+k", "Go to anything: the command palette", togglePalette);
-  useShortcut("?", "Show these shortcuts", openShortcuts);
+  useShortcutEverywhere("mod+k", "Go to anything: the command palette", togglePalette);
+  useShortcutEverywhere("?", "Show these shortcuts", openShortcuts);
   return (
     <AppShell
       header={{ height: 48 }}
@@ -79,6 +79,6 @@ export function Shell() {
 
 function PlaceShortcut({ place }: { place: Place }) {
   const router = useRouter();
-  useShortcut(`g ${place.key}`, `Go to ${place.name.toLowerCase()}`, () => router.history.push(place.to));
+  useShortcutEverywhere(`g ${place.key}`, `Go to ${place.name.toLowerCase()}`, () => router.history.push(place.to));
   return null;
 }

@@ -1,33 +1,44 @@
 /** The list of keys that work on the page that is shown. */
 
-import { Kbd, Modal, Table } from "@mantine/core";
+import { Kbd, Modal, Stack, Table } from "@mantine/core";
 import { Fragment } from "react";
 
-import { useShortcuts } from "./shortcuts.ts";
+import { useShortcuts, type Shortcut } from "./shortcuts.ts";
 
 export const MODIFIER = /Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘" : "Ctrl";
 
 export function ShortcutList({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   const shortcuts = useShortcuts();
   return (
-    <Modal opened={opened} onClose={onClose} title="Keyboard shortcuts" closeButtonProps={{ "aria-label": "Close" }}>
-      <Table data-testid="shortcuts">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>Keys</Table.Th>
-            <Table.Th>What they do</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {shortcuts.map(({ keys, description }) => (
-            <Table.Tr key={keys} data-testid="shortcut">
-              <Table.Td w={140}><Keys keys={keys} /></Table.Td>
-              <Table.Td>{description}</Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
+    <Modal opened={opened} onClose={onClose} title="Keyboard shortcuts">
+      <Stack gap="md" data-testid="shortcuts">
+        <Part name="On this page" shortcuts={shortcuts.filter(({ scope }) => scope === "page")} />
+        <Part name="Everywhere" shortcuts={shortcuts.filter(({ scope }) => scope === "everywhere")} />
+      </Stack>
     </Modal>
+  );
+}
+
+function Part({ name, shortcuts }: { name: string; shortcuts: readonly Shortcut[] }) {
+  if (shortcuts.length === 0) return null;
+  return (
+    <Table captionSide="top" verticalSpacing={4}>
+      <Table.Caption ta="start" fw={600}>{name}</Table.Caption>
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th>Keys</Table.Th>
+          <Table.Th>What they do</Table.Th>
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {shortcuts.map(({ keys, description }) => (
+          <Table.Tr key={keys} data-testid="shortcut">
+            <Table.Td w={140}><Keys keys={keys} /></Table.Td>
+            <Table.Td>{description}</Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
   );
 }
 

@@ -11,6 +11,8 @@ import { useEffect, useRef, useSyncExternalStore } from "react";
 export interface Shortcut {
   readonly keys: string;
   readonly description: string;
+  /** Where it works: on the page that is shown, or on all of them. */
+  readonly scope: "page" | "everywhere";
 }
 
 interface Registered extends Shortcut {
@@ -26,19 +28,28 @@ let begun: { readonly key: string; readonly at: number } | null = null;
 
 /** `keys` do this as long as the component is there; with `enabled` false they do nothing and are not listed. */
 export function useShortcut(keys: string, description: string, handler: () => void, enabled = true): void {
+  useKeys(keys, description, handler, "page", enabled);
+}
+
+/** For the shell. */
+export function useShortcutEverywhere(keys: string, description: string, handler: () => void): void {
+  useKeys(keys, description, handler, "everywhere", true);
+}
+
+function useKeys(keys: string, description: string, handler: () => void, scope: Shortcut["scope"], enabled: boolean): void {
   const latest = useRef(handler);
   useEffect(() => {
     latest.current = handler;
   });
   useEffect(() => {
     if (!enabled) return;
-    const shortcut = { keys, description, handler: () => latest.current() };
+    const shortcut = { keys, description, scope, handler: () => latest.current() };
     change([...registered, shortcut]);
     return () => change(registered.filter((each) => each !== shortcut));
-  }, [keys, description, enabled]);
+  }, [keys, description, scope, enabled]);
 }
 
-/** What works on this page, in the order in which it came: the shell's own first. */
+/** What works on this page, in the order in which it came. */
 export function useShortcuts(): readonly Shortcut[] {
   return useSyncExternalStore(
     (listener) => {
