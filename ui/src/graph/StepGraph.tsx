@@ -89,7 +89,7 @@ function Drawn({ graph, states = null, over = false, insides = NOTHING_INSIDE, s
     <div ref={frame} className={classes["graph"]} data-testid="graph" data-direction={layout?.found.direction} onKeyDown={onKeyDown}>
       <GraphContext.Provider value={acts}>
         {layout === null ? (
-          <div className={classes["laying"]}><Loader size="sm" aria-label="The graph is being laid out" /></div>
+          <div className={classes["laying"]}><Loader size="sm" role="status" aria-label="The graph is being laid out" /></div>
         ) : (
           <ReactFlow
             nodes={layout.nodes}

@@ -1,8 +1,9 @@
 /** The call that starts a run, to copy. */
 
-import { Button, Code, CopyButton, Popover, Stack, Text } from "@mantine/core";
-import { Check, Copy, Terminal } from "lucide-react";
+import { Button, Code, Popover, Stack, Text } from "@mantine/core";
+import { Terminal } from "lucide-react";
 
+import { Copy } from "../app/Copy.tsx";
 import { exampleOf, executeCurl } from "./execute.ts";
 import type { Workflow } from "./queries.ts";
 
@@ -17,22 +18,10 @@ export function ExecuteCall({ workflow, version }: { workflow: Workflow; version
         </Button>
       </Popover.Target>
       <Popover.Dropdown>
-        <Stack gap="xs">
+        <Stack gap="xs" align="flex-start">
           <Text size="sm">Starts a run{version === null ? "" : ` of version ${version}`}. Put your own input behind -d.</Text>
-          <Code block tabIndex={0} data-testid="execute-curl">{call}</Code>
-          <CopyButton value={call}>
-            {({ copied, copy }) => (
-              <Button
-                size="xs"
-                variant="light"
-                leftSection={copied ? <Check size={14} aria-hidden /> : <Copy size={14} aria-hidden />}
-                onClick={copy}
-                data-testid="copy-execute-call"
-              >
-                {copied ? "Copied" : "Copy"}
-              </Button>
-            )}
-          </CopyButton>
+          <Code block w="100%" tabIndex={0} data-testid="execute-curl">{call}</Code>
+          <Copy text={call} label="Copy" testid="copy-execute-call" />
         </Stack>
       </Popover.Dropdown>
     </Popover>

@@ -1,6 +1,7 @@
 /** The call that starts a run, as one would type it. */
 
 import { key } from "../api/key.ts";
+import { literal } from "../wire/quoting.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -8,16 +9,12 @@ export function executeCurl(workflow: string, version: number | null, input: unk
   const query = version === null ? "" : `?version=${version}`;
   const url = `${window.location.origin}/api/v1/workflows/${encodeURIComponent(workflow)}/execute${query}`;
   return [
-    `curl -X POST ${quoted(url)}`,
+    `curl -X POST ${literal(url)}`,
     // The key itself stays out of what is copied around.
     ...(key.read() === null ? [] : ['-H "Authorization: Bearer $TRUNKLINE_API_KEY"']),
     "-H 'Content-Type: application/json'",
-    `-d ${quoted(JSON.stringify(input))}`,
+    `-d ${literal(JSON.stringify(input))}`,
   ].join(" \\\n  ");
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** A value that a schema might take: enough to show its form. */

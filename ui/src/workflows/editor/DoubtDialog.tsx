@@ -4,8 +4,6 @@ import { Button, Group, Modal, Stack, Text } from "@mantine/core";
 
 import type { Doubt } from "./useSaving.ts";
 
-const CLOSE = { "aria-label": "Close" };
-
 export function DoubtDialog({
   doubt,
   workflow,
@@ -24,7 +22,7 @@ export function DoubtDialog({
       opened
       onClose={onCancel}
       title={isSame ? "Somebody has saved a version meanwhile" : "There is such a workflow already"}
-      closeButtonProps={CLOSE}
+     
       centered
     >
       <Stack gap="md" data-testid="doubt">

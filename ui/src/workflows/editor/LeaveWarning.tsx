@@ -3,8 +3,6 @@
 import { Button, Group, Modal, Stack, Text } from "@mantine/core";
 import { useBlocker } from "@tanstack/react-router";
 
-const CLOSE = { "aria-label": "Close" };
-
 export function LeaveWarning({ isUnsaved, kept }: { isUnsaved: () => boolean; kept: boolean }) {
   const blocker = useBlocker({
     shouldBlockFn: ({ current, next }) => current.pathname !== next.pathname && isUnsaved(),
@@ -13,7 +11,7 @@ export function LeaveWarning({ isUnsaved, kept }: { isUnsaved: () => boolean; ke
   });
   const stay = () => blocker.reset?.();
   return (
-    <Modal opened={blocker.status === "blocked"} onClose={stay} title="Your changes are not saved" closeButtonProps={CLOSE} centered>
+    <Modal opened={blocker.status === "blocked"} onClose={stay} title="Your changes are not saved" centered>
       <Stack gap="md" data-testid="leave-warning">
         <Text size="sm">
           {kept
