@@ -343,6 +343,24 @@ def test_keys_go_from_run_to_run_select_and_open(page: Page, works: Works) -> No
     expect(page).to_have_url(f"{works.client.url}/runs/{first}")
 
 
+def test_the_way_back_leads_to_the_run_that_was_opened(page: Page, works: Works) -> None:
+    while len(works.client.runs({"children": "false"}, limit=40).items) < 40:
+        works.run("weather")
+    page.goto("/runs")
+    expect(page.get_by_test_id("run").nth(39)).to_be_attached()
+    opened = ids(page)[35]
+    row(page, opened).get_by_text("v1", exact=True).click()
+    expect(page).to_have_url(f"{works.client.url}/runs/{opened}")
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
+    page.go_back()
+    expect(row(page, opened).get_by_role("link")).to_be_focused()
+    expect(row(page, opened)).to_be_in_viewport()
+    page.get_by_test_id("nav-agents").click()
+    expect(page.get_by_role("heading", name="Agents")).to_be_focused()
+    page.get_by_test_id("nav-runs").click()
+    expect(page.get_by_role("heading", name="Runs")).to_be_focused()
+
+
 def test_many_runs_are_cancelled_at_once(page: Page, works: Works) -> None:
     done = works.run("weather")
     slow = [works.start("slow") for _ in range(3)]

@@ -26,10 +26,10 @@ export function useArrival(): void {
   }, [router]);
 }
 
-/** Whether the new page has given the focus to a field of its own. */
+/** Whether the new page has given the focus to a field of its own, or to where one has been before. */
 function isBusy(main: HTMLElement): boolean {
   const focused = document.activeElement;
-  return focused instanceof HTMLElement && main.contains(focused) && focused.matches("input, textarea, [contenteditable=true]");
+  return focused instanceof HTMLElement && main.contains(focused) && focused.matches("input, textarea, [contenteditable=true], [data-keeps-focus]");
 }
 
 function focusHeading(main: HTMLElement): boolean {

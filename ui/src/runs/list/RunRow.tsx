@@ -11,6 +11,7 @@ import { StatusBadge } from "../../app/StatusBadge.tsx";
 import { isFinal } from "../model.ts";
 import { AgentChips } from "./AgentChips.tsx";
 import classes from "./list.module.css";
+import { useOpened } from "./opened.ts";
 import type { Run } from "./useRuns.ts";
 
 // Ids begin with the time: by their ends they are told apart.
@@ -30,9 +31,11 @@ export const RunRow = memo(function RunRow({
   onToggle: (run: Run) => void;
 }) {
   const navigate = useNavigate();
+  const noteOpened = useOpened();
   const open = (event: MouseEvent) => {
     // A control of its own, or text that somebody marks.
     if ((event.target as Element).closest("a, button, input, label") !== null || getSelection()?.isCollapsed === false) return;
+    noteOpened(run.id);
     void navigate({ to: "/runs/$run", params: { run: run.id }, search: {} });
   };
   return (
@@ -70,7 +73,17 @@ export const RunRow = memo(function RunRow({
       <td role="cell" className={classes["duration"]}><Duration from={run.started_at} to={run.finished_at} /></td>
       <td role="cell" className={classes["started"]}><Moment at={run.started_at ?? run.created_at} /></td>
       <td role="cell" className={classes["id"]}>
-        <AnchorLink to="/runs/$run" params={{ run: run.id }} search={{}} className={classes["link"]!} aria-label={run.id} title={run.id} data-run-link>
+        <AnchorLink
+          to="/runs/$run"
+          params={{ run: run.id }}
+          search={{}}
+          className={classes["link"]!}
+          aria-label={run.id}
+          title={run.id}
+          onClick={() => noteOpened(run.id)}
+          data-run-link
+          data-keeps-focus
+        >
           <span className={classes["head"]}>{run.id.slice(0, -TAIL)}</span>
           <span>{run.id.slice(-TAIL)}</span>
         </AnchorLink>
