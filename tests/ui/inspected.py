@@ -1,7 +1,7 @@
 """
 A run to look into: attempts that fail, polls, a stream, files, many items, a failure, and content that means harm.
 
-    flaky      answers 503, hangs up, works for a while and is polled
+    flaky      answers 503, hangs up, works for a while and is polled three times
     stream     four server-sent events
     files      a picture, an SVG that runs a script, a page of HTML, a file that is kept beside the output
     each       sixty items; the last of them fails
@@ -34,7 +34,8 @@ PICTURE = bytes.fromhex(
     "0000000c49444154789c63f8cfc0000003010100c9fe92ef0000000049454e44ae426082"
 )
 DRAWING = b'<svg xmlns="http://www.w3.org/2000/svg" onload="alert(4)"><script>alert(5)</script></svg>'
-LONG_FILE = bytes(range(256)) * 512
+# Longer than what stays in an output.
+LONG_FILE = bytes(range(256)) * 1_200
 ITEMS = 60
 ROWS = 20_000
 QUICKLY: JsonObject = {"max_attempts": 3, "backoff": "fixed", "first_delay": "10ms"}
@@ -140,7 +141,8 @@ class Inspected:
 @contextmanager
 def inspected_system(session: Path, folder: Path, agents: Agents) -> Generator[Inspected]:
     working = jsonrpc_task("Busy", state="working")
-    flaky = agents.start(Reply(503, b"busy"), Hangup(), working, working, jsonrpc_task("Calm at last"))
+    polled = (working, working, working, jsonrpc_task("Calm at last"))
+    flaky = agents.start(Reply(503, b"busy"), Hangup(), *polled)
     stream = agents.start(_streamed)
     stream.publish({**CARD, "url": stream.url})
     started = {

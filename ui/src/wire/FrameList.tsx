@@ -10,7 +10,8 @@ import classes from "./wire.module.css";
 
 type Frame = components["schemas"]["Frame"];
 
-const SHORT = 160;
+// More than a screen has room for; the rest is cut off in sight too.
+const SHORT = 1_000;
 
 export function FrameList({ frames }: { frames: readonly Frame[] }) {
   const [open, setOpen] = useState<number | null>(null);

@@ -1,8 +1,8 @@
 /** Everything that went over the wire for a run, a step or one attempt of it. */
 
-import { Button, Group, Stack, Text } from "@mantine/core";
+import { Button, Group, Modal, Stack, Text } from "@mantine/core";
 import { GitCompare } from "lucide-react";
-import { lazy, Suspense, useMemo, useState } from "react";
+import { lazy, Suspense, useMemo } from "react";
 
 import type { components } from "../api/schema.d.ts";
 import { Loading } from "../app/Loading.tsx";
@@ -23,6 +23,8 @@ export function WireTab({
   attempt,
   live,
   moved,
+  form,
+  onTab,
   detail = null,
 }: {
   run: string;
@@ -31,14 +33,17 @@ export function WireTab({
   /** More may come. */
   live: boolean;
   moved: string;
+  /** `compare`: two attempts are laid side by side. */
+  form: string | null;
+  onTab: (tab: string) => void;
   /** The step itself. */
   detail?: Step | null;
 }) {
   const query = useExchanges(run, step, live, moved);
-  const [comparing, setComparing] = useState(false);
   const all = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
   const shown = useMemo(() => (attempt === null ? all : all.filter((each) => each.attempt === attempt)), [all, attempt]);
   const attempts = useMemo(() => [...new Set(all.map((each) => each.attempt))].sort((one, other) => one - other), [all]);
+  const canCompare = step !== null && attempts.length > 1;
   if (query.error !== null) return <ProblemPanel error={query.error} again={() => void query.refetch()} />;
   if (query.data === undefined) return <Loading />;
   return (
@@ -48,13 +53,12 @@ export function WireTab({
           {shown.length.toLocaleString()}{query.hasNextPage ? " or more" : ""} exchange{shown.length === 1 && !query.hasNextPage ? "" : "s"}
         </Text>
         <Group gap={6}>
-          {step !== null && attempts.length > 1 && (
+          {canCompare && (
             <Button
               size="compact-xs"
-              variant={comparing ? "filled" : "default"}
+              variant="default"
               leftSection={<GitCompare size={13} aria-hidden />}
-              aria-pressed={comparing}
-              onClick={() => setComparing(!comparing)}
+              onClick={() => onTab("wire.compare")}
               data-testid="compare"
             >
               Compare attempts
@@ -64,11 +68,18 @@ export function WireTab({
         </Group>
       </Group>
       {detail !== null && detail.agent !== "" && <Negotiation agent={detail.agent} protocol={detail.protocol} />}
-      {comparing && step !== null ? (
+      <Modal
+        opened={canCompare && form === "compare"}
+        onClose={() => onTab("wire")}
+        title={`Two attempts of ${step}`}
+        size="90%"
+        closeButtonProps={{ "aria-label": "Close" }}
+      >
         <Suspense fallback={<Loading />}>
           <AttemptDiff exchanges={all} attempts={attempts} chosen={attempt} step={detail} />
         </Suspense>
-      ) : shown.length === 0 && !query.hasNextPage ? (
+      </Modal>
+      {shown.length === 0 && !query.hasNextPage ? (
         <NoExchanges running={live} />
       ) : (
         <ExchangeList key={`${step} ${attempt}`} exchanges={shown} steps={step === null} />

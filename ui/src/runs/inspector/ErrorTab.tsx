@@ -6,6 +6,7 @@ import { CircleX } from "lucide-react";
 import type { ReactNode } from "react";
 
 import { api, body } from "../../api/client.ts";
+import { literal } from "../../wire/quoting.ts";
 import type { Failure } from "./attemptErrors.ts";
 import { JsonTree } from "./JsonTree.tsx";
 
@@ -15,7 +16,7 @@ const REACHED: Readonly<Record<"no" | "maybe" | "yes", string>> = {
   yes: "The agent has answered. Another attempt is a new message, with a new id.",
 };
 
-export function FailureView({ failure, title, next }: { failure: Failure; title: string; next: ReactNode }) {
+export function FailureView({ run, failure, title, next }: { run: string; failure: Failure; title: string; next: ReactNode }) {
   const codes = useQuery({
     queryKey: ["error-codes"],
     queryFn: ({ signal }) => body(api.GET("/api/v1/error-codes", { signal })),
@@ -34,9 +35,9 @@ export function FailureView({ failure, title, next }: { failure: Failure; title:
           {facts.map((fact) => <Text key={fact} size="xs">{fact}</Text>)}
         </Group>
         <Text size="sm" style={{ whiteSpace: "pre-wrap", overflowWrap: "anywhere" }} data-testid="error-message">{failure.message}</Text>
-        {failure.fix !== "" && <Text size="sm" fw={600} data-testid="error-fix">{failure.fix}</Text>}
+        {failure.fix !== "" && <Text size="sm" fw={600} data-testid="error-fix">{filled(failure.fix, run, failure.step)}</Text>}
         {known !== undefined && <Text size="sm" data-testid="error-reached">{REACHED[known.reached_agent]}</Text>}
-        {known !== undefined && known.fix !== failure.fix && <Text size="sm">In general: {known.fix}</Text>}
+        {known !== undefined && known.fix !== failure.fix && <Text size="sm">In general: {filled(known.fix, run, failure.step)}</Text>}
         {next !== null && <Text size="sm" component="div" data-testid="error-next">{next}</Text>}
         {failure.detail !== null && failure.detail !== undefined && (
           <JsonTree value={failure.detail} root="detail" label="detail of the error" />
@@ -46,9 +47,15 @@ export function FailureView({ failure, title, next }: { failure: Failure; title:
   );
 }
 
+/** The commands in a fix, as they are to be typed for this run. */
+function filled(fix: string, run: string, step: string | null | undefined): string {
+  const named = step === null || step === undefined ? fix : fix.replaceAll(" RUN STEP", ` ${run} ${literal(step)}`);
+  return named.replaceAll(" RUN", ` ${run}`);
+}
+
 export function ToWire({ onTab }: { onTab: (tab: string) => void }) {
   return (
-    <Anchor component="button" type="button" size="sm" onClick={() => onTab("wire")} data-testid="to-wire">
+    <Anchor component="button" type="button" size="sm" ta="left" onClick={() => onTab("wire")} data-testid="to-wire">
       See what went over the wire
     </Anchor>
   );

@@ -69,8 +69,7 @@ function EventList({ events, begin }: { events: readonly RunEvent[]; begin: numb
                 <Icon size={13} aria-hidden />
                 <span className={classes["seq"]}>{event.seq}</span>
                 <time className={classes["when"]} dateTime={event.at} title={absolute(at, zone)}>+{lasting(at - begin)}</time>
-                <span className={classes["type"]}>{event.type}</span>
-                <span className={classes["about"]}>{about(event)}</span>
+                <span className={classes["about"]}><span className={classes["type"]}>{event.type}</span>{about(event)}</span>
               </button>
               {isOpen && <pre className={classes["text"]} tabIndex={0} aria-label={`Event ${event.seq}`}>{JSON.stringify(event.data, null, 2)}</pre>}
             </li>

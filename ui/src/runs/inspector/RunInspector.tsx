@@ -10,6 +10,7 @@ import { FailureView } from "./ErrorTab.tsx";
 import { EventsTab } from "./EventsTab.tsx";
 import classes from "./inspector.module.css";
 import type { InspectorProps } from "./Inspector.tsx";
+import { LogsTab } from "./LogsTab.tsx";
 import { TabBar, type TabSpec, wishOf } from "./TabBar.tsx";
 import { isOver, movesOf, useRunDetail } from "./useInspected.ts";
 import { NoValue, ValueView } from "./ValueView.tsx";
@@ -41,6 +42,7 @@ export function RunInspector({ run, model, tab, onTab, onSelect }: InspectorProp
           label: "Error",
           show: () => (
             <FailureView
+              run={run}
               failure={error}
               title="The run has failed"
               next={
@@ -60,10 +62,13 @@ export function RunInspector({ run, model, tab, onTab, onSelect }: InspectorProp
           ),
         }]),
     { name: "events", label: "Events", show: () => <EventsTab run={run} seq={model.seq} step={null} attempt={null} /> },
+    { name: "logs", label: "Logs", show: () => <LogsTab run={run} step={null} attempt={null} live={!isOver(model, null)} /> },
     {
       name: "wire",
       label: "Wire",
-      show: () => <WireTab run={run} step={null} attempt={null} live={!isOver(model, null)} moved={movesOf(model, null)} />,
+      show: () => (
+        <WireTab run={run} step={null} attempt={null} live={!isOver(model, null)} moved={movesOf(model, null)} form={form} onTab={onTab} />
+      ),
     },
   ];
   const first = error !== null ? "error" : output !== null && output !== undefined ? "output" : "input";

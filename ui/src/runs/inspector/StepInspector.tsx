@@ -16,6 +16,7 @@ import classes from "./inspector.module.css";
 import type { InspectorProps } from "./Inspector.tsx";
 import { ItemList } from "./ItemList.tsx";
 import { expressionOf } from "./jsonRows.ts";
+import { LogsTab } from "./LogsTab.tsx";
 import { TabBar, type TabSpec, wishOf } from "./TabBar.tsx";
 import { useEvents } from "./useEvents.ts";
 import { isOver, movesOf, type Step, stepIn, useStepDetail } from "./useInspected.ts";
@@ -57,19 +58,31 @@ export function StepInspector({ run, model, step: name, attempt, tab, onTab, onS
       ? [{
           name: "error",
           label: shownFailures.length > 1 ? <Counted what="Errors" count={shownFailures.length} /> : "Error",
-          show: () => <Errors step={step} failures={shownFailures} runIsOver={model.finishedAt !== null} onTab={onTab} />,
+          show: () => <Errors run={run} step={step} failures={shownFailures} runIsOver={model.finishedAt !== null} onTab={onTab} />,
         }]
       : []),
     { name: "events", label: "Events", show: () => <EventsTab run={run} seq={model.seq} step={name} attempt={attempt} /> },
+    { name: "logs", label: "Logs", show: () => <LogsTab run={run} step={name} attempt={attempt} live={live} /> },
     {
       name: "wire",
       label: "Wire",
-      show: () => <WireTab run={run} step={name} attempt={attempt} live={live} moved={movesOf(model, name)} detail={step} />,
+      show: () => (
+        <WireTab run={run} step={name} attempt={attempt} live={live} moved={movesOf(model, name)} form={form} onTab={onTab} detail={step} />
+      ),
     },
   ];
   return (
     <Stack gap="xs" className={classes["inspector"]!} data-testid="inspector">
-      <Head step={step} status={stepIn(model, name)?.status ?? step.status} attempt={attempt} onSelect={onSelect} />
+      <Head
+        step={step}
+        status={stepIn(model, name)?.status ?? step.status}
+        attempt={attempt}
+        onSelect={onSelect}
+        onItems={(owner) => {
+          onSelect(owner, null);
+          onTab("items");
+        }}
+      />
       <TabBar tabs={tabs} wish={wished} first={firstTab(step, attempt, hasError, isLoop)} onTab={onTab} label={`What is known of ${name}`} />
     </Stack>
   );
@@ -91,11 +104,13 @@ function Head({
   status,
   attempt,
   onSelect,
+  onItems,
 }: {
   step: Step;
   status: Step["status"];
   attempt: number | null;
   onSelect: InspectorProps["onSelect"];
+  onItems: (step: string) => void;
 }) {
   const item = /^(.*)\[\d+\]$/.exec(step.name);
   return (
@@ -113,7 +128,7 @@ function Head({
         )}
         {step.protocol !== null && <Text size="xs" c="dimmed" title="The dialect that was spoken" data-testid="dialect">{step.protocol}</Text>}
         {item !== null && (
-          <Anchor component="button" type="button" size="sm" onClick={() => onSelect(item[1]!, null)} data-testid="all-items">
+          <Anchor component="button" type="button" size="sm" onClick={() => onItems(item[1]!)} data-testid="all-items">
             All items of {item[1]}
           </Anchor>
         )}
@@ -192,11 +207,13 @@ function noOutput(status: Step["status"]): string {
 }
 
 function Errors({
+  run,
   step,
   failures,
   runIsOver,
   onTab,
 }: {
+  run: string;
   step: Step;
   failures: readonly AttemptEnd[];
   runIsOver: boolean;
@@ -206,10 +223,11 @@ function Errors({
   const own = step.error !== null && !failures.some((each) => each.attempt === step.error?.attempt) ? step.error : null;
   return (
     <Stack gap="sm">
-      {own !== null && <FailureView failure={own} title="The step has failed" next={afterStep(runIsOver)} />}
+      {own !== null && <FailureView run={run} failure={own} title="The step has failed" next={afterStep(runIsOver)} />}
       {[...failures].reverse().map((each) => (
         <FailureView
           key={each.attempt}
+          run={run}
           failure={each.failure}
           title={`Attempt ${each.attempt} has failed`}
           next={<Next end={each} step={step} runIsOver={runIsOver} />}

@@ -42,7 +42,7 @@ export function TabBar({
     <Tabs value={shown} onChange={(tab) => tab !== null && onTab(tab)} keepMounted={false} className={classes["tabs"]!}>
       <Tabs.List aria-label={label}>
         {tabs.map((tab) => (
-          <Tabs.Tab key={tab.name} value={tab.name} data-testid={`tab-${tab.name}`}>{tab.label}</Tabs.Tab>
+          <Tabs.Tab key={tab.name} value={tab.name} className={classes["tab"]!} data-testid={`tab-${tab.name}`}>{tab.label}</Tabs.Tab>
         ))}
       </Tabs.List>
       {tabs.map((tab) => (

@@ -1,0 +1,251 @@
+"""What is known of a run, a step, an attempt and an item, tab by tab."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from tests.ui.agents import Agents
+from tests.ui.browser import look_at, watched_page
+from tests.ui.inspected import (
+    DRAWING,
+    HARM,
+    ITEMS,
+    LONG_FILE,
+    PICTURE,
+    ROWS,
+    Inspected,
+    inspected_system,
+)
+
+from trunkline.jsontypes import Json, encode
+from trunkline.testing import simple_success
+from trunkline.testing.agents import Call
+
+
+@pytest.fixture(scope="module")
+def inspected(
+    session_folder: Path, tmp_path_factory: pytest.TempPathFactory, agents: Agents
+) -> Generator[Inspected]:
+    with inspected_system(session_folder, tmp_path_factory.mktemp("inspected"), agents) as system:
+        yield system
+
+
+@pytest.fixture
+def page(browser: Browser, inspected: Inspected) -> Generator[Page]:
+    with watched_page(browser, inspected.url) as page:
+        # The page closes one by itself, and so would hide it.
+        page.on("dialog", lambda dialog: pytest.fail(f"A script of an agent has run: {dialog.message}"))
+        yield page
+
+
+def look_into(page: Page, inspected: Inspected, query: str = "") -> None:
+    page.goto(f"/runs/{inspected.run}{query}")
+    expect(page.get_by_test_id("inspector")).to_be_visible()
+
+
+def test_without_a_step_the_run_itself_is_shown(page: Page, inspected: Inspected) -> None:
+    look_into(page, inspected)
+    panel = page.get_by_test_id("panel-error")
+    expect(panel.get_by_test_id("error-code")).to_have_text("agent_jsonrpc_error")
+    expect(panel.get_by_test_id("error-message")).to_contain_text(HARM)
+    expect(panel.get_by_test_id("error-reached")).to_contain_text("The agent has answered.")
+    panel.get_by_role("button", name="broken").click()
+    expect(page.get_by_test_id("inspected")).to_have_text("broken")
+    expect(page).to_have_url(f"{inspected.url}/runs/{inspected.run}?step=broken&attempt=1")
+
+
+def test_a_tab_and_its_form_are_in_the_address(page: Page, inspected: Inspected) -> None:
+    look_into(page, inspected, "?step=files")
+    expect(page.get_by_test_id("text")).to_contain_text("Four files")
+    page.get_by_test_id("value").get_by_text("JSON", exact=True).click()
+    expect(page).to_have_url(f"{inspected.url}/runs/{inspected.run}?step=files&tab=output.json")
+    page.reload()
+    expect(page.get_by_test_id("json-rows")).to_be_visible()
+    page.get_by_test_id("tab-input").click()
+    expect(page).to_have_url(f"{inspected.url}/runs/{inspected.run}?step=files&tab=input")
+
+
+def test_megabytes_of_json_are_searched_and_only_what_is_in_sight_is_drawn(
+    page: Page, inspected: Inspected
+) -> None:
+    look_into(page, inspected, "?step=long&tab=output.json")
+    rows = page.get_by_test_id("json-row")
+    expect(rows).to_have_count(3)
+    rows.filter(has_text=f"[{ROWS:,} items]").click()
+    rows.filter(has_text="[0 … 199]").click()
+    expect(rows.filter(has_text="{3 fields}").first).to_be_visible()
+    assert rows.count() < 100
+    page.get_by_test_id("json-search").fill(f"GAUGE {ROWS - 1}")
+    expect(page.get_by_test_id("json-found")).to_have_text("1 of 1")
+    expect(page.get_by_test_id("json-path")).to_have_text(f"steps.long.output.data.rows[{ROWS - 1}].name")
+    expect(rows.filter(has_text=f'"gauge {ROWS - 1}"')).to_be_in_viewport()
+    page.get_by_test_id("copy-path").click()
+    assert clipboard(page) == f"steps.long.output.data.rows[{ROWS - 1}].name"
+    page.get_by_test_id("copy-value").click()
+    expect(page.get_by_test_id("copy-value")).to_have_text("Copied")
+    assert clipboard(page) == f"gauge {ROWS - 1}"
+    page.get_by_test_id("json-search").fill("nowhere")
+    expect(page.get_by_test_id("json-found")).to_have_text("Not found")
+
+
+def test_a_tree_is_walked_through_with_the_keyboard(page: Page, inspected: Inspected) -> None:
+    look_into(page, inspected, "?step=long&tab=output.json")
+    tree = page.get_by_test_id("json-rows")
+    path = page.get_by_test_id("json-path")
+    tree.focus()
+    for key, expected in [
+        ("End", "steps.long.output.data.rows"),
+        ("ArrowUp", "steps.long.output.data"),
+        ("ArrowRight", "steps.long.output.data.rows"),
+        ("ArrowLeft", "steps.long.output.data"),
+        ("ArrowLeft", "steps.long.output.data"),
+        ("ArrowDown", "steps.long.output.data"),
+        ("Home", "steps.long.output"),
+    ]:
+        page.keyboard.press(key)
+        expect(path).to_have_text(expected)
+    expect(page.get_by_test_id("json-row")).to_have_count(2)
+    look_at(page, "inspector-json")
+
+
+def test_pictures_are_shown_and_every_file_is_downloaded_as_it_is(
+    page: Page, inspected: Inspected, tmp_path: Path
+) -> None:
+    look_into(page, inspected, "?step=files&tab=output.files")
+    files = page.get_by_test_id("file")
+    expect(files).to_have_count(4)
+    picture = page.get_by_test_id("picture")
+    expect(picture).to_have_count(1)
+    expect(picture).to_have_js_property("naturalWidth", 1)
+    assert str(picture.get_attribute("src")).startswith("blob:")
+    expect(files.nth(1)).to_contain_text("An SVG can hold a program, so it is not shown here.")
+    expect(files.nth(3)).to_contain_text("application/octet-stream · 307.2 kB · Readings")
+    contents = [PICTURE, DRAWING, HARM.encode(), LONG_FILE]
+    names = ["gauge.png", "map.svg", "report.html", "readings.bin"]
+    for place, (name, content) in enumerate(zip(names, contents, strict=True)):
+        with page.expect_download() as download:
+            files.nth(place).get_by_test_id("download").click()
+        assert download.value.suggested_filename == name
+        download.value.save_as(tmp_path / name)
+        assert (tmp_path / name).read_bytes() == content
+    look_at(page, "inspector-files")
+
+
+def test_each_attempt_says_why_it_failed_and_what_followed(page: Page, inspected: Inspected) -> None:
+    look_into(page, inspected, "?step=flaky&tab=error")
+    failures = page.get_by_test_id("failure")
+    expect(failures).to_have_count(2)
+    expect(failures.nth(0)).to_contain_text("Attempt 2 has failed")
+    expect(failures.nth(0).get_by_test_id("error-reached")).to_contain_text("no answer came")
+    expect(failures.nth(0).get_by_test_id("error-next")).to_have_text("Attempt 3 followed.")
+    expect(failures.nth(1).get_by_test_id("error-code")).to_have_text("agent_http_error")
+    expect(failures.nth(1).get_by_test_id("error-fix")).to_have_text(
+        f"Look at the wire: trunkline runs wire {inspected.run} flaky."
+    )
+    look_at(page, "inspector-errors")
+    page.get_by_test_id("attempts").get_by_text("1", exact=True).click()
+    expect(page).to_have_url(re.compile("[?&]attempt=1"))
+    expect(failures).to_have_count(1)
+    page.get_by_test_id("tab-output").click()
+    expect(page.get_by_test_id("no-value")).to_have_text("Attempt 1 gave no output; attempt 2 followed it.")
+
+
+def test_the_last_failure_says_that_no_attempt_follows(page: Page, inspected: Inspected) -> None:
+    look_into(page, inspected, "?step=broken")
+    expect(page.get_by_test_id("error-next")).to_have_text(
+        "No attempt follows. Retry the run from this step once the cause is gone."
+    )
+    page.get_by_test_id("to-wire").click()
+    expect(page.get_by_test_id("wire-count")).to_have_text("1 exchange")
+
+
+def test_events_are_those_of_the_run_or_of_what_is_selected(page: Page, inspected: Inspected) -> None:
+    look_into(page, inspected, "?tab=events")
+    listed = page.get_by_test_id("events")
+    expect(listed.get_by_test_id("event").first).to_contain_text("RunStarted")
+    assert int(str(listed.get_attribute("data-count"))) > 2 * ITEMS
+    assert listed.get_by_test_id("event").count() < 80
+    look_at(page, "inspector-events")
+    look_into(page, inspected, "?step=flaky&attempt=2&tab=events")
+    expect(listed.get_by_test_id("event")).to_have_count(2)
+    expect(listed.locator("[data-type=StepRetryScheduled]")).to_contain_text(
+        "flaky · attempt 2 · The agent closed the connection unanswered."
+    )
+    listed.locator("[data-type=StepRetryScheduled]").get_by_role("button").click()
+    expect(listed.get_by_label("Event", exact=False).last).to_contain_text('"code": "agent_connection_lost"')
+
+
+def test_items_are_listed_page_by_page_and_one_is_looked_into(page: Page, inspected: Inspected) -> None:
+    look_into(page, inspected, "?step=each")
+    items = page.get_by_test_id("item")
+    expect(items).to_have_count(50)
+    expect(page.get_by_test_id("items")).to_contain_text(f"{ITEMS - 1} completed")
+    look_at(page, "inspector-items")
+    page.get_by_role("button", name="More items").click()
+    expect(items).to_have_count(ITEMS)
+    expect(items.last).to_contain_text("Too deep: 60")
+    items.last.click()
+    expect(page.get_by_test_id("inspected")).to_have_text(f"each[{ITEMS - 1}]")
+    expect(page.get_by_test_id("error-message")).to_contain_text("Too deep: 60")
+    page.get_by_test_id("tab-input").click()
+    expect(page.get_by_test_id("json-row").last).to_have_text(f"number{ITEMS}")
+    page.get_by_test_id("all-items").click()
+    expect(items.first).to_be_visible()
+
+
+def test_what_agents_say_is_text_wherever_it_is_shown(page: Page, inspected: Inspected) -> None:
+    for query in ("?step=files&tab=output.text", "?step=files&tab=output.json", "?step=files&tab=input"):
+        look_into(page, inspected, query)
+        expect(page.get_by_test_id("inspector").get_by_text(HARM).first).to_be_visible()
+    look_into(page, inspected, "?step=broken&tab=error")
+    expect(page.get_by_test_id("error-message")).to_contain_text(HARM)
+    assert page.get_by_test_id("inspector").locator("img, script, iframe, a[href^=javascript]").count() == 0
+
+
+def test_a_step_that_is_none_says_which_there_are(page: Page, inspected: Inspected) -> None:
+    page.goto(f"/runs/{inspected.run}?step=nobody")
+    expect(page.get_by_test_id("problem").first).to_contain_text("has no step nobody")
+    expect(page.get_by_test_id("problem").first).to_contain_text("Its steps: flaky, stream, files")
+
+
+def test_a_run_is_looked_into_while_it_goes_on(page: Page, inspected: Inspected, agents: Agents) -> None:
+    async def bell() -> asyncio.Event:
+        return asyncio.Event()
+
+    may_answer = agents.portal.call(bell)
+
+    async def slow(call: Call) -> Json:
+        await may_answer.wait()
+        return simple_success({"text": "At last"})(call)
+
+    agent = agents.start(slow)
+    inspected.client.create_agent({"name": "Slow", "url": agent.url, "protocol": "simple-a2a"})
+    inspected.client.save_workflow(encode({"name": "slow", "steps": {"only": {"agent": "Slow"}}}))
+    run = inspected.client.execute("slow", {"text": "Hurry"})["id"]
+    agents.portal.call(agent.called)
+    page.goto(f"/runs/{run}?step=only&tab=output")
+    expect(page.get_by_test_id("no-value")).to_have_text("The output comes when the step is done.")
+    page.get_by_test_id("tab-wire").click()
+    expect(page.get_by_test_id("no-exchanges")).to_contain_text("Nothing has gone over the wire yet.")
+    agents.portal.call(may_answer.set)
+    expect(page.get_by_test_id("exchange")).to_have_count(1)
+    page.get_by_test_id("tab-output").click()
+    expect(page.get_by_test_id("text")).to_have_text("At last")
+
+
+def test_it_is_read_on_a_narrow_screen_too(browser: Browser, inspected: Inspected) -> None:
+    with watched_page(browser, inspected.url, width=1024, height=768) as page:
+        look_into(page, inspected, "?step=flaky&tab=wire")
+        expect(page.get_by_test_id("exchanges")).to_be_visible()
+        assert not page.evaluate(
+            "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+        )
+
+
+def clipboard(page: Page) -> str:
+    return str(page.evaluate("navigator.clipboard.readText()"))

@@ -1,0 +1,290 @@
+"""Every exchange with an agent, byte by byte; and a copied request that is run arrives as it was recorded."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, Route, expect
+from tests.har import check_har
+from tests.ui.agents import Agents
+from tests.ui.browser import look_at, watched_page
+from tests.ui.captured import Captured, capturing
+from tests.ui.inspected import HARM, ITEMS, Inspected, inspected_system
+
+from trunkline.bridge.exchanges import to_curl
+from trunkline.jsontypes import Json, JsonObject, decode
+from trunkline.services.har import to_har
+from trunkline.services.recorded import read_exchange
+from trunkline.testing.system import objects_in
+
+SECRET = "u$er:s3cret `x`"
+VARIABLE = "TRUNKLINE_SECRET_A"
+HEADERS = {
+    "Content-Type": "application/json",
+    "Accept": "application/json",
+    "X-Correlation-ID": 'it\'s "$HOME" `id` \\ !',
+    "X-Empty": "",
+    "X-At": "@file",
+    "X-Equals": "=x:y=z",
+    "Authorization": f"Bearer ${VARIABLE}",
+    "Accept-Encoding": "identity",
+    "User-Agent": "trunkline/0.1.0",
+}
+BODIES = [
+    "{}",
+    "",
+    "@/etc/passwd",
+    "-d leading dash",
+    'it\'s "quoted" $HOME `id` $(id) \\n %s !!\n\ttwo lines\n',
+    '{"text":"Grüße, 世界 🙂"}',
+    "nul \x00 escape \x1b[31m bell \x07 back\\slash \\0101 %b",
+    "é" * 30_000,
+]
+# HTTPie is not on every machine: what it would be given is read by HTTPie's own rules, and sent.
+HTTPIE = Path(__file__).with_name("httpie_stand_in.py")
+
+
+@pytest.fixture(scope="module")
+def inspected(
+    session_folder: Path, tmp_path_factory: pytest.TempPathFactory, agents: Agents
+) -> Generator[Inspected]:
+    with inspected_system(session_folder, tmp_path_factory.mktemp("wire"), agents) as system:
+        yield system
+
+
+@pytest.fixture
+def page(browser: Browser, inspected: Inspected) -> Generator[Page]:
+    with watched_page(browser, inspected.url) as page:
+        page.on("dialog", lambda dialog: pytest.fail(f"A script of an agent has run: {dialog.message}"))
+        yield page
+
+
+def open_wire(page: Page, inspected: Inspected, query: str) -> Locator:
+    page.goto(f"/runs/{inspected.run}?{query}")
+    expect(page.get_by_test_id("wire-count")).to_be_visible()
+    return page.get_by_test_id("exchange")
+
+
+def open_up(row: Locator) -> Locator:
+    row.get_by_role("button").first.click()
+    return row.get_by_test_id("exchange-detail")
+
+
+def test_every_exchange_is_shown_with_all_that_was_on_the_wire(page: Page, inspected: Inspected) -> None:
+    exchanges = open_wire(page, inspected, "step=flaky&tab=wire")
+    expect(page.get_by_test_id("wire-count")).to_have_text("6 exchanges")
+    expect(exchanges).to_have_count(3)
+    expect(exchanges.nth(0)).to_contain_text("503")
+    expect(exchanges.nth(1)).to_contain_text("No answer")
+    refused = open_up(exchanges.nth(0))
+    expect(refused.get_by_test_id("exchange-notes")).to_have_text("The agent answered HTTP 503: busy")
+    request = refused.get_by_test_id("request")
+    expect(request.get_by_test_id("headers")).to_contain_text("X-Correlation-ID")
+    expect(request.get_by_test_id("body")).to_contain_text('"method": "message/send"')
+    request.get_by_text("Raw", exact=True).click()
+    expect(request.get_by_test_id("body")).to_contain_text('"method":"message/send"')
+    expect(refused.get_by_test_id("response").get_by_test_id("body")).to_have_text("busy")
+    lost = open_up(exchanges.nth(1))
+    expect(lost.get_by_test_id("exchange-error")).to_have_text("The agent closed the connection unanswered.")
+    expect(lost.get_by_test_id("response")).to_contain_text("No answer came.")
+    look_at(page, "wire")
+
+
+def test_polls_that_follow_each_other_are_one_row_until_it_is_opened(
+    page: Page, inspected: Inspected
+) -> None:
+    exchanges = open_wire(page, inspected, "step=flaky&attempt=3&tab=wire")
+    polls = page.get_by_test_id("polls")
+    expect(polls).to_contain_text("Asked 3 times how the task stands")
+    expect(exchanges).to_have_count(1)
+    polls.get_by_role("button").click()
+    expect(exchanges).to_have_count(4)
+    expect(open_up(exchanges.last).get_by_test_id("request")).to_contain_text('"method": "tasks/get"')
+
+
+def test_a_stream_is_shown_event_by_event_with_what_was_negotiated(page: Page, inspected: Inspected) -> None:
+    exchanges = open_wire(page, inspected, "step=stream&tab=wire")
+    expect(exchanges).to_have_count(3)
+    stream = open_up(page.locator("[data-kind=stream]"))
+    frames = stream.get_by_test_id("frame")
+    expect(frames).to_have_count(4)
+    expect(frames.first).to_contain_text("+")
+    expect(frames.first).to_contain_text("Looking it up")
+    frames.nth(1).get_by_role("button").first.click()
+    expect(frames.nth(1).get_by_test_id("body")).to_contain_text('"kind": "artifact-update"')
+    page.get_by_test_id("why-dialect").click()
+    expect(page.get_by_test_id("evidence")).to_contain_text("offers A2A 0.3.0 over JSON-RPC")
+    expect(page.get_by_test_id("evidence")).to_contain_text("HTTP 200, a card")
+    look_at(page, "wire-stream")
+
+
+def test_a_body_that_was_cut_says_so(page: Page, inspected: Inspected) -> None:
+    # The only exchange is open at once.
+    open_wire(page, inspected, "step=long&tab=wire")
+    expect(page.get_by_test_id("exchange-notes")).to_contain_text("The response body is cut")
+
+
+def test_what_agents_write_on_the_wire_is_text(page: Page, inspected: Inspected) -> None:
+    open_wire(page, inspected, "step=broken&tab=wire")
+    expect(page.get_by_test_id("response").get_by_test_id("body")).to_contain_text(HARM)
+    expect(page.get_by_test_id("exchange-notes")).to_contain_text(HARM)
+    assert page.get_by_test_id("wire").locator("img, script, iframe, a[href]").count() == 0
+
+
+def test_two_attempts_are_laid_side_by_side(page: Page, inspected: Inspected) -> None:
+    open_wire(page, inspected, "step=flaky&attempt=1&tab=wire")
+    page.get_by_test_id("compare").click()
+    expect(page.get_by_test_id("attempt-diff")).to_be_visible()
+    assert "tab=wire.compare" in page.url
+    before, after = page.get_by_label("Attempt 1", exact=True), page.get_by_label("Attempt 3", exact=True)
+    expect(before).to_contain_text("send: HTTP 503")
+    expect(after).to_contain_text('"state": "working"')
+    look_at(page, "wire-compare")
+    page.get_by_text("What came of it").click()
+    expect(before).to_contain_text("The agent answered HTTP 503: busy")
+    expect(after).to_contain_text('"text": "Calm at last"')
+    page.get_by_text("Requests", exact=True).click()
+    expect(before).to_contain_text("message/send")
+    page.keyboard.press("Escape")
+    expect(page.get_by_test_id("attempt-diff")).not_to_be_visible()
+
+
+@pytest.mark.parametrize(("step", "count"), [("stream", 3), (None, ITEMS + 12)])
+def test_the_archive_is_the_one_that_the_command_line_makes(
+    page: Page, inspected: Inspected, step: str | None, count: int
+) -> None:
+    def in_small_pages(route: Route) -> None:
+        route.continue_(url=route.request.url.replace("limit=500", "limit=20"))
+
+    page.route("**/wire?format=har*", in_small_pages)
+    open_wire(page, inspected, "tab=wire" if step is None else f"step={step}&tab=wire")
+    with page.expect_download() as download:
+        page.get_by_test_id("har").click()
+    archive = decode(Path(download.value.path()).read_bytes())
+    check_har(archive)
+    page_of_all = inspected.client.wire(inspected.run, step=step)
+    expected = to_har(read_exchange(exchange) for exchange in page_of_all.items)
+    assert entries(archive) == entries(expected)
+    assert len(entries(archive)) == count
+
+
+def entries(archive: Json) -> list[JsonObject]:
+    assert isinstance(archive, dict)
+    log = archive["log"]
+    assert isinstance(log, dict)
+    # Two that began in the same microsecond have no order.
+    return sorted(
+        objects_in(log["entries"]), key=lambda entry: (str(entry["startedDateTime"]), str(entry["_step"]))
+    )
+
+
+@pytest.fixture
+def captured() -> Generator[Captured]:
+    with capturing() as server:
+        yield server
+
+
+def exchange_of(request: JsonObject) -> JsonObject:
+    return {
+        "step": "flaky",
+        "attempt": 1,
+        "started_at": "2026-01-01T00:00:00.000000Z",
+        "duration_ms": 1.0,
+        "request": request,
+        "response": {"status": 200, "headers": {}, "body": ""},
+        "error": None,
+        "notes": [],
+        "kind": "send",
+        "frames": None,
+    }
+
+
+def show_instead(page: Page, exchanges: list[JsonObject]) -> None:
+    """What no agent of ours is sent, but another may be."""
+    answer = {"items": exchanges, "next_cursor": None}
+    page.route("**/api/v1/runs/*/wire?*", lambda route: route.fulfill(json=answer))
+
+
+def copied(page: Page, row: Locator, form: str) -> str:
+    button = row.get_by_test_id(f"copy-{form}")
+    button.click()
+    expect(button).to_have_text("Copied")
+    return str(page.evaluate("navigator.clipboard.readText()"))
+
+
+def run(form: str, text: str, folder: Path) -> None:
+    """As a person would who has pasted it."""
+    if form == "curl" and shutil.which("curl") is None:
+        assert "CI" not in os.environ, "curl is not installed"
+        pytest.skip("curl is not installed")
+    programs = folder / "bin"
+    programs.mkdir(exist_ok=True)
+    if not (programs / "http").exists():
+        (programs / "http").symlink_to(HTTPIE)
+    words = [sys.executable, "-c", text] if form == "python" else ["sh", "-c", text]
+    path = f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {"PATH": path, "NO_PROXY": "*", VARIABLE: SECRET, "LANG": "C.UTF-8"}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, f"{done.stderr}\n{text[:2_000]}"
+
+
+@pytest.mark.parametrize("form", ["curl", "httpie", "python"])
+def test_a_copied_request_arrives_as_it_was_recorded(
+    page: Page, inspected: Inspected, captured: Captured, tmp_path: Path, form: str
+) -> None:
+    requests: list[JsonObject] = [
+        {"method": "POST", "url": f"{captured.url}/agent?q={place}", "headers": {**HEADERS}, "body": body}
+        for place, body in enumerate(BODIES)
+    ]
+    show_instead(page, [exchange_of(request) for request in requests])
+    rows = open_wire(page, inspected, "step=flaky&attempt=1&tab=wire")
+    for place, body in enumerate(BODIES):
+        open_up(rows.nth(place))
+        text = copied(page, rows.nth(place), form)
+        assert SECRET not in text
+        assert text.startswith(f"# Set first, as they are not recorded: {VARIABLE}\n")
+        if form == "curl":
+            assert text.endswith(to_curl(exchange_of(requests[place])))
+        run(form, text, tmp_path)
+        arrived = captured.take()
+        assert (arrived.method, arrived.target, arrived.body) == ("POST", f"/agent?q={place}", body.encode())
+        expected = {name.lower(): value for name, value in HEADERS.items()}
+        expected["authorization"] = f"Bearer {SECRET}"
+        assert {name: arrived.headers.get(name) for name in expected} == expected
+        open_up(rows.nth(place))
+
+
+@pytest.mark.parametrize("form", ["curl", "httpie", "python"])
+def test_a_login_and_a_key_in_the_address_come_from_the_environment(
+    page: Page, inspected: Inspected, captured: Captured, tmp_path: Path, form: str
+) -> None:
+    request: JsonObject = {
+        "method": "GET",
+        "url": f"{captured.url}/card?key=${VARIABLE}",
+        "headers": {"Authorization": f"Basic ${VARIABLE}", "X-Key": "[redacted]"},
+        "body": "",
+    }
+    show_instead(page, [exchange_of(request)])
+    rows = open_wire(page, inspected, "step=flaky&attempt=1&tab=wire")
+    text = copied(page, rows.first, form)
+    assert "# Put in yourself what is not recorded: [redacted]\n" in text
+    # A shell puts a key into an address as it is; this one would have to be encoded by whoever sets it.
+    run(form, text.replace(f"key=${VARIABLE}", "key=k"), tmp_path)
+    arrived = captured.take()
+    assert arrived.method == "GET"
+    assert arrived.headers["authorization"] == "Basic dSRlcjpzM2NyZXQgYHhg"
+    assert arrived.target == ("/card?key=u%24er%3As3cret%20%60x%60" if form == "python" else "/card?key=k")
+
+
+def test_what_cannot_be_repeated_has_no_command(page: Page, inspected: Inspected) -> None:
+    program: JsonObject = {"method": "POST", "url": "stdio:zone", "headers": {}, "body": "{}"}
+    show_instead(page, [exchange_of(program)])
+    open_wire(page, inspected, "step=flaky&attempt=1&tab=wire")
+    expect(page.get_by_test_id("exchange-detail")).to_be_visible()
+    expect(page.get_by_test_id("copy-curl")).to_have_count(0)
