@@ -90,6 +90,11 @@ def stage(page: Page) -> Locator:
     return page.get_by_test_id("standing").get_by_test_id("stage")
 
 
+def fits(page: Page) -> bool:
+    """Whether the page as a whole has nothing to scroll sideways."""
+    return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
+
+
 def test_an_agent_is_shadowed_and_where_both_sides_differ_is_shown(page: Page, harbour: Harbour) -> None:
     harbour.add("Greeter")
     page.goto("/migration?q=greeter")
@@ -119,10 +124,11 @@ def test_an_agent_is_shadowed_and_where_both_sides_differ_is_shown(page: Page, h
     expect(difference).to_have_attribute("data-path", "/data/greeting")
     expect(difference.locator("del")).to_have_text("morning")
     expect(difference.locator("ins")).to_have_text("evening")
-    expect(page.locator("[data-testid=blockers] [data-code=disagreement]")).to_be_visible()
     look_at(page, "migration-agent")
     page.reload()
     expect(page.get_by_test_id("difference")).to_have_count(1)
+    page.locator("[data-testid=blockers] [data-code=disagreement]").get_by_test_id("see-differences").click()
+    expect(page).to_have_url(f"{harbour.client.url}/migration/Greeter?verdict=differ")
     page.get_by_role("link", name=f"{run} ask").click()
     expect(page).to_have_url(f"{harbour.client.url}/runs/{run}?step=ask")
 
@@ -244,6 +250,10 @@ def test_all_agents_are_a_board_and_are_rolled_back_at_once(
             expect(card(page, "Lighthouse")).to_contain_text("A refusal was overruled")
             expect(page.get_by_test_id("settled")).to_contain_text("Customs")
             look_at(page, "migration-board")
+            page.set_viewport_size({"width": 1024, "height": 768})
+            look_at(page, "migration-board-1024")
+            assert fits(page)
+            page.set_viewport_size({"width": 1280, "height": 800})
             page.get_by_test_id("fleet").click()
             page.get_by_test_id("fleet-rollback").click()
             dialog = page.get_by_role("dialog", name="Roll all back?")
@@ -263,6 +273,8 @@ def test_all_agents_are_a_board_and_are_rolled_back_at_once(
             page.goto("/migration")
             expect(card(page, "Greeter")).to_be_visible()
             look_at(page, "migration-board-phone")
+            assert fits(page)
             page.goto("/migration/Greeter")
             expect(page.get_by_test_id("comparison")).to_have_count(1)
             look_at(page, "migration-agent-phone")
+            assert fits(page)

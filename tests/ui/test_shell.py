@@ -180,3 +180,6 @@ def test_a_phone_has_the_places_behind_a_button(browser: Browser, demo: Demo) ->
         page.get_by_test_id("nav-agents").click()
         expect(page).to_have_url(f"{demo.url}/agents")
         expect(page.get_by_test_id("nav-agents")).not_to_be_in_viewport()
+        page.get_by_role("button", name="Search or go to…").click()
+        expect(page.get_by_test_id("palette-input")).to_be_focused()
+        look_at(page, "palette-phone")

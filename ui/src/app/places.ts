@@ -4,6 +4,8 @@ import { Activity, ArrowRightLeft, Bot, Inbox, Network, Server, type LucideIcon 
 
 export interface Place {
   readonly to: string;
+  /** Where something new of it is made, in an address that takes no name away from what is there. */
+  readonly makes?: string;
   readonly name: string;
   readonly icon: LucideIcon;
   /** Pressed after `g`. */
@@ -13,12 +15,12 @@ export interface Place {
 export const PLACES: readonly Place[] = [
   { to: "/runs", name: "Runs", icon: Activity, key: "r" },
   { to: "/inbox", name: "Inbox", icon: Inbox, key: "i" },
-  { to: "/workflows", name: "Workflows", icon: Network, key: "w" },
-  { to: "/agents", name: "Agents", icon: Bot, key: "a" },
+  { to: "/workflows", makes: "/new-workflow", name: "Workflows", icon: Network, key: "w" },
+  { to: "/agents", makes: "/new-agent", name: "Agents", icon: Bot, key: "a" },
   { to: "/migration", name: "Migration", icon: ArrowRightLeft, key: "m" },
   { to: "/system", name: "System", icon: Server, key: "s" },
 ];
 
 export function placeOf(path: string): Place | undefined {
-  return PLACES.find(({ to }) => path === to || path.startsWith(`${to}/`));
+  return PLACES.find(({ to, makes }) => path === to || path === makes || path.startsWith(`${to}/`));
 }

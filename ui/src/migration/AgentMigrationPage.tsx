@@ -1,9 +1,9 @@
 /** One agent's migration: where it stands, what is in its way, what both sides have said, and what was done. */
 
-import { Anchor, Group, Stack, Text, Title } from "@mantine/core";
+import { Group, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { ArrowRight } from "lucide-react";
 import { useNavigate } from "@tanstack/react-router";
+import { ArrowRight } from "lucide-react";
 
 import { AnchorLink } from "../app/links.tsx";
 import { Loading } from "../app/Loading.tsx";
@@ -32,7 +32,7 @@ export function AgentMigrationPage() {
   return (
     <Stack gap="md">
       <div>
-        <Anchor component={AnchorLink} to="/migration" size="xs">Migration</Anchor>
+        <AnchorLink to="/migration" search={{}} size="xs">All agents</AnchorLink>
         <Group gap="md" align="baseline">
           <Title order={1} size="h3">{agent}</Title>
           <AnchorLink to="/agents/$agent" params={{ agent }} size="sm" data-testid="to-agent">The agent</AnchorLink>
@@ -44,7 +44,14 @@ export function AgentMigrationPage() {
         <>
           <Standing status={status} />
           <MoveActions status={status} act={search.act} onAct={act} />
-          <BlockerList status={status} onAct={act} />
+          <BlockerList
+            status={status}
+            onAct={act}
+            onSeeDifferences={() => {
+              void navigate({ search: { verdict: "differ" }, replace: true, resetScroll: false });
+              document.getElementById("comparisons")?.scrollIntoView();
+            }}
+          />
           <Sides status={status} />
           <ChangedReads reads={status.expressions} />
           <Comparisons

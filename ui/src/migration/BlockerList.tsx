@@ -13,7 +13,13 @@ const FIXED_BY: Partial<Record<Blocker["code"], { action: Action | "check"; name
   not_attested: { action: "ready", name: "Attest" },
 };
 
-export function BlockerList({ status, onAct }: { status: Status; onAct: (action: Action) => void }) {
+interface Props {
+  readonly status: Status;
+  readonly onAct: (action: Action) => void;
+  readonly onSeeDifferences: () => void;
+}
+
+export function BlockerList({ status, onAct, onSeeDifferences }: Props) {
   const check = useCheck(status.agent);
   if (status.blockers.length === 0) return null;
   return (
@@ -30,6 +36,9 @@ export function BlockerList({ status, onAct }: { status: Status; onAct: (action:
                 <Fix fix={fix} isHere={fixed !== undefined} />
               </Text>
             </div>
+            {code === "disagreement" && (
+              <Button size="compact-sm" variant="default" onClick={onSeeDifferences} data-testid="see-differences">See the differences</Button>
+            )}
             {fixed !== undefined && (
               <Button
                 size="compact-sm"

@@ -28,7 +28,7 @@ export function Comparisons({ agent, counts, verdict, selected, onSelect }: Prop
   if (query.isSuccess && found.length === 0 && verdict === undefined) return null;
   const choices = VERDICT_ORDER.filter((each) => (counts[each] ?? 0) > 0 || each === verdict);
   return (
-    <Stack gap={6} data-testid="comparisons">
+    <Stack gap={6} id="comparisons" className={classes["anchored"]!} data-testid="comparisons">
       <Group gap="sm">
         <Title order={2} size="h5">Shadow comparisons</Title>
         <Text size="sm" c="dimmed">{many(all, "answer")} compared in the present shadow</Text>

@@ -80,6 +80,7 @@ function Chooser({ choose, showShortcuts }: { choose: (command: Command) => void
         data-autofocus
         autoComplete="off"
         spellCheck={false}
+        maxLength={200}
         value={typed}
         onChange={(event) => {
           setTyped(event.currentTarget.value);

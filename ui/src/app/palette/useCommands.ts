@@ -28,6 +28,8 @@ export interface CommandGroup {
 }
 
 const AT_MOST = 6;
+// As many as one answer has: names are matched here, since a part of a name may be scattered over it.
+const ALL = 1_000;
 const RUN_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /** In the order in which they are shown; groups without an answer are left out. */
@@ -43,12 +45,12 @@ export function useCommands(typed: string, showShortcuts: () => void): { groups:
   const runs = useRuns(asked);
   const workflows = useQuery({
     queryKey: ["palette", "workflows"],
-    queryFn: () => body(api.GET("/api/v1/workflows", { params: { query: { limit: 200 } } })),
+    queryFn: () => body(api.GET("/api/v1/workflows", { params: { query: { limit: ALL } } })),
     staleTime: 30_000,
   });
   const agents = useQuery({
     queryKey: ["palette", "agents"],
-    queryFn: () => body(api.GET("/api/v1/agents", { params: { query: { limit: 200 } } })),
+    queryFn: () => body(api.GET("/api/v1/agents", { params: { query: { limit: ALL } } })),
     staleTime: 30_000,
   });
   const found = {
