@@ -11,7 +11,6 @@ from tests.ui.agents import Agents
 from tests.ui.browser import look_at
 from tests.ui.conftest import Demo
 
-from trunkline.cli.follow import follow_run
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.testing.agents import Call, Hangup, Script, ScriptedAgent, jsonrpc_task
 
@@ -64,7 +63,10 @@ class Waiting:
         raise AssertionError("The run has ended without a question.")
 
     def end(self, run: str) -> str:
-        return follow_run(self.client, run, show="nothing")["status"]
+        # To its last event, however often it waits before.
+        for _ in self.client.follow(run):
+            pass
+        return self.client.run(run)["status"]
 
 
 def _yaml(definition: JsonObject) -> bytes:
@@ -108,6 +110,8 @@ def test_a_question_is_counted_on_every_page_and_answered_in_words(page: Page, w
 def test_a_question_with_a_schema_is_answered_by_a_form(page: Page, waiting: Waiting) -> None:
     run, agent = waiting.start("Clerk", asking("Fill this in.", FORM), jsonrpc_task("Paid."))
     page.goto("/inbox")
+    page.get_by_test_id("send-answer").click()
+    expect(page.get_by_label("Amount")).to_have_accessible_description("This is needed.")
     page.get_by_label("Amount").fill("12.5")
     page.get_by_label("urgent").check()
     look_at(page, "inbox-form")
@@ -118,7 +122,9 @@ def test_a_question_with_a_schema_is_answered_by_a_form(page: Page, waiting: Wai
 
 def test_a_wish_to_log_in_is_told_apart(page: Page, waiting: Waiting) -> None:
     run, _ = waiting.start(
-        "Vault", jsonrpc_task("Log in at example.com", state="auth-required"), jsonrpc_task("Open.")
+        "Vault",
+        jsonrpc_task("Log in at https://example.com/login.", state="auth-required"),
+        jsonrpc_task("Open."),
     )
     page.goto("/inbox?kind=input")
     expect(page.get_by_test_id("inbox-empty")).to_be_visible()
@@ -126,6 +132,9 @@ def test_a_wish_to_log_in_is_told_apart(page: Page, waiting: Waiting) -> None:
     expect(page).to_have_url(re.compile(r"kind=auth"))
     expect(page.get_by_test_id("inbox-item")).to_contain_text("Vault wants somebody to log in")
     expect(page.get_by_test_id("what-next")).to_contain_text("no passwords")
+    expect(page.get_by_role("link", name="https://example.com/login")).to_have_attribute(
+        "rel", "noopener noreferrer"
+    )
     look_at(page, "inbox-auth")
     page.get_by_test_id("send-answer").click()
     assert waiting.end(run) == "COMPLETED"

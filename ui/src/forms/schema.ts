@@ -168,6 +168,26 @@ export function placed(findings: readonly Finding[], schema: Schema): ReadonlyMa
   return messages;
 }
 
+/** What is needed and not there; a server that knows the schema says more. */
+export function missing(root: Schema, value: Json | undefined, name: string): readonly Finding[] {
+  return gaps(root, root, value, [name]);
+}
+
+function gaps(given: Schema, root: Schema, value: Json | undefined, path: Path): readonly Finding[] {
+  const schema = resolved(given, root);
+  const field = fieldOf(schema, path.length - 1);
+  if (field.kind === "list" && Array.isArray(value)) {
+    return value.flatMap((entry: Json, index) => gaps(field.items, root, entry, [...path, index]));
+  }
+  if (field.kind !== "group" || typeof value !== "object" || value === null) return [];
+  const present = value as { readonly [name: string]: Json };
+  return field.properties.flatMap(({ name, schema: own, required }) => {
+    const inner = present[name];
+    if (inner !== undefined) return gaps(own, root, inner, [...path, name]);
+    return required ? [{ path: pathText([...path, name]), message: "This is needed." } as Finding] : [];
+  });
+}
+
 function nearest(root: Schema, path: Path): Path {
   const place: (string | number)[] = path.slice(0, 1);
   let schema = resolved(root, root);

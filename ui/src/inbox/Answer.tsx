@@ -10,13 +10,14 @@ import { KINDS } from "./kinds.ts";
 import { ReplyForm } from "./ReplyForm.tsx";
 import { ResolveForm } from "./ResolveForm.tsx";
 import { schemaOf, type InboxItem } from "./waiting.ts";
+import { Words } from "./Words.tsx";
 
 export function Answer({ item, onDone }: { item: InboxItem; onDone: () => void }) {
   return (
     <Stack gap="md" data-testid="answer">
       <Facts item={item} />
       <div className={classes["asked"]} data-testid="question">
-        <Text className={classes["words"]!}>{item.text}</Text>
+        <Text className={classes["words"]!}><Words text={item.text} /></Text>
         {item.data !== null && schemaOf(item.data) === null && (
           <Code block className={classes["data"]!} tabIndex={0} aria-label="What came with the question">
             {JSON.stringify(item.data, null, 2)}
@@ -35,7 +36,7 @@ export function Answer({ item, onDone }: { item: InboxItem; onDone: () => void }
 
 function Facts({ item }: { item: InboxItem }) {
   return (
-    <Group gap="xs" fz="sm" c="dimmed">
+    <Group gap="2px 16px" fz="sm" c="dimmed">
       <span>
         Step{" "}
         <AnchorLink
@@ -50,15 +51,8 @@ function Facts({ item }: { item: InboxItem }) {
         </AnchorLink>{" "}
         of {item.workflow.name} v{item.workflow.version}
       </span>
-      <span aria-hidden>·</span>
       <span>attempt {item.attempt}</span>
-      {item.protocol !== null && (
-        <>
-          <span aria-hidden>·</span>
-          <span>{item.protocol}</span>
-        </>
-      )}
-      <span aria-hidden>·</span>
+      {item.protocol !== null && <span>{item.protocol}</span>}
       <span>asked <Moment at={item.since} /></span>
     </Group>
   );

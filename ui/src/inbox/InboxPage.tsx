@@ -68,7 +68,7 @@ export function InboxPage() {
               All that waits
             </Button>
             {chosen === undefined
-              ? <Text c="dimmed">Choose one to answer it.</Text>
+              ? <Text c="dimmed" className={classes["nothing"]!}>Choose one to answer it.</Text>
               : <Chosen key={chosen} id={chosen} onDone={() => select(after(items, chosen))} />}
           </section>
         </div>

@@ -8,7 +8,7 @@ import { useMay } from "../app/access.ts";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { toast } from "../app/toasts.ts";
 import { JsonEditor, jsonProblem, parsed, written } from "../forms/JsonEditor.tsx";
-import type { Json } from "../forms/schema.ts";
+import { missing, placed, type Json } from "../forms/schema.ts";
 import { emptyForm, SchemaForm } from "../forms/SchemaForm.tsx";
 import { useBroken } from "../forms/useBroken.ts";
 import { schemaOf, useReply, type InboxItem, type Reply } from "./waiting.ts";
@@ -25,6 +25,7 @@ export function ReplyForm({ item, onDone }: { item: InboxItem; onDone: () => voi
   const [form, setForm] = useState<Json | undefined>(() => (schema === null ? undefined : emptyForm(schema)));
   const [json, setJson] = useState("");
   const fields = useBroken();
+  const [messages, setMessages] = useState(NO_MESSAGES);
   const reply = useReply(item);
 
   const answer = answerOf();
@@ -37,6 +38,9 @@ export function ReplyForm({ item, onDone }: { item: InboxItem; onDone: () => voi
   }
   const send = () => {
     if (answer === null || !may.allowed) return;
+    const gaps = way === "form" && schema !== null ? missing(schema, form, "answer") : [];
+    setMessages(schema === null ? NO_MESSAGES : placed(gaps, schema));
+    if (gaps.length > 0) return;
     reply.mutate(answer, {
       onSuccess: () => {
         toast("done", `Answered. The step ${item.step} goes on.`);
@@ -51,6 +55,7 @@ export function ReplyForm({ item, onDone }: { item: InboxItem; onDone: () => voi
 
   return (
     <form
+      noValidate
       onSubmit={(event) => {
         event.preventDefault();
         send();
@@ -88,7 +93,7 @@ export function ReplyForm({ item, onDone }: { item: InboxItem; onDone: () => voi
             name="answer"
             value={form}
             onChange={setForm}
-            messages={NO_MESSAGES}
+            messages={messages}
             onBroken={fields.onBroken}
           />
         )}

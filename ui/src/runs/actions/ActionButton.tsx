@@ -26,7 +26,7 @@ export function ActionButton({
   size = "xs",
 }: ActionButtonProps) {
   return (
-    <Tooltip label={refused} disabled={refused === null} events={{ hover: true, focus: true, touch: true }} multiline maw={320}>
+    <Tooltip label={refused} disabled={refused === null} events={{ hover: true, focus: true, touch: true }} multiline maw={320} position="bottom">
       <Button
         size={size}
         variant={filled ? "filled" : "default"}
