@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Generator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 from tests.ui.agents import Agents
 from tests.ui.browser import look_at, watched_page
 from tests.ui.conftest import Demo
+from tests.ui.installed import trunkline_up
 
 from trunkline.cli.follow import follow_run
 from trunkline.testing import simple_success
@@ -124,6 +126,18 @@ def test_the_list_is_readable_on_a_phone(narrow: Page) -> None:
     wider = narrow.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert wider <= 0
     look_at(narrow, "agents-phone")
+
+
+def test_an_empty_list_shows_the_command_to_copy(
+    browser: Browser, session_folder: Path, tmp_path: Path
+) -> None:
+    with trunkline_up(session_folder, tmp_path) as url, watched_page(browser, url) as page:
+        page.goto("/agents")
+        expect(page.get_by_test_id("no-agents")).to_contain_text("trunkline agents add")
+        look_at(page, "agents-empty")
+        page.get_by_test_id("copy-register").click()
+        expect(page.get_by_text("Copied")).to_be_visible()
+        assert page.evaluate("navigator.clipboard.readText()").startswith("trunkline agents add ")
 
 
 # --- one agent
@@ -264,13 +278,11 @@ def test_an_agent_is_registered_changed_and_removed(page: Page, scene: Scene, de
     page.get_by_test_id("field-url").fill(scene.holder.url)
     page.get_by_test_id("save-agent").click()
     expect(page).to_have_url(f"{demo.url}/agents/by%20hand")
-    page.get_by_test_id("more-actions").click()
     page.get_by_test_id("edit-agent").click()
     expect(page.get_by_test_id("field-name")).to_have_value("by hand")
     page.get_by_test_id("field-description").fill("Changed in the browser")
     page.get_by_test_id("save-agent").click()
     expect(page.get_by_text("Changed in the browser")).to_be_visible()
-    page.get_by_test_id("more-actions").click()
     page.get_by_test_id("remove-agent").click()
     look_at(page, "agent-removal")
     page.get_by_test_id("confirm-remove").click()

@@ -13,6 +13,8 @@ const LEFT = 46;
 const BOTTOM = 18;
 const TOP = 8;
 const MARKS = 5;
+// Below it, fewer fit beside one another.
+const NARROW = 420;
 
 interface Frame {
   readonly width: number;
@@ -72,9 +74,11 @@ function Axes({ frame, activity, word }: { frame: Frame; activity: Activity; wor
   const id = useId();
   const begin = Date.parse(activity.from);
   const end = Date.parse(activity.to);
+  const marks = frame.width < NARROW ? MARKS - 2 : MARKS;
   const clock = new Intl.DateTimeFormat(undefined, {
     hour: "2-digit",
     minute: "2-digit",
+    hourCycle: "h23",
     ...(zone === "utc" ? { timeZone: "UTC" } : {}),
   });
   return (
@@ -82,15 +86,15 @@ function Axes({ frame, activity, word }: { frame: Frame; activity: Activity; wor
       <path className={classes["base"]} d={`M${LEFT} ${HEIGHT - BOTTOM + 0.5}H${frame.width}M${LEFT} ${TOP}H${frame.width}`} />
       <text className={classes["axis"]} x={LEFT - 6} y={TOP + 4} textAnchor="end">{word(frame.most)}</text>
       <text className={classes["axis"]} x={LEFT - 6} y={HEIGHT - BOTTOM + 1} textAnchor="end">0</text>
-      {Array.from({ length: MARKS }, (_, place) => {
-        const share = place / (MARKS - 1);
+      {Array.from({ length: marks }, (_, place) => {
+        const share = place / (marks - 1);
         return (
           <text
             key={`${id}-${place}`}
             className={classes["axis"]}
             x={LEFT + share * (frame.width - LEFT)}
             y={HEIGHT - 3}
-            textAnchor={place === 0 ? "start" : place === MARKS - 1 ? "end" : "middle"}
+            textAnchor={place === 0 ? "start" : place === marks - 1 ? "end" : "middle"}
           >
             {clock.format(begin + share * (end - begin))}
           </text>

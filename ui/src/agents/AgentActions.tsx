@@ -1,15 +1,17 @@
-/** What can be done with an agent: ask whether it is there, look at its card again, close its breaker, change, remove. */
+/** What can be done with an agent: ask whether it is there, decide again what it speaks, close its breaker, change it. */
 
-import { ActionIcon, Button, Group, Menu, Modal, Stack, Text } from "@mantine/core";
+import { Button, Group, Modal, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { Link, useNavigate } from "@tanstack/react-router";
-import { EllipsisVertical, FilePen, HeartPulse, RefreshCw, ShieldCheck, Trash2 } from "lucide-react";
+import { useNavigate } from "@tanstack/react-router";
+import { FilePen, HeartPulse, RefreshCw, ShieldCheck, Trash2 } from "lucide-react";
 
 import { api, body } from "../api/client.ts";
+import { type May, useMay } from "../app/access.ts";
 import { lasting } from "../app/Moment.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { toast } from "../app/toasts.ts";
+import { ActionButton } from "../runs/actions/ActionButton.tsx";
 import { Note } from "./Note.tsx";
 import type { Agent, Health } from "./queries.ts";
 
@@ -21,6 +23,9 @@ const HEALTH = {
 
 export function AgentActions({ agent }: { agent: Agent }) {
   const queries = useQueryClient();
+  const navigate = useNavigate();
+  const operator = useMay("operator");
+  const admin = useMay("admin");
   const path = { params: { path: { agent: agent.name } } };
   const [asked, { open: showHealth, close: hideHealth }] = useDisclosure();
   const [removing, { open: beginRemoving, close: endRemoving }] = useDisclosure();
@@ -44,68 +49,51 @@ export function AgentActions({ agent }: { agent: Agent }) {
   const isOpen = agent.limits?.breaker != null && agent.limits.breaker.state !== "closed";
   return (
     <>
-      <Group gap="xs">
-        <Button
-          size="xs"
-          variant="default"
-          leftSection={<HeartPulse size={15} aria-hidden />}
+      <Group gap={6} role="group" aria-label="Actions">
+        <ActionButton
+          icon={HeartPulse}
+          refused={null}
           loading={health.isPending}
-          onClick={() => {
+          onPress={() => {
             showHealth();
             health.mutate();
           }}
-          data-testid="ask-health"
+          testId="ask-health"
         >
           Is it there?
-        </Button>
-        <Button
-          size="xs"
-          variant="default"
-          leftSection={<RefreshCw size={15} aria-hidden />}
+        </ActionButton>
+        <ActionButton
+          icon={RefreshCw}
+          refused={refusal(operator)}
           loading={refresh.isPending}
-          onClick={() => refresh.mutate()}
-          data-testid="refresh-card"
+          onPress={() => refresh.mutate()}
+          testId="refresh-card"
         >
           Refresh card
-        </Button>
+        </ActionButton>
         {hasLimits && (
-          <Button
-            size="xs"
-            variant={isOpen ? "filled" : "default"}
-            leftSection={<ShieldCheck size={15} aria-hidden />}
+          <ActionButton
+            icon={ShieldCheck}
+            refused={refusal(operator)}
             loading={reset.isPending}
-            onClick={() => reset.mutate()}
-            data-testid="reset-breaker"
+            filled={isOpen}
+            onPress={() => reset.mutate()}
+            testId="reset-breaker"
           >
             {agent.breaker === null ? "Reset rate" : "Reset breaker"}
-          </Button>
+          </ActionButton>
         )}
-        <Menu position="bottom-end" withinPortal>
-          <Menu.Target>
-            <ActionIcon variant="default" size={30} aria-label="More actions" data-testid="more-actions">
-              <EllipsisVertical size={16} aria-hidden />
-            </ActionIcon>
-          </Menu.Target>
-          <Menu.Dropdown>
-            <Menu.Item
-              component={Link}
-              to="/agents/$agent/edit"
-              params={{ agent: agent.name } as never}
-              leftSection={<FilePen size={15} aria-hidden />}
-              data-testid="edit-agent"
-            >
-              Change…
-            </Menu.Item>
-            <Menu.Item
-              color="red"
-              leftSection={<Trash2 size={15} aria-hidden />}
-              onClick={beginRemoving}
-              data-testid="remove-agent"
-            >
-              Remove…
-            </Menu.Item>
-          </Menu.Dropdown>
-        </Menu>
+        <ActionButton
+          icon={FilePen}
+          refused={refusal(admin)}
+          onPress={() => void navigate({ to: "/agents/$agent/edit", params: { agent: agent.name } })}
+          testId="edit-agent"
+        >
+          Change
+        </ActionButton>
+        <ActionButton icon={Trash2} refused={refusal(admin)} onPress={beginRemoving} testId="remove-agent">
+          Remove
+        </ActionButton>
       </Group>
       {failed !== null && <ProblemPanel error={failed} />}
       <Modal opened={asked} onClose={hideHealth} title={`Is ${agent.name} there?`} closeButtonProps={{ "aria-label": "Close" }} centered>
@@ -114,6 +102,10 @@ export function AgentActions({ agent }: { agent: Agent }) {
       <Removal agent={agent} opened={removing} close={endRemoving} />
     </>
   );
+}
+
+function refusal(may: May): string | null {
+  return may.allowed ? null : may.reason;
 }
 
 function HealthAnswer({ health, error }: { health: Health | undefined; error: unknown }) {

@@ -14,14 +14,14 @@ export function AgentRow({ agent }: { agent: Agent }) {
   const activity = agent.activity ?? null;
   return (
     <Table.Tr data-testid="agent" data-agent={agent.name}>
-      <Table.Td maw={280}>
+      <Table.Td className={classes["who"]!}>
         <AnchorLink to="/agents/$agent" params={{ agent: agent.name }} fw={600} size="sm" className={classes["name"]!}>
           {agent.name}
         </AnchorLink>
         <Text size="xs" c="dimmed" lineClamp={1} title={agent.url} className={classes["wrap"]!}>{agent.url}</Text>
       </Table.Td>
       <Table.Td visibleFrom="sm">
-        <Text size="sm">{spokenBy(agent)}</Text>
+        <Text size="sm" className={classes["whole"]!}>{spokenBy(agent)}</Text>
         <span className={classes["small"]}>{foundBy(agent)}</span>
       </Table.Td>
       <Table.Td>
@@ -36,14 +36,14 @@ export function AgentRow({ agent }: { agent: Agent }) {
           <Text size="sm" c="dimmed">–</Text>
         ) : (
           <Stack gap={0} align="flex-start">
-            <Text size="sm"><Moment at={activity.last_call.ended_at} /></Text>
+            <Text size="sm" className={classes["whole"]!}><Moment at={activity.last_call.ended_at} /></Text>
             <OutcomeMark outcome={activity.last_call.outcome} />
           </Stack>
         )}
       </Table.Td>
       <Table.Td visibleFrom="md">
         {agent.last_check == null ? (
-          <Text size="sm" c="dimmed">Not checked</Text>
+          <Text size="sm" c="dimmed">Never</Text>
         ) : (
           <Stack gap={0} align="flex-start">
             <GradeMark grade={agent.last_check.grade} passed={agent.last_check.passed} />
@@ -74,7 +74,8 @@ function Figures({ activity }: { activity: Activity }) {
       <Table.Td visibleFrom="sm">
         <div className={classes["figure"]} data-testid="latency">
           <LatencyLine series={series} label={`Latency of the last hour, minute by minute: ${latency}.`} />
-          <span className={classes["small"]}>{meanMs === null ? "–" : `${lasting(meanMs)}, max ${lasting(longestMs ?? 0)}`}</span>
+          <span className={classes["small"]}>{meanMs === null ? "–" : lasting(meanMs)}
+            {longestMs !== null && <span className={classes["share"]}>, max {lasting(longestMs)}</span>}</span>
         </div>
       </Table.Td>
     </>

@@ -7,11 +7,14 @@ import { useNavigate } from "@tanstack/react-router";
 import { Check, Copy, Plus, Search } from "lucide-react";
 import { useState } from "react";
 
+import { useMay } from "../app/access.ts";
 import { Loading } from "../app/Loading.tsx";
-import { AnchorLink, ButtonLink } from "../app/links.tsx";
+import { AnchorLink } from "../app/links.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { agentsRoute, type AgentsSearch } from "../app/router.tsx";
+import { ActionButton } from "../runs/actions/ActionButton.tsx";
 import { AgentRow } from "./AgentRow.tsx";
+import classes from "./agents.module.css";
 import { standingWord } from "./Marks.tsx";
 import { type Agent, agentsQuery } from "./queries.ts";
 import { spokenBy, type Standing, standingOf, STANDINGS } from "./standing.ts";
@@ -23,6 +26,8 @@ const REGISTER = "trunkline agents add my-agent http://localhost:8080/agent";
 
 export function AgentsPage() {
   const search = agentsRoute.useSearch();
+  const navigate = useNavigate();
+  const may = useMay("admin");
   const query = useQuery(agentsQuery);
   const agents = query.data?.agents ?? [];
   const shown = agents.filter((agent) => isMeant(agent, search));
@@ -30,14 +35,16 @@ export function AgentsPage() {
     <Stack gap="sm">
       <Group justify="space-between">
         <Title order={1} size="h3">Agents</Title>
-        <ButtonLink
-          
-          to="/new-agent"
-          leftSection={<Plus size={16} aria-hidden />}
-          data-testid="new-agent"
+        <ActionButton
+          icon={Plus}
+          refused={may.allowed ? null : may.reason}
+          filled
+          size="sm"
+          onPress={() => void navigate({ to: "/new-agent" })}
+          testId="new-agent"
         >
           Register an agent
-        </ButtonLink>
+        </ActionButton>
       </Group>
       {agents.length > 0 && <Filters agents={agents} />}
       {query.error !== null && <ProblemPanel error={query.error} again={() => void query.refetch()} />}
@@ -167,8 +174,8 @@ function AgentTable({ agents, of }: { agents: readonly Agent[]; of: number }) {
               <Table.Th>State</Table.Th>
               <Table.Th>Calls</Table.Th>
               <Table.Th visibleFrom="sm">Latency</Table.Th>
-              <Table.Th visibleFrom="xs">Last call</Table.Th>
-              <Table.Th visibleFrom="md">Check</Table.Th>
+              <Table.Th visibleFrom="xs" className={classes["whole"]!}>Last call</Table.Th>
+              <Table.Th visibleFrom="md">Checked</Table.Th>
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>

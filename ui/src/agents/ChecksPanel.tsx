@@ -1,16 +1,18 @@
 /** Checks of an agent: the last ones, the report of one, and a new one. */
 
-import { Button, Group, Stack, Switch, Text, Title } from "@mantine/core";
+import { Group, Stack, Switch, Text, Title } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { ClipboardCheck } from "lucide-react";
 import { useState } from "react";
 
 import { api, body } from "../api/client.ts";
+import { useMay } from "../app/access.ts";
 import { Loading } from "../app/Loading.tsx";
 import { Moment } from "../app/Moment.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { agentRoute } from "../app/router.tsx";
+import { ActionButton } from "../runs/actions/ActionButton.tsx";
 import classes from "./agents.module.css";
 import { CheckReportView } from "./CheckReportView.tsx";
 import { GradeMark } from "./Marks.tsx";
@@ -46,6 +48,7 @@ export function ChecksPanel({ agent }: { agent: Agent }) {
 
 function CheckNow({ agent }: { agent: Agent }) {
   const [active, setActive] = useState(false);
+  const may = useMay("operator");
   const queries = useQueryClient();
   const navigate = useNavigate({ from: "/agents/$agent" });
   const check = useMutation({
@@ -60,14 +63,17 @@ function CheckNow({ agent }: { agent: Agent }) {
   return (
     <Stack gap="xs">
       <Group gap="md">
-        <Button
-          leftSection={<ClipboardCheck size={16} aria-hidden />}
+        <ActionButton
+          icon={ClipboardCheck}
+          refused={may.allowed ? null : may.reason}
           loading={check.isPending}
-          onClick={() => check.mutate()}
-          data-testid="check-now"
+          filled
+          size="sm"
+          onPress={() => check.mutate()}
+          testId="check-now"
         >
           Check now
-        </Button>
+        </ActionButton>
         <Switch
           label="Send messages too"
           checked={active}

@@ -1,14 +1,16 @@
 /** Sends one message to an agent, as a step would, and shows what came back with all that was on the wire. */
 
-import { Button, Group, List, NumberInput, SegmentedControl, Stack, Text, Textarea, Title } from "@mantine/core";
+import { Group, List, NumberInput, SegmentedControl, Stack, Text, Textarea, Title } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { MessageCircleQuestionMark, Send } from "lucide-react";
 import { useState } from "react";
 
 import { api, body } from "../api/client.ts";
+import { useMay } from "../app/access.ts";
 import { lasting } from "../app/Moment.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { JsonEditor, jsonProblem } from "../forms/JsonEditor.tsx";
+import { ActionButton } from "../runs/actions/ActionButton.tsx";
 import { JsonTree } from "../runs/inspector/JsonTree.tsx";
 import type { Json } from "../runs/inspector/jsonRows.ts";
 import { LongText } from "../runs/inspector/LongText.tsx";
@@ -22,6 +24,7 @@ const LONGEST_SECONDS = 60;
 type Form = "text" | "input";
 
 export function TryPanel({ agent }: { agent: Agent }) {
+  const may = useMay("operator");
   const [form, setForm] = useState<Form>("text");
   const [text, setText] = useState("");
   const [input, setInput] = useState('{\n  "text": ""\n}');
@@ -32,8 +35,9 @@ export function TryPanel({ agent }: { agent: Agent }) {
   });
   const broken = form === "input" ? (input.trim() === "" ? "An input is needed." : jsonProblem(input)) : null;
   const isReady = form === "text" ? text !== "" : broken === null;
+  const refused = !may.allowed ? may.reason : isReady ? null : (broken ?? "Write a message first.");
   const send = () => {
-    if (!isReady || trial.isPending) return;
+    if (refused !== null || trial.isPending) return;
     const message = form === "text" ? { text } : { input: JSON.parse(input) as Json };
     trial.mutate({ ...message, timeout_ms: Math.round(Number(seconds || LONGEST_SECONDS) * 1_000) } as Message);
   };
@@ -41,10 +45,7 @@ export function TryPanel({ agent }: { agent: Agent }) {
     <Stack gap="md">
       <form
         className={classes["box"]}
-        onSubmit={(event) => {
-          event.preventDefault();
-          send();
-        }}
+        onSubmit={(event) => event.preventDefault()}
         onKeyDown={(event) => {
           if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send();
         }}
@@ -98,15 +99,17 @@ export function TryPanel({ agent }: { agent: Agent }) {
               onChange={setSeconds}
               data-testid="try-seconds"
             />
-            <Button
-              type="submit"
-              leftSection={<Send size={16} aria-hidden />}
-              disabled={!isReady}
+            <ActionButton
+              icon={Send}
+              refused={refused}
               loading={trial.isPending}
-              data-testid="try-send"
+              filled
+              size="sm"
+              onPress={send}
+              testId="try-send"
             >
               Send
-            </Button>
+            </ActionButton>
           </Group>
         </Stack>
       </form>
