@@ -43,7 +43,7 @@ export function BoardCard({ entry }: { entry: Entry }) {
 }
 
 function NextLink({ agent, next: { text, action, verdict } }: { agent: string; next: Next }) {
-  if (action === undefined && verdict === undefined) return text;
+  if (action === undefined && verdict === undefined) return <span>{text}</span>;
   const search = { ...(action === undefined ? {} : { act: action }), ...(verdict === undefined ? {} : { verdict }) };
   return <AnchorLink to="/migration/$agent" params={{ agent }} search={search} size="xs" underline="always">{text}</AnchorLink>;
 }
@@ -109,7 +109,7 @@ function Blocked({ entry }: { entry: Entry }) {
     <ul className={classes["blockers"]} aria-label="In the way">
       {entry.blockers.map(({ code, message }) => (
         <li key={code} title={message} data-testid="blocker" data-code={code}>
-          <CircleAlert size={13} aria-hidden /> {BLOCKERS[code]}
+          <CircleAlert size={13} aria-hidden /> <span>{BLOCKERS[code]}</span>
         </li>
       ))}
     </ul>

@@ -71,7 +71,7 @@ function Chooser({ choose, showShortcuts }: { choose: (command: Command) => void
         aria-autocomplete="list"
         aria-controls={list}
         aria-activedescendant={present === undefined ? undefined : optionId(list, present)}
-        placeholder="Go to a page, a run, a workflow, an agent…"
+        placeholder="Page, run, workflow, agent…"
         leftSection={<Search size={16} aria-hidden />}
         rightSection={isSearching ? <Loader size="xs" aria-hidden /> : null}
         size="md"
