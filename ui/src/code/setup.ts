@@ -17,7 +17,8 @@ const LANGUAGES: Readonly<Record<Language, () => Extension>> = { yaml, json, tex
 
 const theme = EditorView.theme({
   "&": { height: "100%", fontSize: "13px", color: "var(--mantine-color-text)", backgroundColor: "transparent" },
-  "&.cm-focused": { outline: "2px solid var(--mantine-primary-color-filled)", outlineOffset: "-2px" },
+  // The frame around it shows the focus.
+  "&.cm-focused": { outline: "none" },
   ".cm-scroller": { fontFamily: "var(--mantine-font-family-monospace)", lineHeight: "1.55", overflow: "auto" },
   ".cm-gutters": {
     backgroundColor: "var(--code-background)",

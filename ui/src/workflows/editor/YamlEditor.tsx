@@ -11,6 +11,7 @@ import classes from "../../code/code.module.css";
 import { mark, marked, type Stretch } from "../../code/marked.ts";
 import { nonced, writable } from "../../code/setup.ts";
 import { completions, type Knowledge } from "../language/completion.ts";
+import { hints } from "../language/hints.ts";
 import { showFindings } from "./diagnostics.ts";
 import type { Checked } from "./validation.ts";
 
@@ -61,6 +62,7 @@ export function YamlEditor({
         nonced,
         appearance.current.of([]),
         autocompletion({ override: [completions(() => known.current)], icons: false }),
+        hints(() => known.current.schema),
         closeBrackets(),
         lintGutter(),
         marked,
