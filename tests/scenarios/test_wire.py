@@ -49,7 +49,7 @@ async def test_every_exchange_of_every_attempt_is_kept_in_order(system: RunningS
         run = await system.run("one", {"text": "hi"})
         items = await system.items(f"/runs/{run['id']}/wire?limit=3")
     keys = {"step", "attempt", "started_at", "duration_ms", "request", "response", "error", "notes"}
-    assert [item.keys() - {"kind", "frames"} for item in items] == [keys] * 4
+    assert [item.keys() - {"kind", "frames", "connect_ms", "first_byte_ms"} for item in items] == [keys] * 4
     assert [item["kind"] for item in items] == ["send", "send", "send", "poll"]
     assert [(item["step"], item["attempt"]) for item in items] == [("only", n) for n in (1, 2, 3, 3)]
     assert [str(item["started_at"]) for item in items] == sorted(str(item["started_at"]) for item in items)
@@ -62,6 +62,12 @@ async def test_every_exchange_of_every_attempt_is_kept_in_order(system: RunningS
         assert decode(str(request["body"])) == call.body
         assert part(request, "headers")["X-Correlation-ID"] == run["correlation_id"]
         assert float(str(item["duration_ms"])) >= 0
+    assert items[1]["first_byte_ms"] is None
+    for answered in (items[0], items[2], items[3]):
+        connect, first, whole = (
+            float(str(answered[name])) for name in ("connect_ms", "first_byte_ms", "duration_ms")
+        )
+        assert 0 <= connect <= first <= whole
     assert part(items[0], "response")["status"] == 503
     assert part(items[0], "response")["body"] == "busy"
     assert part(part(items[3], "response"), "headers")["content-type"] == "application/json"

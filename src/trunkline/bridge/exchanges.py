@@ -58,6 +58,9 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     kind: ExchangeKind = "send"
     # The events of a stream, with their times; the response's body has the same ones.
     frames: list[Frame] | None = None
+    # When a connection was there, and when the answer began; None: nobody knows.
+    connect_ms: float | None = None
+    first_byte_ms: float | None = None
 
 
 class Sent(msgspec.Struct, frozen=True):
@@ -99,6 +102,7 @@ def record(
             headers.update(FIXED_HEADERS)
     body = record_text(sent.body, redaction, _REQUEST, all_notes, MAX_BODY_BYTES)
     response = None if answer is None else _response(answer, redaction, all_notes, frames)
+    timing = None if answer is None else answer.timing
     return Exchange(
         step=step,
         attempt=attempt,
@@ -110,6 +114,8 @@ def record(
         notes=all_notes,
         kind=kind,
         frames=None if frames is None else frames.kept,
+        connect_ms=None if timing is None else timing.connect_ms,
+        first_byte_ms=None if timing is None else timing.first_byte_ms,
     )
 
 

@@ -102,12 +102,23 @@ class StreamReading(Protocol):
         ...
 
 
+class Timing(msgspec.Struct, frozen=True):
+    """When what had happened, in milliseconds after a transport was given the request."""
+
+    # A connection was there: a new one, or one that had been kept.
+    connect_ms: float
+    # The head of the answer was there.
+    first_byte_ms: float
+
+
 class AgentAnswer(msgspec.Struct, frozen=True):
     """What came back: an HTTP status, headers (names in lower case) and the whole body."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
+    # For the record; not every transport can tell.
+    timing: Timing | None = None
 
 
 class Succeeded(msgspec.Struct, frozen=True, kw_only=True):

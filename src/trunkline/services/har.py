@@ -116,9 +116,16 @@ def _response(response: RecordedResponse | None) -> JsonObject:
 
 
 def _timings(exchange: Recorded) -> JsonObject:
-    # Where it is known when the first event came, what follows is the time of receiving.
-    first = min(exchange.frames[0].at_ms if exchange.frames else exchange.duration_ms, exchange.duration_ms)
-    return {"send": 0, "wait": first, "receive": round(exchange.duration_ms - first, 3)}
+    # Where it is known when the answer or its first event came, what follows is the time of receiving.
+    first = exchange.first_byte_ms
+    if first is None:
+        first = exchange.frames[0].at_ms if exchange.frames else exchange.duration_ms
+    first = min(first, exchange.duration_ms)
+    timings: JsonObject = {"send": 0, "wait": first, "receive": round(exchange.duration_ms - first, 3)}
+    if exchange.connect_ms is not None:
+        connect = min(exchange.connect_ms, first)
+        timings |= {"connect": connect, "wait": round(first - connect, 3)}
+    return timings
 
 
 def _pairs(pairs: Iterable[tuple[str, str]]) -> list[Json]:

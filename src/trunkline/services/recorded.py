@@ -1,7 +1,8 @@
 """
 An exchange with an agent as the store keeps it, for those who only show it; `bridge.exchanges` makes them.
 
-    {"step", "attempt", "started_at", "duration_ms", "request", "response", "error", "notes", "kind", "frames"}
+    {"step", "attempt", "started_at", "duration_ms", "request", "response", "error", "notes", "kind", "frames",
+     "connect_ms", "first_byte_ms"}
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ class Recorded(msgspec.Struct, kw_only=True):
     notes: list[str] = []
     kind: str = "send"
     frames: list[RecordedFrame] | None = None
+    connect_ms: float | None = None
+    first_byte_ms: float | None = None
 
 
 _records: msgspec.json.Decoder[Recorded] = msgspec.json.Decoder(Recorded)

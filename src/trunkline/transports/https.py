@@ -121,6 +121,7 @@ class HttpTransport:
         try:
             async with asyncio.timeout(seconds):
                 connection, protocol = await self._connect(route.request)
+                incoming.connected()
                 _write(protocol, request)
                 answer = await incoming.receive(protocol, self._max_answer_bytes)
             if _can_be_used_again(protocol):

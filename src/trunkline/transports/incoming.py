@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Generator, Mapping
 from contextlib import contextmanager
-from time import monotonic
+from time import monotonic, perf_counter
 
 import aiohttp
 from aiohttp import StreamReader
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_parser import RawResponseMessage
 
-from trunkline.protocols.base import AgentAnswer
+from trunkline.protocols.base import AgentAnswer, Timing
 from trunkline.transports.base import StreamLimits, TransportError
 from trunkline.transports.failures import EXCHANGE_ERRORS, not_answered, timed_out, too_large
 
@@ -23,12 +23,17 @@ _KEPT_BYTES = 64 * 1024
 class Incoming:
     """An answer that is wanted whole."""
 
-    __slots__ = ("chunks", "message", "size")
+    __slots__ = ("_began", "_connected", "_headed", "chunks", "message", "size")
 
     def __init__(self) -> None:
+        """Made when the request is on its way: its times count from then on."""
+        self._began = self._connected = self._headed = perf_counter()
         self.message: RawResponseMessage | None = None
         self.chunks: list[bytes] = []
         self.size = 0
+
+    def connected(self) -> None:
+        self._connected = perf_counter()
 
     def add(self, chunk: bytes, limit: int) -> None:
         self.chunks.append(chunk)
@@ -41,6 +46,7 @@ class Incoming:
 
     async def receive(self, protocol: ResponseHandler, limit: int) -> AgentAnswer:
         message, payload = await read_head(protocol)
+        self._headed = perf_counter()
         self.message = message
         _check_length(message, limit)
         if payload.is_eof():
@@ -55,7 +61,11 @@ class Incoming:
     def _answer(self, message: RawResponseMessage) -> AgentAnswer:
         chunks = self.chunks
         body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-        return AgentAnswer(message.code, headers_of(message), body)
+        return AgentAnswer(message.code, headers_of(message), body, self._timing())
+
+    def _timing(self) -> Timing:
+        began = self._began
+        return Timing(round((self._connected - began) * 1000, 3), round((self._headed - began) * 1000, 3))
 
 
 class Streaming:

@@ -9,7 +9,7 @@ from trunkline.bridge.exchanges import ExchangeKind, Sent, encode_exchange, reco
 from trunkline.bridge.frames import Frames
 from trunkline.clock import Instant
 from trunkline.jsontypes import JsonObject, decode, encode
-from trunkline.protocols.base import AgentAnswer
+from trunkline.protocols.base import AgentAnswer, Timing
 from trunkline.services.har import to_har
 from trunkline.services.recorded import Recorded, read_exchange, read_record
 from trunkline.telemetry.redaction import Redaction
@@ -67,6 +67,21 @@ def test_an_exchange_is_a_valid_entry() -> None:
     assert request["postData"] == {"mimeType": "application/json", "text": '{"a":1}'}
     assert response["content"] == {"size": 2, "mimeType": "application/json", "text": "ü"}
     assert response["statusText"] == "OK"
+
+
+@pytest.mark.parametrize(
+    ("timing", "expected"),
+    [
+        (None, {"send": 0, "wait": 12.5, "receive": 0}),
+        (Timing(2, 10), {"send": 0, "connect": 2, "wait": 8, "receive": 2.5}),
+        # Two clocks were read: the whole is never shorter than its parts.
+        (Timing(13, 14), {"send": 0, "connect": 12.5, "wait": 0, "receive": 0}),
+    ],
+)
+def test_the_time_is_told_in_parts_where_they_are_known(timing: Timing | None, expected: JsonObject) -> None:
+    answer = AgentAnswer(200, JSON, b"{}", timing)
+    (entry,) = entries_of(to_har([recorded(answer=answer)]))
+    assert entry["timings"] == expected
 
 
 def test_a_stream_has_its_events_and_the_time_until_the_first() -> None:

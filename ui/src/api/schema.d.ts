@@ -2673,9 +2673,21 @@ export interface components {
         Exchange: {
             /** Attempt */
             attempt: number;
+            /**
+             * Connect Ms
+             * @description When a connection to the agent was there, in milliseconds after the beginning; null: not known.
+             * @default null
+             */
+            connect_ms: number | null;
             /** Duration Ms */
             duration_ms: number;
             error: components["schemas"]["JsonValue"];
+            /**
+             * First Byte Ms
+             * @description When the head of the answer was there, likewise; null: not known.
+             * @default null
+             */
+            first_byte_ms: number | null;
             /**
              * Frames
              * @description The events of a stream; the response's body has the same ones.

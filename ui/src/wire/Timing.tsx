@@ -1,5 +1,6 @@
 /**
- * When an exchange began among those around it, and how long it took: until the answer began, and until it was whole.
+ * When an exchange began among those around it, and how long it took: until there was a connection, until the answer
+ * began, and until it was whole.
  *
  * The words beside the bar say the same.
  */
@@ -25,37 +26,41 @@ export function stretchOf(exchanges: readonly Exchange[]): Stretch {
   return exchanges.length === 0 ? { from: 0, to: 1 } : { from, to: Math.max(to, from + 1) };
 }
 
-/** How long nothing came: until the answer's first byte where that is known, otherwise until the first event. */
-export function firstOf(exchange: Exchange): number | null {
-  return exchange.frames?.[0]?.at_ms ?? null;
+interface Parts {
+  readonly connected: number;
+  /** Null: it is not known when the answer began. */
+  readonly first: number | null;
+}
+
+/** Until there was a connection, and until the answer or its first event came, as far as that is known. */
+function partsOf(exchange: Exchange): Parts {
+  const first = exchange.first_byte_ms ?? exchange.frames?.[0]?.at_ms ?? null;
+  return { connected: exchange.connect_ms ?? 0, first };
 }
 
 export function timingWords(exchange: Exchange): string {
-  const first = firstOf(exchange);
-  const total = lasting(exchange.duration_ms);
-  return first === null ? total : `${total}, first event after ${lasting(first)}`;
+  const { first } = partsOf(exchange);
+  const connect = exchange.connect_ms ?? null;
+  return [
+    lasting(exchange.duration_ms),
+    ...(connect === null ? [] : [`connected after ${lasting(connect)}`]),
+    ...(first === null ? [] : [`${(exchange.first_byte_ms ?? null) === null ? "first event" : "answer began"} after ${lasting(first)}`]),
+  ].join(", ");
 }
 
 export function TimingBar({ exchange, within }: { exchange: Exchange; within: Stretch }) {
   const length = within.to - within.from;
   const share = (milliseconds: number) => `${Math.min(100, Math.max(0, (milliseconds / length) * 100))}%`;
-  const first = firstOf(exchange);
+  const began = Date.parse(exchange.started_at) - within.from;
+  const { connected, first } = partsOf(exchange);
   const waited = first ?? exchange.duration_ms;
+  const piece = (name: string, from: number, to: number) =>
+    to > from && <span className={classes[name]} style={{ left: share(began + from), width: share(to - from) }} />;
   return (
     <span className={classes["timing"]} title={timingWords(exchange)} aria-hidden>
-      <span
-        className={classes["waited"]}
-        style={{ left: share(Date.parse(exchange.started_at) - within.from), width: share(waited) }}
-      />
-      {first !== null && (
-        <span
-          className={classes["received"]}
-          style={{
-            left: share(Date.parse(exchange.started_at) - within.from + waited),
-            width: share(exchange.duration_ms - waited),
-          }}
-        />
-      )}
+      {piece("connecting", 0, connected)}
+      {piece("waited", connected, waited)}
+      {piece("received", waited, exchange.duration_ms)}
     </span>
   );
 }

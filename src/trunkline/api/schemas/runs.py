@@ -200,6 +200,13 @@ class Exchange(Shape):
     frames: list[Frame] | None = Field(
         default=None, description="The events of a stream; the response's body has the same ones."
     )
+    connect_ms: float | None = Field(
+        default=None,
+        description="When a connection to the agent was there, in milliseconds after the beginning; null: not known.",
+    )
+    first_byte_ms: float | None = Field(
+        default=None, description="When the head of the answer was there, likewise; null: not known."
+    )
 
 
 class WirePage(Shape):
