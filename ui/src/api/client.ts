@@ -10,6 +10,7 @@ import type { paths } from "./schema.d.ts";
 
 // What something before Trunkline says of a Trunkline that does not answer.
 const NOBODY_THERE = new Set([502, 503, 504]);
+const KEY_NEEDED = 401;
 
 const asked = new WeakMap<Request, number>();
 
@@ -17,13 +18,14 @@ const authorize: Middleware = {
   onRequest({ request }) {
     asked.set(request, Date.now());
     const present = key.read();
-    if (present !== null) request.headers.set("Authorization", `Bearer ${present}`);
+    if (present !== null && !request.headers.has("Authorization")) request.headers.set("Authorization", `Bearer ${present}`);
     return request;
   },
   async onResponse({ request, response }) {
     const when = asked.get(request);
     if (when !== undefined) hearAnswer(response.headers.get("Date"), when);
     if (NOBODY_THERE.has(response.status)) doubtConnection();
+    if (response.status === KEY_NEEDED && !response.url.endsWith("/me")) key.doubt();
     if (!response.ok) throw await problemOf(response);
     return response;
   },

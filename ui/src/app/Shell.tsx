@@ -2,12 +2,16 @@
 
 import { AppShell, Burger, Group, Kbd, Text, UnstyledButton } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useRouter, useRouterState } from "@tanstack/react-router";
 import { Search } from "lucide-react";
 import { useEffect } from "react";
 
 import { InboxCount } from "../inbox/InboxCount.tsx";
+import { callerQuery } from "./access.ts";
+import { Account } from "./Account.tsx";
 import { ConnectionBanner } from "./ConnectionBanner.tsx";
+import { KeyGate } from "./KeyGate.tsx";
 import { Navigation } from "./Navigation.tsx";
 import { Palette } from "./palette/Palette.tsx";
 import { PLACES, type Place } from "./places.ts";
@@ -24,6 +28,8 @@ export function Shell() {
   const [menu, { toggle: toggleMenu, close: closeMenu }] = useDisclosure();
   const [palette, { toggle: togglePalette, open: openPalette, close: closePalette }] = useDisclosure();
   const [shortcuts, { open: openShortcuts, close: closeShortcuts }] = useDisclosure();
+  // Nothing is asked for before it is known who asks.
+  const isKnown = useQuery(callerQuery).isSuccess;
   useAddressTitle(path);
   useArrival();
   useEffect(closeMenu, [path, closeMenu]);
@@ -57,9 +63,10 @@ export function Shell() {
             <span className={classes["searchText"]}>Search or go to…</span>
             <Kbd size="xs" className={classes["searchKeys"]!} aria-hidden>{MODIFIER} K</Kbd>
           </UnstyledButton>
-          <InboxCount />
+          {isKnown && <InboxCount />}
           <TimesSwitch />
           <SchemeSwitch />
+          <Account />
         </Group>
       </AppShell.Header>
       <AppShell.Navbar p="xs" aria-label="Main">
@@ -67,7 +74,7 @@ export function Shell() {
       </AppShell.Navbar>
       <AppShell.Main id="main" tabIndex={-1} className={classes["main"]!}>
         <ConnectionBanner />
-        <Outlet />
+        <KeyGate><Outlet /></KeyGate>
       </AppShell.Main>
       {PLACES.map((place) => <PlaceShortcut key={place.to} place={place} />)}
       <Palette opened={palette} onClose={closePalette} showShortcuts={openShortcuts} />

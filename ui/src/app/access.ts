@@ -1,10 +1,8 @@
 /** What the key of this page may do. The server decides; this only spares people the refusal. */
 
-import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useEffect } from "react";
+import { type QueryClient, queryOptions, useQuery } from "@tanstack/react-query";
 
 import { api, body } from "../api/client.ts";
-import { key } from "../api/key.ts";
 import type { components } from "../api/schema.d.ts";
 
 export type Caller = components["schemas"]["Caller"];
@@ -14,16 +12,23 @@ export type May = { readonly allowed: true } | { readonly allowed: false; readon
 
 const RANKS: Readonly<Record<Role, number>> = { viewer: 0, operator: 1, admin: 2 };
 const ALLOWED: May = { allowed: true };
+// A key that was revoked, or has another role by now, is noticed by what it is refused.
+const FRESH_MS = 60_000;
 
-/** Whose key this is; undefined: not known yet, or the server does not say. */
-export function useCaller(): Caller | undefined {
-  const queries = useQueryClient();
-  useEffect(() => key.subscribe(() => void queries.invalidateQueries({ queryKey: ["me"] })), [queries]);
-  return useQuery({ queryKey: ["me"], queryFn: () => body(api.GET("/api/v1/me")), staleTime: 60_000 }).data;
+/** Whose key this is; where the server wants none, everybody may do everything. */
+export const callerQuery = queryOptions({
+  queryKey: ["me"],
+  queryFn: () => body(api.GET("/api/v1/me")),
+  staleTime: FRESH_MS,
+});
+
+/** Nobody sees what another key was told. */
+export function forgetAnswers(queries: QueryClient): void {
+  queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== callerQuery.queryKey[0] });
 }
 
 export function useMay(role: Role): May {
-  const caller = useCaller();
+  const { data: caller } = useQuery(callerQuery);
   if (caller === undefined || RANKS[caller.role] >= RANKS[role]) return ALLOWED;
   return { allowed: false, reason: `The key ${caller.name ?? ""} has the role ${caller.role}; this takes ${role}.` };
 }

@@ -214,7 +214,37 @@ export const agentMigrationRoute = createRoute({
   component: lazyPage(() => import("../migration/AgentMigrationPage.tsx"), "AgentMigrationPage"),
 });
 
-const routes = root.addChildren([home, runsRoute, runRoute, workflowsRoute, workflowRoute, editWorkflowRoute, newWorkflowRoute, agentsRoute, agentRoute, newAgentRoute, editAgentRoute, startRoute, inboxRoute, migrationRoute, agentMigrationRoute]);
+const TABS = ["overview", "letters", "audit"] as const;
+const AUDITED = ["run", "workflow", "agent", "migration", "key", "secret", "dead_letter"] as const;
+export type SystemTab = (typeof TABS)[number];
+
+export interface SystemSearch {
+  readonly tab?: SystemTab;
+  /** The dead letter that is looked into. */
+  readonly letter?: string;
+  readonly who?: string;
+  readonly kind?: (typeof AUDITED)[number];
+  readonly subject?: string;
+}
+
+export const systemRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/system",
+  validateSearch: (search: Record<string, unknown>): SystemSearch => {
+    const tab = TABS.find((each) => each === search["tab"]);
+    const kind = AUDITED.find((each) => each === search["kind"]);
+    return {
+      ...(tab === undefined ? {} : { tab }),
+      ...(typeof search["letter"] === "string" ? { letter: search["letter"] } : {}),
+      ...(search["who"] === undefined || search["who"] === "" ? {} : { who: String(search["who"]) }),
+      ...(kind === undefined ? {} : { kind }),
+      ...(search["subject"] === undefined || search["subject"] === "" ? {} : { subject: String(search["subject"]) }),
+    };
+  },
+  component: lazyPage(() => import("../system/SystemPage.tsx"), "SystemPage"),
+});
+
+const routes = root.addChildren([home, runsRoute, runRoute, workflowsRoute, workflowRoute, editWorkflowRoute, newWorkflowRoute, agentsRoute, agentRoute, newAgentRoute, editAgentRoute, startRoute, inboxRoute, migrationRoute, agentMigrationRoute, systemRoute]);
 
 export const router = createRouter({
   routeTree: routes,

@@ -1,0 +1,136 @@
+"""A server that wants keys: every page asks for one, says who one is, and shows what the key may not do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from tests.scenarios.api.test_dead_letters import put
+from tests.scenarios.api.test_keys import create_key, keys_of
+from tests.ui.agents import Agents
+from tests.ui.browser import look_at, watched_page
+from tests.ui.installed import trunkline_up
+
+from trunkline.stores.base import KeyRole
+
+NAMES: dict[KeyRole, str] = {"viewer": "vera", "operator": "otto", "admin": "ann"}
+
+
+@dataclass(frozen=True)
+class Guarded:
+    url: str
+    data: Path
+    keys: dict[KeyRole, str]
+    agents: Agents
+
+
+async def revoke(data: Path, name: str) -> None:
+    async with keys_of(data) as keys:
+        await keys.revoke(name)
+
+
+@pytest.fixture(scope="module")
+def guarded(
+    session_folder: Path, tmp_path_factory: pytest.TempPathFactory, agents: Agents
+) -> Generator[Guarded]:
+    folder = tmp_path_factory.mktemp("keys")
+    data = folder / "trunkline"
+    keys: dict[KeyRole, str] = {
+        role: agents.portal.call(create_key, data, role, name) for role, name in NAMES.items()
+    }
+    with trunkline_up(session_folder, folder, flags=["--require-keys"]) as url:
+        yield Guarded(url, data, keys, agents)
+
+
+@pytest.fixture
+def page(browser: Browser, guarded: Guarded) -> Generator[Page]:
+    with watched_page(browser, guarded.url) as page:
+        yield page
+
+
+def enter(page: Page, key: str) -> None:
+    page.get_by_label("API key").fill(key)
+    page.get_by_test_id("enter").click()
+
+
+@pytest.mark.parametrize("path", ["/runs", "/runs/one", "/workflows", "/agents", "/inbox", "/system"])
+def test_every_page_asks_for_a_key_and_for_nothing_else(page: Page, path: str) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/api/" in request.url else None)
+    page.goto(path)
+    expect(page.get_by_test_id("key-dialog")).to_be_visible()
+    expect(page.get_by_label("API key")).to_be_focused()
+    expect(page.get_by_test_id("account")).to_have_count(0)
+    assert {url.rpartition("/")[2] for url in asked} == {"me"}
+    if path == "/runs":
+        look_at(page, "key")
+
+
+def test_a_wrong_key_is_told_and_the_right_one_opens_the_page_until_one_leaves(
+    page: Page, guarded: Guarded
+) -> None:
+    page.goto("/system?tab=audit")
+    enter(page, "tl_wrong")
+    expect(page.get_by_test_id("key-wrong")).to_contain_text("The key is not known.")
+    look_at(page, "key-wrong")
+    enter(page, guarded.keys["admin"])
+    expect(page.get_by_test_id("audit-entry").filter(has_text="made the key vera")).to_be_visible()
+    expect(page).to_have_url(f"{guarded.url}/system?tab=audit")
+    expect(page.get_by_test_id("account")).to_have_text("ann")
+    page.reload()
+    expect(page.get_by_test_id("audit-entry").first).to_be_visible()
+    page.get_by_test_id("account").click()
+    expect(page.get_by_test_id("account-name")).to_have_text("ann · admin")
+    look_at(page, "account")
+    page.get_by_test_id("sign-out").click()
+    expect(page.get_by_test_id("key-dialog")).to_be_visible()
+    expect(page.get_by_test_id("audit-entry")).to_have_count(0)
+    page.reload()
+    expect(page.get_by_test_id("key-dialog")).to_be_visible()
+    kept = page.evaluate("JSON.stringify([{...sessionStorage}, {...localStorage}])")
+    assert guarded.keys["admin"] not in kept
+
+
+def test_what_a_role_may_not_do_cannot_be_pressed_and_says_why(page: Page, guarded: Guarded) -> None:
+    (letter,) = guarded.agents.portal.call(put, guarded.data, b"a")
+    page.goto(f"/system?tab=letters&letter={letter}")
+    enter(page, guarded.keys["viewer"])
+    discard = page.get_by_test_id("discard")
+    expect(discard).to_have_attribute("aria-disabled", "true")
+    discard.hover()
+    expect(page.get_by_text("The key vera has the role viewer; this takes operator.")).to_be_visible()
+    look_at(page, "role-too-low")
+    page.get_by_test_id("account").click()
+    page.get_by_test_id("sign-out").click()
+    enter(page, guarded.keys["operator"])
+    discard.click()
+    page.get_by_test_id("confirm-discard").click()
+    expect(page.get_by_test_id("no-letters")).to_be_visible()
+    page.get_by_test_id("tab-audit").click()
+    entry = page.get_by_test_id("audit-entry").filter(has_text="threw the dead letter away")
+    expect(entry).to_contain_text("otto")
+
+
+def test_a_key_that_is_revoked_meanwhile_is_asked_for_again(page: Page, guarded: Guarded) -> None:
+    key = guarded.agents.portal.call(create_key, guarded.data, "viewer", "leaked")
+    page.goto("/system")
+    enter(page, key)
+    expect(page.get_by_test_id("process")).to_be_visible()
+    guarded.agents.portal.call(revoke, guarded.data, "leaked")
+    expect(page.get_by_test_id("key-wrong")).to_contain_text("The key leaked was revoked.")
+    enter(page, guarded.keys["viewer"])
+    expect(page.get_by_test_id("process")).to_be_visible()
+    expect(page.get_by_test_id("account")).to_have_attribute("aria-label", re.compile("vera.*viewer"))
+
+
+def test_without_keys_nobody_is_asked_and_nobody_has_a_name(
+    browser: Browser, session_folder: Path, tmp_path: Path
+) -> None:
+    with trunkline_up(session_folder, tmp_path) as url, watched_page(browser, url) as page:
+        page.goto("/system")
+        expect(page.get_by_test_id("process")).to_be_visible()
+        expect(page.get_by_test_id("account")).to_have_count(0)

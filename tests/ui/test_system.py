@@ -1,0 +1,158 @@
+"""The system's own page: how it stands, dead letters, and who has changed what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from tests.scenarios.api.test_dead_letters import put
+from tests.ui.agents import Agents
+from tests.ui.browser import look_at, watched_page
+from tests.ui.installed import trunkline_up
+
+from trunkline.cli.client import Client
+from trunkline.cli.follow import follow_run
+from trunkline.testing import simple_success
+
+HOSTILE = b'<img src=x onerror="console.error(1)"> \xc3\xbc'
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A system with one finished run."""
+
+    client: Client
+    data: Path
+    agents: Agents
+
+    def put_letters(self, *values: bytes | None) -> list[str]:
+        return self.agents.portal.call(partial(put, self.data, *values))
+
+
+@pytest.fixture(scope="module")
+def stage(session_folder: Path, tmp_path_factory: pytest.TempPathFactory, agents: Agents) -> Generator[Stage]:
+    folder = tmp_path_factory.mktemp("system")
+    with trunkline_up(session_folder, folder) as url:
+        client = Client(url)
+        client.create_agent(
+            {"name": "Writer", "url": agents.start(simple_success({})).url, "protocol": "simple-a2a"}
+        )
+        client.save_workflow(b"{name: write, steps: {a: {agent: Writer}}}")
+        assert follow_run(client, client.execute("write", {})["id"], show="nothing")["status"] == "COMPLETED"
+        yield Stage(client, folder / "trunkline", agents)
+
+
+@pytest.fixture
+def page(browser: Browser, stage: Stage) -> Generator[Page]:
+    with watched_page(browser, stage.client.url) as page:
+        yield page
+
+
+def test_it_shows_that_all_is_well(page: Page, stage: Stage) -> None:
+    page.goto("/system")
+    expect(page.get_by_test_id("dependencies")).to_contain_text("The store is ready")
+    expect(page.get_by_test_id("version")).to_contain_text("embedded · SQLite")
+    process = page.get_by_test_id("process")
+    expect(process).to_have_count(1)
+    expect(process).to_contain_text("Alive")
+    expect(process).to_contain_text("api, bridge, executor")
+    expect(page.get_by_test_id("warnings")).to_have_count(0)
+    expect(page.get_by_test_id("queues").locator("[data-name=tasks_queued]")).to_contain_text("0")
+    look_at(page, "system")
+    page.get_by_test_id("run-counts").locator("[data-name=COMPLETED]").get_by_role("link").click()
+    expect(page).to_have_url(f"{stage.client.url}/runs?status=COMPLETED")
+
+
+def test_what_waits_changes_while_one_looks(page: Page, stage: Stage) -> None:
+    page.goto("/system")
+    dead = page.get_by_test_id("queues").locator("[data-name=dead_letters]")
+    expect(dead).to_contain_text("0")
+    (letter,) = stage.put_letters(b"not JSON")
+    expect(dead).to_contain_text("1")
+    expect(page.get_by_test_id("warnings")).to_contain_text("replay or discard")
+    expect(page.get_by_test_id("letters-count")).to_have_text("1")
+    look_at(page, "system-warning")
+    stage.client.discard(letter)
+    expect(page.get_by_test_id("warnings")).to_have_count(0)
+
+
+def test_a_dead_letter_is_looked_into_and_thrown_away_after_a_question(page: Page, stage: Stage) -> None:
+    page.goto("/system?tab=letters")
+    expect(page.get_by_test_id("no-letters")).to_be_visible()
+    look_at(page, "letters-none")
+    kept, gone = stage.put_letters(None, HOSTILE)
+    expect(page.get_by_test_id("letter-row")).to_have_count(2)
+    page.get_by_test_id("letter-row").first.get_by_role("link").click()
+    expect(page).to_have_url(re.compile(f"letter={gone}"))
+    expect(page.get_by_test_id("letter-value")).to_have_text(HOSTILE.decode())
+    expect(page.get_by_test_id("letter-reason")).to_have_text("It is no task. Discard it.")
+    expect(page.get_by_test_id("letter")).to_contain_text("[redacted]")
+    expect(page.get_by_test_id("replay")).to_have_attribute("aria-disabled", "true")
+    expect(page.get_by_test_id("replay")).to_have_attribute("aria-label", re.compile("no topic"))
+    look_at(page, "letter")
+    page.get_by_test_id("discard").click()
+    expect(page.get_by_test_id("discard-dialog")).to_contain_text("deleted for good")
+    look_at(page, "letter-discard")
+    page.get_by_test_id("confirm-discard").click()
+    expect(page.get_by_test_id("toast")).to_contain_text("Thrown away")
+    expect(page.get_by_test_id("letter-row")).to_have_count(1)
+    expect(page.get_by_test_id("letter")).to_have_count(0)
+    stage.client.discard(kept)
+    expect(page.get_by_test_id("no-letters")).to_be_visible()
+
+
+def test_a_dead_letter_that_is_gone_says_so(page: Page) -> None:
+    page.goto("/system?tab=letters&letter=018f0000-0000-7000-8000-000000000000")
+    expect(page.get_by_test_id("letter-gone")).to_be_visible()
+    page.get_by_test_id("close-letter").click()
+    expect(page.get_by_test_id("letter")).to_have_count(0)
+
+
+def test_changes_are_found_by_what_they_concern_and_appear_by_themselves(page: Page, stage: Stage) -> None:
+    page.goto("/system?tab=audit")
+    entries = page.get_by_test_id("audit-entry")
+    expect(entries.filter(has_text="saved the workflow write")).to_have_count(1)
+    expect(entries.filter(has_text="registered the agent Writer")).to_have_count(1)
+    stage.client.set_secret("bot", "a-value-that-stays-hidden")
+    expect(entries.filter(has_text="set the secret bot")).to_have_count(1)
+    expect(page.get_by_text("stays-hidden")).to_have_count(0)
+    look_at(page, "audit")
+    page.get_by_test_id("audit-kind").click()
+    page.get_by_role("option", name="Workflows").click()
+    expect(page).to_have_url(re.compile("kind=workflow"))
+    expect(entries).to_have_count(1)
+    page.goto("/system?tab=audit&subject=Writer")
+    expect(entries).to_have_count(1)
+    expect(page.get_by_test_id("audit-subject")).to_have_value("Writer")
+    page.get_by_test_id("audit-who").fill("nobody")
+    expect(page).to_have_url(re.compile("who=nobody"))
+    expect(page.get_by_test_id("no-audit")).to_contain_text("No change is like this.")
+    look_at(page, "audit-none")
+    page.get_by_role("link", name="Show all").click()
+    expect(entries.first).to_be_visible()
+
+
+def test_older_changes_come_when_one_asks(page: Page, stage: Stage) -> None:
+    for number in range(52):
+        stage.client.set_secret("often", f"value {number}")
+    page.goto("/system?tab=audit&subject=often")
+    entries = page.get_by_test_id("audit-entry")
+    expect(entries).to_have_count(50)
+    page.get_by_test_id("older").click()
+    expect(entries).to_have_count(52)
+    expect(page.get_by_test_id("older")).to_have_count(0)
+
+
+@pytest.mark.parametrize("tab", ["overview", "letters", "audit"])
+def test_a_phone_shows_it_without_scrolling_sideways(browser: Browser, stage: Stage, tab: str) -> None:
+    with watched_page(browser, stage.client.url, width=390, height=800) as page:
+        page.goto(f"/system?tab={tab}")
+        expect(page.get_by_test_id(f"tab-{tab}")).to_have_attribute("aria-selected", "true")
+        expect(page.get_by_test_id("version")).to_be_visible()
+        look_at(page, f"system-phone-{tab}")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -1,0 +1,143 @@
+/** Who has changed what, newest first. */
+
+import { Button, Group, Select, Stack, Table, Text, TextInput } from "@mantine/core";
+import { useDebouncedCallback } from "@mantine/hooks";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+
+import { AnchorLink } from "../app/links.tsx";
+import { Loading } from "../app/Loading.tsx";
+import { Moment } from "../app/Moment.tsx";
+import { ProblemPanel } from "../app/ProblemPanel.tsx";
+import { systemRoute, type SystemSearch } from "../app/router.tsx";
+import { type AuditEntry, type AuditFilter, type AuditKind, auditQuery } from "./queries.ts";
+import classes from "./system.module.css";
+import { deedOf, detailsOf, KINDS } from "./words.ts";
+
+const TYPING_MS = 250;
+
+export function Audit() {
+  const { who, kind, subject } = systemRoute.useSearch();
+  const filter: AuditFilter = {
+    ...(who === undefined ? {} : { who }),
+    ...(kind === undefined ? {} : { kind }),
+    ...(subject === undefined ? {} : { subject }),
+  };
+  const query = useInfiniteQuery(auditQuery(filter));
+  const entries = query.data?.pages.flatMap((page) => page.items) ?? [];
+  const isFiltered = Object.keys(filter).length > 0;
+  return (
+    <Stack gap="sm">
+      <Filters />
+      {query.error !== null && <ProblemPanel error={query.error} again={() => void query.refetch()} />}
+      {query.isPending && <Loading />}
+      {query.isSuccess && entries.length === 0 && (
+        <Group gap="xs" data-testid="no-audit">
+          <Text size="sm">{isFiltered ? "No change is like this." : "Nobody has changed anything yet."}</Text>
+          {isFiltered && <AnchorLink to="/system" search={{ tab: "audit" }} fz="sm">Show all</AnchorLink>}
+        </Group>
+      )}
+      {entries.length > 0 && (
+        <Table.ScrollContainer minWidth={0}>
+          <Table verticalSpacing={6} data-testid="audit">
+            <Table.Thead>
+              <Table.Tr>
+                <Table.Th className={classes["when"]!}>When</Table.Th>
+                <Table.Th>Who</Table.Th>
+                <Table.Th>What</Table.Th>
+                <Table.Th visibleFrom="sm">More</Table.Th>
+              </Table.Tr>
+            </Table.Thead>
+            <Table.Tbody>
+              {entries.map((entry) => <Entry key={entry.id} entry={entry} />)}
+            </Table.Tbody>
+          </Table>
+        </Table.ScrollContainer>
+      )}
+      {query.hasNextPage && (
+        <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()} data-testid="older">
+          Older ones
+        </Button>
+      )}
+    </Stack>
+  );
+}
+
+function Entry({ entry }: { entry: AuditEntry }) {
+  return (
+    <Table.Tr data-testid="audit-entry" data-kind={entry.kind} data-action={entry.action}>
+      <Table.Td className={classes["when"]!}><Moment at={entry.at} /></Table.Td>
+      <Table.Td className={classes["wrap"]!}>
+        {entry.who === null
+          ? <Text size="sm" c="dimmed" title="No key was asked for">somebody</Text>
+          : <AnchorLink to="/system" search={{ tab: "audit", who: entry.who }} fz="sm">{entry.who}</AnchorLink>}
+      </Table.Td>
+      <Table.Td className={classes["wrap"]!}>{deedOf(entry)} <Subject entry={entry} /></Table.Td>
+      <Table.Td visibleFrom="sm" className={classes["wrap"]!}>
+        <Text size="xs" c="dimmed">{detailsOf(entry).join(" · ")}</Text>
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+function Subject({ entry: { kind, subject } }: { entry: AuditEntry }) {
+  if (kind === "run") {
+    return <AnchorLink to="/runs/$run" params={{ run: subject }} search={{}} fz="sm" underline="always">{subject}</AnchorLink>;
+  }
+  if (kind === "workflow") {
+    return <AnchorLink to="/workflows/$workflow" params={{ workflow: subject }} search={{}} fz="sm" underline="always">{subject}</AnchorLink>;
+  }
+  if (kind === "agent" || kind === "migration") {
+    return <AnchorLink to="/agents/$agent" params={{ agent: subject }} search={{}} fz="sm" underline="always">{subject}</AnchorLink>;
+  }
+  return <strong>{subject}</strong>;
+}
+
+/** What is chosen goes into the address, in place of what stood there. */
+function Filters() {
+  const given = systemRoute.useSearch();
+  const navigate = useNavigate({ from: "/system" });
+  const change = (name: keyof SystemSearch, value: string | null) =>
+    void navigate({
+      search: ({ [name]: _, ...rest }: SystemSearch) => ({ ...rest, ...(value === null || value === "" ? {} : { [name]: value }) }),
+      replace: true,
+    });
+  return (
+    <Group gap="xs">
+      <Words key={`who ${given.who ?? ""}`} label="Only what this key has changed" placeholder="Key" testid="audit-who" value={given.who} onChange={(text) => change("who", text)} />
+      <Select
+        aria-label="Only changes of"
+        placeholder="Everything"
+        clearable
+        clearButtonProps={{ "aria-label": "Everything" }}
+        data={Object.entries(KINDS).map(([value, label]) => ({ value, label }))}
+        value={given.kind ?? null}
+        onChange={(kind) => change("kind", kind as AuditKind | null)}
+        w={160}
+        data-testid="audit-kind"
+      />
+      <Words key={`subject ${given.subject ?? ""}`} label="Only changes of the run, agent, workflow, key or secret of this id or name" placeholder="Name or id" testid="audit-subject" value={given.subject} onChange={(text) => change("subject", text)} />
+    </Group>
+  );
+}
+
+function Words({ label, placeholder, testid, value, onChange }: { label: string; placeholder: string; testid: string; value: string | undefined; onChange: (text: string) => void }) {
+  const [text, setText] = useState(value ?? "");
+  const tell = useDebouncedCallback(onChange, TYPING_MS);
+  return (
+    <TextInput
+      type="search"
+      aria-label={label}
+      placeholder={placeholder}
+      value={text}
+      onChange={(event) => {
+        setText(event.currentTarget.value);
+        tell(event.currentTarget.value);
+      }}
+      maxLength={255}
+      w={{ base: "100%", xs: 180 }}
+      data-testid={testid}
+    />
+  );
+}

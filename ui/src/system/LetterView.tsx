@@ -1,0 +1,154 @@
+/** One dead letter, and the two things that can become of it. */
+
+import { Button, CloseButton, Group, Modal, Paper, Stack, Table, Text, Title } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { Send, Trash2 } from "lucide-react";
+
+import { Problem } from "../api/problem.ts";
+import { useMay } from "../app/access.ts";
+import { sizeOf } from "../app/bytes.ts";
+import { Loading } from "../app/Loading.tsx";
+import { Moment } from "../app/Moment.tsx";
+import { ProblemPanel } from "../app/ProblemPanel.tsx";
+import { toast } from "../app/toasts.ts";
+import { ActionButton } from "../runs/actions/ActionButton.tsx";
+import { type Decision, letterQuery, type System, useDecision } from "./queries.ts";
+import classes from "./system.module.css";
+
+export function LetterView({ id, system }: { id: string; system: System | undefined }) {
+  const navigate = useNavigate({ from: "/system" });
+  const query = useQuery(letterQuery(id));
+  const close = () => void navigate({ search: { tab: "letters" } });
+  const letter = query.data;
+  return (
+    <Paper component="section" withBorder p="md" aria-label="The dead letter chosen" data-testid="letter">
+      <Group justify="space-between" wrap="nowrap" align="flex-start" mb="xs">
+        <Title order={2} size="h5">Dead letter</Title>
+        <CloseButton aria-label="Close the dead letter" onClick={close} data-testid="close-letter" />
+      </Group>
+      {query.error !== null && <Missing error={query.error} />}
+      {query.isPending && <Loading lines={4} />}
+      {letter !== undefined && (
+        <Stack gap="sm">
+          <Text size="sm" className={classes["wrap"]!} data-testid="letter-reason">{letter.reason}</Text>
+          <Text size="xs" c="dimmed" className={classes["wrap"]!}>
+            {letter.topic}, partition {letter.partition}, offset {letter.offset} · key {letter.key ?? "none"} · {sizeOf(letter.size)} ·{" "}
+            <Moment at={letter.at} />
+          </Text>
+          <Decisions id={id} topic={letter.topic} hasValue={letter.value !== null} system={system} onDone={close} />
+          <Text size="sm" fw={600}>
+            {letter.value === null ? "It has no value." : `Its value${letter.encoding === "base64" ? ", which is no text, as base64" : ""}`}
+          </Text>
+          {letter.value !== null && (
+            <pre className={classes["value"]} tabIndex={0} aria-label="The value" data-testid="letter-value">{letter.value}</pre>
+          )}
+          {letter.cut && <Text size="sm" c="dimmed">Only its beginning is shown; a replay sends all of it.</Text>}
+          {letter.headers.length > 0 && (
+            <Table verticalSpacing={3} fz="sm">
+              <Table.Thead>
+                <Table.Tr><Table.Th>Header</Table.Th><Table.Th>Value</Table.Th></Table.Tr>
+              </Table.Thead>
+              <Table.Tbody>
+                {letter.headers.map((header, place) => (
+                  <Table.Tr key={place}>
+                    <Table.Td className={classes["wrap"]!}>{header.name}</Table.Td>
+                    <Table.Td className={classes["wrap"]!}>{header.value}</Table.Td>
+                  </Table.Tr>
+                ))}
+              </Table.Tbody>
+            </Table>
+          )}
+        </Stack>
+      )}
+    </Paper>
+  );
+}
+
+function Missing({ error }: { error: Error }) {
+  if (error instanceof Problem && error.status === 404) {
+    return <Text size="sm" data-testid="letter-gone">It is not here any more: somebody has sent it on or thrown it away.</Text>;
+  }
+  return <ProblemPanel error={error} />;
+}
+
+function Decisions({ id, topic, hasValue, system, onDone }: { id: string; topic: string; hasValue: boolean; system: System | undefined; onDone: () => void }) {
+  const may = useMay("operator");
+  const [replaying, replay] = useDisclosure();
+  const [discarding, discard] = useDisclosure();
+  const refused = may.allowed ? null : may.reason;
+  const withoutBroker = system?.broker === "memory" ? "Messages do not travel by a broker here: there is no topic to send it to." : null;
+  const empty = hasValue ? null : "It has no value: there is nothing to send.";
+  return (
+    <Group gap="xs">
+      <ActionButton icon={Send} refused={refused ?? withoutBroker ?? empty} onPress={replay.open} testId="replay">Replay</ActionButton>
+      <ActionButton icon={Trash2} refused={refused} onPress={discard.open} testId="discard">Discard</ActionButton>
+      <Confirm
+        id={id}
+        decision="replay"
+        opened={replaying}
+        onClose={replay.close}
+        onDone={onDone}
+        title="Replay this dead letter?"
+        text={`The message is sent to ${topic} again, exactly as it came, and leaves this list. If it still cannot be read or applied, it comes back as another dead letter.`}
+        act="Send it on"
+        done="Sent on."
+      />
+      <Confirm
+        id={id}
+        decision="discard"
+        opened={discarding}
+        onClose={discard.close}
+        onDone={onDone}
+        title="Discard this dead letter?"
+        text="The message is deleted for good. Nobody takes it in: a result that it carried does not reach its run, which goes on as if it had never been sent."
+        act="Throw it away"
+        done="Thrown away."
+      />
+    </Group>
+  );
+}
+
+function Confirm({
+  id, decision, opened, onClose, onDone, title, text, act, done,
+}: {
+  id: string;
+  decision: Decision;
+  opened: boolean;
+  onClose: () => void;
+  onDone: () => void;
+  title: string;
+  text: string;
+  act: string;
+  done: string;
+}) {
+  const deciding = useDecision(id);
+  const go = () =>
+    deciding.mutate(decision, {
+      onSuccess: () => {
+        onClose();
+        onDone();
+        toast("done", done);
+      },
+    });
+  return (
+    <Modal opened={opened} onClose={onClose} title={title} transitionProps={{ duration: 0 }}>
+      <Stack gap="sm" data-testid={`${decision}-dialog`}>
+        <Text size="sm">{text}</Text>
+        {deciding.error !== null && <ProblemPanel error={deciding.error} />}
+        <Group justify="flex-end" gap="sm">
+          <Button variant="default" onClick={onClose} data-autofocus>Keep it here</Button>
+          <Button
+            {...(decision === "discard" ? { color: "red.9" } : {})}
+            loading={deciding.isPending}
+            onClick={go}
+            data-testid={`confirm-${decision}`}
+          >
+            {act}
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}

@@ -1,0 +1,172 @@
+/** Readiness, processes, runs and queues, as they are now. */
+
+import { Stack, Table, Text, Title } from "@mantine/core";
+import { CircleCheck, CircleX, TriangleAlert } from "lucide-react";
+import type { ReactNode } from "react";
+
+import { AnchorLink } from "../app/links.tsx";
+import { Loading } from "../app/Loading.tsx";
+import { Moment } from "../app/Moment.tsx";
+import { StatusBadge } from "../app/StatusBadge.tsx";
+import type { RunStatus } from "../runs/model.ts";
+import type { Count, Process, System } from "./queries.ts";
+import classes from "./system.module.css";
+import { counted, QUEUES } from "./words.ts";
+
+export function Overview({ system }: { system: System | undefined }) {
+  if (system === undefined) return <Loading />;
+  return (
+    <Stack gap="lg">
+      {system.warnings.length > 0 && (
+        <section className={classes["warnings"]} data-testid="warnings">
+          <TriangleAlert size={18} aria-hidden />
+          <div>
+            <Title order={2} size="h6">This should not stay as it is</Title>
+            {system.warnings.map((warning) => <Text key={warning} size="sm">{warning}</Text>)}
+          </div>
+        </section>
+      )}
+      <Section title="Readiness">
+        <Readiness system={system} />
+      </Section>
+      <Section title="Processes">
+        {system.processes === null ? <Unknown /> : <Processes processes={system.processes} />}
+      </Section>
+      <div className={classes["halves"]}>
+        <Section title="Runs">{system.runs === null ? <Unknown /> : <Runs runs={system.runs} />}</Section>
+        <Section title="Queues">{system.queues === null ? <Unknown /> : <Queues queues={system.queues} broker={system.broker} />}</Section>
+      </div>
+    </Stack>
+  );
+}
+
+function Section({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <section>
+      <Title order={2} size="h5" mb={6}>{title}</Title>
+      {children}
+    </section>
+  );
+}
+
+function Unknown() {
+  return <Text size="sm" c="dimmed">The store cannot be asked at the moment.</Text>;
+}
+
+const NAMES: Record<string, string> = { store: "The store", broker: "The broker" };
+
+function Readiness({ system }: { system: System }) {
+  return (
+    <ul className={classes["dependencies"]} data-testid="dependencies">
+      {system.dependencies.map(({ name, ok, detail }) => (
+        <li key={name} className={classes["dependency"]} data-ok={ok}>
+          {ok ? <CircleCheck size={18} aria-hidden /> : <CircleX size={18} aria-hidden />}
+          <div>
+            <Text size="sm" fw={600}>{NAMES[name] ?? name} {ok ? "is ready" : "cannot be used"}</Text>
+            {detail !== null && <Text size="sm" className={classes["wrap"]!}>{detail}</Text>}
+          </div>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Processes({ processes }: { processes: readonly Process[] }) {
+  return (
+    <Table.ScrollContainer minWidth={0}>
+      <Table verticalSpacing={6} data-testid="processes">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Process</Table.Th>
+            <Table.Th>State</Table.Th>
+            <Table.Th>Roles</Table.Th>
+            <Table.Th visibleFrom="sm">Version</Table.Th>
+            <Table.Th visibleFrom="xs">Started</Table.Th>
+            <Table.Th visibleFrom="sm">Last seen</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {processes.map((process) => (
+            <Table.Tr key={process.id} data-testid="process" data-alive={process.alive}>
+              <Table.Td className={classes["wrap"]!}>
+                {process.name}
+                {process.this && <Text size="xs" c="dimmed">answers this page</Text>}
+              </Table.Td>
+              <Table.Td>
+                <span className={classes["state"]} data-ok={process.alive}>
+                  {process.alive ? <CircleCheck size={15} aria-hidden /> : <CircleX size={15} aria-hidden />}
+                  {process.alive ? "Alive" : "Not heard of"}
+                </span>
+              </Table.Td>
+              <Table.Td>
+                {process.roles.join(", ")}
+                {process.pool !== null && <Text size="xs" c="dimmed">pool {process.pool}</Text>}
+              </Table.Td>
+              <Table.Td visibleFrom="sm">{process.version}</Table.Td>
+              <Table.Td visibleFrom="xs"><Moment at={process.started_at} /></Table.Td>
+              <Table.Td visibleFrom="sm"><Moment at={process.seen_at} /></Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  );
+}
+
+function Runs({ runs }: { runs: readonly Count[] }) {
+  return (
+    <Table verticalSpacing={4} data-testid="run-counts">
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th>Status</Table.Th>
+          <Table.Th className={classes["number"]!}>Runs</Table.Th>
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {runs.map((each) => (
+          <Table.Tr key={each.name} data-name={each.name}>
+            <Table.Td><StatusBadge status={each.name as RunStatus} /></Table.Td>
+            <Table.Td className={classes["number"]!}>
+              {each.count === 0
+                ? "0"
+                : <AnchorLink to="/runs" search={{ status: each.name }} underline="always" fz="sm" aria-label={`${counted(each)} runs: ${each.name.toLowerCase()}`}>{counted(each)}</AnchorLink>}
+            </Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
+  );
+}
+
+// Where messages are handed over in the store's own transactions, nothing travels.
+const TRAVELLING = new Set(["outbox", "dispatches"]);
+
+function Queues({ queues, broker }: { queues: readonly Count[]; broker: System["broker"] }) {
+  return (
+    <Table verticalSpacing={4} data-testid="queues">
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th>Queue</Table.Th>
+          <Table.Th className={classes["number"]!}>Waiting</Table.Th>
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {queues.filter(({ name }) => broker === "kafka" || !TRAVELLING.has(name)).map((each) => {
+          const { name, meaning, worrying } = QUEUES[each.name] ?? { name: each.name, meaning: "" };
+          return (
+            <Table.Tr key={each.name} data-name={each.name}>
+              <Table.Td>
+                <Text size="sm">{name}</Text>
+                <Text size="xs" c="dimmed">{meaning}</Text>
+              </Table.Td>
+              <Table.Td className={classes["number"]!}>
+                {worrying && each.count > 0 && <TriangleAlert size={14} aria-label="Needs somebody" className={classes["worry"]} />}
+                {counted(each)}
+              </Table.Td>
+            </Table.Tr>
+          );
+        })}
+      </Table.Tbody>
+    </Table>
+  );
+}

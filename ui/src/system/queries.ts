@@ -1,0 +1,77 @@
+/** What the page of the system asks for. */
+
+import { infiniteQueryOptions, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+
+import { api, body } from "../api/client.ts";
+import type { components, operations } from "../api/schema.d.ts";
+
+export type System = components["schemas"]["SystemState"];
+export type Process = components["schemas"]["Process"];
+export type Count = components["schemas"]["Count"];
+export type Letter = components["schemas"]["DeadLetterSummary"];
+export type AuditEntry = components["schemas"]["AuditEntry"];
+export type AuditKind = AuditEntry["kind"];
+
+const REFRESH_MS = 5_000;
+const A_PAGE = 50;
+
+export const systemQuery = queryOptions({
+  queryKey: ["system", "state"],
+  queryFn: ({ signal }) => body(api.GET("/api/v1/system", { signal })),
+  refetchInterval: REFRESH_MS,
+});
+
+export const lettersQuery = infiniteQueryOptions({
+  queryKey: ["system", "letters"],
+  queryFn: ({ pageParam, signal }) =>
+    body(api.GET("/api/v1/dead-letters", { params: { query: { limit: A_PAGE, ...at(pageParam) } }, signal })),
+  initialPageParam: null as string | null,
+  getNextPageParam: (page) => page.next_cursor,
+  // Who reads on has enough to read: only the first page is looked at again.
+  refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) > 1 ? false : REFRESH_MS),
+});
+
+export const letterQuery = (letter: string) =>
+  queryOptions({
+    queryKey: ["system", "letter", letter],
+    queryFn: ({ signal }) => body(api.GET("/api/v1/dead-letters/{letter}", { params: { path: { letter } }, signal })),
+    staleTime: Infinity,
+  });
+
+export interface AuditFilter {
+  readonly who?: string;
+  readonly kind?: AuditKind;
+  readonly subject?: string;
+}
+
+type AuditParameters = NonNullable<operations["list_audit"]["parameters"]["query"]>;
+
+export const auditQuery = (filter: AuditFilter) =>
+  infiniteQueryOptions({
+    queryKey: ["system", "audit", filter],
+    queryFn: ({ pageParam, signal }) => {
+      const query: AuditParameters = { limit: A_PAGE, ...filter, ...at(pageParam) };
+      return body(api.GET("/api/v1/audit", { params: { query }, signal }));
+    },
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next_cursor,
+    refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) > 1 ? false : REFRESH_MS),
+  });
+
+export type Decision = "replay" | "discard";
+
+export function useDecision(letter: string) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: async (decision: Decision) => {
+      const params = { path: { letter } };
+      if (decision === "replay") await api.POST("/api/v1/dead-letters/{letter}/replay", { params });
+      else await api.DELETE("/api/v1/dead-letters/{letter}", { params });
+    },
+    onSettled: () => queries.invalidateQueries({ queryKey: ["system"] }),
+  });
+}
+
+function at(cursor: string | null): { cursor?: string } {
+  return cursor === null ? {} : { cursor };
+}
