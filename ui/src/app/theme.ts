@@ -1,6 +1,6 @@
 /** Colours and sizes. Statuses have a colour, an icon and a word each (`StatusBadge`): never a colour alone. */
 
-import { createTheme, type CSSVariablesResolver, Modal } from "@mantine/core";
+import { createTheme, type CSSVariablesResolver, Modal, SegmentedControl } from "@mantine/core";
 
 export const theme = createTheme({
   primaryColor: "indigo",
@@ -12,6 +12,7 @@ export const theme = createTheme({
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif',
   fontFamilyMonospace: 'ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", monospace',
   components: {
+    SegmentedControl: SegmentedControl.extend({ defaultProps: { transitionDuration: 0 } }),
     Modal: Modal.extend({
       defaultProps: { closeButtonProps: { "aria-label": "Close" }, transitionProps: { duration: 0 } },
       styles: { title: { fontWeight: 700 } },

@@ -1,15 +1,18 @@
 /** Reads the inbox again when runs have moved: once for the whole page, by whoever is always there. */
 
 import { useQueryClient } from "@tanstack/react-query";
-import { useEffect } from "react";
+import { useEffect, useSyncExternalStore } from "react";
 
 import { listenForRuns } from "../api/doorbell.ts";
+import { key } from "../api/key.ts";
 
 // A busy system rings twice a second, and seldom because of a question.
 const CALMLY_MS = 1_000;
 
 export function useInboxBell(): void {
   const queries = useQueryClient();
+  // Who was refused without a key listens again with one.
+  const present = useSyncExternalStore(key.subscribe, key.read);
   useEffect(() => {
     const leaving = new AbortController();
     let timer: ReturnType<typeof setTimeout> | null = null;
@@ -22,5 +25,5 @@ export function useInboxBell(): void {
       leaving.abort();
       if (timer !== null) clearTimeout(timer);
     };
-  }, [queries]);
+  }, [queries, present]);
 }

@@ -15,6 +15,7 @@ import { AnchorLink } from "../../app/links.tsx";
 import { Loading } from "../../app/Loading.tsx";
 import { ProblemPanel } from "../../app/ProblemPanel.tsx";
 import { startRoute } from "../../app/router.tsx";
+import { usePageTitle } from "../../app/title.ts";
 import { toast } from "../../app/toasts.ts";
 import { JsonEditor, jsonProblem, parsed, written } from "../../forms/JsonEditor.tsx";
 import { isSchema, placed, type Json, type Schema } from "../../forms/schema.ts";
@@ -45,8 +46,9 @@ export function StartPage() {
 }
 
 function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | null }) {
-  const given = workflow.definition["input"];
-  const schema = isSchema(given) && Object.keys(given).length > 0 ? (given as Schema) : null;
+  const wanted = workflow.definition["input"];
+  const schema = isSchema(wanted) && Object.keys(wanted).length > 0 ? (wanted as Schema) : null;
+  usePageTitle(`Start ${workflow.name}`);
   const may = useMay("operator");
   const [way, setWay] = useState<"form" | "json">(schema === null ? "json" : "form");
   const [value, setValue] = useState<Json | undefined>(() => (schema === null ? {} : emptyForm(schema)));
@@ -56,7 +58,8 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
   const form = useRef<HTMLFormElement>(null);
 
   const isBroken = way === "json" ? jsonProblem(text) !== null : fields.isBroken;
-  const input = (way === "form" ? value : isBroken ? undefined : parsed(text)) ?? {};
+  const given = way === "form" ? value : isBroken ? undefined : parsed(text);
+  const input = given === undefined ? {} : given;
   const refused = start.error instanceof Problem && start.error.errors.length > 0 ? start.error : null;
   const isPlaced = way === "form" && schema !== null && refused !== null;
 
