@@ -25,6 +25,7 @@ from tests.sabotage.rules_of_runs import RUNS
 from tests.sabotage.rules_of_secrets import SECRETS
 from tests.sabotage.rules_of_tasks import TASKS
 from tests.sabotage.rules_of_travel import TRAVEL
+from tests.sabotage.rules_of_trials import TRIALS
 from tests.sabotage.rules_of_way_out import WAY_OUT
 from tests.sabotage.rules_of_zone_answers import ZONE_ANSWERS
 from tests.sabotage.rules_of_zone_calls import ZONE_CALLS
@@ -56,6 +57,7 @@ GROUPS: Mapping[str, Sequence[Rule]] = MappingProxyType(
         "Calls of zones": ZONE_CALLS,
         "Agents written with the kit": AGENT_KIT,
         "Checks of agents": CHECKS,
+        "Agents that people look at": TRIALS,
         "Definitions of other systems": IMPORTS,
     }
 )

@@ -117,6 +117,8 @@ async def test_an_agent_that_does_not_answer_is_left_alone_in_time(shared_system
         trial = await try_out(system, "Silent", {"text": "hello", "timeout_ms": 50})
     assert trial.error is not None
     assert (trial.error.code, len(agent.calls)) == ("agent_timeout", 1)
+    # The 50 milliseconds that it was given, not the agent's own half minute.
+    assert "within 0.0" in trial.error.message
     assert trial.exchanges[0].response is None
 
 
