@@ -10,6 +10,7 @@ import pytest
 from tests.unit.executor.stage import Stage
 
 from trunkline.executor.retention import Retention
+from trunkline.services.audit import audit_entry
 from trunkline.stores.activity import AgentMinute, minute_of
 from trunkline.stores.blobs.folder import BlobFolder
 
@@ -79,6 +80,23 @@ async def test_what_agents_had_to_do_is_forgotten_after_a_day(stage: Stage, tmp_
             await asyncio.sleep(0.01)
         stopping.set()
     assert [each.minute - begin for each in left] == [20 * 60]
+
+
+async def test_who_has_changed_what_is_forgotten_in_its_own_time(stage: Stage, tmp_path: Path) -> None:
+    for name in ("old", "young"):
+        async with stage.store.transaction() as tx:
+            await tx.put_audit([audit_entry("agent", "create", name)])
+        stage.clock.advance(timedelta(days=20))
+    keeps_runs = Retention(stage.store, timedelta(0), BlobFolder(tmp_path), keep_audit=timedelta(days=30))
+    await finished(stage)
+    stopping = asyncio.Event()
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        group.create_task(keeps_runs.run(stopping))
+        while await stage.store.audit(limit=1, subject="old"):
+            await asyncio.sleep(0.01)
+        stopping.set()
+    assert await stage.store.audit(limit=1, subject="young") != []
+    assert (await stage.store.backlog()).runs_by_status == {"COMPLETED": 1}
 
 
 async def test_a_period_of_zero_keeps_everything(stage: Stage, tmp_path: Path) -> None:

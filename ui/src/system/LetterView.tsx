@@ -102,7 +102,7 @@ function Decisions({ id, topic, hasValue, system, onDone }: { id: string; topic:
         onClose={discard.close}
         onDone={onDone}
         title="Discard this dead letter?"
-        text="The message is deleted for good. Nobody takes it in: a result that it carried does not reach its run, which goes on as if it had never been sent."
+        text="The message is deleted for good. No run depends on it: a task or a result that was in it is sent again by itself."
         act="Throw it away"
         done="Thrown away."
       />
