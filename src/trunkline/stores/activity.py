@@ -81,7 +81,7 @@ class ActivityWrites(Protocol):
 
 class ActivityReads(Protocol):
     async def agent_minutes(self, since: int, agents: Collection[str]) -> list[AgentMinute]:
-        """Of these agents, from that minute on, oldest first; of all bridges together."""
+        """Of these agents, each from that minute on, oldest first; of all bridges together."""
         ...
 
     async def agent_calls(

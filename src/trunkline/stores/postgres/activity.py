@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import TypeAlias
 
 from trunkline.agents.limits import FRESH
 from trunkline.clock import Instant
@@ -14,22 +15,25 @@ from trunkline.stores.postgres.combining import Part
 from trunkline.stores.postgres.driver import Row, Session, columns
 from trunkline.stores.postgres.texts import as_uuid, restored, restored_if_any
 
+# In the order of the columns below.
+NotedMinute: TypeAlias = tuple[str, int, str, int, int, int, int]
+
 # By agent and minute once more: a transaction may note the same ones twice before it writes them.
 _NOTE = """
-    INSERT INTO agent_minutes(minute, agent, bridge, calls, failures, total_ms, longest_ms)
-    SELECT minute, agent, bridge, sum(calls), sum(failures), sum(total_ms), max(longest_ms)
-    FROM unnest($1::bigint[], $2::text[], $3::text[], $4::int[], $5::int[], $6::bigint[], $7::bigint[])
-        AS new(minute, agent, bridge, calls, failures, total_ms, longest_ms)
-    GROUP BY minute, agent, bridge
-    ON CONFLICT (minute, agent, bridge) DO UPDATE SET
+    INSERT INTO agent_minutes(agent, minute, bridge, calls, failures, total_ms, longest_ms)
+    SELECT agent, minute, bridge, sum(calls), sum(failures), sum(total_ms), max(longest_ms)
+    FROM unnest($1::text[], $2::bigint[], $3::text[], $4::int[], $5::int[], $6::bigint[], $7::bigint[])
+        AS new(agent, minute, bridge, calls, failures, total_ms, longest_ms)
+    GROUP BY agent, minute, bridge
+    ON CONFLICT (agent, minute, bridge) DO UPDATE SET
         calls = agent_minutes.calls + excluded.calls, failures = agent_minutes.failures + excluded.failures,
         total_ms = agent_minutes.total_ms + excluded.total_ms,
         longest_ms = greatest(agent_minutes.longest_ms, excluded.longest_ms)
 """
 _MINUTES = """
     SELECT agent, minute, sum(calls)::bigint, sum(failures)::bigint, sum(total_ms)::bigint, max(longest_ms)
-    FROM agent_minutes WHERE minute >= $1 AND agent = ANY($2::text[])
-    GROUP BY minute, agent ORDER BY minute, agent
+    FROM agent_minutes WHERE agent = ANY($2::text[]) AND minute >= $1
+    GROUP BY agent, minute ORDER BY agent, minute
 """
 _COLUMNS = "agent, id, task_id, attempt, called_at, ended_at, outcome, error_code"
 _CALLS = f"""
@@ -59,14 +63,14 @@ _GRADES = """
 _LAST = CallPlace(Instant(2**63 - 1), 2**63 - 1)
 
 
-def noting(bridge: str, minutes: Sequence[AgentMinute]) -> list[tuple[int, str, str, int, int, int, int]]:
+def noting(bridge: str, minutes: Sequence[AgentMinute]) -> list[NotedMinute]:
     return [
-        (each.minute, each.agent, bridge, each.calls, each.failures, each.total_ms, each.longest_ms)
+        (each.agent, each.minute, bridge, each.calls, each.failures, each.total_ms, each.longest_ms)
         for each in minutes
     ]
 
 
-def note_part(rows: Sequence[tuple[int, str, str, int, int, int, int]]) -> Part:
+def note_part(rows: Sequence[NotedMinute]) -> Part:
     return Part(_NOTE, columns(rows, 7))
 
 

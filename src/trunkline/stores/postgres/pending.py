@@ -13,7 +13,7 @@ from trunkline.messages import Outgoing
 from trunkline.stores.activity import AgentMinute
 from trunkline.stores.base import Dispatch, ExchangeRecord, TaskKey
 from trunkline.stores.packing import pack_messages
-from trunkline.stores.postgres.activity import note_part, noting
+from trunkline.stores.postgres.activity import NotedMinute, note_part, noting
 from trunkline.stores.postgres.combining import Part, combined
 from trunkline.stores.postgres.driver import Session, Value, columns
 from trunkline.stores.postgres.tasks import DROP_RESULTS, key_columns
@@ -44,7 +44,7 @@ class Pending:
         self._exchanges: list[tuple[Value, ...]] = []
         self._dispatches: list[tuple[str, int, str, bytes, int, int]] = []
         self._settled: set[TaskKey] = set()
-        self._minutes: list[tuple[int, str, str, int, int, int, int]] = []
+        self._minutes: list[NotedMinute] = []
 
     def put_outbox(self, messages: Sequence[Outgoing]) -> None:
         self._messages += messages

@@ -12,15 +12,15 @@ from trunkline.stores.activity import AgentMinute, CallPlace, EndedCall, Grade, 
 from trunkline.stores.sqlite.driver import Row, execute, execute_many, query_many, rows
 
 _NOTE = """
-    INSERT INTO agent_minutes(minute, agent, bridge, calls, failures, total_ms, longest_ms)
+    INSERT INTO agent_minutes(agent, minute, bridge, calls, failures, total_ms, longest_ms)
     VALUES (?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (minute, agent, bridge) DO UPDATE SET
+    ON CONFLICT (agent, minute, bridge) DO UPDATE SET
         calls = calls + excluded.calls, failures = failures + excluded.failures,
         total_ms = total_ms + excluded.total_ms, longest_ms = max(longest_ms, excluded.longest_ms)
 """
 _MINUTES = """
     SELECT agent, minute, sum(calls), sum(failures), sum(total_ms), max(longest_ms) FROM agent_minutes
-    WHERE minute >= ? GROUP BY minute, agent ORDER BY minute, agent
+    WHERE agent = ? AND minute >= ? GROUP BY minute ORDER BY minute
 """
 _CALLS = """
     SELECT agent, id, task_id, attempt, called_at, ended_at, outcome, error_code FROM tasks
@@ -36,7 +36,7 @@ def note_activity(db: apsw.Connection, bridge: str, minutes: Sequence[AgentMinut
         db,
         _NOTE,
         [
-            (each.minute, each.agent, bridge, each.calls, each.failures, each.total_ms, each.longest_ms)
+            (each.agent, each.minute, bridge, each.calls, each.failures, each.total_ms, each.longest_ms)
             for each in minutes
         ],
     )
@@ -47,7 +47,7 @@ def forget_activity(db: apsw.Connection, before: Instant) -> None:
 
 
 def agent_minutes(db: apsw.Connection, since: int, agents: Collection[str]) -> list[AgentMinute]:
-    wanted = frozenset(agents)
+    found = query_many(db, _MINUTES, [(agent, since) for agent in agents])
     return [
         AgentMinute(
             agent=agent,
@@ -57,8 +57,7 @@ def agent_minutes(db: apsw.Connection, since: int, agents: Collection[str]) -> l
             total_ms=total_ms,
             longest_ms=longest_ms,
         )
-        for agent, minute, calls, failures, total_ms, longest_ms in rows(db, _MINUTES, (since,))
-        if agent in wanted
+        for agent, minute, calls, failures, total_ms, longest_ms in found
     ]
 
 
