@@ -9,7 +9,7 @@ CORES := $(shell nproc 2>/dev/null || echo 2)
 # Tests wait as long as they compute, for Kafka above all: two test processes more than there are cores.
 JOBS ?= $(shell expr $(CORES) + 2)
 
-.PHONY: help setup ui ui-types demo demo-zones up up-distributed services interop test check lint unit chaos interop-long sabotage fuzz fuzz-api bench bench-peers docs format lock clean
+.PHONY: help setup ui ui-types demo demo-zones up up-distributed services interop test check lint unit chaos interop-long sabotage fuzz fuzz-api bench bench-peers screenshots docs format lock clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -124,6 +124,9 @@ $(PEERS)/.ready: bench/peers/requirements.txt
 
 bench-peers: $(VENV)/.ready-dev services $(PEERS)/.ready  ## the distributed mode beside DBOS, on the same PostgreSQL
 	$(BIN)/python -m bench.peers $(PEERS)/bin/python
+
+screenshots: $(VENV)/.ready-dev services ui  ## take the documentation's pictures of the web UI anew, from a system at work
+	$(BIN)/python -m tests.ui.screenshots
 
 docs: $(VENV)/.ready-dev  ## write again what is generated (references, OpenAPI, the CLI's help), and build the site into site/
 	$(BIN)/python -m tests.public.write

@@ -116,7 +116,7 @@ def shots(scene: Scene) -> tuple[Shot, ...]:
         Shot("run", f"/runs/{scene.run}?step=check&attempt=3&tab=wire", "graph-step-write"),
         Shot("workflow", "/workflows/demo", "graph-step-write"),
         Shot("agents", "/agents", "agent"),
-        Shot("system", "/system", "dependency"),
+        Shot("system", "/system", "process"),
     )
 
 
