@@ -14,6 +14,8 @@ from trunkline.stores.base import AgentLoad, Store
 
 # As long as minutes are kept.
 MOST_MINUTES = 24 * 60
+# Of a thousand agents at once.
+MOST_MINUTES_OF_MANY = 60
 
 
 class AgentActivity(msgspec.Struct, frozen=True, kw_only=True):

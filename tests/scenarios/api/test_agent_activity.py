@@ -108,7 +108,12 @@ async def test_a_list_without_activity_has_none(shared_system: RunningSystem) ->
 
 @pytest.mark.parametrize(
     "path",
-    ["/agents?activity=0", "/agents/Plain/activity?minutes=1441", "/agents/Plain/calls?cursor=yesterday"],
+    [
+        "/agents?activity=0",
+        "/agents?activity=61",
+        "/agents/Plain/activity?minutes=1441",
+        "/agents/Plain/calls?cursor=yesterday",
+    ],
 )
 async def test_what_cannot_be_asked_for_is_refused(shared_system: RunningSystem, path: str) -> None:
     answer = await shared_system.call("GET", path)

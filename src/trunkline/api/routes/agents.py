@@ -22,7 +22,7 @@ from trunkline.api.services import Services
 from trunkline.api.views import agent_json, agents_json, health_json
 from trunkline.errors import StaleVersion
 from trunkline.jsontypes import JsonObject
-from trunkline.services.activity import MOST_MINUTES
+from trunkline.services.activity import MOST_MINUTES_OF_MANY
 from trunkline.services.agent_specs import parse_spec
 
 AGENTS = "/api/v1/agents"
@@ -60,7 +60,7 @@ class AgentRoutes:
             int | None,
             Query(
                 ge=1,
-                le=MOST_MINUTES,
+                le=MOST_MINUTES_OF_MANY,
                 description="So many minutes of what each had to do, with its limits and its last check.",
             ),
         ] = None,
