@@ -113,6 +113,7 @@ def test_a_question_with_a_schema_is_answered_by_a_form(page: Page, waiting: Wai
     page.get_by_test_id("send-answer").click()
     expect(page.get_by_label("Amount")).to_have_accessible_description("This is needed.")
     page.get_by_label("Amount").fill("12.5")
+    expect(page.get_by_label("Amount")).not_to_have_attribute("aria-invalid", "true")
     page.get_by_label("urgent").check()
     look_at(page, "inbox-form")
     page.get_by_test_id("send-answer").click()

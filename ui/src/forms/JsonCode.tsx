@@ -22,7 +22,7 @@ interface JsonCodeProps {
 const LOOK = EditorView.theme({
   "&": { fontSize: "13px", color: "var(--mantine-color-text)", backgroundColor: "transparent" },
   "&.cm-focused": { outline: "none" },
-  ".cm-content": { minHeight: "6rem", padding: "6px 0" },
+  ".cm-content": { minHeight: "4rem", padding: "6px 0" },
   ".cm-cursor": { borderLeftColor: "var(--mantine-color-text)" },
   "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": {
     backgroundColor: "var(--code-selection)",

@@ -18,6 +18,8 @@ interface Form {
   readonly messages: ReadonlyMap<string, readonly string[]>;
   /** A field whose text is no JSON holds no value: whoever sends the form has to know. */
   readonly onBroken: (place: string, broken: boolean) => void;
+  /** What was said of a field is about what it held then. */
+  readonly onTouched: (place: string) => void;
 }
 
 const FormContext = createContext<Form | null>(null);
@@ -32,8 +34,15 @@ export interface SchemaFormProps {
 }
 
 export function SchemaForm({ schema, name, value, onChange, messages, onBroken }: SchemaFormProps) {
+  const [left, setLeft] = useState({ all: messages, messages });
+  if (left.all !== messages) setLeft({ all: messages, messages });
+  const onTouched = (place: string) =>
+    setLeft((before) => ({
+      ...before,
+      messages: new Map([...before.messages].filter(([where]) => where !== place)),
+    }));
   return (
-    <FormContext value={{ root: schema, messages, onBroken }}>
+    <FormContext value={{ root: schema, messages: left.messages, onBroken, onTouched }}>
       <Control schema={schema} path={[name]} label={name} required value={value} onChange={onChange} />
     </FormContext>
   );
@@ -53,9 +62,14 @@ function useForm(): Form {
 }
 
 function Control(props: ControlProps) {
-  const { root } = useForm();
+  const { root, messages, onTouched } = useForm();
   const schema = resolved(props.schema, root);
-  const known = { ...props, schema };
+  const place = pathText(props.path);
+  const onChange = (value: Json | undefined) => {
+    if (messages.has(place)) onTouched(place);
+    props.onChange(value);
+  };
+  const known = { ...props, schema, onChange };
   const field = fieldOf(schema, props.path.length - 1);
   switch (field.kind) {
     case "text":

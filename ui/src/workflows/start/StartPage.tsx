@@ -4,7 +4,7 @@ import { Alert, Button, Group, SegmentedControl, Stack, Text, Title } from "@man
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Play } from "lucide-react";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 
 import { api, body } from "../../api/client.ts";
 import { Problem } from "../../api/problem.ts";
@@ -62,6 +62,10 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
   const input = given === undefined ? {} : given;
   const refused = start.error instanceof Problem && start.error.errors.length > 0 ? start.error : null;
   const isPlaced = way === "form" && schema !== null && refused !== null;
+  const messages = useMemo(
+    () => (schema === null || refused === null ? NO_MESSAGES : placed(refused.errors, schema)),
+    [schema, refused],
+  );
 
   useEffect(() => {
     if (isPlaced) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
@@ -125,7 +129,7 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
               name="input"
               value={value}
               onChange={setValue}
-              messages={refused === null ? NO_MESSAGES : placed(refused.errors, schema)}
+              messages={messages}
               onBroken={fields.onBroken}
             />
           ) : (
