@@ -82,17 +82,22 @@ def _part(values: _Values, span: _Span, todo: Sequence[Walk], where: RunFilter) 
         keys = {
             name: f"walk.{name}" for name, value in zip(_KEYS, todo[0], strict=False) if value is not None
         }
-    # Rows are compared, and sorted, as a whole: told that a key is the same everywhere, PostgreSQL would walk through
-    # all runs by their ids wherever it takes what is looked for to be frequent.
-    whole = ", ".join([*keys, "id"])
+    last = next(reversed(keys), None)
+    # The last key and the id are compared, and sorted, as a whole: told that all keys are the same everywhere,
+    # PostgreSQL would walk through all runs by their ids wherever it takes what is looked for to be frequent.
+    # The price: a span with less than a page in it is looked for to the end of the key, though only in the index.
+    compared = ["id"] if last is None else [last, "id"]
+    given = [] if last is None else [keys[last]]
+    whole = ", ".join(compared)
     conditions = [
-        f"({whole}) >= ({', '.join([*keys.values(), span.lowest])})",
-        f"({whole}) < ({', '.join([*keys.values(), span.end])})",
+        *(f"{name} = {value}" for name, value in keys.items() if name != last),
+        f"({whole}) >= ({', '.join([*given, span.lowest])})",
+        f"({whole}) < ({', '.join([*given, span.end])})",
         *_rest(values, keys, where),
     ]
     if todo[0].has_parent is not None:
         conditions.append("parent_id IS NOT NULL" if todo[0].has_parent else "parent_id IS NULL")
-    order = ", ".join(f"{name} DESC" for name in [*keys, "id"])
+    order = ", ".join(f"{name} DESC" for name in compared)
     newest = f"(SELECT * FROM runs WHERE {' AND '.join(conditions)} ORDER BY {order} LIMIT {span.limit})"  # noqa: S608 - as above
     walked = [name for name in keys if name in _KEYS]
     if not walked:
