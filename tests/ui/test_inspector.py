@@ -22,7 +22,7 @@ from tests.ui.inspected import (
     inspected_system,
 )
 
-from trunkline.jsontypes import Json, encode
+from trunkline.jsontypes import Json, decode, encode
 from trunkline.testing import simple_success
 from trunkline.testing.agents import Call
 
@@ -178,6 +178,23 @@ def test_events_are_those_of_the_run_or_of_what_is_selected(page: Page, inspecte
     )
     listed.locator("[data-type=StepRetryScheduled]").get_by_role("button").click()
     expect(listed.get_by_label("Event", exact=False).last).to_contain_text('"code": "agent_connection_lost"')
+
+
+def test_the_log_is_read_line_by_line_and_downloaded_whole(page: Page, inspected: Inspected) -> None:
+    look_into(page, inspected, "?step=flaky&tab=logs")
+    lines = page.get_by_test_id("log-line")
+    expect(lines.first).to_contain_text("Attempt 1 begins: Flaky is called.")
+    expect(page.locator("[data-testid=log-line][data-level=warning]")).to_have_count(4)
+    look_at(page, "inspector-logs")
+    with page.expect_download() as download:
+        page.get_by_test_id("download-logs").click()
+    assert download.value.suggested_filename == f"{inspected.run}-flaky.jsonl"
+    whole = [decode(line) for line in Path(download.value.path()).read_bytes().splitlines()]
+    assert len(whole) == lines.count()
+    look_into(page, inspected, "?tab=logs")
+    expect(lines).to_have_count(200)
+    page.get_by_role("button", name="More lines").click()
+    expect(lines.last).to_contain_text("The run has failed.")
 
 
 def test_items_are_listed_page_by_page_and_one_is_looked_into(page: Page, inspected: Inspected) -> None:

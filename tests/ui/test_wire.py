@@ -83,6 +83,8 @@ def test_every_exchange_is_shown_with_all_that_was_on_the_wire(page: Page, inspe
     expect(exchanges.nth(0)).to_contain_text("503")
     expect(exchanges.nth(1)).to_contain_text("No answer")
     refused = open_up(exchanges.nth(0))
+    expect(refused).to_contain_text("connected after")
+    expect(refused).to_contain_text("answer began after")
     expect(refused.get_by_test_id("exchange-notes")).to_have_text("The agent answered HTTP 503: busy")
     request = refused.get_by_test_id("request")
     expect(request.get_by_test_id("headers")).to_contain_text("X-Correlation-ID")

@@ -5,7 +5,7 @@ import { ChevronDown, ChevronRight, CircleCheck, CircleX } from "lucide-react";
 import { useMemo, useState } from "react";
 
 import { lasting } from "../app/Moment.tsx";
-import { type Exchange, isWell, kindOf, KINDS, type Row, rowsOf } from "./exchange.ts";
+import { type Exchange, isWell, kindOf, KINDS, type Named, rowsOf } from "./exchange.ts";
 import { ExchangeDetail } from "./ExchangeDetail.tsx";
 import { type Stretch, stretchOf, TimingBar } from "./Timing.tsx";
 import classes from "./wire.module.css";
@@ -14,7 +14,8 @@ import classes from "./wire.module.css";
 export function ExchangeList({ exchanges, steps = false }: { exchanges: readonly Exchange[]; steps?: boolean }) {
   const rows = useMemo(() => rowsOf(exchanges), [exchanges]);
   const within = useMemo(() => stretchOf(exchanges), [exchanges]);
-  const [open, setOpen] = useState<ReadonlySet<string>>(() => new Set(exchanges.length === 1 ? ["0"] : []));
+  // A single one is what everybody wants to see.
+  const [open, setOpen] = useState<ReadonlySet<string>>(() => new Set(rows.length === 1 && rows[0]!.of === "one" ? [rows[0]!.one.name] : []));
   const turn = (key: string) => {
     const now = new Set(open);
     if (!now.delete(key)) now.add(key);
@@ -23,9 +24,12 @@ export function ExchangeList({ exchanges, steps = false }: { exchanges: readonly
   return (
     <div className={classes["wire"]}>
       <ol className={classes["exchanges"]} aria-label="Exchanges" data-testid="exchanges">
-        {rows.map((row) => (
-          <RowView key={`${row.of}${row.number}`} row={row} steps={steps} within={within} open={open} turn={turn} />
-        ))}
+        {rows.map((row) => {
+          const shown = { steps, within, open, turn };
+          return row.of === "one"
+            ? <One key={row.one.name} {...row.one} {...shown} />
+            : <Polls key={`polls ${row.polls[0]!.name}`} polls={row.polls} {...shown} />;
+        })}
       </ol>
     </div>
   );
@@ -38,12 +42,7 @@ interface Shown {
   readonly turn: (key: string) => void;
 }
 
-function RowView({ row, ...shown }: { row: Row } & Shown) {
-  if (row.of === "one") return <One exchange={row.exchange} name={String(row.number)} {...shown} />;
-  return <Polls exchanges={row.exchanges} name={`polls${row.number}`} number={row.number} {...shown} />;
-}
-
-function One({ exchange, name, steps, within, open, turn }: { exchange: Exchange; name: string } & Shown) {
+function One({ exchange, name, steps, within, open, turn }: Named & Shown) {
   const isOpen = open.has(name);
   const { word, meaning } = KINDS[kindOf(exchange)];
   const Icon = isOpen ? ChevronDown : ChevronRight;
@@ -65,7 +64,9 @@ function One({ exchange, name, steps, within, open, turn }: { exchange: Exchange
   );
 }
 
-function Polls({ exchanges, name, number, ...shown }: { exchanges: readonly Exchange[]; name: string; number: number } & Shown) {
+function Polls({ polls, ...shown }: { polls: readonly Named[] } & Shown) {
+  const name = `polls ${polls[0]!.name}`;
+  const exchanges = polls.map((each) => each.exchange);
   const isOpen = shown.open.has(name);
   const Icon = isOpen ? ChevronDown : ChevronRight;
   const { from, to } = stretchOf(exchanges);
@@ -84,9 +85,7 @@ function Polls({ exchanges, name, number, ...shown }: { exchanges: readonly Exch
       </button>
       {isOpen && (
         <ol className={classes["exchanges"]} aria-label="Polls">
-          {exchanges.map((exchange, place) => (
-            <One key={place} exchange={exchange} name={String(number + place)} {...shown} />
-          ))}
+          {polls.map((poll) => <One key={poll.name} {...poll} {...shown} />)}
         </ol>
       )}
     </li>

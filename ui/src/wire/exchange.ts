@@ -20,24 +20,41 @@ export function kindOf(exchange: Exchange): Kind {
   return exchange.kind ?? "send";
 }
 
+export interface Named {
+  /** Stays the same while others come before it. */
+  readonly name: string;
+  readonly exchange: Exchange;
+}
+
 /** One row of a list: an exchange, or polls of one attempt that follow each other. */
-export type Row =
-  | { readonly of: "one"; readonly exchange: Exchange; readonly number: number }
-  | { readonly of: "polls"; readonly exchanges: readonly Exchange[]; readonly number: number };
+export type Row = { readonly of: "one"; readonly one: Named } | { readonly of: "polls"; readonly polls: readonly Named[] };
 
 /** Three polls or more become one row: a task of an hour has thousands. */
 export function rowsOf(exchanges: readonly Exchange[]): readonly Row[] {
+  const named = namesOf(exchanges);
   const rows: Row[] = [];
   let start = 0;
-  while (start < exchanges.length) {
-    const first = exchanges[start]!;
+  while (start < named.length) {
+    const first = named[start]!;
     let end = start + 1;
-    while (end < exchanges.length && isNextPoll(first, exchanges[end]!)) end++;
-    if (end - start >= 3) rows.push({ of: "polls", exchanges: exchanges.slice(start, end), number: start });
-    else for (let place = start; place < end; place++) rows.push({ of: "one", exchange: exchanges[place]!, number: place });
+    while (end < named.length && isNextPoll(first.exchange, named[end]!.exchange)) end++;
+    const together = named.slice(start, end);
+    if (together.length >= 3) rows.push({ of: "polls", polls: together });
+    else rows.push(...together.map((one) => ({ of: "one" as const, one })));
     start = end;
   }
   return rows;
+}
+
+/** One that began earlier and took longer comes later, and goes before the others: their places are no names. */
+function namesOf(exchanges: readonly Exchange[]): readonly Named[] {
+  const alike = new Map<string, number>();
+  return exchanges.map((exchange) => {
+    const began = `${exchange.step} ${exchange.attempt} ${kindOf(exchange)} ${exchange.started_at}`;
+    const number = alike.get(began) ?? 0;
+    alike.set(began, number + 1);
+    return { name: `${began} ${number}`, exchange };
+  });
 }
 
 function isNextPoll(first: Exchange, next: Exchange): boolean {

@@ -37,6 +37,7 @@ export function StepInspector({ run, model, step: name, attempt, tab, onTab, onS
   const hasError = shownFailures.length > 0 || (attempt === null && step.error !== null);
   const isLoop = step.items !== null && step.items !== undefined;
   const live = !isOver(model, name);
+  const status = stepIn(model, name)?.status ?? step.status;
   const tabs: readonly TabSpec[] = [
     ...(isLoop
       ? [{
@@ -75,7 +76,7 @@ export function StepInspector({ run, model, step: name, attempt, tab, onTab, onS
     <Stack gap="xs" className={classes["inspector"]!} data-testid="inspector">
       <Head
         step={step}
-        status={stepIn(model, name)?.status ?? step.status}
+        status={status}
         attempt={attempt}
         onSelect={onSelect}
         onItems={(owner) => {
@@ -83,8 +84,27 @@ export function StepInspector({ run, model, step: name, attempt, tab, onTab, onS
           onTab("items");
         }}
       />
+      {step.waiting_for !== null && status === "WAITING" && <Waiting waiting={step.waiting_for} />}
       <TabBar tabs={tabs} wish={wished} first={firstTab(step, attempt, hasError, isLoop)} onTab={onTab} label={`What is known of ${name}`} />
     </Stack>
+  );
+}
+
+const WAITS: Readonly<Record<NonNullable<Step["waiting_for"]>["kind"], string>> = {
+  input: "The agent asks",
+  auth: "The agent asks for permission",
+  retry: "It waits for its next attempt",
+  remote: "The agent works on it",
+  outcome: "Nobody knows what became of the call",
+};
+
+function Waiting({ waiting }: { waiting: NonNullable<Step["waiting_for"]> }) {
+  const isQuestion = waiting.kind === "input" || waiting.kind === "auth";
+  return (
+    <Text size="sm" component="div" className={classes["waits"]!} data-testid="waiting-for">
+      {WAITS[waiting.kind]}{waiting.text === "" ? "." : `: ${waiting.text}`}
+      {isQuestion && <> <Anchor component={Link} to="/inbox" size="sm">Answer it in the inbox</Anchor></>}
+    </Text>
   );
 }
 

@@ -1,6 +1,6 @@
 /** What the API knows of the run, or of one of its steps or items; asked again when its history says that it moved. */
 
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 
 import { api, body } from "../../api/client.ts";
 import type { components } from "../../api/schema.d.ts";
@@ -29,7 +29,7 @@ export function useRunDetail(run: string, model: RunModel) {
     queryKey: ["run", run, "detail", movesOf(model, null)],
     queryFn: ({ signal }) =>
       body(api.GET("/api/v1/runs/{run}", { params: { path: { run }, query: { step_payloads: false } }, signal })),
-    placeholderData: keepPreviousData,
+    placeholderData: (before, query) => (query?.queryKey[1] === run ? before : undefined),
   });
 }
 
