@@ -5,13 +5,19 @@ import { useEffect, useLayoutEffect, useRef } from "react";
 
 import type { Layout } from "./layout.ts";
 
+// Words of 12 pixels are 4 then.
+const FAR = 0.33;
+
 export function Fitting({ layout }: { layout: Layout }) {
   const { fitView } = useReactFlow();
   const width = useStore((state) => state.width);
   const height = useStore((state) => state.height);
   const zoom = useStore((state) => state.transform[2]);
   const frame = useStore((state) => state.domNode);
-  useLayoutEffect(() => frame?.style.setProperty("--zoom", String(zoom)), [frame, zoom]);
+  useLayoutEffect(() => {
+    frame?.style.setProperty("--zoom", String(zoom));
+    frame?.toggleAttribute("data-far", zoom < FAR);
+  }, [frame, zoom]);
   const fitted = useRef<Layout | null>(null);
   const moved = useRef(false);
   const fitting = useRef(false);

@@ -3,10 +3,9 @@
 import { BaseEdge, type Edge, type EdgeProps } from "@xyflow/react";
 import { memo } from "react";
 
-import type { StepModel } from "../runs/model.ts";
 import classes from "./graph.module.css";
 import type { Point } from "./layout.ts";
-import { useStepState } from "./live.ts";
+import { useIsOnTheWay } from "./live.ts";
 
 export type RouteEdgeData = {
   readonly route: readonly Point[];
@@ -18,29 +17,24 @@ export type RouteEdgeType = Edge<RouteEdgeData>;
 const RADIUS = 6;
 
 export const RouteEdge = memo(function RouteEdge({ id, source, target, data, markerEnd }: EdgeProps<RouteEdgeType>) {
-  const from = useStepState(source);
-  const to = useStepState(target);
+  const from = useIsOnTheWay(source);
+  const to = useIsOnTheWay(target);
   if (data === undefined || data.route.length < 2) return null;
-  const taken = isOnTheWay(from) && isOnTheWay(to);
+  const taken = from && to;
   const middle = middleOf(data.route);
   return (
-    <>
-      <BaseEdge
-        id={id}
-        path={rounded(data.route)}
-        className={`${classes["edge"]} ${taken ? "" : classes["idle"]} ${data.onError ? classes["onError"] : ""}`}
-        {...(markerEnd === undefined ? {} : { markerEnd })}
-        {...(data.onError
-          ? { label: "on error", labelX: middle.x, labelY: middle.y, labelBgPadding: [4, 2] as [number, number], labelBgBorderRadius: 3 }
-          : {})}
-      />
-    </>
+    <BaseEdge
+      id={id}
+      path={rounded(data.route)}
+      interactionWidth={0}
+      className={`${classes["edge"]} ${taken ? "" : classes["idle"]} ${data.onError ? classes["onError"] : ""}`}
+      {...(markerEnd === undefined ? {} : { markerEnd })}
+      {...(data.onError
+        ? { label: "on error", labelX: middle.x, labelY: middle.y, labelBgPadding: [4, 2] as [number, number], labelBgBorderRadius: 3 }
+        : {})}
+    />
   );
 });
-
-function isOnTheWay(step: StepModel | undefined | null): boolean {
-  return step == null || (step.status !== "SKIPPED" && step.status !== "CANCELLED");
-}
 
 /** The middle of the longest piece: there is room for a word. */
 function middleOf(route: readonly Point[]): Point {

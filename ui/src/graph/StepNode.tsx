@@ -70,7 +70,7 @@ function Face({ id, step, status, state }: { id: string; step: GraphStep; status
       </span>
       {status !== null && Icon !== undefined && (
         <span className={classes["status"]}>
-          <Icon size={13} aria-hidden className={status === "RUNNING" ? classes["turning"] : undefined} />
+          <Icon size={13} aria-hidden />
           {progressOf(status, state)}
         </span>
       )}

@@ -56,28 +56,59 @@ export interface Room {
 /** Around what is inside of a group; above it is its name. */
 export const GROUP = { top: 44, side: 12 };
 const GAP = 8;
+const BETWEEN = { layers: 48, boxes: 24 };
 
 const elk = new ELK({ workerFactory: () => new ElkWorker() });
 
 const OPTIONS = {
   "elk.algorithm": "layered",
   "elk.edgeRouting": "ORTHOGONAL",
-  "elk.layered.spacing.nodeNodeBetweenLayers": "48",
-  "elk.spacing.nodeNode": "24",
-  "elk.layered.nodePlacement.strategy": "NETWORK_SIMPLEX",
+  "elk.layered.spacing.nodeNodeBetweenLayers": String(BETWEEN.layers),
+  "elk.spacing.nodeNode": String(BETWEEN.boxes),
   // The order of the definition breaks ties: the same workflow looks the same each time.
   "elk.layered.considerModelOrder.strategy": "NODES_AND_EDGES",
 };
 
+// Straighter, and several times as long: for three hundred steps it would be seconds.
+const CAREFUL = { "elk.layered.nodePlacement.strategy": "NETWORK_SIMPLEX" };
+const QUICK = { "elk.layered.nodePlacement.strategy": "BRANDES_KOEPF", "elk.layered.thoroughness": "3" };
+const LARGE = 100;
+
 export async function layOut(plan: Plan, wanted: Direction | null, room: Room): Promise<Layout> {
   if (wanted !== null) return laidOut(plan, wanted);
+  if (plan.boxes.length > LARGE) return laidOut(plan, likelier(plan, room));
   const [right, down] = await Promise.all([laidOut(plan, "RIGHT"), laidOut(plan, "DOWN")]);
   return scale(right, room) >= scale(down, room) ? right : down;
 }
 
 /** Nothing is shown larger than it is: of two that fit, the one that reads like a line of text. */
-function scale(layout: Layout, room: Room): number {
+function scale(layout: Room, room: Room): number {
   return Math.min(1, room.width / layout.width, room.height / layout.height);
+}
+
+/** Which direction shows a large graph larger, by how long its longest way is and how many steps are side by side. */
+function likelier({ boxes, ways }: Plan, room: Room): Direction {
+  const after = new Map<string, string[]>(boxes.map(({ id }) => [id, []]));
+  const open = new Map<string, number>(boxes.map(({ id }) => [id, 0]));
+  for (const { from, to } of ways === "rows" ? [] : ways) {
+    after.get(from)?.push(to);
+    open.set(to, (open.get(to) ?? 0) + 1);
+  }
+  let layers = 0;
+  let widest = 1;
+  for (let layer = boxes.flatMap(({ id }) => (open.get(id) === 0 ? [id] : [])); layer.length > 0; layers++) {
+    widest = Math.max(widest, layer.length);
+    const next: string[] = [];
+    for (const to of layer.flatMap((id) => after.get(id) ?? [])) {
+      open.set(to, open.get(to)! - 1);
+      if (open.get(to) === 0) next.push(to);
+    }
+    layer = next;
+  }
+  const { width, height } = boxes[0]!;
+  const right = { width: layers * (width + BETWEEN.layers), height: widest * (height + BETWEEN.boxes) };
+  const down = { width: widest * (width + BETWEEN.boxes), height: layers * (height + BETWEEN.layers) };
+  return scale(right, room) >= scale(down, room) ? "RIGHT" : "DOWN";
 }
 
 async function laidOut(plan: Plan, direction: Direction): Promise<Layout> {
@@ -97,7 +128,7 @@ async function laidOut(plan: Plan, direction: Direction): Promise<Layout> {
   );
   const whole: ElkNode = {
     id: "root",
-    layoutOptions: { ...OPTIONS, "elk.direction": direction },
+    layoutOptions: { ...OPTIONS, ...(plan.boxes.length > LARGE ? QUICK : CAREFUL), "elk.direction": direction },
     children,
     edges: plan.ways.map(({ id, from, to }) => ({ id, sources: [from], targets: [to] })),
   };

@@ -89,6 +89,14 @@ export function useStatus(id: string): StepStatus | null {
   });
 }
 
+/** Whether a run comes, or may come, by this step; a bit alone, so that an edge is drawn again only when it turns. */
+export function useIsOnTheWay(id: string): boolean {
+  return useLive(id, (live) => {
+    const status = live.states?.get(id)?.status;
+    return status !== "SKIPPED" && status !== "CANCELLED";
+  });
+}
+
 export function useIsSelected(id: string): boolean {
   return useLive(id, (live) => live.selected === id);
 }

@@ -7,10 +7,11 @@ import { StepGraph } from "../graph/StepGraph.tsx";
 import { chosenItems } from "./chosenItems.ts";
 import { freshStep, isFinal, ownerOf, type RunModel, type StepModel } from "./model.ts";
 import { type ChildPicture, useChildPictures } from "./useChildPictures.ts";
+import { type LiveModel, useModel } from "./useRunModel.ts";
 
 export function RunGraph({
   graph,
-  model,
+  live,
   selected,
   onSelect,
   onOpenRun,
@@ -18,13 +19,14 @@ export function RunGraph({
   onOpen,
 }: {
   graph: Graph;
-  model: RunModel;
+  live: LiveModel;
   selected: string | null;
   onSelect: (step: string | null) => void;
   onOpenRun: (run: string, step: string) => void;
   open: ReadonlySet<string>;
   onOpen: (step: string) => void;
 }) {
+  const model = useModel(live);
   const children = useChildPictures(model, open);
   const insides = useInsides(model, open, children);
   const shown = useShownItems(model, insides, selected);

@@ -2,7 +2,7 @@
 
 import { Group, Stack, Text, Title } from "@mantine/core";
 import { History, LoaderCircle, Radio, Unplug } from "lucide-react";
-import type { ReactNode } from "react";
+import { memo, type ReactNode } from "react";
 
 import type { Problem } from "../api/problem.ts";
 import type { components } from "../api/schema.d.ts";
@@ -19,7 +19,7 @@ import { useRunClock } from "./useRunClock.ts";
 
 type Run = components["schemas"]["Run"];
 
-export function RunHeader({
+export const RunHeader = memo(function RunHeader({
   run,
   model,
   connection,
@@ -65,7 +65,7 @@ export function RunHeader({
       </dl>
     </Stack>
   );
-}
+});
 
 function Fact({ name, children }: { name: string; children: ReactNode }) {
   return <div><dt>{name}</dt><dd>{children}</dd></div>;

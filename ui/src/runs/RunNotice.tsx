@@ -2,7 +2,7 @@
 
 import { Alert, Anchor, Code, Group, Text } from "@mantine/core";
 import { Ban, CirclePause, CircleX, Hourglass, type LucideIcon, RotateCcw } from "lucide-react";
-import type { ReactNode } from "react";
+import { memo, type ReactNode } from "react";
 
 import type { components } from "../api/schema.d.ts";
 import { lasting } from "../app/Moment.tsx";
@@ -12,7 +12,7 @@ import { useRunClock } from "./useRunClock.ts";
 type Run = components["schemas"]["Run"];
 type Select = (step: string, attempt?: number | null) => void;
 
-export function RunNotice({ model, run, onSelect }: { model: RunModel; run: Run; onSelect: Select }) {
+export const RunNotice = memo(function RunNotice({ model, run, onSelect }: { model: RunModel; run: Run; onSelect: Select }) {
   switch (model.status) {
     case "FAILED":
       return <Failed model={model} onSelect={onSelect} />;
@@ -46,7 +46,7 @@ export function RunNotice({ model, run, onSelect }: { model: RunModel; run: Run;
     case "COMPLETED":
       return null;
   }
-}
+});
 
 function Failed({ model, onSelect }: { model: RunModel; onSelect: Select }) {
   const { error } = model;

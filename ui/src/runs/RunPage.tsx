@@ -21,7 +21,7 @@ import { RunNotice } from "./RunNotice.tsx";
 import classes from "./RunPage.module.css";
 import { Side, Stacked } from "./Panes.tsx";
 import { readGraph, readRun } from "./useChildPictures.ts";
-import { useRunModel } from "./useRunModel.ts";
+import { type LiveModel, useCalmModel, useFollowed } from "./useRunModel.ts";
 
 type Run = components["schemas"]["Run"];
 
@@ -32,7 +32,8 @@ export function RunPage() {
 }
 
 function OneRun({ run }: { run: string }) {
-  const { model, connection, problem } = useRunModel(run);
+  const { live, connection, problem } = useFollowed(run);
+  const model = useCalmModel(live);
   const query = useQuery({ queryKey: ["run", run], queryFn: () => readRun(run) });
   const { refetch } = query;
   const known = query.data;
@@ -46,12 +47,12 @@ function OneRun({ run }: { run: string }) {
   return (
     <Stack gap="xs" className={classes["page"]!} data-testid="run-page">
       <RunHeader run={known} model={model} connection={connection} problem={problem} />
-      <Body run={known} model={model} />
+      <Body run={known} live={live} model={model} />
     </Stack>
   );
 }
 
-function Body({ run, model }: { run: Run; model: RunModel }) {
+function Body({ run, live, model }: { run: Run; live: LiveModel; model: RunModel }) {
   const { step = null, attempt = null, tab = null } = runRoute.useSearch();
   const navigate = runRoute.useNavigate();
   const wide = useMediaQuery("(min-width: 75em)", undefined, { getInitialValueInEffect: false });
@@ -85,21 +86,18 @@ function Body({ run, model }: { run: Run; model: RunModel }) {
     graph.data === undefined ? (
       graph.error === null ? <Loading lines={4} /> : <ProblemPanel error={graph.error} again={() => void graph.refetch()} />
     ) : (
-      <RunGraph graph={graph.data} model={model} selected={step} onSelect={pick} onOpenRun={openRun} open={open} onOpen={toggle} />
+      <RunGraph graph={graph.data} live={live} selected={step} onSelect={pick} onOpenRun={openRun} open={open} onOpen={toggle} />
     );
   const chart = graph.data !== undefined && (
-    <Gantt run={run.id} graph={graph.data} model={model} selected={step} attempt={attempt} onSelect={select} open={open} onOpen={toggle} />
+    <Gantt run={run.id} graph={graph.data} live={live} selected={step} attempt={attempt} onSelect={select} open={open} onOpen={toggle} />
   );
-  const inspector = (
-    <Inspector
-      run={run.id}
-      model={model}
-      step={step}
-      attempt={attempt}
-      tab={tab}
-      onTab={(chosen) => void navigate({ search: (now) => ({ ...now, tab: chosen }), replace: true, resetScroll: false })}
-      onSelect={select}
-    />
+  const showTab = useCallback(
+    (chosen: string) => void navigate({ search: (now) => ({ ...now, tab: chosen }), replace: true, resetScroll: false }),
+    [navigate],
+  );
+  const inspector = useMemo(
+    () => <Inspector run={run.id} model={model} step={step} attempt={attempt} tab={tab} onTab={showTab} onSelect={select} />,
+    [run.id, model, step, attempt, tab, showTab, select],
   );
   return (
     <>

@@ -1,25 +1,63 @@
-/** A run's model that moves with the run's history. */
+/**
+ * A run's model that moves with the run's history.
+ *
+ * It has two speeds: whoever shows single steps listens to the model itself and hears of it once a frame; all else
+ * takes it calmly, a few times a second, and at once when the run itself turns. A busy run has hundreds of events a
+ * second, and buttons and tables that were drawn for each would slow the graph down.
+ */
 
-import { useEffect, useState } from "react";
+import { useCallback, useEffect, useState, useSyncExternalStore } from "react";
 
 import type { Problem } from "../api/problem.ts";
 import { type Connection, follow, type RunEvent } from "../api/stream.ts";
 import { apply, NOTHING, type RunModel } from "./model.ts";
 
+const UNSEEN_MS = 1_000;
+const CALM_MS = 250;
+
+export class LiveModel {
+  model = NOTHING;
+  /** The model of a moment ago. */
+  calm = NOTHING;
+  private readonly listeners = new Set<() => void>();
+  private timer = 0;
+
+  take(events: readonly RunEvent[]): void {
+    this.model = apply(this.model, events);
+    if (this.model.status !== this.calm.status) this.calm = this.model;
+    else if (this.timer === 0) this.timer = window.setTimeout(() => this.settle(), CALM_MS);
+    this.tell();
+  }
+
+  listen(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  private settle(): void {
+    this.timer = 0;
+    this.calm = this.model;
+    this.tell();
+  }
+
+  private tell(): void {
+    for (const each of this.listeners) each();
+  }
+}
+
 export interface Followed {
-  readonly model: RunModel;
+  readonly live: LiveModel;
   readonly connection: Connection;
   readonly problem: Problem | null;
 }
 
-const UNSEEN_MS = 1_000;
-const BEGINNING: Followed = { model: NOTHING, connection: "connecting", problem: null };
-
-export function useRunModel(run: string): Followed {
-  const [followed, setFollowed] = useState<Followed>(BEGINNING);
+/** Follows the run for as long as it is shown. */
+export function useFollowed(run: string): Followed {
+  const [live] = useState(() => new LiveModel());
+  const [heard, setHeard] = useState<Omit<Followed, "live">>({ connection: "connecting", problem: null });
   useEffect(() => {
     const leaving = new AbortController();
-    let waiting: RunEvent[] = [];
+    let waiting: readonly RunEvent[] = [];
     let frame = 0;
     let timer = 0;
     const cancel = () => {
@@ -27,28 +65,25 @@ export function useRunModel(run: string): Followed {
       clearTimeout(timer);
       frame = timer = 0;
     };
-    setFollowed(BEGINNING);
     const draw = () => {
       cancel();
       const events = waiting;
       waiting = [];
-      setFollowed((before) => ({ ...before, model: apply(before.model, events) }));
+      live.take(events);
     };
     void follow(
       run,
-      0,
+      live.model.seq,
       {
         onEvents(events) {
           waiting = waiting.concat(events);
-          // A busy run brings hundreds of events a second; the page is drawn once a frame. One that nobody looks at
-          // has no frames, and its title still tells how the run stands.
-          if (frame === 0 && timer === 0) {
-            if (document.hidden) timer = window.setTimeout(draw, UNSEEN_MS);
-            else frame = requestAnimationFrame(draw);
-          }
+          if (frame !== 0 || timer !== 0) return;
+          // A page that nobody looks at has no frames, and its title still tells how the run stands.
+          if (document.hidden) timer = window.setTimeout(draw, UNSEEN_MS);
+          else frame = requestAnimationFrame(draw);
         },
         onConnection(connection, problem) {
-          setFollowed((before) => ({ ...before, connection, problem }));
+          setHeard({ connection, problem });
         },
       },
       leaving.signal,
@@ -57,6 +92,18 @@ export function useRunModel(run: string): Followed {
       leaving.abort();
       cancel();
     };
-  }, [run]);
-  return followed;
+  }, [run, live]);
+  return { live, ...heard };
+}
+
+/** Once a frame. */
+export function useModel(live: LiveModel): RunModel {
+  const listen = useCallback((listener: () => void) => live.listen(listener), [live]);
+  return useSyncExternalStore(listen, () => live.model);
+}
+
+/** A few times a second. */
+export function useCalmModel(live: LiveModel): RunModel {
+  const listen = useCallback((listener: () => void) => live.listen(listener), [live]);
+  return useSyncExternalStore(listen, () => live.calm);
 }

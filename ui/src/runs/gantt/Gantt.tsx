@@ -9,20 +9,23 @@ import { ActionIcon, Group, Tooltip } from "@mantine/core";
 import { useElementSize } from "@mantine/hooks";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { Maximize2, ZoomIn, ZoomOut } from "lucide-react";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { memo, useCallback, useEffect, useMemo, useRef, useState } from "react";
 
 import { lasting } from "../../app/Moment.tsx";
 import type { Graph } from "../../graph/plan.ts";
 import { isFinal, type RunModel, statusIn, stepOf } from "../model.ts";
 import { useRunClock } from "../useRunClock.ts";
+import { type LiveModel, useModel } from "../useRunModel.ts";
 import classes from "./Gantt.module.css";
 import { GanttRow } from "./GanttRow.tsx";
-import { Legend } from "./Legend.tsx";
+import { Legend, useKinds } from "./Legend.tsx";
 import { needsOf, readTotals, readyAt, rowsOf, totalsOf } from "./rows.ts";
 import { inPercent, marksOf, roomFor, type Scale } from "./scale.ts";
 import { useCallTimes } from "./useCallTimes.ts";
 
+// As in the style sheet.
 const ROW_HEIGHT = 28;
+const RULER_HEIGHT = 25;
 const NAMES_WIDTH = { wide: 200, narrow: 128 };
 const NARROW = 560;
 // To the right of the bars, for the last one's duration; as in the style sheet.
@@ -33,7 +36,7 @@ const MOST_ZOOM = 256;
 export function Gantt({
   run,
   graph,
-  model,
+  live,
   selected,
   attempt,
   onSelect,
@@ -42,17 +45,18 @@ export function Gantt({
 }: {
   run: string;
   graph: Graph;
-  model: RunModel;
+  live: LiveModel;
   selected: string | null;
   attempt: number | null;
   onSelect: (step: string, attempt: number | null) => void;
   open: ReadonlySet<string>;
   onOpen: (step: string) => void;
 }) {
+  const model = useModel(live);
   const scroller = useRef<HTMLDivElement>(null);
   const { ref: measured, width } = useElementSize();
   const [zoom, setZoom] = useState(1);
-  const scale = useScale(model);
+  const [scale, now] = useScale(model);
   const calls = useCallTimes(run, model.seq);
   const totals = totalsOf(model);
   const rows = useMemo(() => rowsOf(graph, readTotals(totals), open), [graph, totals, open]);
@@ -63,25 +67,27 @@ export function Gantt({
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_HEIGHT,
     overscan: 8,
+    scrollMargin: RULER_HEIGHT,
+    scrollPaddingStart: RULER_HEIGHT,
   });
   useEffect(() => {
     const place = selected === null ? -1 : rows.findIndex((row) => row.name === selected);
     if (place >= 0) virtual.scrollToIndex(place, { align: "auto" });
   }, [selected, rows, virtual]);
-  const zoomTo = (next: number) => {
+  const zoomTo = useCallback((next: number) => {
     const element = scroller.current!;
     const middle = (element.scrollLeft + element.clientWidth / 2) / element.scrollWidth;
     setZoom(next);
     requestAnimationFrame(() => {
       element.scrollLeft = middle * element.scrollWidth - element.clientWidth / 2;
     });
-  };
+  }, []);
   const names = width < NARROW ? NAMES_WIDTH.narrow : NAMES_WIDTH.wide;
   const inner = names + Math.max(160, width - names) * zoom;
   return (
     <div className={classes["chart"]} ref={measured} style={{ "--names": `${names}px` } as React.CSSProperties} data-testid="gantt">
       <Group className={classes["bar-of-tools"]!} justify="space-between" wrap="nowrap" gap="xs">
-        <Legend model={model} />
+        <Legend kinds={useKinds(model)} pauses={model.pauses.length > 0} />
         <Zoom zoom={zoom} onZoom={zoomTo} />
       </Group>
       <div ref={scroller} className={classes["scroller"]} tabIndex={0} role="region" aria-label="Time of each step">
@@ -93,7 +99,7 @@ export function Gantt({
         >
           <Ruler scale={scale} width={inner - names} />
           <div role="rowgroup" className={classes["rows"]} style={{ height: virtual.getTotalSize() }}>
-            <Pauses model={model} scale={scale} />
+            <Pauses pauses={model.pauses} scale={scale} now={now} />
             {virtual.getVirtualItems().map((item) => {
               const row = rows[item.index]!;
               const step = stepOf(model, row.name) ?? null;
@@ -106,14 +112,14 @@ export function Gantt({
                   key={row.name}
                   row={row}
                   place={item.index}
-                  top={item.start}
+                  top={item.start - RULER_HEIGHT}
                   step={step}
                   status={statusIn(model.status, step)}
                   ready={isFinal(model.status) && step === null ? null : ready}
                   calls={calls.get(row.name)}
                   scale={scale}
                   width={inner - names - MARGIN}
-                  end={step !== null && step.finishedAt === null ? scale.now : 0}
+                  end={step !== null && step.finishedAt === null ? now : 0}
                   selected={selected === row.name}
                   attempt={selected === row.name ? attempt : null}
                   onSelect={onSelect}
@@ -128,17 +134,17 @@ export function Gantt({
   );
 }
 
-/** `to` is the chart's end, `now` that of bars which go on. */
-function useScale(model: RunModel): Scale & { readonly now: number } {
+/** The chart's ends, and the end of bars that go on. */
+function useScale(model: RunModel): readonly [Scale, number] {
   const goesOn = model.startedAt !== null && model.finishedAt === null;
   const present = useRunClock(goesOn);
   const now = model.finishedAt ?? Math.max(present, model.lastAt ?? 0);
   const from = model.startedAt ?? now;
   const to = from + (goesOn ? roomFor(now - from) : Math.max(1, now - from));
-  return useMemo(() => ({ from, to, now }), [from, to, now]);
+  return [useMemo(() => ({ from, to }), [from, to]), now];
 }
 
-function Ruler({ scale, width }: { scale: Scale; width: number }) {
+const Ruler = memo(function Ruler({ scale, width }: { scale: Scale; width: number }) {
   const length = scale.to - scale.from;
   return (
     <div className={classes["ruler"]} role="row" aria-rowindex={1}>
@@ -150,24 +156,22 @@ function Ruler({ scale, width }: { scale: Scale; width: number }) {
       </div>
     </div>
   );
-}
+});
 
 /** The whole run stands still: a band behind all rows. */
-function Pauses({ model, scale }: { model: RunModel; scale: Scale & { readonly now: number } }) {
-  if (model.pauses.length === 0) return null;
+function Pauses({ pauses, scale, now }: { pauses: RunModel["pauses"]; scale: Scale; now: number }) {
+  if (pauses.length === 0) return null;
   return (
     <div className={classes["pauses"]} aria-hidden>
-      {model.pauses.map(({ from, to }) => {
+      {pauses.map(({ from, to }) => {
         const left = inPercent(from, scale);
-        return (
-          <span key={from} style={{ left: `${left}%`, width: `${inPercent(to ?? scale.now, scale) - left}%` }} title="Paused" />
-        );
+        return <span key={from} style={{ left: `${left}%`, width: `${inPercent(to ?? now, scale) - left}%` }} title="Paused" />;
       })}
     </div>
   );
 }
 
-function Zoom({ zoom, onZoom }: { zoom: number; onZoom: (zoom: number) => void }) {
+const Zoom = memo(function Zoom({ zoom, onZoom }: { zoom: number; onZoom: (zoom: number) => void }) {
   const tools = [
     { name: "Zoom out", icon: ZoomOut, next: Math.max(1, zoom / 2), id: "out" },
     { name: "Zoom in", icon: ZoomIn, next: Math.min(MOST_ZOOM, zoom * 2), id: "in" },
@@ -184,4 +188,4 @@ function Zoom({ zoom, onZoom }: { zoom: number; onZoom: (zoom: number) => void }
       ))}
     </Group>
   );
-}
+});
