@@ -28,7 +28,8 @@ export function Account() {
       <Popover.Target>
         <Button
           variant="default"
-          size="compact-md"
+          size="xs"
+          h={34}
           className={classes["account"]!}
           leftSection={<UserRound size={15} aria-hidden />}
           aria-label={`Signed in with the key ${caller.name}, which has the role ${caller.role}`}
