@@ -17,6 +17,7 @@ from bench.fleet_profile import profile_distributed, samples_in
 from bench.load import Order
 from bench.long_runs import long_runs, loops, slow_disk
 from bench.ours import LOG, trunkline_up
+from bench.page import page
 from bench.speed import speed
 from bench.spoken import spoken
 from bench.stand import Stand, stand, sync_ms
@@ -35,6 +36,7 @@ FIGURES: Mapping[str, Callable[[Stand], Awaitable[list[Row]]]] = {
     "command": command,
     "start": start,
     "distributed": distributed,
+    "page": page,
 }
 _PROFILED_RUNS = 6_000
 

@@ -22,6 +22,8 @@ AXE = Path(__file__).parents[2] / "ui" / "node_modules" / "axe-core" / "axe.min.
 PICTURES = "TRUNKLINE_UI_PICTURES"
 # A busy machine with two cores; nothing waits this long otherwise.
 PATIENCE_MS = 60_000
+# Its sandbox needs what a container seldom has; it loads nothing but our own page.
+FLAGS = ["--no-sandbox", "--disable-dev-shm-usage"]
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 # The browser's own line about an answer such as 404: what the page makes of it is for the test to say.
 _AN_ANSWER = "Failed to load resource: the server responded with a status of"
@@ -37,16 +39,17 @@ expect.set_options(timeout=PATIENCE_MS)
 
 
 def open_browser(playwright: Playwright) -> Browser:
+    return playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+
+
+def chromium() -> str:
     with needed():
         program = (
             shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
         )
         if program is None:
             raise ServiceMissing("There is no Chromium on this machine; get it with: make services")
-    # Its sandbox needs what a container seldom has; it loads nothing but our own page.
-    return playwright.chromium.launch(
-        executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage"]
-    )
+        return program
 
 
 @contextmanager
