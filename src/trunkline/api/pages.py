@@ -12,17 +12,16 @@ from __future__ import annotations
 
 import gzip
 import secrets
-from collections.abc import Iterable
 from functools import lru_cache
-from importlib.resources import files
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-BUILT = Path(str(files("trunkline.api"))) / "static"
+from trunkline.api.page_files import INDEX, read_files
+
 # The first part of every address that the page knows.
 PLACES = frozenset(
     {"", "runs", "workflows", "new-workflow", "agents", "new-agent", "migration", "inbox", "system"}
@@ -53,10 +52,8 @@ class Pages:
 
     def __init__(self, app: ASGIApp, folder: Path | None = None) -> None:
         self._app = app
-        self._folder = folder or BUILT
-        self._files = {f"{_ASSETS}{path.name}": path for path in _files(self._folder / "assets")} | {
-            f"/{path.name}": path for path in _files(self._folder) if path.name != "index.html"
-        }
+        # None: those of this package.
+        self._folder = folder
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         response = await self._response(scope) if _is_reading(scope) else None
@@ -67,12 +64,12 @@ class Pages:
 
     async def _response(self, scope: Scope) -> Response | None:
         path: str = scope["path"]
-        file = self._files.get(path)
-        if file is not None:
-            return await _file(file, Headers(scope=scope), for_ever=path.startswith(_ASSETS))
         if is_page(path):
-            return _document(self._folder)
-        return None
+            return _document((await run_in_threadpool(read_files, self._folder)).get(INDEX))
+        if not _may_be_file(path):
+            return None
+        content = (await run_in_threadpool(read_files, self._folder)).get(path[1:])
+        return None if content is None else await _file(path, content, Headers(scope=scope))
 
 
 def is_page(path: str) -> bool:
@@ -83,18 +80,20 @@ def _is_reading(scope: Scope) -> bool:
     return scope["type"] == "http" and scope["method"] in {"GET", "HEAD"}
 
 
-def _files(folder: Path) -> Iterable[Path]:
-    return (path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else ()
+def _may_be_file(path: str) -> bool:
+    """What is not to be looked for: most requests are the API's."""
+    return path.startswith(_ASSETS) or (path.count("/") == 1 and PurePosixPath(path).suffix in _KINDS)
 
 
-async def _file(path: Path, headers: Headers, *, for_ever: bool) -> Response:
-    packed = path.suffix in _TEXT and "gzip" in headers.get("accept-encoding", "")
-    content = await run_in_threadpool(_packed if packed else _plain, path)
-    kind = _KINDS.get(path.suffix, "application/octet-stream")
+async def _file(path: str, content: bytes, headers: Headers) -> Response:
+    suffix = PurePosixPath(path).suffix
+    packed = suffix in _TEXT and "gzip" in headers.get("accept-encoding", "")
     answer = Response(
-        content, headers={"Cache-Control": _FOR_EVER if for_ever else "no-cache", **_SAFE}, media_type=kind
+        await run_in_threadpool(_packed, content) if packed else content,
+        headers={"Cache-Control": _FOR_EVER if path.startswith(_ASSETS) else "no-cache", **_SAFE},
+        media_type=_KINDS.get(suffix, "application/octet-stream"),
     )
-    if path.suffix in _TEXT:
+    if suffix in _TEXT:
         answer.headers["Vary"] = "Accept-Encoding"
     if packed:
         answer.headers["Content-Encoding"] = "gzip"
@@ -102,30 +101,18 @@ async def _file(path: Path, headers: Headers, *, for_ever: bool) -> Response:
 
 
 @lru_cache(256)
-def _plain(path: Path) -> bytes:
-    return path.read_bytes()
+def _packed(content: bytes) -> bytes:
+    return gzip.compress(content, mtime=0)
 
 
-@lru_cache(256)
-def _packed(path: Path) -> bytes:
-    return gzip.compress(path.read_bytes(), mtime=0)
-
-
-def _document(folder: Path) -> Response:
+def _document(index: bytes | None) -> Response:
     nonce = secrets.token_urlsafe(16)
-    text = _index(folder)
     return Response(
-        (text or _MISSING).replace(_NONCE, nonce),
-        200 if text else 503,
+        (index.decode() if index else _MISSING).replace(_NONCE, nonce),
+        200 if index else 503,
         headers={"Cache-Control": "no-store", "Content-Security-Policy": _policy(nonce), **_SAFE},
         media_type="text/html",
     )
-
-
-@lru_cache(8)
-def _index(folder: Path) -> str | None:
-    path = folder / "index.html"
-    return path.read_text("utf-8") if path.is_file() else None
 
 
 def _policy(nonce: str) -> str:

@@ -9,11 +9,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
+from trunkline.api.page_files import is_there
 from trunkline.cli.client import Client
 from trunkline.cli.demo.processes import running
 from trunkline.cli.demo.story import how_to_go_on
@@ -125,5 +125,5 @@ def test_a_demo_that_stays_says_where_to_look_in_a_browser(temporary_folder: Pat
         told = next(line for line in demo.stderr if "a browser" in line or "make ui" in line)
         demo.send_signal(signal.SIGTERM)
         demo.communicate()
-    assert ("/runs/" in told) == files("trunkline.api").joinpath("static", "index.html").is_file()
+    assert ("/runs/" in told) == is_there()
     assert processes_with(temporary_folder) == []

@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
+from trunkline.api.page_files import is_there
 from trunkline.cli.client import Client
 from trunkline.cli.demo.names import commands_of_this_program
 from trunkline.cli.demo.processes import running
@@ -124,7 +125,7 @@ def say_how_to_go_on(run: Run, url: str | None) -> None:
 
 def where_to_look(run: Run, url: str) -> str:
     """The run in the web UI, or how to get one: a checkout has it only when it was built."""
-    if files("trunkline.api").joinpath("static", "index.html").is_file():
+    if is_there():
         return f"See the run in a browser: {url}/runs/{run['id']}"
     return "For the web UI build it once, which needs Node.js: make ui"
 
