@@ -238,7 +238,10 @@ def test_a_list_may_be_asked_for_by_everything_that_the_server_knows(
 ) -> None:
     path = "status=FAILED&status=PAUSED&agent=A&q=re&since=2026-03-01T12%3A00%3A00Z&parent=r0&children=false&limit=1"
     server.on(f"GET /api/v1/runs?{path}", page(a_run("FAILED"), next_cursor="n"))
-    asked = "--status FAILED --status PAUSED --agent A --search re --since 2026-03-01T12:00:00Z --parent r0 --no-children"
+    asked = (
+        "--status FAILED --status PAUSED --agent A --search re --since 2026-03-01T12:00:00Z --parent r0 "
+        "--no-children"
+    )
     code, _, err = run(capsys, server, "runs", "list", *asked.split(), "--limit", "1")
     assert (code, err) == (0, f"There are more: trunkline runs list {asked} --cursor n\n")
 
