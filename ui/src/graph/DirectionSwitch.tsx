@@ -28,13 +28,13 @@ export function DirectionSwitch({ value, onChange }: { value: Direction | null; 
         <Tooltip key={id} label={name} openDelay={400}>
           <ActionIcon
             variant={choice === value ? "filled" : "default"}
-            size="sm"
+            size={26}
             aria-label={name}
             aria-pressed={choice === value}
             data-testid={`direction-${id}`}
             onClick={() => onChange(choice)}
           >
-            <Icon size={13} aria-hidden />
+            <Icon size={15} aria-hidden />
           </ActionIcon>
         </Tooltip>
       ))}

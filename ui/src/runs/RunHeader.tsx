@@ -89,7 +89,7 @@ const CONNECTIONS = {
   connecting: { icon: LoaderCircle, words: "Connecting…" },
   live: { icon: Radio, words: "Live" },
   lost: { icon: Unplug, words: "Connection lost, trying again" },
-  over: { icon: History, words: "Over" },
+  over: { icon: History, words: "Ended" },
 } as const;
 
 function Connected({ connection, problem }: { connection: Connection; problem: Problem | null }) {

@@ -14,6 +14,10 @@ import { apply, NOTHING, type RunModel } from "./model.ts";
 
 const UNSEEN_MS = 1_000;
 const CALM_MS = 250;
+// How many events a frame may bring: as many as can be drawn in the time of one or two.
+const SLICE = { first: 16, least: 6, most: 64 };
+const SLOW_MS = 26;
+const BACKLOG = 1_000;
 
 export class LiveModel {
   model = NOTHING;
@@ -65,10 +69,17 @@ export function useFollowed(run: string): Followed {
       clearTimeout(timer);
       frame = timer = 0;
     };
-    const draw = () => {
+    let slice = SLICE.first;
+    let drawnAt = 0;
+    const draw = (at = 0) => {
       cancel();
-      const events = waiting;
-      waiting = [];
+      slice = Math.round(at - drawnAt > SLOW_MS ? Math.max(SLICE.least, slice / 2) : Math.min(SLICE.most, slice + 4));
+      drawnAt = at;
+      // A burst is shown over some frames; a history that is long already, or a page that nobody sees, at once.
+      const some = at === 0 || waiting.length > BACKLOG ? waiting.length : slice;
+      const events = waiting.slice(0, some);
+      waiting = waiting.slice(some);
+      if (waiting.length > 0) frame = requestAnimationFrame(draw);
       live.take(events);
     };
     void follow(
@@ -79,7 +90,7 @@ export function useFollowed(run: string): Followed {
           waiting = waiting.concat(events);
           if (frame !== 0 || timer !== 0) return;
           // A page that nobody looks at has no frames, and its title still tells how the run stands.
-          if (document.hidden) timer = window.setTimeout(draw, UNSEEN_MS);
+          if (document.hidden) timer = window.setTimeout(() => draw(), UNSEEN_MS);
           else frame = requestAnimationFrame(draw);
         },
         onConnection(connection, problem) {

@@ -106,7 +106,7 @@ function Head({ workflow, latest }: { workflow: Workflow; latest: number }) {
       {workflow.description !== null && (
         <Text size="sm" className={classes["description"]!}>{workflow.description}</Text>
       )}
-      <Group gap="0 0.75rem">
+      <Group gap="sm">
         <Text size="sm" c="dimmed">
           {workflow.steps} {workflow.steps === 1 ? "step" : "steps"}, saved <Moment at={workflow.created_at} />
         </Text>

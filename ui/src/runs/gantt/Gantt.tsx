@@ -181,7 +181,7 @@ const Zoom = memo(function Zoom({ zoom, onZoom }: { zoom: number; onZoom: (zoom:
     <Group gap={4} wrap="nowrap">
       {tools.map(({ name, icon: Icon, next, id }) => (
         <Tooltip key={id} label={name} openDelay={400}>
-          <ActionIcon variant="default" size="sm" aria-label={name} disabled={next === zoom} onClick={() => onZoom(next)} data-testid={`gantt-${id}`}>
+          <ActionIcon variant="default" size={26} aria-label={name} disabled={next === zoom} onClick={() => onZoom(next)} data-testid={`gantt-${id}`}>
             <Icon size={13} aria-hidden />
           </ActionIcon>
         </Tooltip>
