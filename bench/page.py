@@ -42,7 +42,7 @@ _COUNT = """
   window.counted = () => { cancelAnimationFrame(window.counting); return times; };
 }
 """
-_OVER = """() => document.querySelector('[data-testid="connection"]')?.dataset.connection === "over" """
+_OVER = """() => document.querySelector('[data-testid="run-status"] [data-status="COMPLETED"]') !== null"""
 
 
 class Moved(NamedTuple):
