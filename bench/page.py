@@ -18,7 +18,7 @@ from tests.ui.browser import FLAGS, chromium
 from bench.ours import trunkline_up
 from bench.stand import Stand
 from bench.table import Row, spread
-from trunkline.api.pages import BUILT
+from trunkline.api.page_files import is_there
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.testing import ScriptedAgent, simple_success
 from trunkline.testing.agents import Call
@@ -51,7 +51,7 @@ class Moved(NamedTuple):
 
 
 async def page(stand: Stand) -> list[Row]:
-    if "TRUNKLINE_UI_FOLDER" not in os.environ and not (BUILT / "index.html").exists():
+    if "TRUNKLINE_UI_FOLDER" not in os.environ and not is_there():
         return [Row("page of a large run", "not built: make ui")]
     gate = asyncio.Event()
 
