@@ -157,8 +157,8 @@ async def test_the_status_of_an_agent_has_the_calls_of_both_sides(
     async with store.transaction() as tx:
         await tx.put_side_calls({(agent.id, "new"): encode_window(Window(trial=1, ends=ends))})
     status = await plan.status("a")
-    assert status.calls.keys() == {"new"}
-    new = status.calls["new"]
+    assert status.entry.calls.keys() == {"new"}
+    new = status.entry.calls["new"]
     assert (new.calls, new.failed, new.median_ms, new.slowest_ms) == (3, 1, 30, 30)
     assert [event.agent for event in await plan.events(limit=9, name="a")] == ["a"]
     assert status.old_runs == 0
