@@ -19,6 +19,10 @@ class Line:
         self._serving: set[asyncio.Task[None]] = set()
         self.url = ""
 
+    @property
+    def open_streams(self) -> int:
+        return len(self._streams)
+
     async def cut(self) -> int:
         """Breaks the streams off in the middle; how many there were."""
         broken = len(self._streams)

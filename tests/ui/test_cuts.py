@@ -15,6 +15,7 @@ from tests.ui.cutting import Line, line_to
 from tests.ui.installed import trunkline_up
 
 from trunkline.cli.client import Client
+from trunkline.cli.follow import follow_run
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.testing.agents import Call, simple_success
 
@@ -37,6 +38,24 @@ def line(agents: Agents, url: str) -> Generator[Line]:
         yield line
 
 
+HIDE = """(hidden) => {
+  Object.defineProperty(document, "hidden", {configurable: true, get: () => hidden});
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+def patient_agent(agents: Agents, client: Client, name: str = "patient") -> asyncio.Semaphore:
+    """An agent that answers once for each release."""
+    allowed = agents.portal.call(asyncio.Semaphore, 0)
+
+    async def answer(call: Call) -> Json:
+        await allowed.acquire()
+        return simple_success("done")(call)
+
+    client.create_agent({"name": name, "url": agents.start(answer).url, "protocol": "simple-a2a"})
+    return allowed
+
+
 def wait_for_the_end(page: Page) -> None:
     expect(page.get_by_test_id("run-status")).to_have_text("Completed")
     expect(page.get_by_test_id("connection")).to_have_attribute("data-connection", "over")
@@ -46,14 +65,8 @@ def wait_for_the_end(page: Page) -> None:
 def test_a_line_that_is_cut_twenty_times_loses_and_doubles_nothing(
     agents: Agents, url: str, line: Line, browser: Browser
 ) -> None:
-    allowed = agents.portal.call(asyncio.Semaphore, 0)
-
-    async def answer(call: Call) -> Json:
-        await allowed.acquire()
-        return simple_success("done")(call)
-
     client = Client(url)
-    client.create_agent({"name": "patient", "url": agents.start(answer).url, "protocol": "simple-a2a"})
+    allowed = patient_agent(agents, client)
     steps: JsonObject = {f"step{number}": {"agent": "patient"} for number in range(CUTS + 1)}
     for number in range(CUTS):
         steps[f"step{number + 1}"] = {"agent": "patient", "needs": [f"step{number}"]}
@@ -74,3 +87,26 @@ def test_a_line_that_is_cut_twenty_times_loses_and_doubles_nothing(
             wait_for_the_end(fresh)
             # What the wire tells of the calls' times comes a little after the rest, in both.
             assert wait_until(lambda: page.evaluate(SHOWN) == fresh.evaluate(SHOWN), seconds=60)
+
+
+def test_a_page_that_nobody_sees_gives_its_line_back_and_is_complete_when_it_is_seen_again(
+    agents: Agents, url: str, line: Line, browser: Browser
+) -> None:
+    """A browser has six connections for all pages of one server."""
+    client = Client(url)
+    allowed = patient_agent(agents, client, "unhurried")
+    client.save_workflow(encode({"name": "short", "steps": {"only": {"agent": "unhurried"}}}))
+    run = client.execute("short", {})["id"]
+    with watched_page(browser, line.url) as page:
+        page.clock.install()
+        page.goto(f"/runs/{run}")
+        expect(page.get_by_test_id("graph-step-only")).to_have_attribute("data-status", "RUNNING")
+        assert line.open_streams == 1
+        page.evaluate(HIDE, arg=True)
+        page.clock.fast_forward("01:00")
+        assert wait_until(lambda: line.open_streams == 0, 60)
+        agents.portal.call(allowed.release)
+        follow_run(client, run, show="nothing")
+        page.evaluate(HIDE, arg=False)
+        expect(page.get_by_test_id("run-status")).to_have_text("Completed")
+        expect(page.get_by_test_id("graph-step-only")).to_have_attribute("data-status", "COMPLETED")

@@ -1,12 +1,12 @@
 /**
  * The doorbell of the list of runs: it rings when some run was begun or has moved, and never says which.
  *
- * Rings are not kept for who is away, so each connection begins with one. Nobody looks at a hidden page: it hangs up,
- * since a browser has few connections for all pages of one server.
+ * Rings are not kept for who is away, so each connection begins with one. Nobody looks at a hidden page: it hangs up.
  */
 
 import { createParser } from "eventsource-parser";
 
+import { hangUpUnseen, shown, wait } from "./attention.ts";
 import { doubtConnection } from "./connection.ts";
 import { key } from "./key.ts";
 import { Problem, problemOf, unreachable } from "./problem.ts";
@@ -22,48 +22,79 @@ export interface Ear {
   onLive(live: boolean): void;
 }
 
-/** Listens until the signal aborts. */
-export async function listenForRuns(ear: Ear, signal: AbortSignal): Promise<void> {
+const ears = new Set<Ear>();
+let line: AbortController | null = null;
+let live = false;
+
+/** Listens until the signal aborts; all of a page over one line. */
+export function listenForRuns(ear: Ear, signal: AbortSignal): void {
+  ears.add(ear);
+  if (live) {
+    ear.onLive(true);
+    ear.onRing();
+  }
+  if (line === null) {
+    const mine = (line = new AbortController());
+    void listen(mine.signal).finally(() => {
+      // After a refusal the next one may try again, with another key.
+      if (line === mine) line = null;
+    });
+  }
+  signal.addEventListener("abort", () => {
+    ears.delete(ear);
+    if (ears.size > 0) return;
+    line?.abort();
+    line = null;
+  }, { once: true });
+}
+
+function tellLive(now: boolean): void {
+  live = now;
+  for (const ear of ears) ear.onLive(now);
+}
+
+function ring(): void {
+  for (const ear of ears) ear.onRing();
+}
+
+async function listen(signal: AbortSignal): Promise<void> {
   let pause = FIRST_PAUSE_MS;
   while (!signal.aborted) {
     await shown(signal);
     const begun = Date.now();
     try {
-      await hear(ear, signal);
+      await hear(signal);
     } catch (error) {
       const problem = error instanceof Problem ? error : unreachable(error);
       // What asking again cannot change.
       if (problem.status >= 400 && problem.status < 500 && problem.status !== 429) {
-        ear.onLive(false);
+        tellLive(false);
         return;
       }
-      if (!signal.aborted && document.visibilityState === "visible" && problem.status === 0) doubtConnection();
+      if (!signal.aborted && !document.hidden && problem.status === 0) doubtConnection();
     }
-    ear.onLive(false);
-    if (signal.aborted || document.visibilityState === "hidden") continue;
+    if (signal.aborted) return;
+    tellLive(false);
+    if (document.hidden) continue;
     if (Date.now() - begun > LONGEST_PAUSE_MS) pause = FIRST_PAUSE_MS;
     await wait(pause * (0.75 + Math.random() / 2), signal);
     pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
   }
 }
 
-async function hear(ear: Ear, signal: AbortSignal): Promise<void> {
-  const line = new AbortController();
-  const hangUp = () => line.abort();
-  const hangUpIfHidden = () => {
-    if (document.visibilityState === "hidden") hangUp();
-  };
+async function hear(signal: AbortSignal): Promise<void> {
+  const call = new AbortController();
+  const hangUp = () => call.abort();
   let silence = setTimeout(hangUp, SILENCE_MS);
-  signal.addEventListener("abort", hangUp, { once: true });
-  document.addEventListener("visibilitychange", hangUpIfHidden);
+  const stop = hangUpUnseen(hangUp, signal, 0);
   try {
     const present = key.read();
     const headers = { Accept: "text/event-stream", ...(present === null ? {} : { Authorization: `Bearer ${present}` }) };
-    const response = await fetch("/api/v1/runs/changes", { headers, signal: line.signal });
+    const response = await fetch("/api/v1/runs/changes", { headers, signal: call.signal });
     if (!response.ok || response.body === null) throw await problemOf(response);
-    ear.onLive(true);
-    ear.onRing();
-    const parser = createParser({ onEvent: () => ear.onRing() });
+    tellLive(true);
+    ring();
+    const parser = createParser({ onEvent: ring });
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     for (;;) {
       const { done, value } = await reader.read();
@@ -74,28 +105,6 @@ async function hear(ear: Ear, signal: AbortSignal): Promise<void> {
     }
   } finally {
     clearTimeout(silence);
-    signal.removeEventListener("abort", hangUp);
-    document.removeEventListener("visibilitychange", hangUpIfHidden);
+    stop();
   }
-}
-
-function shown(signal: AbortSignal): Promise<void> {
-  if (document.visibilityState === "visible" || signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const done = () => {
-      if (document.visibilityState === "hidden" && !signal.aborted) return;
-      document.removeEventListener("visibilitychange", done);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    document.addEventListener("visibilitychange", done);
-    signal.addEventListener("abort", done);
-  });
-}
-
-function wait(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, milliseconds);
-    signal.addEventListener("abort", () => { clearTimeout(timer); resolve(); }, { once: true });
-  });
 }

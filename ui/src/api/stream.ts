@@ -7,6 +7,7 @@
 
 import { createParser } from "eventsource-parser";
 
+import { hangUpUnseen, shown, wait } from "./attention.ts";
 import { hearAnswer, hearEvent } from "./clock.ts";
 import { doubtConnection } from "./connection.ts";
 import { key } from "./key.ts";
@@ -29,6 +30,8 @@ export interface Listener {
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
+// Who goes to another tab for a moment finds everything as it is.
+const UNSEEN_MS = 10_000;
 const FINAL = new Set(["RunCompleted", "RunFailed", "RunCancelled"]);
 
 /** Follows a run until it is final or the signal aborts. */
@@ -38,6 +41,7 @@ export async function follow(run: string, after: number, listener: Listener, sig
   let pause = FIRST_PAUSE_MS;
   listener.onConnection("connecting", null);
   while (!signal.aborted) {
+    await shown(signal);
     try {
       await listen(run, seen, signal, (events) => {
         pause = FIRST_PAUSE_MS;
@@ -50,6 +54,8 @@ export async function follow(run: string, after: number, listener: Listener, sig
       if (!over) listener.onConnection("lost", null);
     } catch (error) {
       if (signal.aborted) return;
+      // Hung up since nobody looks; what is missed meanwhile comes when somebody does.
+      if (document.hidden && !(error instanceof Problem)) continue;
       // A stream that breaks after its last word has said all.
       if (over) break;
       const problem = error instanceof Problem ? error : unreachable(error);
@@ -75,19 +81,31 @@ async function listen(
   const headers: Record<string, string> = { Accept: "text/event-stream", "Last-Event-ID": String(after) };
   const present = key.read();
   if (present !== null) headers["Authorization"] = `Bearer ${present}`;
+  const call = new AbortController();
+  const stop = hangUpUnseen(() => call.abort(), signal, UNSEEN_MS);
   const asked = Date.now();
-  const response = await fetch(`/api/v1/runs/${encodeURIComponent(run)}/events`, { headers, signal });
-  hearAnswer(response.headers.get("Date"), asked);
-  if (!response.ok || response.body === null) throw await problemOf(response);
-  onOpen();
+  try {
+    const response = await fetch(`/api/v1/runs/${encodeURIComponent(run)}/events`, { headers, signal: call.signal });
+    hearAnswer(response.headers.get("Date"), asked);
+    if (!response.ok || response.body === null) throw await problemOf(response);
+    onOpen();
+    await readEvents(response.body, onEvents);
+  } finally {
+    stop();
+  }
+}
+
+async function readEvents(
+  stream: ReadableStream<Uint8Array<ArrayBuffer>>,
+  onEvents: (events: readonly RunEvent[]) => void,
+): Promise<void> {
   let batch: RunEvent[] = [];
   const parser = createParser({
     onEvent(message) {
       batch.push(JSON.parse(message.data) as RunEvent);
     },
   });
-  const text = response.body.pipeThrough(new TextDecoderStream());
-  const reader = text.getReader();
+  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;
@@ -98,11 +116,4 @@ async function listen(
       batch = [];
     }
   }
-}
-
-function wait(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, milliseconds);
-    signal.addEventListener("abort", () => { clearTimeout(timer); resolve(); }, { once: true });
-  });
 }

@@ -20,7 +20,7 @@ export function useInboxBell(): void {
       timer = null;
       void queries.invalidateQueries({ queryKey: ["inbox"] });
     };
-    void listenForRuns({ onRing: () => (timer ??= setTimeout(read, CALMLY_MS)), onLive: () => undefined }, leaving.signal);
+    listenForRuns({ onRing: () => (timer ??= setTimeout(read, CALMLY_MS)), onLive: () => undefined }, leaving.signal);
     return () => {
       leaving.abort();
       if (timer !== null) clearTimeout(timer);

@@ -59,7 +59,7 @@ function useDoorbell(read: () => Promise<unknown>, pause: number, onLive: (live:
       }
       resting = false;
     };
-    void listenForRuns({ onRing: () => void ring(), onLive }, end.signal);
+    listenForRuns({ onRing: () => void ring(), onLive }, end.signal);
     return () => end.abort();
   }, [onLive]);
 }
