@@ -110,3 +110,22 @@ def test_a_page_that_nobody_sees_gives_its_line_back_and_is_complete_when_it_is_
         page.evaluate(HIDE, arg=False)
         expect(page.get_by_test_id("run-status")).to_have_text("Completed")
         expect(page.get_by_test_id("graph-step-only")).to_have_attribute("data-status", "COMPLETED")
+
+
+def test_more_pages_than_a_browser_has_connections_follow_a_run(
+    agents: Agents, url: str, browser: Browser
+) -> None:
+    client = Client(url)
+    allowed = patient_agent(agents, client, "watched")
+    client.save_workflow(encode({"name": "watched", "steps": {"only": {"agent": "watched"}}}))
+    run = client.execute("watched", {})["id"]
+    with watched_page(browser, url) as first:
+        pages = [first, *(first.context.new_page() for _ in range(8))]
+        for page in pages:
+            page.goto(f"/runs/{run}")
+            expect(page.get_by_test_id("graph-step-only")).to_have_attribute("data-status", "RUNNING")
+        pages[0].goto("/runs")
+        expect(pages[0].get_by_test_id("run").first).to_be_visible()
+        agents.portal.call(allowed.release)
+        for page in pages[1:]:
+            expect(page.get_by_test_id("run-status")).to_have_text("Completed")

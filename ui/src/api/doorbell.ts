@@ -9,6 +9,7 @@ import { createParser } from "eventsource-parser";
 import { hangUpUnseen, shown, wait } from "./attention.ts";
 import { doubtConnection } from "./connection.ts";
 import { key } from "./key.ts";
+import { inTurn } from "./lines.ts";
 import { Problem, problemOf, unreachable } from "./problem.ts";
 
 const FIRST_PAUSE_MS = 500;
@@ -23,28 +24,37 @@ export interface Ear {
 }
 
 const ears = new Set<Ear>();
-let line: AbortController | null = null;
+// What the page whose turn it is tells the others.
+const pages = new BroadcastChannel("trunkline.bell");
+let listening: AbortController | null = null;
+let hearsItself = false;
 let live = false;
 
-/** Listens until the signal aborts; all of a page over one line. */
+pages.onmessage = ({ data }: MessageEvent<unknown>) => {
+  if (data === "ring") ring();
+  else if (data === "live" || data === "silent") tellLive(data === "live");
+  else if (data === "who hears?" && hearsItself) pages.postMessage("live");
+};
+
+/** Listens until the signal aborts; all of a page, and all pages of the browser, over one line. */
 export function listenForRuns(ear: Ear, signal: AbortSignal): void {
   ears.add(ear);
   if (live) {
     ear.onLive(true);
     ear.onRing();
   }
-  if (line === null) {
-    const mine = (line = new AbortController());
+  if (listening === null) {
+    const mine = (listening = new AbortController());
     void listen(mine.signal).finally(() => {
       // After a refusal the next one may try again, with another key.
-      if (line === mine) line = null;
+      if (listening === mine) listening = null;
     });
   }
   signal.addEventListener("abort", () => {
     ears.delete(ear);
     if (ears.size > 0) return;
-    line?.abort();
-    line = null;
+    listening?.abort();
+    listening = null;
   }, { once: true });
 }
 
@@ -58,28 +68,44 @@ function ring(): void {
 }
 
 async function listen(signal: AbortSignal): Promise<void> {
-  let pause = FIRST_PAUSE_MS;
-  while (!signal.aborted) {
+  let refused = false;
+  while (!signal.aborted && !refused) {
     await shown(signal);
+    if (signal.aborted) return;
+    // What rang while nobody looked.
+    ring();
+    pages.postMessage("who hears?");
+    try {
+      refused = await inTurn(signal, () => hearOn(signal));
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
+}
+
+/** Until the page is hidden or gone; true: the server wants nothing of this page. */
+async function hearOn(signal: AbortSignal): Promise<boolean> {
+  let pause = FIRST_PAUSE_MS;
+  while (!signal.aborted && !document.hidden) {
     const begun = Date.now();
     try {
       await hear(signal);
     } catch (error) {
       const problem = error instanceof Problem ? error : unreachable(error);
       // What asking again cannot change.
-      if (problem.status >= 400 && problem.status < 500 && problem.status !== 429) {
-        tellLive(false);
-        return;
-      }
+      if (problem.status >= 400 && problem.status < 500 && problem.status !== 429) return true;
       if (!signal.aborted && !document.hidden && problem.status === 0) doubtConnection();
+    } finally {
+      hearsItself = false;
+      tellLive(false);
+      pages.postMessage("silent");
     }
-    if (signal.aborted) return;
-    tellLive(false);
-    if (document.hidden) continue;
+    if (signal.aborted || document.hidden) break;
     if (Date.now() - begun > LONGEST_PAUSE_MS) pause = FIRST_PAUSE_MS;
     await wait(pause * (0.75 + Math.random() / 2), signal);
     pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
   }
+  return false;
 }
 
 async function hear(signal: AbortSignal): Promise<void> {
@@ -92,9 +118,15 @@ async function hear(signal: AbortSignal): Promise<void> {
     const headers = { Accept: "text/event-stream", ...(present === null ? {} : { Authorization: `Bearer ${present}` }) };
     const response = await fetch("/api/v1/runs/changes", { headers, signal: call.signal });
     if (!response.ok || response.body === null) throw await problemOf(response);
+    hearsItself = true;
     tellLive(true);
-    ring();
-    const parser = createParser({ onEvent: ring });
+    pages.postMessage("live");
+    const ringAll = () => {
+      ring();
+      pages.postMessage("ring");
+    };
+    ringAll();
+    const parser = createParser({ onEvent: ringAll });
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     for (;;) {
       const { done, value } = await reader.read();
