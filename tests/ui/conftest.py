@@ -1,5 +1,5 @@
 """
-One browser for a test process, and one system for a file of tests: the installed wheel, with the demo's agents and a
+One browser and one system for a file of tests: the installed wheel, with the demo's agents and a
 finished run of the demo's workflow in it.
 """
 
@@ -30,8 +30,9 @@ def session_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Generator[Browser]:
+    """Not for longer: while it is there a loop runs in this thread, and other tests start their own."""
     with sync_playwright() as playwright:
         browser = open_browser(playwright)
         yield browser

@@ -21,7 +21,7 @@ def test_the_wheel_has_the_page_in_it_and_is_small(tmp_path: Path) -> None:
 def test_the_first_page_needs_little_script(page: Page) -> None:
     page.goto("/")
     expect(page.get_by_test_id("run").first).to_be_visible()
-    page.wait_for_load_state("networkidle")
+    page.wait_for_load_state("load")
     scripts: list[tuple[str, int]] = page.evaluate(SCRIPTS)
     assert all(size > 0 for _, size in scripts)
     assert sum(size for _, size in scripts) < SCRIPT_BYTES, scripts

@@ -111,7 +111,7 @@ async def test_a_body_over_the_limit_is_refused(tmp_path: Path, path: str) -> No
         ("/runs?limit=0", "query.limit"),
         ("/runs?limit=1001", "query.limit"),
         ("/runs?limit=many", "query.limit"),
-        ("/runs?status=DONE", "query.status"),
+        ("/runs?status=DONE", "query.status.0"),
         ("/runs?cursor=!", "query.cursor"),
         ("/runs/r/events?after=-1", "query.after"),
         ("/runs/r/events?cursor=x", "query.cursor"),
