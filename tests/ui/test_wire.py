@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -18,9 +19,11 @@ from tests.ui.captured import Captured, capturing
 from tests.ui.inspected import HARM, ITEMS, Inspected, inspected_system
 
 from trunkline.bridge.exchanges import to_curl
-from trunkline.jsontypes import Json, JsonObject, decode
+from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.services.har import to_har
 from trunkline.services.recorded import read_exchange
+from trunkline.testing import simple_success
+from trunkline.testing.agents import Call
 from trunkline.testing.system import objects_in
 
 SECRET = "u$er:s3cret `x`"
@@ -211,6 +214,50 @@ def show_instead(page: Page, exchanges: list[JsonObject]) -> None:
     """What no agent of ours is sent, but another may be."""
     answer = {"items": exchanges, "next_cursor": None}
     page.route("**/api/v1/runs/*/wire?*", lambda route: route.fulfill(json=answer))
+
+
+def test_pages_that_were_asked_for_stay_while_the_step_moves_and_while_nobody_answers(
+    page: Page, inspected: Inspected, agents: Agents
+) -> None:
+    may_answer = agents.portal.call(asyncio.Semaphore, 0)
+
+    async def slow(call: Call) -> Json:
+        await may_answer.acquire()
+        return simple_success({"text": "At last"})(call)
+
+    agent = agents.start(slow)
+    inspected.client.create_agent({"name": "Slow", "url": agent.url, "protocol": "simple-a2a"})
+    inspected.client.save_workflow(encode({"name": "slow", "steps": {"only": {"agent": "Slow"}}}))
+    run = inspected.client.execute("slow", {"text": "Hurry"})["id"]
+    one = exchange_of({"method": "POST", "url": agent.url, "headers": {}, "body": "{}"})
+    second = [one]
+    refused = False
+
+    def answer(route: Route) -> None:
+        if refused:
+            problem: JsonObject = {"title": "No", "status": 403, "detail": "Not now.", "fix": ""}
+            route.fulfill(status=403, content_type="application/problem+json", body=encode(problem))
+        elif "cursor=2" in route.request.url:
+            route.fulfill(json={"items": second, "next_cursor": None})
+        else:
+            route.fulfill(json={"items": [one], "next_cursor": "2"})
+
+    page.route("**/api/v1/runs/*/wire?*", answer)
+    page.goto(f"/runs/{run}?step=only&tab=wire")
+    exchanges = page.get_by_test_id("exchange")
+    page.get_by_role("button", name="More exchanges").click()
+    expect(exchanges).to_have_count(2)
+    refused = True
+    problem = page.get_by_test_id("wire").get_by_test_id("problem")
+    expect(problem).to_contain_text("Not now.")
+    expect(exchanges).to_have_count(2)
+    refused = False
+    problem.get_by_role("button", name="Try again").click()
+    expect(problem).to_have_count(0)
+    second.append(one)
+    agents.portal.call(may_answer.release)
+    expect(page.get_by_test_id("inspector").get_by_text("Completed")).to_be_visible()
+    expect(exchanges).to_have_count(3)
 
 
 def copied(page: Page, row: Locator, form: str) -> str:

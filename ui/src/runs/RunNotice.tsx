@@ -6,6 +6,7 @@ import { memo, type ReactNode } from "react";
 
 import type { components } from "../api/schema.d.ts";
 import { lasting } from "../app/Moment.tsx";
+import { ChildLink, childRunIn } from "./ChildLink.tsx";
 import type { RunModel, StepModel } from "./model.ts";
 import { useRunClock } from "./useRunClock.ts";
 
@@ -52,11 +53,13 @@ function Failed({ model, onSelect }: { model: RunModel; onSelect: Select }) {
   const { error } = model;
   if (error === null) return null;
   const { step, attempt } = error;
+  const child = childRunIn(error);
   return (
     <Notice kind="FAILED" icon={CircleX} color="red">
       {step === null ? "The run failed: " : <>Step <Choose step={step} attempt={attempt} onSelect={onSelect} /> failed: </>}
       {error.message} <Code>{error.code}</Code>
       {error.fix !== "" && <Text size="sm" fw={600} mt={2} data-testid="run-fix">{error.fix}</Text>}
+      {child !== null && <ChildLink run={child} />}
     </Notice>
   );
 }

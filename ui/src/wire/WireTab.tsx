@@ -44,8 +44,9 @@ export function WireTab({
   const shown = useMemo(() => (attempt === null ? all : all.filter((each) => each.attempt === attempt)), [all, attempt]);
   const attempts = useMemo(() => [...new Set(all.map((each) => each.attempt))].sort((one, other) => one - other), [all]);
   const canCompare = step !== null && attempts.length > 1;
-  if (query.error !== null) return <ProblemPanel error={query.error} again={() => void query.refetch()} />;
-  if (query.data === undefined) return <Loading />;
+  const again = () => void (query.isFetchNextPageError ? query.fetchNextPage() : query.refetch());
+  const problem = query.error !== null && <ProblemPanel error={query.error} again={again} />;
+  if (query.data === undefined) return problem || <Loading />;
   return (
     <Stack gap="xs" data-testid="wire">
       <Group justify="space-between" gap="xs">
@@ -79,6 +80,7 @@ export function WireTab({
           <AttemptDiff exchanges={all} attempts={attempts} chosen={attempt} step={detail} />
         </Suspense>
       </Modal>
+      {problem}
       {shown.length === 0 && !query.hasNextPage ? (
         <NoExchanges running={live} />
       ) : (

@@ -1,6 +1,7 @@
-/** The exchanges of a run or of one step, page by page; while it goes on, the last page is asked for again. */
+/** The exchanges of a run or of one step, page by page; while it goes on, what is shown of them is asked for again. */
 
 import { useInfiniteQuery } from "@tanstack/react-query";
+import { useEffect, useRef } from "react";
 
 import { api, body } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
@@ -12,8 +13,8 @@ const AGAIN_MS = 2_000;
 
 /** `moved` changes when something has happened that may have brought exchanges. */
 export function useExchanges(run: string, step: string | null, live: boolean, moved: string) {
-  return useInfiniteQuery({
-    queryKey: ["wire", run, step, moved],
+  const found = useInfiniteQuery({
+    queryKey: ["wire", run, step],
     queryFn: async ({ pageParam, signal }) => {
       const query = { limit: PAGE, ...(step === null ? {} : { step }), ...(pageParam === null ? {} : { cursor: pageParam }) };
       // The other form, the archive, was not asked for.
@@ -21,7 +22,16 @@ export function useExchanges(run: string, step: string | null, live: boolean, mo
     },
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next_cursor,
-    placeholderData: (before, query) => (query?.queryKey[2] === step && query.queryKey[1] === run ? before : undefined),
+    staleTime: 0,
     refetchInterval: live ? AGAIN_MS : false,
   });
+  const { isFetching, refetch } = found;
+  const seen = useRef(moved);
+  // What is under way may be older than the move; broken off, it might be the page that somebody has just asked for.
+  useEffect(() => {
+    if (isFetching || seen.current === moved) return;
+    seen.current = moved;
+    void refetch();
+  }, [isFetching, moved, refetch]);
+  return found;
 }

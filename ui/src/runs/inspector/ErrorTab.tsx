@@ -7,6 +7,7 @@ import type { ReactNode } from "react";
 
 import { api, body } from "../../api/client.ts";
 import { literal } from "../../wire/quoting.ts";
+import { ChildLink, childRunIn } from "../ChildLink.tsx";
 import type { Failure } from "./attemptErrors.ts";
 import { JsonTree } from "./JsonTree.tsx";
 
@@ -23,6 +24,10 @@ export function FailureView({ run, failure, title, next }: { run: string; failur
     staleTime: Infinity,
   });
   const known = codes.data?.items.find((each) => each.code === failure.code);
+  const child = childRunIn(failure);
+  // A run of another workflow is no agent.
+  const isOfChild = failure.code.startsWith("child_");
+  const told = (fix: string) => filled(fix, child ?? run, failure.step);
   const facts = [
     failure.http_status === null || failure.http_status === undefined ? null : `HTTP ${failure.http_status}`,
     failure.jsonrpc_code === null || failure.jsonrpc_code === undefined ? null : `JSON-RPC ${failure.jsonrpc_code}`,
@@ -35,9 +40,12 @@ export function FailureView({ run, failure, title, next }: { run: string; failur
           {facts.map((fact) => <Text key={fact} size="xs">{fact}</Text>)}
         </Group>
         <Text size="sm" style={{ whiteSpace: "pre-wrap", overflowWrap: "anywhere" }} data-testid="error-message">{failure.message}</Text>
-        {failure.fix !== "" && <Text size="sm" fw={600} data-testid="error-fix">{filled(failure.fix, run, failure.step)}</Text>}
-        {known !== undefined && <Text size="sm" data-testid="error-reached">{REACHED[known.reached_agent]}</Text>}
-        {known !== undefined && known.fix !== failure.fix && <Text size="sm">In general: {filled(known.fix, run, failure.step)}</Text>}
+        {failure.fix !== "" && <Text size="sm" fw={600} data-testid="error-fix">{told(failure.fix)}</Text>}
+        {child !== null && <ChildLink run={child} />}
+        {known !== undefined && !isOfChild && <Text size="sm" data-testid="error-reached">{REACHED[known.reached_agent]}</Text>}
+        {known !== undefined && known.fix !== failure.fix && !(isOfChild && failure.fix !== "") && (
+          <Text size="sm" data-testid="error-in-general">In general: {told(known.fix)}</Text>
+        )}
         {next !== null && <Text size="sm" component="div" data-testid="error-next">{next}</Text>}
         {failure.detail !== null && failure.detail !== undefined && (
           <JsonTree value={failure.detail} root="detail" label="detail of the error" />

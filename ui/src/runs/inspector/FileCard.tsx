@@ -84,15 +84,16 @@ function Link({ url }: { url: string }) {
 function Picture({ file, type, size }: { file: FoundFile; type: string; size: number | null }) {
   const [wished, setWished] = useState(size === null || size <= SHOWN_AT_ONCE);
   const bytes = useBytes(file, wished);
-  const [url, setUrl] = useState<string | null>(null);
-  const [broken, setBroken] = useState(false);
+  const [made, setMade] = useState<{ readonly of: Uint8Array; readonly url: string } | null>(null);
+  const [broken, setBroken] = useState<string | null>(null);
   useEffect(() => {
     if (bytes.data === undefined) return;
-    const made = URL.createObjectURL(new Blob([bytes.data], { type }));
-    setUrl(made);
-    setBroken(false);
-    return () => URL.revokeObjectURL(made);
+    const url = URL.createObjectURL(new Blob([bytes.data], { type }));
+    setMade({ of: bytes.data, url });
+    return () => URL.revokeObjectURL(url);
   }, [bytes.data, type]);
+  // The one before is no picture of this file.
+  const url = made !== null && made.of === bytes.data ? made.url : null;
   if (!wished) {
     return (
       <Button size="compact-sm" variant="default" onClick={() => setWished(true)}>
@@ -100,10 +101,10 @@ function Picture({ file, type, size }: { file: FoundFile; type: string; size: nu
       </Button>
     );
   }
-  if (bytes.error !== null) return <ProblemPanel error={bytes.error} again={() => void bytes.refetch()} />;
-  if (broken) return <Text size="xs" c="dimmed" data-testid="no-picture">Its bytes are no {type}.</Text>;
+  if (bytes.error !== null) return <ProblemPanel error={bytes.error} {...(bytes.again === null ? {} : { again: bytes.again })} />;
+  if (url !== null && broken === url) return <Text size="xs" c="dimmed" data-testid="no-picture">Its bytes are no {type}.</Text>;
   if (url === null) return <Text size="xs" c="dimmed">Loading the picture…</Text>;
-  return <img className={classes["picture"]} src={url} alt={file.name} onError={() => setBroken(true)} data-testid="picture" />;
+  return <img className={classes["picture"]} src={url} alt={file.name} onError={() => setBroken(url)} data-testid="picture" />;
 }
 
 function isDrawing(type: string): boolean {
