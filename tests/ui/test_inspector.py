@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+import zlib
+from base64 import b64encode
 from collections.abc import Generator
 from pathlib import Path
 
@@ -22,9 +24,33 @@ from tests.ui.inspected import (
     inspected_system,
 )
 
-from trunkline.jsontypes import Json, decode, encode
+from trunkline.cli.follow import follow_run
+from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.testing import simple_success
 from trunkline.testing.agents import Call
+
+COLOURS = [(255, 0, 0), (0, 0, 255)]
+COLOUR_OF = """
+(picture) => {
+  const canvas = document.createElement("canvas").getContext("2d");
+  canvas.drawImage(picture, 0, 0, 1, 1);
+  return [...canvas.getImageData(0, 0, 1, 1).data];
+}
+"""
+
+
+def pixel(colour: tuple[int, int, int]) -> Json:
+    """One pixel, not compressed: the colour comes after everything that such pictures have in common."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return len(data).to_bytes(4) + kind + data + zlib.crc32(kind + data).to_bytes(4)
+
+    data = chunk(b"IDAT", zlib.compress(bytes([0, *colour]), level=0))
+    content = PICTURE[:33] + data + chunk(b"IEND", b"")
+    return {"name": "pixel.png", "mimeType": "image/png", "bytes": b64encode(content).decode()}
+
+
+ALIKE: list[Json] = [pixel(colour) for colour in COLOURS]
 
 
 @pytest.fixture(scope="module")
@@ -209,10 +235,69 @@ def test_items_are_listed_page_by_page_and_one_is_looked_into(page: Page, inspec
     items.last.click()
     expect(page.get_by_test_id("inspected")).to_have_text(f"each[{ITEMS - 1}]")
     expect(page.get_by_test_id("error-message")).to_contain_text("Too deep: 60")
+    expect(page.get_by_test_id("error-next")).to_have_text(
+        "The step each has completed all the same (on_error of its for_each)."
+    )
     page.get_by_test_id("tab-input").click()
     expect(page.get_by_test_id("json-row").last).to_have_text(f"number{ITEMS}")
     page.get_by_test_id("all-items").click()
     expect(items.first).to_be_visible()
+    page.get_by_test_id("tab-wire").click()
+    expect(page.get_by_test_id("panel-wire")).to_have_text(
+        "Each item has its own exchanges: choose one in Items."
+    )
+    page.get_by_test_id("wire-of-items").get_by_role("button", name="Items").click()
+    expect(items.first).to_be_visible()
+
+
+@pytest.fixture(scope="module")
+def nested(inspected: Inspected) -> str:
+    """A run that the only item of the run it has begun has failed."""
+    each: JsonObject = {
+        "agent": "Each",
+        "for_each": "${ input.numbers }",
+        "input": {"number": "${ item }"},
+        "retry": {"max_attempts": 1},
+    }
+    inner: JsonObject = {"workflow": "soundings", "input": "${ input }"}
+    inspected.client.save_workflow(encode({"name": "soundings", "steps": {"each": each}}))
+    inspected.client.save_workflow(encode({"name": "survey", "steps": {"inner": inner}}))
+    run = inspected.client.execute("survey", {"numbers": [ITEMS], "pictures": ALIKE})["id"]
+    follow_run(inspected.client, run, show="nothing")
+    return run
+
+
+def test_the_failure_of_another_run_leads_there_and_to_the_item_that_failed_it(
+    page: Page, inspected: Inspected, nested: str
+) -> None:
+    page.goto(f"/runs/{nested}?step=inner")
+    failure = page.get_by_test_id("failure")
+    expect(failure.get_by_test_id("error-code")).to_have_text("child_failed")
+    expect(failure.get_by_test_id("error-fix")).not_to_contain_text(nested)
+    expect(failure.get_by_test_id("error-in-general")).to_have_count(0)
+    expect(failure.get_by_test_id("error-reached")).to_have_count(0)
+    expect(page.get_by_test_id("run-notice").get_by_test_id("child-run")).to_be_visible()
+    look_at(page, "inspector-child")
+    failure.get_by_test_id("child-run").click()
+    expect(page).not_to_have_url(re.compile(nested))
+    child = page.url.rsplit("/", 1)[-1]
+    page.goto(f"/runs/{child}?step=each[0]")
+    expect(page.get_by_test_id("error-next")).to_have_text(
+        "No attempt follows. With it the step each has failed."
+        " Retry the run from that step once the cause is gone."
+    )
+    look_at(page, "inspector-item-error")
+
+
+def test_pictures_that_begin_alike_are_each_shown_as_they_are(
+    page: Page, inspected: Inspected, nested: str
+) -> None:
+    page.goto(f"/runs/{nested}?tab=input.files")
+    pictures = page.get_by_test_id("picture")
+    expect(pictures).to_have_count(2)
+    for place, colour in enumerate(COLOURS):
+        expect(pictures.nth(place)).to_have_js_property("naturalWidth", 1)
+        assert pictures.nth(place).evaluate(COLOUR_OF) == [*colour, 255]
 
 
 def test_what_agents_say_is_text_wherever_it_is_shown(page: Page, inspected: Inspected) -> None:

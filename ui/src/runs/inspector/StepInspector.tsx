@@ -9,7 +9,8 @@ import { lasting, useNow } from "../../app/Moment.tsx";
 import { ProblemPanel } from "../../app/ProblemPanel.tsx";
 import { StatusBadge } from "../../app/StatusBadge.tsx";
 import { WireTab } from "../../wire/WireTab.tsx";
-import { type AttemptEnd, failedAttempts } from "./attemptErrors.ts";
+import { indexOf, ownerOf, type RunModel } from "../model.ts";
+import { type AttemptEnd, failedAttempts, type Failure } from "./attemptErrors.ts";
 import { FailureView, ToWire } from "./ErrorTab.tsx";
 import { EventsTab } from "./EventsTab.tsx";
 import classes from "./inspector.module.css";
@@ -59,7 +60,7 @@ export function StepInspector({ run, model, step: name, attempt, tab, onTab, onS
       ? [{
           name: "error",
           label: shownFailures.length > 1 ? <Counted what="Errors" count={shownFailures.length} /> : "Error",
-          show: () => <Errors run={run} step={step} failures={shownFailures} runIsOver={model.finishedAt !== null} onTab={onTab} />,
+          show: () => <Errors run={run} step={step} failures={shownFailures} model={model} onTab={onTab} />,
         }]
       : []),
     { name: "events", label: "Events", show: () => <EventsTab run={run} seq={model.seq} step={name} attempt={attempt} /> },
@@ -67,9 +68,22 @@ export function StepInspector({ run, model, step: name, attempt, tab, onTab, onS
     {
       name: "wire",
       label: "Wire",
-      show: () => (
-        <WireTab run={run} step={name} attempt={attempt} live={live} moved={movesOf(model, name)} form={form} onTab={onTab} detail={step} />
-      ),
+      show: () =>
+        isLoop
+          ? <WireOfItems onItems={() => onTab("items")} />
+          : (
+            <WireTab
+              key={name}
+              run={run}
+              step={name}
+              attempt={attempt}
+              live={live}
+              moved={movesOf(model, name)}
+              form={form}
+              onTab={onTab}
+              detail={step}
+            />
+          ),
     },
   ];
   return (
@@ -226,31 +240,40 @@ function noOutput(status: Step["status"]): string {
   }
 }
 
+function WireOfItems({ onItems }: { onItems: () => void }) {
+  return (
+    <Text size="sm" data-testid="wire-of-items">
+      Each item has its own exchanges: choose one in{" "}
+      <Anchor component="button" type="button" size="sm" onClick={onItems}>Items</Anchor>.
+    </Text>
+  );
+}
+
 function Errors({
   run,
   step,
   failures,
-  runIsOver,
+  model,
   onTab,
 }: {
   run: string;
   step: Step;
   failures: readonly AttemptEnd[];
-  runIsOver: boolean;
+  model: RunModel;
   onTab: (tab: string) => void;
 }) {
   // A failure of the step itself, such as a deadline, belongs to no attempt.
   const own = step.error !== null && !failures.some((each) => each.attempt === step.error?.attempt) ? step.error : null;
   return (
     <Stack gap="sm">
-      {own !== null && <FailureView run={run} failure={own} title="The step has failed" next={afterStep(runIsOver)} />}
+      {own !== null && <FailureView run={run} failure={own} title="The step has failed" next={afterFailure(step, own, model)} />}
       {[...failures].reverse().map((each) => (
         <FailureView
           key={each.attempt}
           run={run}
           failure={each.failure}
           title={`Attempt ${each.attempt} has failed`}
-          next={<Next end={each} step={step} runIsOver={runIsOver} />}
+          next={<Next end={each} step={step} model={model} />}
         />
       ))}
       <ToWire onTab={onTab} />
@@ -258,19 +281,43 @@ function Errors({
   );
 }
 
-function Next({ end, step, runIsOver }: { end: AttemptEnd; step: Step; runIsOver: boolean }): ReactNode {
+function Next({ end, step, model }: { end: AttemptEnd; step: Step; model: RunModel }): ReactNode {
   const present = useNow();
+  const runIsOver = model.finishedAt !== null;
   if (end.attempt < step.attempts) return `Attempt ${end.attempt + 1} followed.`;
   if (end.due !== null && step.status === "WAITING" && !runIsOver) {
     return `Attempt ${end.attempt + 1} begins in ${lasting(Math.max(0, Date.parse(end.due) - present))}.`;
   }
   if (step.status === "OUTCOME_UNKNOWN") return "Trunkline waits for a person to say what became of the call.";
-  if (end.handled) return "The workflow has foreseen this (on_error) and goes on without it.";
-  return step.status === "FAILED" ? afterStep(runIsOver) : null;
+  return step.status === "FAILED" ? afterFailure(step, end.failure, model) : null;
 }
 
-function afterStep(runIsOver: boolean): string {
-  return runIsOver
+function afterFailure(step: Step, failure: Failure, model: RunModel): string {
+  if (indexOf(step.name) !== null) return afterItem(step.name, failure, model);
+  if (stepIn(model, step.name)?.handled === true) return "The workflow has foreseen this (on_error) and goes on without it.";
+  return model.finishedAt !== null
     ? "No attempt follows. Retry the run from this step once the cause is gone."
     : "No attempt follows. What else the run has begun comes to its end first.";
+}
+
+/** The history calls the failure of every item foreseen: what it means is to be seen in what became of its step. */
+function afterItem(item: string, failure: Failure, model: RunModel): string {
+  const name = ownerOf(item);
+  const owner = stepIn(model, name);
+  switch (owner?.status) {
+    case "COMPLETED":
+      return `The step ${name} has completed all the same (on_error of its for_each).`;
+    case "FAILED": {
+      const isCause = owner.error?.message === `Item ${indexOf(item)}: ${failure.message}`;
+      const failed = isCause ? `No attempt follows. With it the step ${name} has failed` : `No attempt follows. The step ${name} has failed, too`;
+      if (owner.handled) return `${failed}; the workflow has foreseen that (on_error) and goes on without it.`;
+      return model.finishedAt !== null
+        ? `${failed}. Retry the run from that step once the cause is gone.`
+        : `${failed}. What else the run has begun comes to its end first.`;
+    }
+    case "CANCELLED":
+      return `No attempt follows. The step ${name} was cancelled.`;
+    default:
+      return `No attempt follows. The step ${name} goes on with its other items (on_error of its for_each).`;
+  }
 }

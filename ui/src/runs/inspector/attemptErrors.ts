@@ -10,8 +10,6 @@ export interface AttemptEnd {
   readonly failure: Failure;
   /** When the next one begins; null: none was planned. */
   readonly due: string | null;
-  /** Its failure was foreseen in the workflow, which goes on. */
-  readonly handled: boolean;
 }
 
 const ENDINGS = new Set(["StepRetryScheduled", "StepFailed", "StepOutcomeUnknown"]);
@@ -25,7 +23,6 @@ export function failedAttempts(events: readonly RunEvent[], step: string): reado
       attempt: data["attempt"],
       failure: data["error"] as Failure,
       due: typeof data["due"] === "string" ? data["due"] : null,
-      handled: data["handled"] === true,
     });
   }
   return [...ends.values()];
