@@ -73,6 +73,29 @@ def kinds_of(page: Page, step: str) -> list[str | None]:
     return [bar.get_attribute("data-kind") for bar in row(page, step).get_by_test_id("bar").all()]
 
 
+def assert_apart(page: Page) -> None:
+    """Nothing that lies upon the graph covers a step or an item of it."""
+    page.wait_for_function(
+        """() => {
+            const boxes = (what) => [...document.querySelectorAll(what)].map((each) => each.getBoundingClientRect());
+            const apart = (one, other) => one.right <= other.left || other.right <= one.left
+                || one.bottom <= other.top || other.bottom <= one.top;
+            const steps = boxes("[data-testid^=graph-step-], [data-testid^=graph-item-]");
+            const panels = boxes(".react-flow__panel");
+            return steps.length > 0 && panels.every((panel) => steps.every((step) => apart(panel, step)));
+        }"""
+    )
+
+
+def assert_uncut(step: Locator) -> None:
+    """All that the head of a step says can be read."""
+    spans = step.get_by_role("button").first.locator("span")
+    assert (
+        spans.evaluate_all("spans => spans.filter((each) => each.scrollWidth > each.clientWidth + 1).length")
+        == 0
+    )
+
+
 def test_what_is_shown_live_is_what_rest_says_and_what_a_fresh_load_shows(page: Page, sea: Voyages) -> None:
     sea.close_gate()
     run = sea.start("voyage")
@@ -157,6 +180,18 @@ def test_items_open_as_a_group_and_each_can_be_chosen(page: Page, sea: Voyages) 
     # Whoever is given the address sees the item, in its group.
     page.goto(f"/runs/{run}?step=legs[{SUNK}]")
     expect(page.get_by_test_id(f"graph-item-legs[{SUNK}]")).to_have_attribute("data-selected", "true")
+    assert_apart(page)
+    assert_uncut(node(page, "legs"))
+    # Closing the group of what is chosen chooses the group.
+    page.get_by_test_id("graph-open-legs").click()
+    expect(page.locator("[data-testid^=graph-item-]")).to_have_count(0)
+    expect(node(page, "legs")).to_have_attribute("data-selected", "true")
+    expect(page).to_have_url(f"{sea.url}/runs/{run}?step=legs")
+    # What marks the row of the chosen step goes on to the edge, behind the bars.
+    assert row(page, "legs").evaluate(
+        """row => row.clientWidth === row.parentElement.clientWidth
+            && getComputedStyle(row).backgroundColor !== 'rgba(0, 0, 0, 0)'"""
+    )
 
 
 def test_of_very_many_items_those_that_failed_are_shown_and_the_first(page: Page, sea: Voyages) -> None:
@@ -164,6 +199,14 @@ def test_of_very_many_items_those_that_failed_are_shown_and_the_first(page: Page
     page.get_by_test_id("gantt-open-legs").click()
     expect(page.locator("[data-testid^=graph-item-]")).to_have_count(SHOWN_ITEMS)
     expect(page.locator("[data-testid^=graph-item-][data-status=FAILED]")).to_have_count(1)
+    expect(node(page, "legs")).to_contain_text(f"{SHOWN_ITEMS} of {MANY} shown; all are under Items")
+    assert_apart(page)
+    # The map is there while part of the graph is out of sight.
+    graph_map = page.get_by_role("img", name="Map of the graph")
+    expect(graph_map).to_have_count(0)
+    for _ in range(6):
+        page.get_by_test_id("graph").get_by_role("button", name="Zoom In").click()
+    expect(graph_map).to_be_visible()
     expect(page.get_by_role("table", name="Time of each step")).to_have_attribute(
         "aria-rowcount", str(MANY + 10)
     )
@@ -289,4 +332,5 @@ def test_on_a_smaller_screen_the_parts_are_below_one_another(
         assert chart is not None
         assert graph["y"] + graph["height"] <= chart["y"]
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert_apart(page)
         look_at(page, f"run-{width}")

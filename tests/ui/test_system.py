@@ -65,7 +65,7 @@ def test_it_shows_that_all_is_well(page: Page, stage: Stage) -> None:
     expect(page.get_by_test_id("queues").locator("[data-name=tasks_queued]")).to_contain_text("0")
     look_at(page, "system")
     page.get_by_test_id("run-counts").locator("[data-name=COMPLETED]").get_by_role("link").click()
-    expect(page).to_have_url(f"{stage.client.url}/runs?status=COMPLETED")
+    expect(page).to_have_url(f"{stage.client.url}/runs?status=COMPLETED&children=true")
 
 
 def test_what_waits_changes_while_one_looks(page: Page, stage: Stage) -> None:

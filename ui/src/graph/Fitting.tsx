@@ -1,10 +1,13 @@
 /** Shows the whole graph when it is new and when its room changes, until the reader has moved it. */
 
-import { useOnViewportChange, useReactFlow, useStore } from "@xyflow/react";
+import { type FitViewOptions, useOnViewportChange, useReactFlow, useStore } from "@xyflow/react";
 import { useEffect, useLayoutEffect, useRef } from "react";
 
 import type { Layout } from "./layout.ts";
 
+/** How high the row of tools above the graph is: nothing is put under it. */
+export const TOOLS = 48;
+export const FIT: FitViewOptions = { padding: { top: `${TOOLS}px`, x: "20px", bottom: "20px" }, maxZoom: 1 };
 // Words of 12 pixels are 4 then.
 const FAR = 0.33;
 
@@ -32,7 +35,7 @@ export function Fitting({ layout }: { layout: Layout }) {
     fitted.current = layout;
     moved.current = false;
     fitting.current = true;
-    void fitView({ padding: 0.06, maxZoom: 1 }).finally(() => {
+    void fitView(FIT).finally(() => {
       fitting.current = false;
     });
   }, [layout, width, height, fitView]);

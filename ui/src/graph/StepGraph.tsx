@@ -8,24 +8,23 @@
 import "@xyflow/react/dist/style.css";
 
 import { Loader, useComputedColorScheme } from "@mantine/core";
-import { Background, Controls, MarkerType, MiniMap, type Node, Panel, ReactFlow, ReactFlowProvider } from "@xyflow/react";
+import { Background, Controls, MarkerType, type Node, Panel, ReactFlow, ReactFlowProvider } from "@xyflow/react";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 
 import type { StepModel } from "../runs/model.ts";
 import { DirectionSwitch, useDirection } from "./DirectionSwitch.tsx";
-import { Fitting } from "./Fitting.tsx";
+import { FIT, Fitting, TOOLS } from "./Fitting.tsx";
 import classes from "./graph.module.css";
+import { GraphMap } from "./GraphMap.tsx";
 import { ItemNode } from "./ItemNode.tsx";
 import { type Layout, layOut } from "./layout.ts";
 import { type Acts, GraphContext, Live } from "./live.ts";
-import { MapStep } from "./MapStep.tsx";
 import { childId, type Graph, type Inside, planOf, slotId } from "./plan.ts";
 import { RouteEdge, type RouteEdgeType } from "./RouteEdge.tsx";
 import { StepNode } from "./StepNode.tsx";
 import { useArrows } from "./useArrows.ts";
 
 const DRAW_ALL_UP_TO = 150;
-const MAP_FROM = 40;
 const NODE_TYPES = { step: StepNode, item: ItemNode };
 const EDGE_TYPES = { route: RouteEdge };
 const ARROW = { type: MarkerType.ArrowClosed, width: 16, height: 16 } as const;
@@ -67,7 +66,7 @@ function Drawn({ graph, states = null, over = false, insides = NOTHING_INSIDE, s
   useEffect(() => {
     let wanted = true;
     const { clientWidth: width, clientHeight: height } = frame.current!;
-    layOut(planOf(graph, insides), direction, { width, height }).then(
+    layOut(planOf(graph, insides), direction, { width, height: height - TOOLS }).then(
       (found) => {
         if (!wanted) return;
         live.moveStop(live.stop ?? graph.steps[0]?.name ?? "");
@@ -111,11 +110,9 @@ function Drawn({ graph, states = null, over = false, insides = NOTHING_INSIDE, s
             proOptions={{ hideAttribution: true }}
           >
             <Background />
-            <Controls showInteractive={false} />
+            <Controls position="top-left" orientation="horizontal" showInteractive={false} fitViewOptions={FIT} />
             <Panel position="top-right"><DirectionSwitch value={direction} onChange={setDirection} /></Panel>
-            {layout.nodes.length > MAP_FROM && (
-              <MiniMap nodeComponent={MapStep} pannable zoomable ariaLabel="Map of the graph" />
-            )}
+            <GraphMap layout={layout.found} />
             <Fitting layout={layout.found} />
           </ReactFlow>
         )}
@@ -149,11 +146,12 @@ function nodesOf(graph: Graph, insides: ReadonlyMap<string, Inside>, layout: Lay
   const nodes: Node[] = [];
   for (const step of graph.steps) {
     const inside = insides.get(step.name);
-    nodes.push(nodeOf(step.name, "step", { step, across, opens, open: inside !== undefined }, 0));
+    const shown = inside !== undefined && "items" in inside ? inside.items : null;
+    nodes.push(nodeOf(step.name, "step", { step, across, opens, open: inside !== undefined, shown }, 0));
     if (inside === undefined) continue;
     if ("graph" in inside) {
       for (const inner of inside.graph.steps) {
-        nodes.push(nodeOf(childId(step.name, inner.name), "step", { step: inner, across, opens: false, open: false }, 2));
+        nodes.push(nodeOf(childId(step.name, inner.name), "step", { step: inner, across, opens: false, open: false, shown: null }, 2));
       }
     } else {
       for (let slot = 0; slot < inside.items; slot++) nodes.push(nodeOf(slotId(step.name, slot), "item", {}, 2));

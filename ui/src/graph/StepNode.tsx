@@ -20,12 +20,14 @@ export type StepNodeData = {
   /** Whether what is inside can be shown, and whether it is. */
   readonly opens: boolean;
   readonly open: boolean;
+  /** How many items are shown inside. */
+  readonly shown: number | null;
 };
 
 export type StepNodeType = Node<StepNodeData>;
 
 export const StepNode = memo(function StepNode({ id, data }: NodeProps<StepNodeType>) {
-  const { step, across, open } = data;
+  const { step, across, open, shown } = data;
   const state = useStepState(id);
   const status = useStatus(id);
   const look = status === null ? null : lookOf(status);
@@ -39,7 +41,7 @@ export const StepNode = memo(function StepNode({ id, data }: NodeProps<StepNodeT
       style={{ "--status": look?.color ?? "var(--mantine-color-default-border)" } as React.CSSProperties}
     >
       <Handle type="target" position={across ? Position.Left : Position.Top} className={classes["handle"]!} />
-      <Face id={id} step={step} status={status} state={state ?? null} />
+      <Face id={id} step={step} status={status} state={state ?? null} shown={shown} />
       <Doors id={id} data={data} state={state ?? null} />
       {state?.counts != null && state.items != null && !open && <ItemsBar state={state} />}
       <Handle type="source" position={across ? Position.Right : Position.Bottom} className={classes["handle"]!} />
@@ -48,12 +50,25 @@ export const StepNode = memo(function StepNode({ id, data }: NodeProps<StepNodeT
 });
 
 /** What one clicks to choose the step. */
-function Face({ id, step, status, state }: { id: string; step: GraphStep; status: StepStatus | null; state: StepModel | null }) {
+function Face({
+  id,
+  step,
+  status,
+  state,
+  shown,
+}: {
+  id: string;
+  step: GraphStep;
+  status: StepStatus | null;
+  state: StepModel | null;
+  shown: number | null;
+}) {
   const { select } = useActs();
   const stop = useIsStop(id);
   const selected = useIsSelected(id);
   const look = status === null ? null : lookOf(status);
   const Icon = look?.icon;
+  const who = step.kind === "workflow" ? `${step.workflow}${step.version === null ? "" : ` v${step.version}`}` : step.agent;
   return (
     <button
       type="button"
@@ -66,12 +81,15 @@ function Face({ id, step, status, state }: { id: string; step: GraphStep; status
       <span className={classes["name"]}>{step.name}</span>
       <span className={classes["agent"]}>
         <Kind step={step} />
-        {step.kind === "workflow" ? `${step.workflow}${step.version === null ? "" : ` v${step.version}`}` : step.agent}
+        <span className={classes["words"]}>{who}</span>
       </span>
       {status !== null && Icon !== undefined && (
         <span className={classes["status"]}>
           <Icon size={13} aria-hidden />
-          {progressOf(status, state)}
+          <span className={classes["words"]}>{progressOf(status, state)}</span>
+          {shown !== null && state?.items != null && shown < state.items && (
+            <span className={classes["part"]}>{shown} of {state.items.toLocaleString("en")} shown; all are under Items</span>
+          )}
         </span>
       )}
       {look === null && step.when !== null && <span className={classes["condition"]}>if {step.when}</span>}

@@ -53,8 +53,8 @@ export interface Room {
   readonly height: number;
 }
 
-/** Around what is inside of a group; above it is its name. */
-export const GROUP = { top: 44, side: 12 };
+/** Around what is inside of a group; above it are its name and how it stands, which need some width. */
+export const GROUP = { top: 56, side: 12, width: 300 };
 const GAP = 8;
 const BETWEEN = { layers: 48, boxes: 24 };
 
@@ -121,7 +121,7 @@ async function laidOut(plan: Plan, direction: Direction): Promise<Layout> {
       insides.set(id, found);
       return {
         id,
-        width: Math.max(width, found.width + 2 * GROUP.side),
+        width: Math.max(width, GROUP.width, found.width + 2 * GROUP.side),
         height: found.height + GROUP.top + GROUP.side,
       };
     }),

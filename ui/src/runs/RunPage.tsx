@@ -76,7 +76,7 @@ function Body({ run, live, model }: { run: Run; live: LiveModel; model: RunModel
     },
     [navigate, step, attempt],
   );
-  const [open, toggle] = useOpen(step);
+  const [open, toggle] = useOpen(step, select);
   const openRun = useCallback(
     (child: string, inner: string) => void navigate({ to: "/runs/$run", params: { run: child }, search: { step: inner } }),
     [navigate],
@@ -109,17 +109,24 @@ function Body({ run, live, model }: { run: Run; live: LiveModel; model: RunModel
   );
 }
 
-/** The steps whose inside is shown; one whose item is chosen is among them. */
-function useOpen(selected: string | null): readonly [ReadonlySet<string>, (step: string) => void] {
+/** The steps whose inside is shown; one whose item is chosen is among them: closing it chooses the step instead. */
+function useOpen(
+  selected: string | null,
+  select: (step: string) => void,
+): readonly [ReadonlySet<string>, (step: string) => void] {
   const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
   const owner = selected !== null && ownerOf(selected) !== selected ? ownerOf(selected) : null;
   const open = useMemo(() => (owner === null || toggled.has(owner) ? toggled : new Set([...toggled, owner])), [toggled, owner]);
-  const toggle = useCallback((step: string) => {
-    setToggled((before) => {
-      const after = new Set(before);
-      if (!after.delete(step)) after.add(step);
-      return after;
-    });
-  }, []);
+  const toggle = useCallback(
+    (step: string) => {
+      setToggled((before) => {
+        const after = new Set(before);
+        if (!after.delete(step) && step !== owner) after.add(step);
+        return after;
+      });
+      if (step === owner) select(step);
+    },
+    [owner, select],
+  );
   return [open, toggle];
 }

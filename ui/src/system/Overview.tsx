@@ -129,7 +129,7 @@ function Runs({ runs }: { runs: readonly Count[] }) {
             <Table.Td className={classes["number"]!}>
               {each.count === 0
                 ? "0"
-                : <AnchorLink to="/runs" search={{ status: each.name }} underline="always" fz="sm" aria-label={`${counted(each)} runs: ${each.name.toLowerCase()}`}>{counted(each)}</AnchorLink>}
+                : <AnchorLink to="/runs" search={{ status: each.name, children: true }} underline="always" fz="sm" aria-label={`${counted(each)} runs: ${each.name.toLowerCase()}`}>{counted(each)}</AnchorLink>}
             </Table.Td>
           </Table.Tr>
         ))}
