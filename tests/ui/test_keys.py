@@ -15,6 +15,7 @@ from tests.ui.agents import Agents
 from tests.ui.browser import look_at, watched_page
 from tests.ui.installed import trunkline_up
 
+from trunkline.cli.client import Client
 from trunkline.stores.base import KeyRole
 
 NAMES: dict[KeyRole, str] = {"viewer": "vera", "operator": "otto", "admin": "ann"}
@@ -113,6 +114,23 @@ def test_what_a_role_may_not_do_cannot_be_pressed_and_says_why(page: Page, guard
     page.get_by_test_id("tab-audit").click()
     entry = page.get_by_test_id("audit-entry").filter(has_text="threw the dead letter away")
     expect(entry).to_contain_text("otto")
+
+
+def test_a_viewer_is_told_before_writing_a_workflow_or_starting_one(page: Page, guarded: Guarded) -> None:
+    Client(guarded.url, api_key=guarded.keys["admin"]).save_workflow(
+        b"{name: read, steps: {write: {agent: Writer}}}"
+    )
+    page.goto("/workflows/read")
+    enter(page, guarded.keys["viewer"])
+    for button, role in {"edit": "admin", "start": "operator"}.items():
+        expect(page.get_by_test_id(button)).to_have_attribute("aria-disabled", "true")
+        expect(page.get_by_test_id(button)).to_have_accessible_name(re.compile(f"this takes {role}"))
+    page.get_by_test_id("nav-workflows").click()
+    expect(page.get_by_test_id("new-workflow")).to_have_attribute("aria-disabled", "true")
+    page.goto("/workflows/read/edit")
+    expect(page.get_by_test_id("not-allowed")).to_contain_text("has the role viewer; this takes admin.")
+    expect(page.get_by_test_id("save")).to_have_attribute("aria-disabled", "true")
+    look_at(page, "editor-not-allowed")
 
 
 def test_a_key_that_is_revoked_meanwhile_is_asked_for_again(page: Page, guarded: Guarded) -> None:

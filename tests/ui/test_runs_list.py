@@ -150,6 +150,10 @@ def test_filters_stand_in_the_address_and_outlast_a_reload(page: Page, works: Wo
     page.get_by_test_id("filter-completed").click()
     expect(page).to_have_url(re.compile(r"\?status=COMPLETED%2CFAILED$"))
     expect(row(page, done)).to_be_visible()
+    page.go_back()
+    expect(page).to_have_url(re.compile(r"\?status=FAILED$"))
+    expect(page.get_by_test_id("filter-completed")).to_have_attribute("aria-pressed", "false")
+    page.go_forward()
     page.get_by_test_id("filter-agent").click()
     page.get_by_role("option", name="Talker").click()
     expect(page).to_have_url(re.compile("agent=Talker"))
@@ -313,8 +317,12 @@ def test_older_runs_come_page_by_page(page: Page, works: Works) -> None:
     assert len(seen) == len(set(seen))
     assert seen == sorted(seen, reverse=True)
     place = page.evaluate("scrollY")
+    again: list[str] = []
+    page.on("request", lambda request: again.append(request.url) if "cursor=" in request.url else None)
     works.run("weather")
     expect(page.get_by_test_id("new-runs")).to_be_visible()
+    # What is over is not read again for a new run.
+    assert again == []
     assert page.evaluate("scrollY") == place
     assert ids(page)[: len(seen)] == seen
     page.get_by_test_id("new-runs").click()

@@ -40,6 +40,17 @@ input:
 steps:
   bring: {agent: Waiter, input: "${ input }"}
 """
+LISTS = b"""
+name: lists
+input:
+  type: object
+  required: [names]
+  properties:
+    names: {type: array, items: {type: string}}
+    places: {type: array, items: {type: object, properties: {town: {type: string}}}}
+steps:
+  bring: {agent: Waiter, input: "${ input }"}
+"""
 FREE = b"{name: free, steps: {bring: {agent: Waiter, input: '${ input }'}}}"
 
 
@@ -48,6 +59,7 @@ def waiter(demo: Demo, agents: Agents) -> None:
     agent = agents.start(simple_success({"text": "Here you are."}))
     demo.client.create_agent({"name": "Waiter", "url": agent.url, "protocol": "simple-a2a"})
     demo.client.save_workflow(ORDER)
+    demo.client.save_workflow(LISTS)
     demo.client.save_workflow(FREE)
 
 
@@ -101,6 +113,28 @@ def test_what_the_server_refuses_is_said_at_the_field(page: Page) -> None:
         expect(field).to_have_accessible_description(re.compile(words))
     expect(page.get_by_label("Dish")).to_be_focused()
     look_at(page, "start-refused")
+
+
+def test_a_list_that_is_needed_is_asked_for_and_adding_to_it_leads_into_the_new_field(
+    page: Page, demo: Demo
+) -> None:
+    page.goto("/workflows/lists/start")
+    page.get_by_test_id("start").click()
+    expect(page.get_by_test_id("field-input.names")).to_contain_text("This is needed.")
+    add = page.get_by_test_id("add-input.names")
+    for name in ("Ann", "Ben"):
+        add.click()
+        page.keyboard.type(name)
+    page.get_by_test_id("add-input.places").click()
+    page.keyboard.type("Rome")
+    look_at(page, "start-lists")
+    field = page.get_by_label("names 1", exact=True).bounding_box()
+    remove = page.get_by_role("button", name="Remove names 1").bounding_box()
+    assert field is not None
+    assert remove is not None
+    assert abs(field["y"] + field["height"] / 2 - remove["y"] - remove["height"] / 2) <= 1
+    page.get_by_test_id("start").click()
+    assert started_input(page, demo) == {"names": ["Ann", "Ben"], "places": [{"town": "Rome"}]}
 
 
 def test_a_double_click_starts_one_run(page: Page, demo: Demo) -> None:

@@ -154,6 +154,22 @@ def test_what_changed_between_two_versions_is_shown(page: Page, demo: Demo) -> N
     expect(page.get_by_test_id("code")).to_contain_text("FactChecker")
 
 
+def test_a_definition_that_was_saved_as_json_is_laid_out(page: Page, demo: Demo) -> None:
+    text = '{"name":"as-json","deadline":"5m","steps":{"write":{"agent":"Writer","input":{"n":1.0,"of":[]}}}}'
+    demo.client.save_workflow(text.encode())
+    demo.client.save_workflow(text.replace("5m", "6m").encode())
+    page.goto("/workflows/as-json?step=write")
+    lines = page.get_by_test_id("code").locator(".cm-line")
+    expect(lines.filter(has_text='"n": 1.0,')).to_have_text('        "n": 1.0,')
+    expect(lines.filter(has_text='"of"')).to_have_text('        "of": []')
+    expect(page.locator("[data-marked]").first).to_have_text('    "write": {')
+    page.get_by_test_id("tab-versions").click()
+    expect(page.get_by_test_id("diff").locator(".cm-merge-b .cm-changedLine")).to_have_text(
+        '  "deadline": "6m",'
+    )
+    assert demo.client.workflow("as-json", 1)["source"] == text
+
+
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_the_call_that_is_copied_starts_a_run(page: Page, demo: Demo) -> None:
     page.goto("/workflows/demo")
@@ -241,12 +257,37 @@ def test_completion_knows_the_language_the_agents_and_the_steps(page: Page, demo
     look_at(page, "editor-completion")
 
 
-def test_what_the_server_refuses_is_a_problem_and_nothing_is_lost(page: Page, demo: Demo) -> None:
+def test_a_letter_in_place_of_all_that_is_written_can_be_undone(page: Page, demo: Demo) -> None:
+    letter(demo, "replaced")
+    page.goto("/workflows/replaced/edit")
+    expect(page.get_by_test_id("valid")).to_be_visible()
+    text_of(page).click()
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.type("n")
+    expect(text_of(page)).to_have_text("n")
+    expect(page.get_by_role("option").first).to_contain_text("name")
+    page.keyboard.press("Escape")
+    page.keyboard.press("ControlOrMeta+z")
+    expect(text_of(page)).to_contain_text("For the readers.")
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.type("[")
+    expect(text_of(page)).to_contain_text("[# For the readers.")
+    page.goto("/workflows/replaced")
+    page.get_by_test_id("code").get_by_text("apologize", exact=False).last.click()
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.type("n")
+    expect(page.get_by_test_id("code")).to_contain_text("For the readers.")
+
+
+def test_what_is_not_valid_is_not_saved_and_one_is_led_to_what_is_wrong(page: Page, demo: Demo) -> None:
     letter(demo, "refused")
     page.goto("/workflows/refused/edit")
     paste(page, "name: refused\nsteps: {}\n")
     page.get_by_test_id("save").click()
-    expect(page.get_by_test_id("problem")).to_contain_text("'steps' is missing or empty")
+    expect(page.get_by_test_id("toast")).to_contain_text("Not saved: there is an error")
+    expect(page.get_by_test_id("error")).to_contain_text("'steps' is missing or empty")
+    expect(page.get_by_test_id("problem")).to_have_count(0)
+    expect(text_of(page)).to_be_focused()
     expect(text_of(page)).to_contain_text("steps: {}")
     assert demo.client.workflow("refused")["version"] == 1
     page.get_by_test_id("discard").click()

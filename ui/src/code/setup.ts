@@ -10,6 +10,7 @@ import {
 } from "@codemirror/view";
 
 import { highlight } from "./highlight.ts";
+import { typedOver } from "./typedOver.ts";
 
 export type Language = "yaml" | "json" | "text";
 
@@ -101,6 +102,7 @@ function common(language: Language, label: string, dark: boolean): Extension {
     foldGutter(),
     highlightSpecialChars(),
     drawSelection(),
+    typedOver,
     highlight,
     theme,
   ];

@@ -4,7 +4,7 @@ import {
   ActionIcon, Button, Checkbox, Fieldset, Group, NumberInput, PasswordInput, Select, Stack, Text, Textarea, TextInput,
 } from "@mantine/core";
 import { Plus, Trash2 } from "lucide-react";
-import { createContext, useContext, useState, type ReactNode } from "react";
+import { createContext, useContext, useEffect, useRef, useState, type ReactNode } from "react";
 
 import classes from "./SchemaForm.module.css";
 import { JsonEditor, jsonProblem, parsed, written } from "./JsonEditor.tsx";
@@ -187,12 +187,20 @@ function ListField(props: ControlProps & { readonly items: Schema }) {
   const { root } = useForm();
   const look = useLook(props);
   const entries = Array.isArray(value) ? (value as readonly Json[]) : [];
+  const beside = besideOf(resolved(items, root), path.length);
+  const newest = useRef<HTMLDivElement>(null);
+  const hasAdded = useRef(false);
+  useEffect(() => {
+    if (!hasAdded.current) return;
+    hasAdded.current = false;
+    newest.current?.querySelector<HTMLElement>("input, textarea, button, [contenteditable=true]")?.focus();
+  }, [entries.length]);
   const change = (next: readonly Json[]) => onChange(next.length === 0 && !required ? undefined : next);
   return (
     <Section {...look}>
       {entries.map((entry, index) => (
-        <div key={index} className={classes["entry"]}>
-          <div className={classes["control"]}>
+        <div key={index} className={classes["entry"]} data-beside={beside}>
+          <div className={classes["control"]} ref={index === entries.length - 1 ? newest : null}>
             <Control
               schema={items}
               path={[...path, index]}
@@ -204,7 +212,7 @@ function ListField(props: ControlProps & { readonly items: Schema }) {
           </div>
           <ActionIcon
             variant="default"
-            size="lg"
+            size={36}
             aria-label={`Remove ${look.label} ${index + 1}`}
             onClick={() => change(entries.filter((_, place) => place !== index))}
           >
@@ -217,7 +225,10 @@ function ListField(props: ControlProps & { readonly items: Schema }) {
           size="xs"
           variant="default"
           leftSection={<Plus size={14} aria-hidden />}
-          onClick={() => change([...entries, blank(items, root, path.length)])}
+          onClick={() => {
+            hasAdded.current = true;
+            change([...entries, blank(items, root, path.length)]);
+          }}
           data-testid={`add-${pathText(path)}`}
         >
           Add to {look.label}
@@ -225,6 +236,14 @@ function ListField(props: ControlProps & { readonly items: Schema }) {
       </Group>
     </Section>
   );
+}
+
+/** What an entry's bin stands beside: the field below its label, the frame around several, or, below a description, the end. */
+function besideOf(items: Schema, depth: number): "field" | "frame" | "box" | "end" {
+  const { kind } = fieldOf(items, depth);
+  if (kind === "group" || kind === "list") return "frame";
+  if (kind === "boolean") return "box";
+  return "description" in items ? "end" : "field";
 }
 
 function GroupField(props: ControlProps & { readonly properties: readonly Property[] }) {

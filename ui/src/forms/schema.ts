@@ -114,7 +114,8 @@ export function beginning(given: Schema, root: Schema, required: boolean, depth 
     case "boolean":
       return required ? false : undefined;
     case "list":
-      if (!required) return undefined;
+      // An empty list is an answer, which nobody has given yet.
+      if (!required || (field.least === 0 && depth > 0)) return undefined;
       return Array.from({ length: Math.min(field.least, 10) }, () => blank(field.items, root, depth + 1));
     case "group": {
       const filled = field.properties
@@ -131,7 +132,8 @@ export function beginning(given: Schema, root: Schema, required: boolean, depth 
 export function blank(given: Schema, root: Schema, depth = 0): Json {
   const begun = beginning(given, root, true, depth);
   if (begun !== undefined) return begun;
-  return fieldOf(resolved(given, root), depth).kind === "text" ? "" : null;
+  const { kind } = fieldOf(resolved(given, root), depth);
+  return kind === "text" ? "" : kind === "list" ? [] : null;
 }
 
 /** `input.names[0]['odd name']`, as the server names places. */

@@ -1,4 +1,4 @@
-/** A definition as it was written, beside its graph: the step that is selected in one is selected in the other. */
+/** A definition as it was written (JSON laid out), beside its graph: the step that is selected in one is selected in the other. */
 
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
@@ -9,6 +9,7 @@ import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { workflowRoute } from "../app/router.tsx";
 import { CodeView } from "../code/CodeView.tsx";
 import { GraphPane } from "./GraphPane.tsx";
+import { laidOut } from "./laidOut.ts";
 import { graphQuery, type Workflow } from "./queries.ts";
 import { stepAt, stepStretches } from "./stepStretches.ts";
 import classes from "./workflows.module.css";
@@ -16,7 +17,8 @@ import classes from "./workflows.module.css";
 export function DefinitionPanes({ workflow }: { workflow: Workflow }) {
   const { step } = workflowRoute.useSearch();
   const navigate = useNavigate({ from: "/workflows/$workflow" });
-  const stretches = useMemo(() => stepStretches(workflow.source), [workflow.source]);
+  const text = useMemo(() => laidOut(workflow.source), [workflow.source]);
+  const stretches = useMemo(() => stepStretches(text), [text]);
   const graph = useQuery(graphQuery(workflow.name, workflow.version));
   const select = (next: string | null) => {
     if (next === (step ?? null)) return;
@@ -27,7 +29,7 @@ export function DefinitionPanes({ workflow }: { workflow: Workflow }) {
       <section className={classes["pane"]} aria-label="Definition">
         <div className={classes["grow"]}>
           <CodeView
-            text={workflow.source}
+            text={text}
             language="yaml"
             label={`Definition of ${workflow.name}, version ${workflow.version}`}
             stretch={stretches.find(({ name }) => name === step) ?? null}

@@ -10,6 +10,7 @@ import { Moment } from "../app/Moment.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { workflowRoute } from "../app/router.tsx";
 import { CodeDiff } from "../code/CodeDiff.tsx";
+import { laidOut } from "./laidOut.ts";
 import { versionQuery, versionsQuery, type Workflow, type WorkflowItem } from "./queries.ts";
 import classes from "./workflows.module.css";
 
@@ -109,8 +110,8 @@ function Changes({
         {other.isPending && <Loading />}
         {other.data !== undefined && (
           <CodeDiff
-            before={{ text: other.data.source, label: `Version ${before}` }}
-            after={{ text: workflow.source, label: `Version ${workflow.version}` }}
+            before={{ text: laidOut(other.data.source), label: `Version ${before}` }}
+            after={{ text: laidOut(workflow.source), label: `Version ${workflow.version}` }}
             language="yaml"
           />
         )}

@@ -5,11 +5,13 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { FilePen, Play } from "lucide-react";
 
+import { useMay } from "../app/access.ts";
 import { AnchorLink, ButtonLink } from "../app/links.tsx";
 import { Loading } from "../app/Loading.tsx";
 import { Moment } from "../app/Moment.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { workflowRoute } from "../app/router.tsx";
+import { ActionButton } from "../runs/actions/ActionButton.tsx";
 import { AgentNames } from "./AgentNames.tsx";
 import { DefinitionPanes } from "./DefinitionPanes.tsx";
 import { ExecuteCall } from "./ExecuteCall.tsx";
@@ -74,6 +76,8 @@ function Shown({ workflow, latest }: { workflow: Workflow; latest: number }) {
 }
 
 function Head({ workflow, latest }: { workflow: Workflow; latest: number }) {
+  const mayEdit = useMay("admin");
+  const mayStart = useMay("operator");
   return (
     <Stack gap={4}>
       <Group justify="space-between" align="flex-start" gap="sm">
@@ -83,24 +87,32 @@ function Head({ workflow, latest }: { workflow: Workflow; latest: number }) {
         </Group>
         <Group gap="xs">
           <ExecuteCall workflow={workflow} version={workflow.version === latest ? null : workflow.version} />
-          <ButtonLink
-            to="/workflows/$workflow/edit"
-            params={{ workflow: workflow.name }}
-            search={workflow.version === latest ? {} : { version: workflow.version }}
-            variant="default"
-            leftSection={<FilePen size={16} aria-hidden />}
-            data-testid="edit"
-          >
-            Edit
-          </ButtonLink>
-          <ButtonLink
-            to="/workflows/$workflow/start"
-            params={{ workflow: workflow.name }}
-            leftSection={<Play size={16} aria-hidden />}
-            data-testid="start"
-          >
-            Start a run
-          </ButtonLink>
+          {mayEdit.allowed ? (
+            <ButtonLink
+              to="/workflows/$workflow/edit"
+              params={{ workflow: workflow.name }}
+              search={workflow.version === latest ? {} : { version: workflow.version }}
+              variant="default"
+              leftSection={<FilePen size={16} aria-hidden />}
+              data-testid="edit"
+            >
+              Edit
+            </ButtonLink>
+          ) : (
+            <ActionButton icon={FilePen} refused={mayEdit.reason} size="sm" testId="edit">Edit</ActionButton>
+          )}
+          {mayStart.allowed ? (
+            <ButtonLink
+              to="/workflows/$workflow/start"
+              params={{ workflow: workflow.name }}
+              leftSection={<Play size={16} aria-hidden />}
+              data-testid="start"
+            >
+              Start a run
+            </ButtonLink>
+          ) : (
+            <ActionButton icon={Play} refused={mayStart.reason} size="sm" testId="start">Start a run</ActionButton>
+          )}
         </Group>
       </Group>
       {workflow.description !== null && (

@@ -7,12 +7,14 @@ import { useNavigate } from "@tanstack/react-router";
 import { Plus, Search } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 
+import { useMay } from "../app/access.ts";
 import { AnchorLink, ButtonLink } from "../app/links.tsx";
 import { Loading } from "../app/Loading.tsx";
 import { Moment } from "../app/Moment.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { workflowsRoute } from "../app/router.tsx";
 import { useShortcut } from "../app/shortcuts.ts";
+import { ActionButton } from "../runs/actions/ActionButton.tsx";
 import { AgentNames } from "./AgentNames.tsx";
 import { type WorkflowItem, workflowsQuery } from "./queries.ts";
 import { RunMarks } from "./RunMarks.tsx";
@@ -22,6 +24,7 @@ const TYPING_MS = 200;
 
 export function WorkflowsPage() {
   const { q } = workflowsRoute.useSearch();
+  const may = useMay("admin");
   const query = useInfiniteQuery(workflowsQuery(q));
   const workflows = query.data?.pages.flatMap((page) => page.items) ?? [];
   return (
@@ -30,9 +33,13 @@ export function WorkflowsPage() {
         <Title order={1} size="h3">Workflows</Title>
         <Group gap="xs">
           <SearchField given={q ?? ""} />
-          <ButtonLink to="/new-workflow" leftSection={<Plus size={16} aria-hidden />} data-testid="new-workflow">
-            New workflow
-          </ButtonLink>
+          {may.allowed ? (
+            <ButtonLink to="/new-workflow" leftSection={<Plus size={16} aria-hidden />} data-testid="new-workflow">
+              New workflow
+            </ButtonLink>
+          ) : (
+            <ActionButton icon={Plus} refused={may.reason} size="sm" testId="new-workflow">New workflow</ActionButton>
+          )}
         </Group>
       </Group>
       {query.error !== null && <ProblemPanel error={query.error} again={() => void query.refetch()} />}

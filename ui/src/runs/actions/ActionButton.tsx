@@ -8,7 +8,7 @@ interface ActionButtonProps {
   readonly children: string;
   /** Why it cannot be pressed; null: it can. */
   readonly refused: string | null;
-  readonly onPress: () => void;
+  readonly onPress?: () => void;
   readonly testId: string;
   readonly loading?: boolean;
   readonly filled?: boolean;
@@ -35,7 +35,7 @@ export function ActionButton({
         // Not `disabled`: what cannot be focused cannot say why.
         {...(refused === null ? {} : { "data-disabled": true, "aria-disabled": true, "aria-label": `${children}. ${refused}` })}
         onClick={() => {
-          if (refused === null) onPress();
+          if (refused === null) onPress?.();
         }}
         data-testid={testId}
       >

@@ -1,4 +1,4 @@
-/** What the list is asked for. Every choice goes into the address, in place of what stood there. */
+/** What the list is asked for. Every choice goes into the address, and the way back takes it back. */
 
 import { CloseButton, Group, Select, Switch, TextInput, UnstyledButton } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
@@ -21,11 +21,12 @@ const MOST_NAMES = 1_000;
 
 export function useFilter() {
   const navigate = useNavigate({ from: "/runs" });
-  return (part: { readonly [Name in keyof RunsSearch]: RunsSearch[Name] | undefined }) =>
+  return (part: { readonly [Name in keyof RunsSearch]: RunsSearch[Name] | undefined }, typing = false) =>
     void navigate({
       search: (now: RunsSearch) =>
         Object.fromEntries(Object.entries({ ...now, ...part }).filter(([, value]) => value !== undefined)) as RunsSearch,
-      replace: true,
+      // Nobody goes back letter by letter.
+      replace: typing,
     });
 }
 
@@ -34,7 +35,7 @@ export function Filters() {
   const filter = useFilter();
   return (
     <Group gap="xs" role="search" aria-label="Runs" className={classes["filters"]!}>
-      <SearchField given={search.q ?? ""} onText={(q) => filter({ q: q === "" ? undefined : q })} />
+      <SearchField given={search.q ?? ""} onText={(q) => filter({ q: q === "" ? undefined : q }, true)} />
       <NameSelect
         what="workflow"
         value={search.workflow}

@@ -3,11 +3,13 @@
 import type { EditorView } from "@codemirror/view";
 import { Alert, Button, Code, Group, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { History, Save, Undo2 } from "lucide-react";
+import { History, Lock, Save, Undo2 } from "lucide-react";
 import { type ReactNode, useCallback, useMemo, useRef, useState } from "react";
 
+import { useMay } from "../../app/access.ts";
 import { ProblemPanel } from "../../app/ProblemPanel.tsx";
 import { useShortcut } from "../../app/shortcuts.ts";
+import { ActionButton } from "../../runs/actions/ActionButton.tsx";
 import { GraphPane } from "../GraphPane.tsx";
 import type { Knowledge } from "../language/completion.ts";
 import { agentNamesQuery, type Finding, type Graph, schemaQuery, workflowNamesQuery } from "../queries.ts";
@@ -47,7 +49,7 @@ export function Editor({ heading, workflow, text: given, latest, step, onStep, c
   const knowledge = useKnowledge();
   const graph = useLastGraph(checked.validation?.graph ?? null);
   const stretches = useMemo(() => stepStretches(text), [text]);
-  const saving = useSaving(text, workflow, expected, unsaved);
+  const may = useMay("admin");
 
   const write = (next: string) => {
     setText(next);
@@ -72,8 +74,12 @@ export function Editor({ heading, workflow, text: given, latest, step, onStep, c
     view.dispatch({ selection: { anchor: offsetOf(view.state.doc, finding) }, scrollIntoView: true });
     view.focus();
   };
+  const saving = useSaving(text, workflow, expected, unsaved, go);
+  const save = () => {
+    if (may.allowed) saving.save();
+  };
   const name = checked.validation?.name ?? null;
-  useShortcut("mod+s", "Save", () => saving.save());
+  useShortcut("mod+s", "Save", save);
   return (
     <Stack gap="sm">
       <Group justify="space-between" gap="sm">
@@ -84,11 +90,24 @@ export function Editor({ heading, workflow, text: given, latest, step, onStep, c
               Discard changes
             </Button>
           )}
-          <Button leftSection={<Save size={16} aria-hidden />} loading={saving.busy} onClick={saving.save} data-testid="save">
+          <ActionButton
+            icon={Save}
+            refused={may.allowed ? null : may.reason}
+            loading={saving.busy}
+            filled
+            size="sm"
+            onPress={save}
+            testId="save"
+          >
             {workflow === null || latest === null ? "Save" : `Save as version ${latest + 1}`}
-          </Button>
+          </ActionButton>
         </Group>
       </Group>
+      {!may.allowed && (
+        <Alert variant="light" color="blue" icon={<Lock />} title="What you write here cannot be saved" data-testid="not-allowed">
+          {may.reason} Enter another key before you begin.
+        </Alert>
+      )}
       {children}
       {begun.restored && (
         <Alert variant="light" color="blue" icon={<History />} title="Your unsaved changes are still here" data-testid="restored">
@@ -113,7 +132,7 @@ export function Editor({ heading, workflow, text: given, latest, step, onStep, c
               stretch={stretches.find((each) => each.name === step) ?? null}
               onChange={write}
               onPlace={(place, written) => select(stepAt(stepStretches(written), place))}
-              onSave={saving.save}
+              onSave={save}
             />
           </div>
           {checked.error !== null && <ProblemPanel error={checked.error} />}

@@ -5,6 +5,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { toast } from "../../app/toasts.ts";
+import type { Finding } from "../queries.ts";
 import { dropDraft } from "./drafts.ts";
 import { latestVersion, saveDefinition, type Saved } from "./save.ts";
 import { validate } from "./validation.ts";
@@ -21,13 +22,22 @@ export function useSaving(
   workflow: string | null,
   expected: number | null,
   unsaved: { current: boolean },
+  onWrong: (finding: Finding) => void,
 ) {
   const queries = useQueryClient();
   const navigate = useNavigate();
   const [doubt, setDoubt] = useState<Doubt | null>(null);
   const mutation = useMutation({
     mutationFn: async (sure: boolean): Promise<Saved | null> => {
-      const found = sure ? null : await doubtOf(text, workflow, expected);
+      const { name, errors } = await validate(text);
+      const [wrong] = errors;
+      if (wrong !== undefined) {
+        // They are listed below the text: one is led to the first.
+        toast("failed", `Not saved: ${errors.length === 1 ? "there is an error" : `there are ${errors.length} errors`} in the definition.`);
+        onWrong(wrong);
+        return null;
+      }
+      const found = sure || name === null ? null : await doubtOf(name, workflow, expected);
       setDoubt(found);
       return found === null ? saveDefinition(text) : null;
     },
@@ -51,10 +61,7 @@ export function useSaving(
   };
 }
 
-async function doubtOf(text: string, workflow: string | null, expected: number | null): Promise<Doubt | null> {
-  const { name } = await validate(text);
-  // What is not valid is refused by saving it, with the reasons.
-  if (name === null) return null;
+async function doubtOf(name: string, workflow: string | null, expected: number | null): Promise<Doubt | null> {
   const exists = await latestVersion(name);
   return exists === null || (name === workflow && exists === expected) ? null : { name, exists };
 }
