@@ -1,8 +1,8 @@
 /**
  * Typing over a selection, done by the editor itself.
  *
- * Left to the browser, a letter in place of several lines takes the look of what it replaces with it, as a style written
- * into the text: the page's policy refuses that, and says so each time.
+ * Left to the browser, a letter in place of several lines may be given the look of what it replaces, as a style written
+ * into the text, which the page's policy refuses.
  */
 
 import type { Extension } from "@codemirror/state";
