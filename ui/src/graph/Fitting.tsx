@@ -10,6 +10,8 @@ export const TOOLS = 48;
 export const FIT: FitViewOptions = { padding: { top: `${TOOLS}px`, x: "20px", bottom: "20px" }, maxZoom: 1 };
 // Words of 12 pixels are 4 then.
 const FAR = 0.33;
+// Below it a step has no room for what a finger needs.
+const SMALL = 0.4;
 
 export function Fitting({ layout }: { layout: Layout }) {
   const { fitView } = useReactFlow();
@@ -20,6 +22,7 @@ export function Fitting({ layout }: { layout: Layout }) {
   useLayoutEffect(() => {
     frame?.style.setProperty("--zoom", String(zoom));
     frame?.toggleAttribute("data-far", zoom < FAR);
+    frame?.toggleAttribute("data-small", zoom < SMALL);
   }, [frame, zoom]);
   const fitted = useRef<Layout | null>(null);
   const moved = useRef(false);
