@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -239,6 +240,23 @@ def test_a_failed_run_says_why_and_what_to_do(page: Page, sea: Voyages) -> None:
     notice.get_by_role("button", name="sail").click()
     expect(node(page, "sail")).to_have_attribute("data-selected", "true")
     look_at(page, "run-failed")
+
+
+def test_a_run_that_is_over_is_read_once(page: Page, sea: Voyages) -> None:
+    run = open_waiting(page, sea)
+    sea.client.act(run, "cancel")
+    expect_status(page, "CANCELLED")
+    paths: list[str] = []
+    page.on("request", lambda request: paths.append(urlsplit(request.url).path))
+    page.goto(f"/runs/{run}?step=plan")
+    expect(page.get_by_test_id("connection")).to_have_attribute("data-connection", "over")
+    expect(page.get_by_test_id("inspected")).to_have_text("plan")
+    assert paths.count(f"/api/v1/runs/{run}") == 1
+    # The history that the page follows; another reading of it is for who wants to see it.
+    assert paths.count(f"/api/v1/runs/{run}/events") == 1
+    page.get_by_test_id("tab-events").click()
+    expect(page.get_by_test_id("event").first).to_be_visible()
+    assert paths.count(f"/api/v1/runs/{run}/events") == 2
 
 
 def test_a_repeated_run_shows_what_it_has_kept(page: Page, sea: Voyages) -> None:

@@ -13,14 +13,14 @@ import { lookOf } from "../app/StatusBadge.tsx";
 import { usePageTitle } from "../app/title.ts";
 import { Gantt } from "./gantt/Gantt.tsx";
 import { Inspector } from "./inspector/Inspector.tsx";
-import { ownerOf, type RunModel } from "./model.ts";
+import { isFinal, ownerOf, type RunModel } from "./model.ts";
 import { RunGraph } from "./RunGraph.tsx";
 import { RunMissing } from "./RunMissing.tsx";
 import { RunHeader } from "./RunHeader.tsx";
 import { RunNotice } from "./RunNotice.tsx";
 import classes from "./RunPage.module.css";
 import { Side, Stacked } from "./Panes.tsx";
-import { readGraph, readRun } from "./useChildPictures.ts";
+import { readGraph, runQuery } from "./useChildPictures.ts";
 import { type LiveModel, useCalmModel, useFollowed } from "./useRunModel.ts";
 
 type Run = components["schemas"]["Run"];
@@ -34,13 +34,14 @@ export function RunPage() {
 function OneRun({ run }: { run: string }) {
   const { live, connection, problem } = useFollowed(run);
   const model = useCalmModel(live);
-  const query = useQuery({ queryKey: ["run", run], queryFn: () => readRun(run) });
+  const query = useQuery(runQuery(run));
   const { refetch } = query;
   const known = query.data;
-  // What the history does not tell (ids, the workflow) stays; the rest is asked for again when the run has moved.
+  // What the history does not tell (ids, the workflow) stays; the rest is asked for again when the run has moved. Of a
+  // run that is over all is known, while its history is still being read.
   useEffect(() => {
-    if (known !== undefined && model.seq > 0 && known.status !== model.status) void refetch();
-  }, [model.status, model.seq, known, refetch]);
+    if (known !== undefined && !isFinal(known.status) && model.seq > 0 && known.status !== model.status) void refetch();
+  }, [model.status, known, refetch]);
   usePageTitle(known === undefined ? "Run" : `${lookOf(model.seq > 0 ? model.status : known.status).word} · ${known.workflow.name}`);
   if (query.error !== null && known === undefined) return <RunMissing error={query.error} again={() => void refetch()} />;
   if (known === undefined) return <Loading lines={8} />;

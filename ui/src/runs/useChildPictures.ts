@@ -1,6 +1,6 @@
 /** The runs that steps have begun and a reader has opened: their graphs, and how their steps stand. */
 
-import { useQueries } from "@tanstack/react-query";
+import { queryOptions, useQueries } from "@tanstack/react-query";
 import { useMemo, useRef } from "react";
 
 import { api, body } from "../api/client.ts";
@@ -19,6 +19,7 @@ export interface ChildPicture {
 
 // A stream for each would use up the few connections that a browser has for one server.
 const LOOK_AGAIN_MS = 1_000;
+const FRESH_MS = 1_000;
 
 export function useChildPictures(model: RunModel, open: ReadonlySet<string>): ReadonlyMap<string, ChildPicture> {
   const wanted = [...open].flatMap((step) => {
@@ -27,10 +28,8 @@ export function useChildPictures(model: RunModel, open: ReadonlySet<string>): Re
   });
   const runs = useQueries({
     queries: wanted.map(({ run }) => ({
-      queryKey: ["run", run],
-      queryFn: () => readRun(run),
-      refetchInterval: (query: { state: { data?: Run | undefined } }) =>
-        query.state.data !== undefined && isFinal(query.state.data.status) ? false : LOOK_AGAIN_MS,
+      ...runQuery(run),
+      refetchInterval: (query: { state: { data?: Run | undefined } }) => (isOver(query.state.data) ? false : LOOK_AGAIN_MS),
     })),
   });
   const graphs = useQueries({
@@ -62,8 +61,18 @@ function useStable(parts: readonly unknown[]): readonly unknown[] {
   return kept.current;
 }
 
-export function readRun(run: string): Promise<Run> {
-  return body(api.GET("/api/v1/runs/{run}", { params: { path: { run }, query: { step_payloads: false } } }));
+/** The run without what its steps were given and gave; one that is over is read once. */
+export function runQuery(run: string) {
+  return queryOptions({
+    queryKey: ["run", run],
+    queryFn: ({ signal }): Promise<Run> =>
+      body(api.GET("/api/v1/runs/{run}", { params: { path: { run }, query: { step_payloads: false } }, signal })),
+    staleTime: ({ state }) => (isOver(state.data) ? Infinity : FRESH_MS),
+  });
+}
+
+function isOver(run: Run | undefined): boolean {
+  return run !== undefined && isFinal(run.status);
 }
 
 export function readGraph(workflow: string, version: number): Promise<Graph> {

@@ -5,7 +5,7 @@
 
 import { useThrottledValue } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
-import { useRef } from "react";
+import { useEffect, useRef } from "react";
 
 import { api, body } from "../../api/client.ts";
 import type { components } from "../../api/schema.d.ts";
@@ -31,23 +31,29 @@ const LOOK_AGAIN_MS = 2_000;
 export function useCallTimes(run: string, seq: number): Times {
   const moment = useThrottledValue(seq, LOOK_AGAIN_MS);
   const settled = useRef<Settled>({ run, cursor: null, exchanges: 0, times: NOTHING });
-  const query = useQuery({
-    queryKey: ["call-times", run, moment],
-    queryFn: async () => {
+  // The moment of the last reading: what fails is not asked for again before something has happened.
+  const asked = useRef(0);
+  const { data, isFetching, refetch } = useQuery({
+    queryKey: ["call-times", run],
+    queryFn: ({ signal }) => {
+      asked.current = moment;
       const before = settled.current.run === run ? settled.current : { run, cursor: null, exchanges: 0, times: NOTHING };
-      const { after, times } = await readOn(before);
-      settled.current = after;
-      return times;
+      return readOn(before, signal, (after) => {
+        settled.current = after;
+      });
     },
     enabled: moment > 0,
     staleTime: Infinity,
     gcTime: 0,
-    placeholderData: (before, query) => (query?.queryKey[1] === run ? before : undefined),
   });
-  return query.data ?? NOTHING;
+  // One reading at a time; what has happened meanwhile is asked for after it.
+  useEffect(() => {
+    if (moment > asked.current && !isFetching) void refetch({ cancelRefetch: false });
+  }, [moment, isFetching, refetch]);
+  return data ?? NOTHING;
 }
 
-async function readOn(before: Settled): Promise<{ after: Settled; times: Times }> {
+async function readOn(before: Settled, signal: AbortSignal, onSettled: (after: Settled) => void): Promise<Times> {
   let after = before;
   while (after.exchanges < MOST_EXCHANGES) {
     const { run, cursor } = after;
@@ -55,6 +61,7 @@ async function readOn(before: Settled): Promise<{ after: Settled; times: Times }
     const page = (await body(
       api.GET("/api/v1/runs/{run}/wire", {
         params: { path: { run }, query: { limit: PAGE, payloads: false, ...(cursor === null ? {} : { cursor }) } },
+        signal,
       }),
     )) as components["schemas"]["WirePage"];
     const times = new Map(after.times);
@@ -64,8 +71,9 @@ async function readOn(before: Settled): Promise<{ after: Settled; times: Times }
       attempts.set(attempt, [...(attempts.get(attempt) ?? []), Date.parse(started_at)].sort((one, other) => one - other));
       times.set(step, attempts);
     }
-    if (page.next_cursor === null) return { after, times };
+    if (page.next_cursor === null) return times;
     after = { run, cursor: page.next_cursor, exchanges: after.exchanges + page.items.length, times };
+    onSettled(after);
   }
-  return { after, times: after.times };
+  return after.times;
 }

@@ -16,7 +16,7 @@ import { isOver, movesOf, useRunDetail } from "./useInspected.ts";
 import { NoValue, ValueView } from "./ValueView.tsx";
 
 export function RunInspector({ run, model, tab, onTab, onSelect }: InspectorProps) {
-  const query = useRunDetail(run, model);
+  const query = useRunDetail(run);
   const { tab: wished, form } = wishOf(tab);
   if (query.error !== null) return <ProblemPanel error={query.error} again={() => void query.refetch()} />;
   if (query.data === undefined) return <Loading />;

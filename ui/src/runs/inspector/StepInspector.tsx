@@ -20,7 +20,7 @@ import { expressionOf } from "./jsonRows.ts";
 import { LogsTab } from "./LogsTab.tsx";
 import { TabBar, type TabSpec, wishOf } from "./TabBar.tsx";
 import { useEvents } from "./useEvents.ts";
-import { isOver, movesOf, type Step, stepIn, useStepDetail } from "./useInspected.ts";
+import { isOver, mayHaveFailed, movesOf, type Step, stepIn, useStepDetail } from "./useInspected.ts";
 import { NoValue, ValueView } from "./ValueView.tsx";
 
 // More than these are chosen from a list.
@@ -28,7 +28,7 @@ const MOST_BUTTONS = 6;
 
 export function StepInspector({ run, model, step: name, attempt, tab, onTab, onSelect }: InspectorProps & { step: string }) {
   const query = useStepDetail(run, name, model);
-  const history = useEvents(run, model.seq);
+  const history = useEvents(run, model.seq, mayHaveFailed(model, name, query.data));
   const failures = useMemo(() => failedAttempts(history.data ?? [], name), [history.data, name]);
   const { tab: wished, form } = wishOf(tab);
   if (query.error !== null) return <ProblemPanel error={query.error} again={() => void query.refetch()} />;

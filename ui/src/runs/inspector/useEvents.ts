@@ -15,8 +15,8 @@ const PAGE = 1_000;
 export const MOST_EVENTS = 50_000;
 const EVERY_MS = 500;
 
-/** `seq`: the last event that is known to be there. */
-export function useEvents(run: string, seq: number) {
+/** `seq`: the last event that is known to be there. Nothing is read while it is not `wanted`. */
+export function useEvents(run: string, seq: number, wanted = true) {
   const queries = useQueryClient();
   const key = ["run", run, "events"];
   const query = useQuery({
@@ -25,14 +25,15 @@ export function useEvents(run: string, seq: number) {
       const known = queries.getQueryData<readonly RunEvent[]>(key) ?? [];
       return [...known, ...(await after(run, known, signal))];
     },
+    enabled: wanted,
     staleTime: Infinity,
   });
   const last = lastOf(query.data);
-  const wanted = useThrottledValue(seq, EVERY_MS);
-  const isBehind = query.isSuccess && !query.isFetching && wanted > last && query.data.length < MOST_EVENTS;
+  const latest = useThrottledValue(seq, EVERY_MS);
+  const isBehind = wanted && query.isSuccess && !query.isFetching && latest > last && query.data.length < MOST_EVENTS;
   useEffect(() => {
     if (isBehind) void query.refetch();
-  }, [isBehind, wanted]);
+  }, [isBehind, latest]);
   return query;
 }
 

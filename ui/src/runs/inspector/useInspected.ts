@@ -5,6 +5,7 @@ import { useQuery } from "@tanstack/react-query";
 import { api, body } from "../../api/client.ts";
 import type { components } from "../../api/schema.d.ts";
 import type { RunModel, StepModel } from "../model.ts";
+import { runQuery } from "../useChildPictures.ts";
 
 export type Step = components["schemas"]["Step"];
 
@@ -24,13 +25,16 @@ export function isOver(model: RunModel, step: string | null): boolean {
   return step !== null && (stepIn(model, step)?.finishedAt ?? null) !== null;
 }
 
-export function useRunDetail(run: string, model: RunModel) {
-  return useQuery({
-    queryKey: ["run", run, "detail", movesOf(model, null)],
-    queryFn: ({ signal }) =>
-      body(api.GET("/api/v1/runs/{run}", { params: { path: { run }, query: { step_payloads: false } }, signal })),
-    placeholderData: (before, query) => (query?.queryKey[1] === run ? before : undefined),
-  });
+/** Whether an attempt may have failed, whatever became of the step: then its history says why. */
+export function mayHaveFailed(model: RunModel, step: string, known: Step | undefined): boolean {
+  if (known !== undefined && (known.attempts > 1 || known.error !== null)) return true;
+  const at = stepIn(model, step);
+  return at !== null && (at.error !== null || at.spans.some(({ kind, failed }) => failed || kind === "backoff" || kind === "unknown"));
+}
+
+/** The page that it is part of reads it again when the run has moved. */
+export function useRunDetail(run: string) {
+  return useQuery({ ...runQuery(run), refetchOnMount: false });
 }
 
 export function useStepDetail(run: string, step: string, model: RunModel) {

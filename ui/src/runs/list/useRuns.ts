@@ -1,11 +1,17 @@
-/** The runs that are asked for, page after page, read again whenever the doorbell rings. */
+/**
+ * The runs that are asked for, page after page, read again whenever the doorbell rings.
+ *
+ * A ring is most often for a run that is new or still goes on. So the first page is read again, and of the others those
+ * with unfinished runs; the rest once a minute.
+ */
 
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { type InfiniteData, useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 
 import { api, body } from "../../api/client.ts";
 import { listenForRuns } from "../../api/doorbell.ts";
 import type { components } from "../../api/schema.d.ts";
+import { isFinal } from "../model.ts";
 import { queryOf, type RunsSearch, written } from "./search.ts";
 
 export type Run = components["schemas"]["RunSummary"];
@@ -14,35 +20,74 @@ const PAGE = 50;
 // A ring may be lost; and without a bell this is all there is.
 const WITH_BELL_MS = 60_000;
 const WITHOUT_BELL_MS = 5_000;
-// Many pages are as many requests: the more there are, the less often.
-const PAUSE_FOR_EACH_PAGE_MS = 700;
+const PAUSE_MS = 1_000;
+
+type Page = components["schemas"]["RunPage"];
+type Pages = InfiniteData<Page, string | null>;
 
 export function useRuns(search: RunsSearch) {
   const [live, setLive] = useState(false);
+  const queries = useQueryClient();
+  const list = written(search);
+  const key = ["runs", "list", list];
+  // The last reading: of which list, whether of all its pages, and when that was done last.
+  const reading = useRef({ list: "", all: true, at: 0 });
   const query = useInfiniteQuery({
-    queryKey: ["runs", "list", written(search)],
-    queryFn: ({ pageParam, signal }) =>
-      body(
+    queryKey: key,
+    queryFn: async ({ pageParam, signal }) => {
+      if (pageParam === null) {
+        const { at } = reading.current;
+        const all = reading.current.list !== list || Date.now() - at >= WITH_BELL_MS;
+        reading.current = { list, all, at: all ? Date.now() : at };
+      }
+      const known = reading.current.list !== list || reading.current.all ? undefined : queries.getQueryData<Pages>(key);
+      const before = known?.pages[known.pageParams.indexOf(pageParam)];
+      if (pageParam !== null && before !== undefined && isSettled(before.items)) return before;
+      const page = await body(
         api.GET("/api/v1/runs", {
           params: { query: { ...queryOf(search), limit: PAGE, ...(pageParam === null ? {} : { cursor: pageParam }) } },
           signal,
         }),
-      ),
+      );
+      return pageParam === null && before !== undefined && known!.pages.length > 1 ? lengthened(page, before) : page;
+    },
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next_cursor,
     refetchInterval: live ? WITH_BELL_MS : WITHOUT_BELL_MS,
     // What was there stays until the other filter has its answer.
     placeholderData: (before) => before,
   });
-  useDoorbell(() => query.refetch(), (query.data?.pages.length ?? 1) * PAUSE_FOR_EACH_PAGE_MS, setLive);
+  const read = async () => {
+    // What is under way already may have been asked for before the ring.
+    if (query.isFetching) await query.refetch({ cancelRefetch: false });
+    await query.refetch({ cancelRefetch: false });
+  };
+  useDoorbell(read, setLive);
   return { query, live };
 }
 
+function isSettled(runs: readonly Run[]): boolean {
+  return runs.every((run) => isFinal(run.status));
+}
+
+/**
+ * The first page with those behind it that new runs have pushed out, so that the next page begins where it did. Where
+ * that cannot be said, or would be too many, as it is: then all begin elsewhere and are read again.
+ */
+function lengthened(page: Page, before: Page): Page {
+  const [first, last, end] = [before.items[0]?.id, page.items.at(-1)?.id, before.items.at(-1)?.id];
+  // Some are missing between the two, or the page has runs of the next.
+  if (first === undefined || last === undefined || end === undefined || first < last || last < end) return page;
+  const pushedOut = before.items.filter((run) => run.id < last);
+  if (pushedOut.length > PAGE || !isSettled(pushedOut)) return page;
+  return { ...page, items: [...page.items, ...pushedOut], next_cursor: before.next_cursor };
+}
+
 /** Reads at once after a ring, then not for a while; rings that come meanwhile are one. */
-function useDoorbell(read: () => Promise<unknown>, pause: number, onLive: (live: boolean) => void): void {
-  const latest = useRef({ read, pause });
+function useDoorbell(read: () => Promise<unknown>, onLive: (live: boolean) => void): void {
+  const latest = useRef(read);
   useEffect(() => {
-    latest.current = { read, pause };
+    latest.current = read;
   });
   useEffect(() => {
     const end = new AbortController();
@@ -54,8 +99,8 @@ function useDoorbell(read: () => Promise<unknown>, pause: number, onLive: (live:
       resting = true;
       while (rung && !end.signal.aborted) {
         rung = false;
-        await latest.current.read();
-        await new Promise((resolve) => setTimeout(resolve, latest.current.pause));
+        await latest.current();
+        await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
       }
       resting = false;
     };
