@@ -28,6 +28,8 @@ export const variables: CSSVariablesResolver = () => ({
     "--mantine-color-placeholder": "#5f6774",
     "--mantine-color-anchor": "#2f4fc7",
     "--mantine-color-error": "#b3161b",
+    "--mantine-color-orange-light-color": "#8a3a00",
+    "--mantine-color-yellow-light-color": "#744200",
   },
   dark: {
     "--mantine-color-dimmed": "#a3aab5",
