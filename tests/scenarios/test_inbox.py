@@ -91,7 +91,7 @@ async def test_items_of_a_list_that_ask_come_in_pages_too(system: RunningSystem)
         run_id = await start_asking(system, agent, for_each=["a", "b", "c"])
         found = await system.items("/inbox?limit=1")
     assert sorted(str(item["step"]) for item in found) == ["only[0]", "only[1]", "only[2]"]
-    assert {item["run_id"] for item in found} == {run_id}
+    assert {str(item["run_id"]) for item in found} == {run_id}
 
 
 async def test_an_answer_to_a_question_that_was_answered_is_refused(system: RunningSystem) -> None:
