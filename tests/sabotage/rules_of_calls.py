@@ -71,8 +71,8 @@ CALLS: Sequence[Rule] = (
         name="remote-task-asked",
         breaks="An agent that works on a task gets it again instead of being asked how it stands.",
         file="bridge/invoke.py",
-        old="        if claim.remote_task_id is not None:\n            outcome = await self._ask(",
-        new="        if claim.remote_task_id is not None and claim.polls < 0:\n            outcome = await self._ask(",
+        old="if claim.remote_task_id is not None:\n            outcome = await messenger.ask(",
+        new="if claim.remote_task_id is not None and claim.polls < 0:\n            outcome = await messenger.ask(",
         caught_by=(f"{_RUNS}::test_an_agent_that_works_first_is_asked_until_it_is_done",),
     ),
     Rule(

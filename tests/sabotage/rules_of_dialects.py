@@ -37,7 +37,7 @@ DIALECTS: Sequence[Rule] = (
     Rule(
         name="another-dialect-only-after-proof",
         breaks="An agent that has taken a task and then fails gets it once more in every dialect.",
-        file="bridge/invoke.py",
+        file="bridge/messenger.py",
         old="if isinstance(outcome, Failed) and outcome.other_dialect:",
         new="if isinstance(outcome, Failed):",
         caught_by=(

@@ -42,7 +42,7 @@ LINES: Sequence[Rule] = (
     Rule(
         name="stream-taken-up-again-is-confirmed",
         breaks="The output of a stream that was cut lacks what was said in between.",
-        file="bridge/invoke.py",
+        file="bridge/messenger.py",
         old=f"                await {_TAKEN_UP_AGAIN}\n",
         new=f"                if again := await {_TAKEN_UP_AGAIN}:\n                    return again.outcome\n",
         caught_by=(
@@ -108,7 +108,7 @@ LINES: Sequence[Rule] = (
     Rule(
         name="failed-question-is-no-answer",
         breaks="An agent that cannot say whether it has a task passes for one that has failed at it.",
-        file="bridge/invoke.py",
+        file="bridge/messenger.py",
         old="if isinstance(found, Failed) and ERROR_CODES[found.error.code].answered:",
         new='if isinstance(found, Failed) and found.error.code == "":',
         caught_by=(

@@ -13,7 +13,7 @@ TRIALS: Sequence[Rule] = (
     Rule(
         name="trial-ends-what-it-has-begun",
         breaks="An agent that asks something while it is tried out waits for an answer for ever.",
-        file="bridge/invoke.py",
+        file="bridge/beside.py",
         old='if talk.beside == "trial" and isinstance(outcome, Interrupted)',
         new='if talk.beside == "shadow" and isinstance(outcome, Interrupted)',
         caught_by=(f"{_TRIALS}::test_an_agent_that_asks_is_told_that_nobody_answers[embedded]",),

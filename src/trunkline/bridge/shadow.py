@@ -17,9 +17,9 @@ import structlog
 from trunkline.agents.migration import Target
 from trunkline.agents.migration.compare import Comparison, Verdict, differences
 from trunkline.agents.migration.sides import Moment, is_shadowed
+from trunkline.bridge.beside import Beside
 from trunkline.bridge.breaker import NOT_THE_AGENTS
 from trunkline.bridge.calls import Finished
-from trunkline.bridge.invoke import Beside
 from trunkline.bridge.sides import Sides, Way
 from trunkline.bridge.task_log import task_log
 from trunkline.clock import Clock

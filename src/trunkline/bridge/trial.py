@@ -6,7 +6,7 @@ from datetime import timedelta
 from time import perf_counter
 
 from trunkline.agents import Agent
-from trunkline.bridge.invoke import AgentInvoker, Beside
+from trunkline.bridge.beside import Beside, BesideInvoker
 from trunkline.bridge.sides import Sides
 from trunkline.clock import Clock, Instant
 from trunkline.ids import new_id
@@ -21,7 +21,7 @@ _STEP = "try"
 
 
 class AgentTrial:
-    def __init__(self, invoker: AgentInvoker, sides: Sides, clock: Clock) -> None:
+    def __init__(self, invoker: BesideInvoker, sides: Sides, clock: Clock) -> None:
         self._invoker = invoker
         self._sides = sides
         self._clock = clock

@@ -22,12 +22,14 @@ from trunkline import __version__
 from trunkline.api.services import Limits, Probes, Services
 from trunkline.bridge.activity import ActivityWatch
 from trunkline.bridge.attachments import Attachments
+from trunkline.bridge.beside import BesideInvoker
 from trunkline.bridge.breaker import BreakerWatch
 from trunkline.bridge.calls import Calls
 from trunkline.bridge.card_look import CardLook
 from trunkline.bridge.health import HealthCheck
 from trunkline.bridge.heartbeat import Heartbeat
-from trunkline.bridge.invoke import AgentInvoker, Manners
+from trunkline.bridge.invoke import AgentInvoker
+from trunkline.bridge.messenger import Manners, Messenger
 from trunkline.bridge.shadow import Shadow
 from trunkline.bridge.side_watch import SideWatch
 from trunkline.bridge.trial import AgentTrial
@@ -98,8 +100,11 @@ class _Bridge:
         self._loop = loop
         shared = core.settings.uses_postgres
         self.heartbeat = Heartbeat(core.store, self._owner, core.seams.pace.lease) if shared else None
-        invoker = _invoker(core)
-        self._calls = calls = Calls(invoker)
+        messenger = _messenger(core)
+        attachments = Attachments(core.blobs, core.settings.max_inline_bytes)
+        self._calls = calls = Calls(
+            AgentInvoker(messenger, core.sides, core.directory, core.clock, core.metrics, attachments)
+        )
         calls.on_finish(loop.ring)
         core.hooks.on_ring(loop.ring)
         core.metrics.calls_in_flight.set_function(lambda: calls.in_flight)
@@ -108,7 +113,8 @@ class _Bridge:
         self.claims = Claims(
             wires.broker, calls, self._owner, core.stopping, pools=pools, heartbeat=self.heartbeat
         )
-        self._shadow = Shadow(invoker, core.sides, core.store, core.clock, core.metrics)
+        beside = BesideInvoker(messenger, core.clock)
+        self._shadow = Shadow(beside, core.sides, core.store, core.clock, core.metrics)
         self._side_watch = SideWatch(core.routes, core.store, _migrations(core).roll_back_if, core.metrics)
         self.answers = Answers(
             wires.broker,
@@ -305,12 +311,10 @@ def _wires(core: Core, stack: AsyncExitStack) -> Wires:
     return KafkaWires(core, stack)
 
 
-def _invoker(core: Core) -> AgentInvoker:
-    return AgentInvoker(
+def _messenger(core: Core) -> Messenger:
+    return Messenger(
         core.transport,
         core.batches,
-        core.sides,
-        core.directory,
         core.clock,
         core.metrics,
         manners=Manners(
@@ -319,7 +323,6 @@ def _invoker(core: Core) -> AgentInvoker:
         ),
         traces=core.traces,
         pushes=core.hooks,
-        attachments=Attachments(core.blobs, core.settings.max_inline_bytes),
         secrets=core.secrets,
     )
 
@@ -357,7 +360,10 @@ def _services(core: Core, intake: Intake, probes: Probes, oversight: Oversight) 
             AgentChecks(core.transport, core.partners, core.tokens, core.store, core.clock),
         ),
         activities=Activities(core.store, core.registry, core.clock),
-        trials=Trials(core.registry, AgentTrial(_invoker(core), core.sides, core.clock)),
+        trials=Trials(
+            core.registry,
+            AgentTrial(BesideInvoker(_messenger(core), core.clock), core.sides, core.clock),
+        ),
         look_at_card=CardLook(core.transport, core.partners, core.tokens, core.clock),
         migrations=_migrations(core),
         migration_plan=MigrationPlan(core.store),

@@ -11,8 +11,8 @@ from tests.unit.bridge.moving import TARGET, Moving, moving_agent
 
 from trunkline.agents import NO_OPTIONS
 from trunkline.agents.migration.compare import Comparison
+from trunkline.bridge.beside import Beside
 from trunkline.bridge.calls import Finished
-from trunkline.bridge.invoke import Beside
 from trunkline.bridge.shadow import Shadow
 from trunkline.bridge.sides import Way
 from trunkline.jsontypes import JsonObject, encode

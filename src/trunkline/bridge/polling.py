@@ -1,0 +1,21 @@
+"""How soon an agent that works on a task is asked how it stands: soon at first, then ever more rarely."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+_FIRST = timedelta(milliseconds=200)
+_GROWTH = 1.5
+_LONGEST = timedelta(seconds=5)
+# One that rings is asked all the same, in case that a ring is lost.
+_FIRST_OF_RINGING = timedelta(seconds=1)
+_GROWTH_OF_RINGING = 3
+_LONGEST_OF_RINGING = timedelta(minutes=5)
+
+
+def pause_after(polls: int) -> timedelta:
+    return min(_FIRST * _GROWTH ** min(polls, 99), _LONGEST)
+
+
+def pause_of_ringing_after(polls: int) -> timedelta:
+    return min(_FIRST_OF_RINGING * _GROWTH_OF_RINGING ** min(polls, 9), _LONGEST_OF_RINGING)
