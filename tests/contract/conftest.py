@@ -8,6 +8,7 @@ import pytest
 from tests.contract.backends import BROKERS, STORES, OpenBroker, OpenStore
 
 from trunkline.stores.base import Store
+from trunkline.stores.postgres import open_postgres
 from trunkline.testing import FakeClock
 
 
@@ -37,3 +38,28 @@ def is_shared(request: pytest.FixtureRequest) -> bool:
     """Several processes use the store at a time."""
     assert isinstance(request.node, pytest.Function)
     return request.node.callspec.params["open_store"] != "sqlite"
+
+
+@pytest.fixture
+async def stores(postgres_url: str, clock: FakeClock) -> AsyncGenerator[tuple[Store, Store]]:
+    """Two processes at one PostgreSQL, as far as the database can tell."""
+    async with (
+        open_postgres(postgres_url, clock=clock) as one,
+        open_postgres(postgres_url, clock=clock) as two,
+    ):
+        yield one, two
+
+
+@pytest.fixture
+def one(stores: tuple[Store, Store]) -> Store:
+    return stores[0]
+
+
+@pytest.fixture
+def two(stores: tuple[Store, Store]) -> Store:
+    return stores[1]
+
+
+@pytest.fixture
+def database(postgres_url: str) -> str:
+    return postgres_url.rpartition("/")[2]

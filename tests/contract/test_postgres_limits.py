@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
 from datetime import timedelta
 
 import pytest
@@ -14,7 +13,6 @@ from trunkline.agents import AgentOptions, BreakerPolicy, RateLimit
 from trunkline.agents.breaker import CallEnd
 from trunkline.clock import after
 from trunkline.stores.base import BreakerChange, NotedCall, Store
-from trunkline.stores.postgres import open_postgres
 from trunkline.stores.postgres.connection import connect
 from trunkline.testing import FakeClock
 
@@ -24,23 +22,6 @@ OTHER = "another process"
 POLICY = BreakerPolicy(failures=3)
 BAD = NotedCall("A", POLICY, CallEnd(failed=True, error="HTTP 503"))
 WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted"
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
-async def one(postgres_url: str, clock: FakeClock) -> AsyncGenerator[Store]:
-    async with open_postgres(postgres_url, clock=clock) as store:
-        yield store
-
-
-@pytest.fixture
-async def two(postgres_url: str, clock: FakeClock) -> AsyncGenerator[Store]:
-    async with open_postgres(postgres_url, clock=clock) as store:
-        yield store
 
 
 async def note(store: Store, *calls: NotedCall) -> list[BreakerChange]:

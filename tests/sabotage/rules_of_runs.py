@@ -9,7 +9,8 @@ from tests.sabotage.rule import Rule
 _RUNS = "tests/contract/test_store_runs.py"
 _INBOX = "tests/contract/test_store_inbox_timers.py"
 _SQLITE = "tests/contract/test_sqlite.py"
-_POSTGRES = "tests/contract/test_postgres.py"
+_POSTGRES = "tests/contract/test_postgres_runs.py"
+_TROUBLE = "tests/contract/test_postgres_trouble.py"
 _RACES = "tests/contract/test_postgres_races.py"
 _DURABILITY = "tests/contract/test_postgres_durability.py"
 _DRIVER = "tests/unit/executor/test_driver.py"
@@ -175,7 +176,7 @@ RUNS: Sequence[Rule] = (
         file="stores/postgres/store.py",
         old='if await db.command("COMMIT") != "COMMIT":',
         new='if await db.command("COMMIT") == "":',
-        caught_by=(f"{_POSTGRES}::test_a_failure_that_the_caller_hides_does_not_pass_for_a_commit",),
+        caught_by=(f"{_TROUBLE}::test_a_failure_that_the_caller_hides_does_not_pass_for_a_commit",),
         shows="DID NOT RAISE",
     ),
     Rule(

@@ -10,7 +10,7 @@ _TASKS = "tests/contract/test_store_tasks.py"
 _LEASES = "tests/contract/test_store_leases.py"
 _RINGS = "tests/contract/test_store_rings.py"
 _OUTBOX = "tests/contract/test_store_outbox.py"
-_POSTGRES = "tests/contract/test_postgres.py"
+_POSTGRES = "tests/contract/test_postgres_tasks.py"
 _BROKER = "tests/contract/test_broker.py"
 
 TASKS: Sequence[Rule] = (

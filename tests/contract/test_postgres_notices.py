@@ -1,0 +1,78 @@
+"""What one process announces through PostgreSQL is heard in every other, and a listener comes back after a cut."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from deploy.local.postgres import PostgresServer
+from tests.contract.cuts import eventually, hang_up
+from tests.contract.samples import (
+    run_id,
+)
+
+from trunkline.errors import Unavailable
+from trunkline.ids import RunId
+from trunkline.stores.base import (
+    InboxFilled,
+    Notice,
+    RunsChanged,
+    Store,
+    TasksRung,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_what_is_announced_is_heard_in_every_process_once_it_is_committed(
+    one: Store, two: Store
+) -> None:
+    heard: list[Notice] = []
+    many = [RunId(f"018f0000-0000-7000-8000-{number:012x}") for number in range(1_000)]
+
+    async def fail() -> None:
+        async with one.transaction() as tx:
+            await tx.announce(RunsChanged([run_id(9)]))
+            raise RuntimeError("on purpose")
+
+    async with two.listen(heard.append):
+        with pytest.raises(RuntimeError, match="on purpose"):
+            await fail()
+        async with one.transaction() as tx:
+            await tx.announce(RunsChanged(many, many[:400]))
+            await tx.announce(RunsChanged([]))
+
+        def changed() -> set[RunId]:
+            return {run for notice in heard if isinstance(notice, RunsChanged) for run in notice.run_ids}
+
+        await eventually(lambda: changed() == set(many))
+        ended = {run for notice in heard if isinstance(notice, RunsChanged) for run in notice.ended}
+        assert ended == set(many[:400])
+        before = len(heard)
+        async with one.transaction() as tx:
+            await tx.announce(InboxFilled())
+            await tx.announce(TasksRung())
+        await eventually(lambda: InboxFilled() in heard[before:] and TasksRung() in heard[before:])
+
+
+async def test_a_listener_that_lost_its_connection_listens_again(
+    one: Store, two: Store, postgres: PostgresServer, database: str
+) -> None:
+    heard: list[Notice] = []
+    async with two.listen(heard.append):
+        await eventually(lambda: heard == [InboxFilled()])
+        hang_up(postgres, database)
+        # It rings when it is back: something may have been missed.
+        await eventually(lambda: len(heard) > 1)
+        while RunsChanged([run_id(1)], frozenset()) not in heard:
+            await _try_to_announce(one)
+            await asyncio.sleep(0.05)
+
+
+async def _try_to_announce(store: Store) -> None:
+    try:
+        async with store.transaction() as tx:
+            await tx.announce(RunsChanged([run_id(1)]))
+    except Unavailable:
+        # Its connections were cut too.
+        return
