@@ -7,19 +7,11 @@ import asyncio
 import pytest
 from deploy.local.postgres import PostgresServer
 from tests.contract.cuts import eventually, hang_up
-from tests.contract.samples import (
-    run_id,
-)
+from tests.contract.samples import run_id
 
 from trunkline.errors import Unavailable
 from trunkline.ids import RunId
-from trunkline.stores.base import (
-    InboxFilled,
-    Notice,
-    RunsChanged,
-    Store,
-    TasksRung,
-)
+from trunkline.stores.base import InboxFilled, Notice, RunsChanged, Store, TasksRung
 
 pytestmark = pytest.mark.anyio
 

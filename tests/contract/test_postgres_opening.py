@@ -8,10 +8,7 @@ from contextlib import AsyncExitStack
 import pytest
 from deploy.local.folders import service_folder
 from deploy.local.postgres import PostgresServer, start_postgres
-from tests.contract.samples import (
-    insert,
-    new_run,
-)
+from tests.contract.samples import insert, new_run
 
 from trunkline.errors import ConfigurationError, TrunklineError, Unavailable
 from trunkline.stores.migrations import HEAD

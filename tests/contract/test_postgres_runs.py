@@ -6,25 +6,12 @@ import asyncio
 from datetime import timedelta
 
 import pytest
-from tests.contract.samples import (
-    event,
-    insert,
-    item,
-    new_run,
-    put,
-    run_id,
-    timer,
-    transition,
-    write,
-)
+from tests.contract.samples import event, insert, item, new_run, put, run_id, timer, transition, write
 from tests.contract.test_store_outbox import message
 
 from trunkline.clock import Instant
 from trunkline.ids import RunId
-from trunkline.stores.base import (
-    InboxItem,
-    Store,
-)
+from trunkline.stores.base import InboxItem, Store
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio

@@ -7,19 +7,9 @@ from datetime import timedelta
 
 import pytest
 from tests.contract.bridges import DEAD, LEASE, ME, answer, claim, done, hold, numbers, register, stop
-from tests.contract.samples import (
-    insert,
-    key_of,
-    new_run,
-    queue,
-    run_id,
-    task,
-)
+from tests.contract.samples import insert, key_of, new_run, queue, run_id, task
 
-from trunkline.stores.base import (
-    Store,
-    TaskKey,
-)
+from trunkline.stores.base import Store, TaskKey
 from trunkline.stores.tables import TASKS
 from trunkline.testing import FakeClock
 

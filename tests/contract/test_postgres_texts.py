@@ -5,30 +5,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 from tests.contract.bridges import ME, answer, claim
-from tests.contract.samples import (
-    insert,
-    item,
-    key_of,
-    new_run,
-    run_id,
-    task,
-    transition,
-    write,
-)
+from tests.contract.samples import insert, item, key_of, new_run, run_id, task, transition, write
 
 from trunkline.ids import RunId
 from trunkline.machine.state import StepState
-from trunkline.stores.base import (
-    InboxItem,
-    QueuedTask,
-    Store,
-    TaskAnswer,
-    TaskKey,
-)
+from trunkline.stores.base import InboxItem, QueuedTask, Store, TaskAnswer, TaskKey
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio
-
 
 STRANGE = "\x00 \x1a \x1a0000 \ud800 \udfff ü 漢字 😀"
 

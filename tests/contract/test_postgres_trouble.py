@@ -9,20 +9,10 @@ import pytest
 from deploy.local.postgres import PostgresServer
 from tests.contract.bridges import register
 from tests.contract.cuts import eventually, hang_up
-from tests.contract.samples import (
-    insert,
-    item,
-    new_run,
-    put,
-    run_id,
-    transition,
-    woken,
-)
+from tests.contract.samples import insert, item, new_run, put, run_id, transition, woken
 
 from trunkline.errors import AlreadyExists, Unavailable
-from trunkline.stores.base import (
-    Store,
-)
+from trunkline.stores.base import Store
 from trunkline.stores.postgres import open_postgres
 from trunkline.stores.postgres.connection import connect
 from trunkline.stores.postgres.inbox import Inbox
