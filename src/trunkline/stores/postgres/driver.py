@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, cast
 
 import asyncpg
 
-from trunkline.stores.postgres.texts import escaped
+from trunkline.stores.postgres.texts import escaped, restored
 from trunkline.stores.postgres.trouble import explained
 
 Value: TypeAlias = str | bytes | int | float | bool | None
@@ -114,6 +114,11 @@ def columns(rows: Iterable[Sequence[Value]], count: int) -> list[Column]:
     """The same values column by column; `count` of them also where there is no row."""
     turned = [list(column) for column in zip(*rows, strict=True)]
     return turned or [[] for _ in range(count)]
+
+
+def restored_texts(row: Row) -> Row:
+    """With all its texts as they were given."""
+    return [restored(value) if isinstance(value, str) else value for value in row]
 
 
 def _accepted(value: Value | Column) -> Value | Column:

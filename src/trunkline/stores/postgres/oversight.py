@@ -8,9 +8,10 @@ from datetime import timedelta
 from trunkline.clock import Instant, after
 from trunkline.machine.state import RUN_STATUSES
 from trunkline.stores.oversight import AuditEntry, AuditKind, NewAuditEntry, Process, Queues, SeenProcess
+from trunkline.stores.oversight_columns import read_entry, read_process, written_entry, written_process
 from trunkline.stores.postgres.claims import CANNOT_BE_CALLED
-from trunkline.stores.postgres.driver import Row, Session, Value, columns
-from trunkline.stores.postgres.texts import HIGHEST_UUID, as_uuid, restored, restored_if_any
+from trunkline.stores.postgres.driver import Session, Value, columns, restored_texts
+from trunkline.stores.postgres.texts import HIGHEST_UUID, as_uuid
 
 _ENTRY = "id::text, at, who, kind, action, subject, detail"
 _PUT_ENTRIES = """
@@ -66,11 +67,8 @@ _COUNT = f"SELECT {', '.join([*_RUNS.values(), *_QUEUES.values()])}"
 
 
 async def put_audit(db: Session, entries: Sequence[NewAuditEntry], now: Instant) -> None:
-    rows = [
-        (entry.id, now, entry.who, entry.kind, entry.action, entry.subject, entry.detail) for entry in entries
-    ]
-    if rows:
-        await db.execute(_PUT_ENTRIES, *columns(rows, 7))
+    if entries:
+        await db.execute(_PUT_ENTRIES, *columns([written_entry(entry, now) for entry in entries], 7))
 
 
 async def delete_audit(db: Session, before: Instant, limit: int) -> int:
@@ -95,23 +93,13 @@ async def audit(
             values.append(value)
             conditions.append(f"{column} = ${len(values)}")
     sql = f"SELECT {_ENTRY} FROM audit WHERE {' AND '.join(conditions)} ORDER BY audit.id DESC LIMIT $2"  # noqa: S608 - as above
-    return [_entry(row) for row in await db.rows(sql, *values)]
+    return [read_entry(*restored_texts(row)) for row in await db.rows(sql, *values)]
 
 
 async def note_process(
     db: Session, process: Process, now: Instant, lasts: timedelta, keep: timedelta
 ) -> None:
-    await db.execute(
-        _NOTE_PROCESS,
-        process.id,
-        process.name,
-        ",".join(process.roles),
-        process.pool,
-        process.version,
-        process.started_at,
-        now,
-        after(now, lasts),
-    )
+    await db.execute(_NOTE_PROCESS, *written_process(process, now, lasts))
     await db.execute(_FORGET_OLD, after(now, -keep))
 
 
@@ -120,7 +108,7 @@ async def forget_process(db: Session, process_id: str) -> None:
 
 
 async def processes(db: Session, now: Instant, *, limit: int) -> list[SeenProcess]:
-    return [_process(row, now) for row in await db.rows(_PROCESSES, limit)]
+    return [read_process(now, *restored_texts(row)) for row in await db.rows(_PROCESSES, limit)]
 
 
 async def count(db: Session, now: Instant, most: int) -> Queues:
@@ -128,31 +116,4 @@ async def count(db: Session, now: Instant, most: int) -> Queues:
     assert row is not None  # noqa: S101 - a SELECT of one row
     return Queues(
         runs=dict(zip(RUN_STATUSES, row, strict=False)), **dict(zip(_QUEUES, row[len(_RUNS) :], strict=True))
-    )
-
-
-def _entry(row: Row) -> AuditEntry:
-    entry_id, at, who, kind, action, subject, detail = row
-    return AuditEntry(
-        id=entry_id,
-        at=Instant(at),
-        who=restored_if_any(who),
-        kind=kind,
-        action=action,
-        subject=restored(subject),
-        detail=detail,
-    )
-
-
-def _process(row: Row, now: Instant) -> SeenProcess:
-    process_id, name, roles, pool, version, started_at, seen_at, until = row
-    return SeenProcess(
-        id=process_id,
-        name=restored(name),
-        roles=tuple(roles.split(",")),
-        pool=restored_if_any(pool),
-        version=version,
-        started_at=Instant(started_at),
-        seen_at=Instant(seen_at),
-        alive=until > now,
     )

@@ -12,8 +12,9 @@ import apsw
 from trunkline.clock import Instant, after
 from trunkline.machine.state import RUN_STATUSES
 from trunkline.stores.oversight import AuditEntry, AuditKind, NewAuditEntry, Process, Queues, SeenProcess
+from trunkline.stores.oversight_columns import read_entry, read_process, written_entry, written_process
 from trunkline.stores.sqlite.connection import connect, translated_errors
-from trunkline.stores.sqlite.driver import Row, Value, execute, execute_many, first, rows
+from trunkline.stores.sqlite.driver import Value, execute, execute_many, first, rows
 from trunkline.stores.sqlite.tasks import CAN_BE_CALLED
 
 _ENTRY = "id, at, who, kind, action, subject, detail"
@@ -33,14 +34,7 @@ _WITHOUT_SECRET = f"""
 
 
 def put_audit(db: apsw.Connection, entries: Sequence[NewAuditEntry], now: Instant) -> None:
-    execute_many(
-        db,
-        _PUT_ENTRY,
-        [
-            (entry.id, now, entry.who, entry.kind, entry.action, entry.subject, entry.detail)
-            for entry in entries
-        ],
-    )
+    execute_many(db, _PUT_ENTRY, [written_entry(entry, now) for entry in entries])
 
 
 def delete_audit(db: apsw.Connection, before: Instant, limit: int) -> int:
@@ -72,26 +66,13 @@ def audit(
             conditions.append(condition)
             values.append(value)
     sql = f"SELECT {_ENTRY} FROM audit WHERE {' AND '.join(conditions)} ORDER BY id DESC LIMIT ?"  # noqa: S608 - as above
-    return [_entry(row) for row in rows(db, sql, [*values, limit])]
+    return [read_entry(*row) for row in rows(db, sql, [*values, limit])]
 
 
 def note_process(
     db: apsw.Connection, process: Process, now: Instant, lasts: timedelta, keep: timedelta
 ) -> None:
-    execute(
-        db,
-        _NOTE_PROCESS,
-        (
-            process.id,
-            process.name,
-            ",".join(process.roles),
-            process.pool,
-            process.version,
-            process.started_at,
-            now,
-            after(now, lasts),
-        ),
-    )
+    execute(db, _NOTE_PROCESS, written_process(process, now, lasts))
     execute(db, "DELETE FROM processes WHERE seen_at < ?", (after(now, -keep),))
 
 
@@ -101,7 +82,7 @@ def forget_process(db: apsw.Connection, process_id: str) -> None:
 
 def processes(db: apsw.Connection, now: Instant, *, limit: int) -> list[SeenProcess]:
     sql = f"SELECT {_PROCESS}, seen_at, until FROM processes ORDER BY id DESC LIMIT ?"  # noqa: S608 - as above
-    return [_process(row, now) for row in rows(db, sql, (limit,))]
+    return [read_process(now, *row) for row in rows(db, sql, (limit,))]
 
 
 def count(path: Path, now: Instant, most: int) -> Queues:
@@ -130,24 +111,3 @@ def count(path: Path, now: Instant, most: int) -> Queues:
 def _number(db: apsw.Connection, sql: str, most: int) -> int:
     row = first(db, sql, (most,))
     return 0 if row is None else row[0]
-
-
-def _entry(row: Row) -> AuditEntry:
-    entry_id, at, who, kind, action, subject, detail = row
-    return AuditEntry(
-        id=entry_id, at=Instant(at), who=who, kind=kind, action=action, subject=subject, detail=detail
-    )
-
-
-def _process(row: Row, now: Instant) -> SeenProcess:
-    process_id, name, roles, pool, version, started_at, seen_at, until = row
-    return SeenProcess(
-        id=process_id,
-        name=name,
-        roles=tuple(roles.split(",")),
-        pool=pool,
-        version=version,
-        started_at=Instant(started_at),
-        seen_at=Instant(seen_at),
-        alive=until > now,
-    )
