@@ -43,8 +43,9 @@ def test_the_chosen_colours_are_there_before_anything_is_painted(page: Page) -> 
     assert max(int(part) for part in re.findall(r"\d+", shown)[:3]) < 60, shown
 
 
-def test_an_address_that_is_none_says_so(page: Page) -> None:
-    page.goto("/runs/one/two")
+@pytest.mark.parametrize("address", ["/nowhere", "/runs/one/two"])
+def test_an_address_that_is_none_says_so(page: Page, address: str) -> None:
+    page.goto(address)
     expect(page.get_by_role("heading", name="There is no page at this address")).to_be_visible()
     look_at(page, "no-page")
 

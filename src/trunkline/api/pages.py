@@ -5,7 +5,8 @@ Every address of the page is answered with the same document, which then reads t
 changes with each version and is never kept by a browser; what it loads has a digest in its name and may be kept for
 ever. Nothing is loaded from another host, and nothing inline runs that does not carry the nonce of its answer.
 
-An address that is none of the page's is not ours: the API answers it, unknown ones with a problem.
+An address that is none of the page's is not ours: the API answers it, unknown ones with a problem. Where somebody has
+mistyped one in a browser, and it cannot be the API's, the page says so instead: a problem is for programs.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from trunkline.api.page_files import INDEX, read_files
+from trunkline.api.roles import ROLES
 
 # The first part of every address that the page knows.
 PLACES = frozenset(
     {"", "runs", "workflows", "new-workflow", "agents", "new-agent", "migration", "inbox", "system"}
 )
+# Those of the API's.
+_PROGRAMS = frozenset(operation.split("/")[1] for operation in ROLES)
 _ASSETS = "/assets/"
 _NONCE = "{{nonce}}"
 _FOR_EVER = "public, max-age=31536000, immutable"
@@ -64,16 +68,25 @@ class Pages:
 
     async def _response(self, scope: Scope) -> Response | None:
         path: str = scope["path"]
+        headers = Headers(scope=scope)
         if is_page(path):
-            return _document((await run_in_threadpool(read_files, self._folder)).get(INDEX))
-        if not _may_be_file(path):
-            return None
-        content = (await run_in_threadpool(read_files, self._folder)).get(path[1:])
-        return None if content is None else await _file(path, content, Headers(scope=scope))
+            return _document(await self._read(INDEX))
+        if _may_be_file(path) and (content := await self._read(path[1:])) is not None:
+            return await _file(path, content, headers)
+        if _first(path) not in _PROGRAMS and "text/html" in headers.get("accept", ""):
+            return _document(await self._read(INDEX), 404)
+        return None
+
+    async def _read(self, name: str) -> bytes | None:
+        return (await run_in_threadpool(read_files, self._folder)).get(name)
 
 
 def is_page(path: str) -> bool:
-    return path[1:].partition("/")[0] in PLACES
+    return _first(path) in PLACES
+
+
+def _first(path: str) -> str:
+    return path[1:].partition("/")[0]
 
 
 def _is_reading(scope: Scope) -> bool:
@@ -105,11 +118,11 @@ def _packed(content: bytes) -> bytes:
     return gzip.compress(content, mtime=0)
 
 
-def _document(index: bytes | None) -> Response:
+def _document(index: bytes | None, status: int = 200) -> Response:
     nonce = secrets.token_urlsafe(16)
     return Response(
         (index.decode() if index else _MISSING).replace(_NONCE, nonce),
-        200 if index else 503,
+        status if index else 503,
         headers={"Cache-Control": "no-store", "Content-Security-Policy": _policy(nonce), **_SAFE},
         media_type="text/html",
     )

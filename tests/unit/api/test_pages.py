@@ -35,7 +35,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def ask(folder: Path, path: str, *, method: str = "GET", accepts: str = "") -> Answer:
+async def ask(
+    folder: Path, path: str, *, method: str = "GET", accepts: str = "", kind: str = "*/*"
+) -> Answer:
     sent: list[Message] = []
 
     async def receive() -> Message:
@@ -45,7 +47,7 @@ async def ask(folder: Path, path: str, *, method: str = "GET", accepts: str = ""
         sent.append(message)
 
     pages = Pages(PlainTextResponse("the API", 404), folder)
-    headers = [(b"accept-encoding", accepts.encode())]
+    headers = [(b"accept-encoding", accepts.encode()), (b"accept", kind.encode())]
     scope = {"type": "http", "method": method, "path": path, "headers": headers, "query_string": b""}
     await pages(scope, receive, send)
     body = b"".join(message.get("body", b"") for message in sent[1:])
@@ -80,6 +82,21 @@ async def test_a_document_may_load_from_its_own_host_only_and_run_nothing_inline
 )
 async def test_what_is_not_the_pages_is_left_to_the_api(folder: Path, path: str) -> None:
     assert (await ask(folder, path)).body == b"the API"
+
+
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+
+async def test_somebody_who_mistypes_an_address_in_a_browser_sees_the_page(folder: Path) -> None:
+    answer = await ask(folder, "/nope", kind=BROWSER)
+    assert (answer.status, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert (await ask(folder, "/nope", kind="application/json")).body == b"the API"
+    assert (await ask(folder, "/nope", method="POST", kind=BROWSER)).body == b"the API"
+
+
+@pytest.mark.parametrize("path", ["/api/nope", "/api", "/metrics", "/openapi.json", "/hooks/a2a/x"])
+async def test_the_apis_own_addresses_stay_its_own_in_a_browser_too(folder: Path, path: str) -> None:
+    assert (await ask(folder, path, kind=BROWSER)).body == b"the API"
 
 
 async def test_only_reading_is_the_pages(folder: Path) -> None:
