@@ -6,6 +6,7 @@ import { CircleX, Download, Info, TriangleAlert, type LucideIcon } from "lucide-
 
 import { api, body } from "../../api/client.ts";
 import type { components } from "../../api/schema.d.ts";
+import { useLookAgain } from "../../api/useLookAgain.ts";
 import { download } from "../../app/download.ts";
 import { Loading } from "../../app/Loading.tsx";
 import { absolute, useTimeZone } from "../../app/Moment.tsx";
@@ -22,23 +23,25 @@ const LEVELS: Readonly<Record<Line["level"], LucideIcon>> = { info: Info, warnin
 export function LogsTab({ run, step, attempt, live }: { run: string; step: string | null; attempt: number | null; live: boolean }) {
   const wanted = { ...(step === null ? {} : { step }), ...(attempt === null ? {} : { attempt }) };
   const query = useInfiniteQuery({
-    queryKey: ["run", run, "logs", step, attempt, live],
+    queryKey: ["run", run, "logs", step, attempt],
     queryFn: async ({ pageParam, signal }) => {
       const asked = { limit: PAGE, ...wanted, ...(pageParam === null ? {} : { cursor: pageParam }) };
       return (await body(api.GET("/api/v1/runs/{run}/logs", { params: { path: { run }, query: asked }, signal }))) as LogPage;
     },
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next_cursor,
-    placeholderData: (before, last) => (last?.queryKey[1] === run && last.queryKey[3] === step && last.queryKey[4] === attempt ? before : undefined),
+    staleTime: 0,
     refetchInterval: live ? AGAIN_MS : false,
   });
+  // The last lines come with the end.
+  useLookAgain(live, query);
   const whole = useMutation({
     mutationFn: () =>
       body(api.GET("/api/v1/runs/{run}/logs", { params: { path: { run }, query: { ...wanted, format: "lines" } }, parseAs: "text" })),
     onSuccess: (lines) => download(lines as unknown as string, `${step === null ? run : `${run}-${step}`}.jsonl`),
   });
-  if (query.error !== null) return <ProblemPanel error={query.error} again={() => void query.refetch()} />;
-  if (query.data === undefined) return <Loading />;
+  const problem = query.error !== null && <ProblemPanel error={query.error} again={() => void query.refetch()} />;
+  if (query.data === undefined) return problem || <Loading />;
   const lines = query.data.pages.flatMap((page) => page.items);
   return (
     <div data-testid="logs">
@@ -56,6 +59,7 @@ export function LogsTab({ run, step, attempt, live }: { run: string; step: strin
           All as JSON lines
         </Button>
       </Group>
+      {problem}
       {whole.error !== null && <ProblemPanel error={whole.error} again={() => whole.mutate()} />}
       {lines.length === 0 ? (
         <Text size="sm" c="dimmed">Nothing has happened to it yet.</Text>
