@@ -34,6 +34,8 @@ from trunkline.stores.migrations import render_upgrade
 
 _ROOT = Path(__file__).parents[1]
 _TEMPLATE = "migrated"
+# Of each topic that a test uses.
+PARTITIONS = 4
 # Until the keepers have stopped their services.
 _STOP_SECONDS = 60.0
 _ADMIN_SECONDS = 60.0
@@ -116,7 +118,7 @@ def fresh_topic_prefix(admin: AdminClient) -> Generator[str]:
 
 @contextmanager
 def fresh_topics(admin: AdminClient) -> Generator[TopicNames]:
-    """New topics with four partitions each; deleted afterwards."""
+    """New topics; deleted afterwards."""
     with fresh_topic_prefix(admin) as prefix:
         names = TopicNames(
             tasks=f"{prefix}tasks",
@@ -124,11 +126,26 @@ def fresh_topics(admin: AdminClient) -> Generator[TopicNames]:
             events=f"{prefix}events",
             commands=f"{prefix}commands",
         )
-        wanted = [NewTopic(name, 4) for name in (names.tasks, names.results, names.events, names.commands)]
+        wanted = [
+            NewTopic(name, PARTITIONS) for name in (names.tasks, names.results, names.events, names.commands)
+        ]
         wait_for_futures(admin.create_topics(wanted))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - the library's futures
         # The controller has made them; the broker hears of them a moment later.
         assert wait_until(lambda: all(_is_known(admin, topic.topic) for topic in wanted), _ADMIN_SECONDS)
         yield names
+
+
+def backend_variables(store: str, servers: str, topics: TopicNames) -> dict[str, str]:
+    """The environment of a distributed system that uses them."""
+    return {
+        "TRUNKLINE_STORE": store,
+        "TRUNKLINE_BROKER": f"kafka://{servers}",
+        "TRUNKLINE_TASKS_TOPIC": topics.tasks,
+        "TRUNKLINE_RESULTS_TOPIC": topics.results,
+        "TRUNKLINE_EVENTS_TOPIC": topics.events,
+        "TRUNKLINE_KAFKA_GROUP": topics.tasks,
+        "TRUNKLINE_TOPICPARTITIONS": str(PARTITIONS),
+    }
 
 
 def _is_known(admin: AdminClient, topic: str) -> bool:

@@ -32,7 +32,7 @@ packages=
 has java || [ -x "${JAVA_HOME:-/nowhere}/bin/java" ] || packages="$packages default-jre-headless"
 has mvn || packages="$packages maven"
 has_initdb || packages="$packages postgresql"
-has chromium || packages="$packages chromium fonts-dejavu-core"
+has chromium-headless-shell || has chromium || packages="$packages chromium-headless-shell fonts-dejavu-core"
 [ -n "$packages" ] || exit 0
 
 if ! has apt-get; then
@@ -43,6 +43,9 @@ fi
 
 echo "Installing$packages (once) ..." >&2
 as_root apt-get update --quiet --quiet >&2
+# Chromium without its windows, which tests pages with half the work, is not everywhere a package of its own.
+apt-cache show chromium-headless-shell >/dev/null 2>&1 ||
+  packages=$(echo "$packages" | sed 's/chromium-headless-shell/chromium/')
 case "$packages" in
   *postgresql*)
     # The package would make and start a cluster of the whole machine; ours are private.

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 from deploy.local.postgres import PostgresServer
-from tests.services import fresh_database, fresh_topics
+from tests.services import backend_variables, fresh_database, fresh_topics
 
 from trunkline.testing import RunningSystem, running_system
 
@@ -48,16 +48,7 @@ def _distributed(request: pytest.FixtureRequest) -> Generator[Mapping[str, str]]
         fresh_topics(admin) as topics,
         pytest.MonkeyPatch.context() as patch,
     ):
-        variables = {
-            "TRUNKLINE_STORE": url,
-            "TRUNKLINE_BROKER": f"kafka://{servers}",
-            "TRUNKLINE_TASKS_TOPIC": topics.tasks,
-            "TRUNKLINE_RESULTS_TOPIC": topics.results,
-            "TRUNKLINE_EVENTS_TOPIC": topics.events,
-            "TRUNKLINE_KAFKA_GROUP": topics.tasks,
-            # As many as the tests' topics have.
-            "TRUNKLINE_TOPIC_PARTITIONS": "4",
-        }
+        variables = backend_variables(url, servers, topics)
         for name, value in variables.items():
             patch.setenv(name, value)
         yield variables

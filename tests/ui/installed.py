@@ -10,13 +10,14 @@ import fcntl
 import os
 import subprocess
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from trunkline.cli.demo.processes import running
+from trunkline.wiring import Role
 
 ROOT = Path(__file__).parents[2]
 UI_FOLDER = "TRUNKLINE_UI_FOLDER"
@@ -48,11 +49,27 @@ def trunkline_up(
     session: Path, folder: Path, *, name: str = "trunkline", port: int = 0, flags: Sequence[str] = ()
 ) -> Generator[str]:
     """The address of a `trunkline up` of its own data, as long as it runs."""
+    arguments = ["up", "--port", str(port), "--data", str(folder / name), *flags]
+    with _trunkline(session, arguments, folder / f"{name}.log") as url:
+        yield url
+
+
+@contextmanager
+def trunkline_role(session: Path, folder: Path, role: Role, settings: Mapping[str, str]) -> Generator[str]:
+    """The address of a process with one role of a distributed system."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in settings.items():
+            patch.setenv(name, value)
+        with _trunkline(session, ["serve", "--role", role, "--port", "0"], folder / f"{role}.log") as url:
+            yield url
+
+
+@contextmanager
+def _trunkline(session: Path, arguments: Sequence[str], log: Path) -> Generator[str]:
     with pytest.MonkeyPatch.context() as patch:
         if UI_FOLDER not in os.environ:
             patch.setenv("PYTHONPATH", str(installed_wheel(session)))
-        arguments = ["trunkline", "up", "--port", str(port), "--data", str(folder / name), *flags]
-        with running("Trunkline", arguments, folder / f"{name}.log") as url:
+        with running("Trunkline", ["trunkline", *arguments], log) as url:
             yield url
 
 

@@ -8,11 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from confluent_kafka import Consumer, Producer, TopicPartition
+from tests.services import PARTITIONS
 
 from trunkline.messages import TopicNames
-
-# As tests/services.py makes them.
-_PARTITIONS = 4
 
 
 class Seen(NamedTuple):
@@ -58,7 +56,7 @@ class Kafka(NamedTuple):
         try:
             ends = [
                 consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=60)[1]
-                for number in range(_PARTITIONS)
+                for number in range(PARTITIONS)
             ]
         finally:
             consumer.close()
@@ -66,7 +64,7 @@ class Kafka(NamedTuple):
 
     def _consumer(self, topic: str) -> Consumer:
         consumer = Consumer({"bootstrap.servers": self.servers, "group.id": secrets.token_hex(8)})
-        consumer.assign([TopicPartition(topic, number, 0) for number in range(_PARTITIONS)])
+        consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
         return consumer
 
     async def write(

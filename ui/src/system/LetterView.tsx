@@ -102,7 +102,7 @@ function Decisions({ id, topic, hasValue, system, onDone }: { id: string; topic:
         onClose={discard.close}
         onDone={onDone}
         title="Discard this dead letter?"
-        text="The message is deleted for good. No run depends on it: a task or a result that was in it is sent again by itself."
+        text="The message is deleted for good. A task or a result that was in it is sent again by itself; an order to start a run is not: that run will not begin."
         act="Throw it away"
         done="Thrown away."
       />
