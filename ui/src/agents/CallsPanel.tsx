@@ -6,6 +6,7 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { Loading } from "../app/Loading.tsx";
 import { AnchorLink } from "../app/links.tsx";
 import { lasting, Moment } from "../app/Moment.tsx";
+import { NamedColumns } from "../app/NamedColumns.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import classes from "./agents.module.css";
 import { OutcomeMark } from "./Marks.tsx";
@@ -24,23 +25,9 @@ export function CallsPanel({ agent }: { agent: string }) {
         </Text>
       )}
       {calls.length > 0 && (
-        <Table.ScrollContainer minWidth={560}>
-          <Table highlightOnHover verticalSpacing={6} data-testid="agent-calls">
-            <Table.Thead>
-              <Table.Tr>
-                <Table.Th>Outcome</Table.Th>
-                <Table.Th>Step</Table.Th>
-                <Table.Th>Attempt</Table.Th>
-                <Table.Th>Run</Table.Th>
-                <Table.Th>Took</Table.Th>
-                <Table.Th>Ended</Table.Th>
-              </Table.Tr>
-            </Table.Thead>
-            <Table.Tbody>
-              {calls.map((call) => <CallRow key={`${call.run}/${call.step}/${call.attempt}`} call={call} />)}
-            </Table.Tbody>
-          </Table>
-        </Table.ScrollContainer>
+        <NamedColumns columns={["Outcome", "Step", "Attempt", "Run", "Took", "Ended"]} testid="agent-calls">
+          {calls.map((call) => <CallRow key={`${call.run}/${call.step}/${call.attempt}`} call={call} />)}
+        </NamedColumns>
       )}
       {query.hasNextPage && (
         <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()} data-testid="more-calls">

@@ -5,6 +5,7 @@ import { useQuery } from "@tanstack/react-query";
 
 import { AnchorLink } from "../app/links.tsx";
 import { Duration, Moment } from "../app/Moment.tsx";
+import { NamedColumns } from "../app/NamedColumns.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { StatusBadge } from "../app/StatusBadge.tsx";
 import { lastRunsQuery } from "./queries.ts";
@@ -23,34 +24,21 @@ export function LastRuns({ workflow }: { workflow: string }) {
       {query.error !== null && <ProblemPanel error={query.error} again={() => void query.refetch()} />}
       {query.isSuccess && runs.length === 0 && <Text size="sm" c="dimmed">It has not run yet.</Text>}
       {runs.length > 0 && (
-        <Table.ScrollContainer minWidth={560}>
-          <Table highlightOnHover data-testid="last-runs">
-            <Table.Thead>
-              <Table.Tr>
-                <Table.Th>Status</Table.Th>
-                <Table.Th>Run</Table.Th>
-                <Table.Th>Version</Table.Th>
-                <Table.Th>Duration</Table.Th>
-                <Table.Th>Started</Table.Th>
-              </Table.Tr>
-            </Table.Thead>
-            <Table.Tbody>
-              {runs.map((run) => (
-                <Table.Tr key={run.id} data-testid="last-run">
-                  <Table.Td><StatusBadge status={run.status} /></Table.Td>
-                  <Table.Td>
-                    <AnchorLink to="/runs/$run" params={{ run: run.id }} ff="monospace" size="sm">
-                      {run.id}
-                    </AnchorLink>
-                  </Table.Td>
-                  <Table.Td>v{run.workflow.version}</Table.Td>
-                  <Table.Td><Duration from={run.started_at} to={run.finished_at} /></Table.Td>
-                  <Table.Td><Moment at={run.created_at} /></Table.Td>
-                </Table.Tr>
-              ))}
-            </Table.Tbody>
-          </Table>
-        </Table.ScrollContainer>
+        <NamedColumns columns={["Status", "Run", "Version", "Duration", "Started"]} testid="last-runs">
+          {runs.map((run) => (
+            <Table.Tr key={run.id} data-testid="last-run">
+              <Table.Td><StatusBadge status={run.status} /></Table.Td>
+              <Table.Td>
+                <AnchorLink to="/runs/$run" params={{ run: run.id }} ff="monospace" size="sm">
+                  {run.id}
+                </AnchorLink>
+              </Table.Td>
+              <Table.Td>v{run.workflow.version}</Table.Td>
+              <Table.Td><Duration from={run.started_at} to={run.finished_at} /></Table.Td>
+              <Table.Td><Moment at={run.created_at} /></Table.Td>
+            </Table.Tr>
+          ))}
+        </NamedColumns>
       )}
     </Stack>
   );
