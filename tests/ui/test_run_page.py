@@ -147,6 +147,14 @@ def test_a_call_that_waits_for_its_turn_is_shown_as_queued(page: Page, sea: Voya
     show(page, f"{run}?step=legs[20]")
     expect(row(page, "legs[20]").locator("[data-kind=queued]")).to_have_count(1)
     assert kinds_of(page, "legs[20]") == ["queued", "call"]
+    # It is shown without anybody scrolling, and whoever scrolls away is left there.
+    expect(row(page, "legs[20]")).to_be_in_viewport(ratio=0.9)
+    chart = page.get_by_role("region", name="Time of each step")
+    chart.evaluate("element => element.scrollTo(0, 0)")
+    expect(row(page, "plan")).to_be_in_viewport(ratio=0.9)
+    page.get_by_test_id("graph-open-provisions").click()
+    expect(node(page, "load")).to_be_attached()
+    assert chart.evaluate("element => element.scrollTop") == 0
 
 
 def test_one_selection_is_shared_and_the_address_keeps_it(page: Page, sea: Voyages) -> None:
@@ -162,6 +170,15 @@ def test_one_selection_is_shared_and_the_address_keeps_it(page: Page, sea: Voyag
     page.go_back()
     expect(page).to_have_url(f"{sea.url}/runs/{run}?step=scout&attempt=1")
     expect(node(page, "scout")).to_have_attribute("data-selected", "true")
+    # Of a graph that is looked at closely, what is chosen elsewhere comes into sight.
+    for _ in range(4):
+        page.get_by_test_id("graph").get_by_role("button", name="Zoom In").click()
+    for step in ("plan", "harbour"):
+        row(page, step).get_by_role("button").click()
+        expect(node(page, step)).to_be_in_viewport(ratio=0.9)
+    for _ in range(2):
+        page.go_back()
+    expect(node(page, "scout")).to_be_in_viewport(ratio=0.9)
     page.reload()
     expect(node(page, "scout")).to_have_attribute("data-selected", "true")
     expect(row(page, "scout")).to_have_attribute("data-selected", "true")
@@ -220,9 +237,18 @@ def test_a_run_of_another_workflow_opens_inside_and_on_its_own_page(page: Page, 
     for step in ("water", "bread", "load"):
         expect(node(page, step)).to_have_attribute("data-status", "COMPLETED")
     look_at(page, "run-child")
-    node(page, "load").get_by_role("button").click()
+    # As deep as it goes.
+    page.get_by_test_id("graph-open-stow").click()
+    for step in ("sort", "lash"):
+        expect(node(page, step)).to_have_attribute("data-status", "COMPLETED")
+    assert_apart(page)
+    look_at(page, "run-grandchild")
+    node(page, "lash").get_by_role("button").click()
+    expect(page.get_by_test_id("run-title")).to_have_text("hold")
+    expect(page).to_have_url(re.compile(r"\?step=lash$"))
+    page.get_by_test_id("parent-run").click()
     expect(page.get_by_test_id("run-title")).to_have_text("stock")
-    expect(page).to_have_url(re.compile(r"\?step=load$"))
+    expect(page).to_have_url(re.compile(r"\?step=stow$"))
     page.get_by_test_id("parent-run").click()
     expect(page).to_have_url(f"{sea.url}/runs/{run}?step=provisions")
     page.get_by_test_id("graph-child-provisions").click()

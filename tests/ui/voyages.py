@@ -33,6 +33,14 @@ STOCK: JsonObject = {
         "water": {"agent": "Worker", "input": {"barrels": "${ input.crew }"}},
         "bread": {"agent": "Worker", "input": {"loaves": "${ input.crew }"}},
         "load": {"agent": "Worker", "needs": ["water", "bread"]},
+        "stow": {"workflow": "hold", "needs": ["load"]},
+    },
+}
+HOLD: JsonObject = {
+    "name": "hold",
+    "steps": {
+        "sort": {"agent": "Worker"},
+        "lash": {"agent": "Worker", "needs": ["sort"]},
     },
 }
 VOYAGE: JsonObject = {
@@ -99,7 +107,7 @@ class Voyages:
         self._register("Sea", Hangup())
         self._register("Drifter", _drift, protocol="jsonrpc-2.0")
         self._register("Harbour", self._harbour, protocol="jsonrpc-2.0")
-        for workflow in (STOCK, VOYAGE, WRECK, BOTTLE):
+        for workflow in (HOLD, STOCK, VOYAGE, WRECK, BOTTLE):
             self.client.save_workflow(encode(workflow))
 
     def _register(

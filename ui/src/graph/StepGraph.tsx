@@ -19,7 +19,7 @@ import { GraphMap } from "./GraphMap.tsx";
 import { ItemNode } from "./ItemNode.tsx";
 import { type Layout, layOut } from "./layout.ts";
 import { type Acts, GraphContext, Live } from "./live.ts";
-import { childId, type Graph, type Inside, planOf, slotId } from "./plan.ts";
+import { childId, depthOf, type Graph, type Inside, isSlot, planOf, slotId } from "./plan.ts";
 import { RouteEdge, type RouteEdgeType } from "./RouteEdge.tsx";
 import { StepNode } from "./StepNode.tsx";
 import { useArrows } from "./useArrows.ts";
@@ -39,7 +39,10 @@ export interface StepGraphProps {
   /** The run has ended: what has not begun never will. */
   readonly over?: boolean;
   readonly insides?: ReadonlyMap<string, Inside>;
+  /** A node. */
   readonly selected?: string | null;
+  /** The name under which it was chosen, where that is another. */
+  readonly chosen?: string | null;
   readonly onSelect?: (id: string | null) => void;
   /** Shows or hides what is inside of a step; left out: nothing can be opened. */
   readonly onOpen?: (id: string) => void;
@@ -53,7 +56,7 @@ export function StepGraph(props: StepGraphProps) {
   );
 }
 
-function Drawn({ graph, states = null, over = false, insides = NOTHING_INSIDE, selected = null, onSelect, onOpen }: StepGraphProps) {
+function Drawn({ graph, states = null, over = false, insides = NOTHING_INSIDE, selected = null, chosen = selected, onSelect, onOpen }: StepGraphProps) {
   const frame = useRef<HTMLDivElement>(null);
   const [direction, setDirection] = useDirection();
   const [layout, setLayout] = useState<{ found: Layout; nodes: Node[]; edges: RouteEdgeType[] } | null>(null);
@@ -82,6 +85,7 @@ function Drawn({ graph, states = null, over = false, insides = NOTHING_INSIDE, s
   }, [graph, insides, direction, live, opens]);
 
   useLayoutEffect(() => live.show(states, over, selected), [live, states, over, selected]);
+  const following = useMemo(() => (selected === null || chosen === null ? null : { node: selected, name: chosen }), [selected, chosen]);
   const onKeyDown = useArrows(live, layout?.found ?? null);
   if (failure !== null) throw failure;
   return (
@@ -113,7 +117,7 @@ function Drawn({ graph, states = null, over = false, insides = NOTHING_INSIDE, s
             <Controls position="top-left" orientation="horizontal" showInteractive={false} fitViewOptions={FIT} />
             <Panel position="top-right"><DirectionSwitch value={direction} onChange={setDirection} /></Panel>
             <GraphMap layout={layout.found} />
-            <Fitting layout={layout.found} />
+            <Fitting layout={layout.found} chosen={following} />
           </ReactFlow>
         )}
       </GraphContext.Provider>
@@ -130,7 +134,10 @@ function useActsOf(live: Live, onSelect: StepGraphProps["onSelect"], onOpen: Ste
   return useMemo(
     () => ({
       live,
-      select: (id) => present.current.onSelect?.(id),
+      select: (id) => {
+        live.picked = id;
+        present.current.onSelect?.(id);
+      },
       open: (id) => present.current.onOpen?.(id),
     }),
     [live],
@@ -139,32 +146,33 @@ function useActsOf(live: Live, onSelect: StepGraphProps["onSelect"], onOpen: Ste
 
 function nodesOf(graph: Graph, insides: ReadonlyMap<string, Inside>, layout: Layout, opens: boolean): Node[] {
   const across = layout.direction === "RIGHT";
-  const nodeOf = (id: string, type: string, data: Record<string, unknown>, zIndex: number): Node => {
-    const { x, y, width, height } = layout.places.get(id) ?? { x: 0, y: 0, width: 1, height: 1 };
-    return { id, type, data, position: { x, y }, width, height, zIndex, style: TOUCHABLE };
-  };
   const nodes: Node[] = [];
-  for (const step of graph.steps) {
-    const inside = insides.get(step.name);
-    const shown = inside !== undefined && "items" in inside ? inside.items : null;
-    nodes.push(nodeOf(step.name, "step", { step, across, opens, open: inside !== undefined, shown }, 0));
-    if (inside === undefined) continue;
-    if ("graph" in inside) {
-      for (const inner of inside.graph.steps) {
-        nodes.push(nodeOf(childId(step.name, inner.name), "step", { step: inner, across, opens: false, open: false, shown: null }, 2));
-      }
-    } else {
-      for (let slot = 0; slot < inside.items; slot++) nodes.push(nodeOf(slotId(step.name, slot), "item", {}, 2));
+  const add = (id: string, type: string, data: Record<string, unknown>) => {
+    const { x, y, width, height } = layout.places.get(id) ?? { x: 0, y: 0, width: 1, height: 1 };
+    nodes.push({ id, type, data, position: { x, y }, width, height, zIndex: 2 * (depthOf(id) + (isSlot(id) ? 1 : 0)), style: TOUCHABLE });
+  };
+  const addAll = ({ steps }: Graph, within: string | null) => {
+    for (const step of steps) {
+      const id = within === null ? step.name : childId(within, step.name);
+      const inside = insides.get(id);
+      const shown = inside !== undefined && "items" in inside ? inside.items : null;
+      // The items of another run are on that run's page.
+      const mayOpen = opens && (within === null || step.for_each === null);
+      add(id, "step", { step, across, opens: mayOpen, open: inside !== undefined, shown });
+      if (inside === undefined) continue;
+      if ("graph" in inside) addAll(inside.graph, id);
+      else for (let slot = 0; slot < inside.items; slot++) add(slotId(id, slot), "item", {});
     }
-  }
+  };
+  addAll(graph, null);
   return nodes;
 }
 
 function edgesOf(graph: Graph, insides: ReadonlyMap<string, Inside>, layout: Layout): RouteEdgeType[] {
   const whys = new Map(graph.edges.map(({ from, to, why }) => [`${from}>${to}`, why]));
-  for (const [step, inside] of insides) {
+  for (const [node, inside] of insides) {
     if (!("graph" in inside)) continue;
-    for (const { from, to, why } of inside.graph.edges) whys.set(`${childId(step, from)}>${childId(step, to)}`, why);
+    for (const { from, to, why } of inside.graph.edges) whys.set(`${childId(node, from)}>${childId(node, to)}`, why);
   }
   return [...layout.routes].map(([id, route]): RouteEdgeType => {
     const [source, target] = id.split(">") as [string, string];
@@ -174,7 +182,8 @@ function edgesOf(graph: Graph, insides: ReadonlyMap<string, Inside>, layout: Lay
       target,
       type: "route",
       markerEnd: ARROW,
-      zIndex: source.includes("/") ? 1 : 0,
+      // Above the group that they are in, below its steps.
+      zIndex: Math.max(0, 2 * depthOf(source) - 1),
       data: { route, onError: whys.get(id) === "on_error" },
     };
   });

@@ -17,6 +17,8 @@ export class Live {
   /** Nothing in it moves any more. */
   over = false;
   selected: string | null = null;
+  /** What was chosen last in the graph itself: whoever did that sees it. */
+  picked: string | null = null;
   /** The step that Tab leads to; arrows lead on from there. */
   stop: string | null = null;
   private readonly listeners = new Map<string, Set<Listener>>();

@@ -2,7 +2,7 @@
 
 import { useCallback, useMemo, useRef } from "react";
 
-import { childId, type Graph, type Inside, slotId } from "../graph/plan.ts";
+import { childId, type Graph, type Inside, parentOf, slotId } from "../graph/plan.ts";
 import { StepGraph } from "../graph/StepGraph.tsx";
 import { chosenItems } from "./chosenItems.ts";
 import { freshStep, isFinal, ownerOf, type RunModel, type StepModel } from "./model.ts";
@@ -34,8 +34,8 @@ export function RunGraph({
     if (insides.size === 0) return model.steps;
     const all = new Map(model.steps);
     for (const [step, items] of shown) items.forEach((item, slot) => all.set(slotId(step, slot), item));
-    for (const [step, { states: inner }] of children) {
-      for (const [name, state] of inner) all.set(childId(step, name), state);
+    for (const [node, { states: inner }] of children) {
+      for (const [name, state] of inner) all.set(childId(node, name), state);
     }
     return all as ReadonlyMap<string, StepModel>;
   }, [model.steps, insides, shown, children]);
@@ -44,9 +44,9 @@ export function RunGraph({
       if (id === null) return onSelect(null);
       const [step, slot] = id.split("#") as [string, string | undefined];
       if (slot !== undefined) return onSelect(shown.get(step)?.[Number(slot)]?.name ?? step);
-      const [parent, name] = id.split("/") as [string, string | undefined];
-      const child = children.get(parent);
-      if (name !== undefined && child !== undefined) return onOpenRun(child.run, name);
+      const { node, name } = parentOf(id);
+      const child = node === null ? undefined : children.get(node);
+      if (child !== undefined) return onOpenRun(child.run, name);
       onSelect(id);
     },
     [onSelect, onOpenRun, shown, children],
@@ -58,6 +58,7 @@ export function RunGraph({
       over={isFinal(model.status)}
       insides={insides}
       selected={selectedId(selected, shown)}
+      chosen={selected}
       onSelect={select}
       onOpen={onOpen}
     />
@@ -73,11 +74,11 @@ function useInsides(
   const kept = useRef<ReadonlyMap<string, Inside>>(new Map());
   return useMemo(() => {
     const insides = new Map<string, Inside>();
-    for (const step of open) {
-      const items = model.steps.get(step)?.items ?? 0;
-      const child = children.get(step);
-      if (items > 0) insides.set(step, { items: chosenItems.most(items) });
-      else if (child !== undefined) insides.set(step, { graph: child.graph });
+    for (const node of open) {
+      const items = model.steps.get(node)?.items ?? 0;
+      const child = children.get(node);
+      if (items > 0) insides.set(node, { items: chosenItems.most(items) });
+      else if (child !== undefined) insides.set(node, { graph: child.graph });
     }
     if (!isSame(kept.current, insides)) kept.current = insides;
     return kept.current;

@@ -54,7 +54,7 @@ export function Gantt({
 }) {
   const model = useModel(live);
   const scroller = useRef<HTMLDivElement>(null);
-  const { ref: measured, width } = useElementSize();
+  const { ref: measured, width, height } = useElementSize();
   const [zoom, setZoom] = useState(1);
   const [scale, now] = useScale(model);
   const calls = useCallTimes(run, model.seq);
@@ -70,10 +70,16 @@ export function Gantt({
     scrollMargin: RULER_HEIGHT,
     scrollPaddingStart: RULER_HEIGHT,
   });
+  // Once for each choice, as soon as its row is there: after that the reader scrolls.
+  const followed = useRef<string | null>(null);
+  const canBeSeen = height > 0;
   useEffect(() => {
+    if (selected === followed.current || !canBeSeen) return;
     const place = selected === null ? -1 : rows.findIndex((row) => row.name === selected);
+    if (selected !== null && place < 0) return;
+    followed.current = selected;
     if (place >= 0) virtual.scrollToIndex(place, { align: "auto" });
-  }, [selected, rows, virtual]);
+  }, [selected, rows, virtual, canBeSeen]);
   const zoomTo = useCallback((next: number) => {
     const element = scroller.current!;
     const middle = (element.scrollLeft + element.clientWidth / 2) / element.scrollWidth;
