@@ -121,8 +121,8 @@ async def write(store: Store, *transitions: Transition) -> set[RunId]:
         return await tx.write_transitions(transitions)
 
 
-def event(seq: int, kind: str = "StepStarted") -> EventRecord:
-    return EventRecord(seq, kind, after(NOW, timedelta(seconds=seq)), b'{"step":"a"}')
+def event(seq: int, kind: str = "StepStarted", data: bytes = b'{"step":"a"}') -> EventRecord:
+    return EventRecord(seq, kind, after(NOW, timedelta(seconds=seq)), data)
 
 
 def timer(number: int, key: str, seconds: float, payload: bytes = b"{}") -> Timer:

@@ -322,6 +322,26 @@ async def test_events_page_by_their_number(store: Store) -> None:
     assert await store.events(run_id(3), after=0, limit=10) == []
 
 
+async def test_events_can_be_of_one_step_or_one_item(store: Store) -> None:
+    await insert(store, new_run(1), new_run(2))
+    events = [
+        event(1, "RunStarted", b"{}"),
+        event(2, "StepFannedOut", b'{"step":"a","items":2}'),
+        event(3, "StepStarted", b'{"step":"a[1]","attempt":1,"agent":"a"}'),
+        event(4, "StepSkipped", b'{"step":"ab","reason":"a"}'),
+        event(5, "StepRequeued", b'{"step":"a"}'),
+        event(6, "RunWaiting", b'{"steps":["a"]}'),
+        event(7, "StepRequeued", b'{"step":"a"}'),
+    ]
+    await write(store, transition(1, events=events), transition(2, events=[event(1)]))
+    of_step = await store.events(run_id(1), after=0, limit=10, step="a")
+    assert [each.seq for each in of_step] == [2, 5, 7]
+    assert await store.events(run_id(1), after=2, limit=1, step="a") == [events[4]]
+    assert await store.events(run_id(1), after=0, limit=10, step="a[1]") == [events[2]]
+    for nobody in ("", "b", "a[2]", '"a"', "%", "\x00"):
+        assert await store.events(run_id(1), after=0, limit=10, step=nobody) == []
+
+
 async def test_an_events_number_is_never_given_twice(store: Store) -> None:
     await insert(store, new_run(1))
     await write(store, transition(1, events=[event(1)]))
@@ -330,10 +350,10 @@ async def test_an_events_number_is_never_given_twice(store: Store) -> None:
     assert (await record_of(store, 1)).version == 1
 
 
-async def test_exchanges_page_by_their_row_and_can_be_of_one_step(store: Store) -> None:
+async def test_exchanges_page_by_their_row_and_can_be_of_one_step_or_attempt(store: Store) -> None:
     records = [
-        ExchangeRecord(run_id(run), step, 1, f'{{"n":{number}}}'.encode())
-        for number, (run, step) in enumerate([(1, "a"), (1, "b"), (2, "a"), (1, "a")])
+        ExchangeRecord(run_id(run), step, attempt, f'{{"n":{number}}}'.encode())
+        for number, (run, step, attempt) in enumerate([(1, "a", 1), (1, "b", 2), (2, "a", 2), (1, "a", 2)])
     ]
     async with store.transaction() as tx:
         await tx.put_exchanges(records)
@@ -344,6 +364,12 @@ async def test_exchanges_page_by_their_row_and_can_be_of_one_step(store: Store) 
     assert [record for _, record in later] == [b'{"n":1}']
     of_step = await store.exchanges(run_id(1), after=0, limit=10, step="a")
     assert [record for _, record in of_step] == [b'{"n":0}', b'{"n":3}']
+    of_attempt = await store.exchanges(run_id(1), after=0, limit=10, attempt=2)
+    assert [record for _, record in of_attempt] == [b'{"n":1}', b'{"n":3}']
+    of_both = await store.exchanges(run_id(1), after=first_row, limit=1, step="a", attempt=2)
+    assert [record for _, record in of_both] == [b'{"n":3}']
+    assert await store.exchanges(run_id(1), after=0, limit=10, attempt=3) == []
+    assert await store.exchanges(run_id(1), after=0, limit=10, step="\x00") == []
 
 
 async def fill(store: Store, number: int) -> None:

@@ -48,7 +48,16 @@ async def test_every_exchange_of_every_attempt_is_kept_in_order(system: RunningS
         await system.save({"name": "one", "steps": steps})
         run = await system.run("one", {"text": "hi"})
         items = await system.items(f"/runs/{run['id']}/wire?limit=3")
-    keys = {"step", "attempt", "started_at", "duration_ms", "request", "response", "error", "notes"}
+        second, third = [
+            await system.items(f"/runs/{run['id']}/wire?step=only&attempt={attempt}&limit=1")
+            for attempt in (2, 3)
+        ]
+        archive = await system.call("GET", f"/runs/{run['id']}/wire?format=har&attempt=3")
+    assert (second, third) == (items[1:2], items[2:])
+    assert len(objects_in(part(archive.json, "log")["entries"])) == 2
+    numbers = [int(str(item["id"])) for item in items]
+    assert numbers == sorted(set(numbers))
+    keys = {"id", "step", "attempt", "started_at", "duration_ms", "request", "response", "error", "notes"}
     assert [item.keys() - {"kind", "frames", "connect_ms", "first_byte_ms"} for item in items] == [keys] * 4
     assert [item["kind"] for item in items] == ["send", "send", "send", "poll"]
     assert [(item["step"], item["attempt"]) for item in items] == [("only", n) for n in (1, 2, 3, 3)]
@@ -99,6 +108,10 @@ async def test_the_wire_of_one_step_can_be_asked_for(system: RunningSystem) -> N
         await system.save({"name": "two", "steps": {"a": {"agent": "Agent"}, "b": {"agent": "Agent"}}})
         run = await system.run("two")
         items = await system.items(f"/runs/{run['id']}/wire?step=b")
+        for wrong in ("0", "-1", "second", str(10**12)):
+            refused = await system.call("GET", f"/runs/{run['id']}/wire?attempt={wrong}")
+            assert refused.status == 422
+            assert "attempt" in refused.body.decode()
     assert [item["step"] for item in items] == ["b"]
 
 
@@ -109,7 +122,7 @@ async def test_when_calls_were_made_can_be_read_without_what_they_carried(system
         run = await system.run("one")
         (whole,) = await system.items(f"/runs/{run['id']}/wire")
         (bare,) = await system.items(f"/runs/{run['id']}/wire?payloads=false")
-    assert bare["started_at"] == whole["started_at"]
+    assert [bare[name] for name in ("id", "started_at")] == [whole[name] for name in ("id", "started_at")]
     assert bare["request"] == {"method": "POST", "url": agent.url, "headers": {}, "body": ""}
     assert bare["response"] == {"status": 200, "headers": {}, "body": ""}
 

@@ -94,15 +94,22 @@ class RunsChangedStream(_Stream):
 
 
 class EventStream(_Stream):
-    """The events of `run_id` after `after`, to the final one."""
+    """The events of `run_id` after `after`, to the final one; with `step` only those of that step."""
 
     def __init__(
-        self, services: Services, run_id: RunId, after: int, *, ping_after: float = PING_AFTER_SECONDS
+        self,
+        services: Services,
+        run_id: RunId,
+        after: int,
+        *,
+        step: str | None = None,
+        ping_after: float = PING_AFTER_SECONDS,
     ) -> None:
         super().__init__(services.stopping, ping_after)
         self._services = services
         self._run_id = run_id
         self._after = after
+        self._step = step
 
     async def _chunks(self) -> AsyncIterator[bytes]:
         runs, run_id, after = self._services.runs, self._run_id, self._after
@@ -110,9 +117,9 @@ class EventStream(_Stream):
         ping_at = now() + self._ping_after
         with runs.watch(run_id) as watch:
             while True:
-                is_final, events = await self._look(after)
+                is_final, after, events = await self._look(after)
                 if events:
-                    after, ping_at = events[-1].seq, now() + self._ping_after
+                    ping_at = now() + self._ping_after
                     yield b"".join(map(encode_event, events))
                 elif is_final:
                     return
@@ -122,17 +129,19 @@ class EventStream(_Stream):
                         ping_at = now() + self._ping_after
                         yield _PING
 
-    async def _look(self, after: int) -> tuple[bool, list[EventRecord]]:
-        """Whether these events are the last."""
+    async def _look(self, after: int) -> tuple[bool, int, list[EventRecord]]:
+        """Whether these events are the last, and up to which number there are no others."""
         runs = self._services.runs
         try:
             # Asked before the events are read: if final now, what is read next is all there will be.
-            status, _ = await runs.status(self._run_id)
-            events = await runs.events(self._run_id, after=after, limit=_BATCH)
+            status, last = await runs.status(self._run_id)
+            events = await runs.events(self._run_id, after=after, limit=_BATCH, step=self._step)
         except Unavailable:
             # The stream waits with the work, and goes on when the store is back.
-            return False, []
-        return status in FINAL_RUN_STATUSES, events
+            return False, after, []
+        # What other steps have done is not walked again with every look.
+        seen = last if len(events) < _BATCH else after
+        return status in FINAL_RUN_STATUSES, max([after, seen, *(event.seq for event in events)]), events
 
 
 async def _gone(receive: Receive) -> None:

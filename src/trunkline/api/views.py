@@ -19,7 +19,7 @@ from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.machine.state import WaitingFor
 from trunkline.messages import ERROR_CODES, StepError
 from trunkline.services.option_forms import breaker_to_json
-from trunkline.services.recorded import Recorded, read_record
+from trunkline.services.recorded import Recorded
 from trunkline.services.retry_forms import retry_to_json
 from trunkline.stores.base import AgentLoad, EventRecord, RunRecord
 
@@ -276,11 +276,23 @@ _beginnings = msgspec.json.Decoder(_Began)
 
 def wire_json(exchanges: Sequence[tuple[int, bytes]], next_cursor: str | None, *, payloads: bool) -> bytes:
     # They are kept, and paged, in the order of their ends; those of one page are shown as they began.
-    ordered = in_order([record for _, record in exchanges])
-    return page_json(ordered if payloads else [_bare(read_record(record)) for record in ordered], next_cursor)
+    ordered = in_order([_numbered(row, record) for row, record in exchanges])
+    return page_json(ordered if payloads else [_bare(record) for record in ordered], next_cursor)
 
 
-def _bare(exchange: Recorded) -> Recorded:
+class _Numbered(Recorded, kw_only=True):
+    id: int
+
+
+_numbered_records = msgspec.json.Decoder(_Numbered)
+
+
+def _numbered(row: int, record: bytes) -> bytes:
+    return b'{"id":%d,' % row + record.removeprefix(b"{")
+
+
+def _bare(record: msgspec.Raw) -> _Numbered:
+    exchange = _numbered_records.decode(record)
     for message in (exchange.request, exchange.response):
         if message is not None:
             message.headers, message.body = {}, ""

@@ -161,7 +161,8 @@ class _Exchange(TypedDict):
 
 
 class Exchange(_Exchange, total=False):
-    # An older server says neither.
+    # An older server says none of them.
+    id: int
     kind: str
     frames: list[Frame] | None
 

@@ -88,11 +88,6 @@ class Wanted(NamedTuple):
     step: str | None = None
     attempt: int | None = None
 
-    def has(self, step: str | None, attempt: int | None) -> bool:
-        return (self.step is None or step == self.step) and (
-            self.attempt is None or attempt is None or attempt == self.attempt
-        )
-
 
 async def log_lines(store: Store, run_id: RunId, after: LogPlace, wanted: Wanted) -> AsyncGenerator[LogLine]:
     """The lines behind a place, as long as somebody wants more."""
@@ -118,20 +113,20 @@ async def _next(lines: AsyncIterator[LogLine]) -> LogLine | None:
 
 
 async def _events(store: Store, run_id: RunId, after: int, wanted: Wanted) -> AsyncGenerator[LogLine]:
-    while page := await store.events(run_id, after=after, limit=_PAGE):
+    while page := await store.events(run_id, after=after, limit=_PAGE, step=wanted.step):
         for record in page:
             line = _event_line(record)
-            if wanted.has(line.step, line.attempt):
+            if wanted.attempt is None or line.attempt in (None, wanted.attempt):
                 yield line
         after = page[-1].seq
 
 
 async def _exchanges(store: Store, run_id: RunId, after: int, wanted: Wanted) -> AsyncGenerator[LogLine]:
-    while page := await store.exchanges(run_id, after=after, limit=_PAGE, step=wanted.step):
+    while page := await store.exchanges(
+        run_id, after=after, limit=_PAGE, step=wanted.step, attempt=wanted.attempt
+    ):
         for row, record in page:
-            line = _exchange_line(row, read_record(record))
-            if wanted.has(line.step, line.attempt):
-                yield line
+            yield _exchange_line(row, read_record(record))
         after = page[-1][0]
 
 

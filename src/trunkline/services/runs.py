@@ -236,15 +236,17 @@ class Runs:
     ) -> list[ListedRun]:
         return await self._lists.find(search, limit=limit, before=before, payloads=payloads)
 
-    async def events(self, run_id: RunId, *, after: int, limit: int) -> list[EventRecord]:
+    async def events(
+        self, run_id: RunId, *, after: int, limit: int, step: str | None = None
+    ) -> list[EventRecord]:
         await self.status(run_id)
-        return await self._store.events(run_id, after=after, limit=limit)
+        return await self._store.events(run_id, after=after, limit=limit, step=step)
 
     async def exchanges(
-        self, run_id: RunId, *, after: int, limit: int, step: str | None = None
+        self, run_id: RunId, *, after: int, limit: int, step: str | None = None, attempt: int | None = None
     ) -> list[tuple[int, bytes]]:
         await self.status(run_id)
-        return await self._store.exchanges(run_id, after=after, limit=limit, step=step)
+        return await self._store.exchanges(run_id, after=after, limit=limit, step=step, attempt=attempt)
 
     async def log(self, run_id: RunId, after: LogPlace, wanted: Wanted) -> AsyncGenerator[LogLine]:
         """What is known of it, line by line; to be closed."""

@@ -482,12 +482,22 @@ class Store(AgentRecordReads, ActivityReads, SecretReads, OversightReads, Protoc
         """All versions of all workflows, without what they are."""
         ...
 
-    async def events(self, run_id: RunId, *, after: int, limit: int) -> list[EventRecord]: ...
+    async def events(
+        self, run_id: RunId, *, after: int, limit: int, step: str | None = None
+    ) -> list[EventRecord]:
+        """
+        Oldest first. Costs what it gives; for those of one `step` the run's events behind `after` are walked until
+        there are enough, within the store.
+        """
+        ...
 
     async def exchanges(
-        self, run_id: RunId, *, after: int, limit: int, step: str | None = None
+        self, run_id: RunId, *, after: int, limit: int, step: str | None = None, attempt: int | None = None
     ) -> list[tuple[int, bytes]]:
-        """(row, record), oldest first."""
+        """
+        (row, record), oldest first. Costs what it gives; for those of a `step` or an `attempt` the run's exchanges
+        behind `after` are walked likewise, without their records.
+        """
         ...
 
     async def waiting_steps(

@@ -49,14 +49,17 @@ def parse(block: bytes) -> Received | None:
 
 
 async def stream(
-    system: RunningSystem, run_id: str, last_event_id: int | None = None
+    system: RunningSystem, run_id: str, last_event_id: int | None = None, step: str | None = None
 ) -> AsyncGenerator[Received]:
     headers = {"Accept": "text/event-stream"}
     if last_event_id is not None:
         headers["Last-Event-ID"] = str(last_event_id)
     async with (
         aiohttp.ClientSession() as session,
-        session.get(f"{system.url}/api/v1/runs/{run_id}/events", headers=headers) as response,
+        session.get(
+            f"{system.url}/api/v1/runs/{run_id}/events{'' if step is None else f'?step={step}'}",
+            headers=headers,
+        ) as response,
     ):
         assert response.status == 200
         assert response.headers["Content-Type"].startswith("text/event-stream")
@@ -161,6 +164,24 @@ async def test_pages_join_to_the_whole_history(system: RunningSystem, agent: Scr
         seen += page["items"]
         cursor = page["next_cursor"]
     assert seen == await history(system, run_id)
+
+
+async def test_events_of_one_step_come_as_pages_and_as_a_stream(
+    system: RunningSystem, agent: ScriptedAgent
+) -> None:
+    run_id = await system.start("chain")
+    followed = [event.data async for event in stream(system, run_id, step="s1")]
+    expected = [
+        item
+        for item in await system.items(f"/runs/{run_id}/events?limit=1000")
+        if cast("JsonObject", item["data"]).get("step") == "s1"
+    ]
+    assert [item["type"] for item in expected] == ["StepStarted", "StepCompleted"]
+    assert followed == expected
+    assert await system.items(f"/runs/{run_id}/events?step=s1&limit=1") == expected
+    assert await system.items(f"/runs/{run_id}/events?step=s1&after={expected[0]['seq']}") == expected[1:]
+    assert await system.items(f"/runs/{run_id}/events?step=nobody") == []
+    assert (await system.call("GET", "/runs/nothing/events?step=s1")).status == 404
 
 
 async def test_a_wrong_last_event_id_is_refused(system: RunningSystem, agent: ScriptedAgent) -> None:

@@ -2695,6 +2695,11 @@ export interface components {
              */
             frames: components["schemas"]["Frame"][] | null;
             /**
+             * Id
+             * @description Its number, which stays; one that belongs to no run has none.
+             */
+            id?: number;
+            /**
              * Kind
              * @description What it was for; `push`: the agent has called Trunkline.
              * @enum {string}
@@ -8471,6 +8476,8 @@ export interface operations {
                 cursor?: string;
                 /** @description Only events after this number; instead of `cursor`. */
                 after?: number;
+                /** @description Only events of this step, or of one item: `check[17]`. The run's events are read through until the page is full. */
+                step?: string;
             };
             header?: {
                 /** @description Resumes a stream after this number. */
@@ -9363,8 +9370,10 @@ export interface operations {
                 limit?: number;
                 /** @description `next_cursor` of the page before; leave it out for the first page. */
                 cursor?: string;
-                /** @description Only exchanges of this step. */
+                /** @description Only exchanges of this step, or of one item: `check[17]`. The run's exchanges are looked through until the page is full. */
                 step?: string;
+                /** @description Only exchanges of this attempt, likewise. */
+                attempt?: number;
                 /** @description `har`: an HTTP Archive 1.2; `log._next_cursor` leads on. */
                 format?: "json" | "har";
                 /** @description `false`: with empty headers and bodies, and without frames; not of a HAR. */

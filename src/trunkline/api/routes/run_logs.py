@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 
 from trunkline.api.operations import JSON, add_operation, answer, problems
 from trunkline.api.paging import DEFAULT_LIMIT, Limit
-from trunkline.api.routes.runs import RUNS, RunPath
+from trunkline.api.routes.runs import MOST_ATTEMPTS, RUNS, RunPath
 from trunkline.api.services import Services
 from trunkline.api.views import page_json
 from trunkline.clock import rfc3339
@@ -28,8 +28,6 @@ LogCursor = Annotated[
         pattern=r"^[0-9]{1,18}\.[0-9]{1,18}$",
     ),
 ]
-# What every store can hold as a number.
-_MOST_ATTEMPTS = 2**31 - 1
 
 
 class _Line(msgspec.Struct):
@@ -53,7 +51,7 @@ class RunLogRoutes:
         cursor: LogCursor = None,
         step: Annotated[str | None, Query(description="Only lines of this step.")] = None,
         attempt: Annotated[
-            int | None, Query(ge=1, le=_MOST_ATTEMPTS, description="Only lines of this attempt, or of none.")
+            int | None, Query(ge=1, le=MOST_ATTEMPTS, description="Only lines of this attempt, or of none.")
         ] = None,
         form: Annotated[
             Literal["json", "lines"],

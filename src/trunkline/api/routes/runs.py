@@ -46,6 +46,7 @@ RunPath = Annotated[str, Path(description="The run's id.")]
 StepPath = Annotated[str, Path(description="The step's name.")]
 # What every store can hold as a number.
 _MAX_SEQ = 10**18 - 1
+MOST_ATTEMPTS = 2**31 - 1
 
 
 class _Retry(msgspec.Struct, forbid_unknown_fields=True):
@@ -178,6 +179,13 @@ class RunRoutes:
             int | None,
             Query(ge=0, le=_MAX_SEQ, description="Only events after this number; instead of `cursor`."),
         ] = None,
+        step: Annotated[
+            str | None,
+            Query(
+                description="Only events of this step, or of one item: `check[17]`. The run's events are read"
+                " through until the page is full."
+            ),
+        ] = None,
         last_event_id: Annotated[
             int | None,
             Header(
@@ -195,8 +203,9 @@ class RunRoutes:
         if EVENT_STREAM in request.headers.get("accept", ""):
             # Before the stream begins: an unknown run is a problem, not an empty stream.
             await self._runs.status(run_id)
-            return EventStream(self._services, run_id, begin if last_event_id is None else last_event_id)
-        found = await self._runs.events(run_id, after=begin, limit=limit + 1)
+            seen = begin if last_event_id is None else last_event_id
+            return EventStream(self._services, run_id, seen, step=step)
+        found = await self._runs.events(run_id, after=begin, limit=limit + 1, step=step)
         events, next_cursor = page(found, limit, lambda event: event.seq)
         return Response(events_json(events, next_cursor), media_type=JSON)
 
@@ -205,7 +214,17 @@ class RunRoutes:
         run: RunPath,
         limit: Limit = DEFAULT_LIMIT,
         cursor: NumberCursor = None,
-        step: Annotated[str | None, Query(description="Only exchanges of this step.")] = None,
+        step: Annotated[
+            str | None,
+            Query(
+                description="Only exchanges of this step, or of one item: `check[17]`. The run's exchanges are"
+                " looked through until the page is full."
+            ),
+        ] = None,
+        attempt: Annotated[
+            int | None,
+            Query(ge=1, le=MOST_ATTEMPTS, description="Only exchanges of this attempt, likewise."),
+        ] = None,
         form: Annotated[
             Literal["json", "har"],
             Query(alias="format", description="`har`: an HTTP Archive 1.2; `log._next_cursor` leads on."),
@@ -216,7 +235,9 @@ class RunRoutes:
         ] = True,
     ) -> Response:
         """What went over the wire, oldest first: every HTTP exchange with an agent, redacted and cut."""
-        found = await self._runs.exchanges(RunId(run), after=int(cursor or 0), limit=limit + 1, step=step)
+        found = await self._runs.exchanges(
+            RunId(run), after=int(cursor or 0), limit=limit + 1, step=step, attempt=attempt
+        )
         exchanges, next_cursor = page(found, limit, lambda exchange: exchange[0])
         if form == "har":
             archive = to_har((read_record(record) for _, record in exchanges), next_cursor=next_cursor)

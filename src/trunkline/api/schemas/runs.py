@@ -207,6 +207,7 @@ class Exchange(Shape):
     first_byte_ms: float | None = Field(
         default=None, description="When the head of the answer was there, likewise; null: not known."
     )
+    id: Annotated[int, optional("Its number, which stays; one that belongs to no run has none.")] = 0
 
 
 class WirePage(Shape):

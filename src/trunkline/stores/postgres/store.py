@@ -154,15 +154,17 @@ class PostgresStore:
         async with self._pool.reader() as db:
             return await run_lists.saved_versions(db)
 
-    async def events(self, run_id: RunId, *, after: int, limit: int) -> list[EventRecord]:
+    async def events(
+        self, run_id: RunId, *, after: int, limit: int, step: str | None = None
+    ) -> list[EventRecord]:
         async with self._pool.reader() as db:
-            return await history.events(db, run_id, after=after, limit=limit)
+            return await history.events(db, run_id, after=after, limit=limit, step=step)
 
     async def exchanges(
-        self, run_id: RunId, *, after: int, limit: int, step: str | None = None
+        self, run_id: RunId, *, after: int, limit: int, step: str | None = None, attempt: int | None = None
     ) -> list[tuple[int, bytes]]:
         async with self._pool.reader() as db:
-            return await history.exchanges(db, run_id, after=after, limit=limit, step=step)
+            return await history.exchanges(db, run_id, after=after, limit=limit, step=step, attempt=attempt)
 
     async def waiting_steps(
         self,

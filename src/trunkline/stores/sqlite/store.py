@@ -172,13 +172,15 @@ class SqliteStore:
     async def saved_versions(self) -> list[SavedVersion]:
         return run_lists.saved_versions(self._reader)
 
-    async def events(self, run_id: RunId, *, after: int, limit: int) -> list[EventRecord]:
-        return history.events(self._reader, run_id, after=after, limit=limit)
+    async def events(
+        self, run_id: RunId, *, after: int, limit: int, step: str | None = None
+    ) -> list[EventRecord]:
+        return history.events(self._reader, run_id, after=after, limit=limit, step=step)
 
     async def exchanges(
-        self, run_id: RunId, *, after: int, limit: int, step: str | None = None
+        self, run_id: RunId, *, after: int, limit: int, step: str | None = None, attempt: int | None = None
     ) -> list[tuple[int, bytes]]:
-        return history.exchanges(self._reader, run_id, after=after, limit=limit, step=step)
+        return history.exchanges(self._reader, run_id, after=after, limit=limit, step=step, attempt=attempt)
 
     async def waiting_steps(
         self,
