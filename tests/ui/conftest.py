@@ -15,6 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 from tests.ui.agents import Agents, agents_beside
 from tests.ui.browser import open_browser, watched_page
+from tests.ui.inspected import Inspected, inspected_system
 from tests.ui.installed import trunkline_up
 
 from trunkline.cli.client import Client
@@ -75,4 +76,21 @@ def demo(session_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Gene
 @pytest.fixture
 def page(browser: Browser, demo: Demo) -> Generator[Page]:
     with watched_page(browser, demo.url) as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def inspected(
+    session_folder: Path, tmp_path_factory: pytest.TempPathFactory, agents: Agents
+) -> Generator[Inspected]:
+    """A system with a run to look into (`inspected.py`)."""
+    with inspected_system(session_folder, tmp_path_factory.mktemp("inspected"), agents) as system:
+        yield system
+
+
+@pytest.fixture
+def inspected_page(browser: Browser, inspected: Inspected) -> Generator[Page]:
+    with watched_page(browser, inspected.url) as page:
+        # The page closes one by itself, and so would hide it.
+        page.on("dialog", lambda dialog: pytest.fail(f"A script of an agent has run: {dialog.message}"))
         yield page

@@ -11,8 +11,9 @@ A run to look into: attempts that fail, polls, a stream, files, many items, a fa
 
 from __future__ import annotations
 
+import asyncio
 from base64 import b64encode
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,6 +137,30 @@ class Inspected:
     @property
     def url(self) -> str:
         return self.client.url
+
+
+@dataclass(frozen=True)
+class SlowRun:
+    """A run whose only step, `only`, has called its agent, which answers "At last" when it may."""
+
+    id: str
+    agent_url: str
+    let_answer: Callable[[], None]
+
+
+def begin_slow_run(inspected: Inspected, agents: Agents) -> SlowRun:
+    may_answer = agents.portal.call(asyncio.Semaphore, 0)
+
+    async def slow(call: Call) -> Json:
+        await may_answer.acquire()
+        return simple_success({"text": "At last"})(call)
+
+    agent = agents.start(slow)
+    inspected.client.create_agent({"name": "Slow", "url": agent.url, "protocol": "simple-a2a"})
+    inspected.client.save_workflow(encode({"name": "slow", "steps": {"only": {"agent": "Slow"}}}))
+    run = inspected.client.execute("slow", {"text": "Hurry"})["id"]
+    agents.portal.call(agent.called)
+    return SlowRun(run, agent.url, lambda: agents.portal.call(may_answer.release))
 
 
 @contextmanager

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import zlib
 from base64 import b64encode
-from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -21,13 +19,11 @@ from tests.ui.inspected import (
     PICTURE,
     ROWS,
     Inspected,
-    inspected_system,
+    begin_slow_run,
 )
 
 from trunkline.cli.follow import follow_run
 from trunkline.jsontypes import Json, JsonObject, decode, encode
-from trunkline.testing import simple_success
-from trunkline.testing.agents import Call
 
 COLOURS = [(255, 0, 0), (0, 0, 255)]
 COLOUR_OF = """
@@ -53,20 +49,9 @@ def pixel(colour: tuple[int, int, int]) -> Json:
 ALIKE: list[Json] = [pixel(colour) for colour in COLOURS]
 
 
-@pytest.fixture(scope="module")
-def inspected(
-    session_folder: Path, tmp_path_factory: pytest.TempPathFactory, agents: Agents
-) -> Generator[Inspected]:
-    with inspected_system(session_folder, tmp_path_factory.mktemp("inspected"), agents) as system:
-        yield system
-
-
 @pytest.fixture
-def page(browser: Browser, inspected: Inspected) -> Generator[Page]:
-    with watched_page(browser, inspected.url) as page:
-        # The page closes one by itself, and so would hide it.
-        page.on("dialog", lambda dialog: pytest.fail(f"A script of an agent has run: {dialog.message}"))
-        yield page
+def page(inspected_page: Page) -> Page:
+    return inspected_page
 
 
 def look_into(page: Page, inspected: Inspected, query: str = "") -> None:
@@ -194,11 +179,20 @@ def test_events_are_those_of_the_run_or_of_what_is_selected(page: Page, inspecte
     look_into(page, inspected, "?tab=events")
     listed = page.get_by_test_id("events")
     expect(listed.get_by_test_id("event").first).to_contain_text("RunStarted")
-    assert int(str(listed.get_attribute("data-count"))) > 2 * ITEMS
     assert listed.get_by_test_id("event").count() < 80
     look_at(page, "inspector-events")
+    # As many as were looked at, and those that follow them.
+    expect(listed).to_have_attribute("data-count", "100")
+    listed.evaluate("(list) => list.scrollTo(0, list.scrollHeight)")
+    expect(listed).to_have_attribute("data-count", str(len(inspected.client.events(inspected.run).items)))
+    listed.evaluate("(list) => list.scrollTo(0, list.scrollHeight)")
+    expect(listed.locator("[data-type=RunFailed]")).to_be_visible()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/events?" in request.url else None)
     look_into(page, inspected, "?step=flaky&attempt=2&tab=events")
     expect(listed.get_by_test_id("event")).to_have_count(2)
+    assert asked
+    assert all("step=flaky" in url for url in asked)
     expect(listed.locator("[data-type=StepRetryScheduled]")).to_contain_text(
         "flaky · attempt 2 · The agent closed the connection unanswered."
     )
@@ -309,32 +303,34 @@ def test_what_agents_say_is_text_wherever_it_is_shown(page: Page, inspected: Ins
     assert page.get_by_test_id("inspector").locator("img, script, iframe, a[href^=javascript]").count() == 0
 
 
-def test_a_step_that_is_none_says_which_there_are(page: Page, inspected: Inspected) -> None:
-    page.goto(f"/runs/{inspected.run}?step=nobody")
-    expect(page.get_by_test_id("problem").first).to_contain_text("has no step nobody")
-    expect(page.get_by_test_id("problem").first).to_contain_text("Its steps: flaky, stream, files")
+def test_a_step_and_an_attempt_that_are_none_say_which_there_are(page: Page, inspected: Inspected) -> None:
+    look_into(page, inspected, "?step=nobody")
+    problem = page.get_by_test_id("inspector").get_by_test_id("problem")
+    expect(problem).to_contain_text("has no step nobody")
+    expect(problem).to_contain_text("Its steps: flaky, stream, files")
+    look_at(page, "inspector-no-step")
+    page.get_by_test_id("instead").click()
+    expect(page).to_have_url(f"{inspected.url}/runs/{inspected.run}")
+    expect(page.get_by_test_id("tab-input")).to_be_visible()
+    look_into(page, inspected, "?step=flaky&attempt=9&tab=wire")
+    expect(page.get_by_test_id("no-attempt")).to_have_text("There is no attempt 9: flaky has had 3 attempts.")
+    expect(page.get_by_test_id("tab-wire")).to_have_count(0)
+    look_at(page, "inspector-no-attempt")
+    page.get_by_test_id("instead").click()
+    expect(page.get_by_test_id("wire-count")).to_have_text("6 exchanges")
+    look_into(page, inspected, "?step=broken&attempt=0")
+    expect(page.get_by_test_id("no-attempt")).to_have_text(
+        "There is no attempt 0: broken has had one attempt."
+    )
 
 
 def test_a_run_is_looked_into_while_it_goes_on(page: Page, inspected: Inspected, agents: Agents) -> None:
-    async def bell() -> asyncio.Event:
-        return asyncio.Event()
-
-    may_answer = agents.portal.call(bell)
-
-    async def slow(call: Call) -> Json:
-        await may_answer.wait()
-        return simple_success({"text": "At last"})(call)
-
-    agent = agents.start(slow)
-    inspected.client.create_agent({"name": "Slow", "url": agent.url, "protocol": "simple-a2a"})
-    inspected.client.save_workflow(encode({"name": "slow", "steps": {"only": {"agent": "Slow"}}}))
-    run = inspected.client.execute("slow", {"text": "Hurry"})["id"]
-    agents.portal.call(agent.called)
-    page.goto(f"/runs/{run}?step=only&tab=output")
+    run = begin_slow_run(inspected, agents)
+    page.goto(f"/runs/{run.id}?step=only&tab=output")
     expect(page.get_by_test_id("no-value")).to_have_text("The output comes when the step is done.")
     page.get_by_test_id("tab-wire").click()
     expect(page.get_by_test_id("no-exchanges")).to_contain_text("Nothing has gone over the wire yet.")
-    agents.portal.call(may_answer.set)
+    run.let_answer()
     expect(page.get_by_test_id("exchange")).to_have_count(1)
     page.get_by_test_id("tab-output").click()
     expect(page.get_by_test_id("text")).to_have_text("At last")

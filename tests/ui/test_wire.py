@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Generator
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 from tests.har import check_har
 from tests.ui.agents import Agents
-from tests.ui.browser import look_at, watched_page
+from tests.ui.browser import look_at
 from tests.ui.captured import Captured, capturing
-from tests.ui.inspected import HARM, ITEMS, Inspected, inspected_system
+from tests.ui.inspected import HARM, ITEMS, Inspected, begin_slow_run
 
 from trunkline.bridge.exchanges import to_curl
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.services.har import to_har
 from trunkline.services.recorded import read_exchange
-from trunkline.testing import simple_success
-from trunkline.testing.agents import Call
 from trunkline.testing.system import objects_in
 
 SECRET = "u$er:s3cret `x`"
@@ -51,19 +50,9 @@ BODIES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def inspected(
-    session_folder: Path, tmp_path_factory: pytest.TempPathFactory, agents: Agents
-) -> Generator[Inspected]:
-    with inspected_system(session_folder, tmp_path_factory.mktemp("wire"), agents) as system:
-        yield system
-
-
 @pytest.fixture
-def page(browser: Browser, inspected: Inspected) -> Generator[Page]:
-    with watched_page(browser, inspected.url) as page:
-        page.on("dialog", lambda dialog: pytest.fail(f"A script of an agent has run: {dialog.message}"))
-        yield page
+def page(inspected_page: Page) -> Page:
+    return inspected_page
 
 
 def open_wire(page: Page, inspected: Inspected, query: str) -> Locator:
@@ -97,6 +86,33 @@ def test_every_exchange_is_shown_with_all_that_was_on_the_wire(page: Page, inspe
     expect(lost.get_by_test_id("exchange-error")).to_have_text("The agent closed the connection unanswered.")
     expect(lost.get_by_test_id("response")).to_contain_text("No answer came.")
     look_at(page, "wire")
+    # What is open is in the address.
+    expect(page).to_have_url(re.compile(r"[?&]exchange=\d+%2C\d+$"))
+    page.get_by_test_id("attempts").get_by_text("3", exact=True).click()
+    expect(page.get_by_test_id("polls")).to_be_visible()
+    expect(page.get_by_test_id("exchange-detail")).to_have_count(0)
+    page.go_back()
+    expect(page.get_by_test_id("exchange-detail")).to_have_count(2)
+    page.reload()
+    expect(lost.get_by_test_id("exchange-error")).to_be_in_viewport()
+    expect(refused).to_be_visible()
+    exchanges.nth(0).get_by_role("button").first.click()
+    expect(page).to_have_url(re.compile(r"[?&]exchange=\d+$"))
+
+
+def test_an_exchange_is_found_by_its_number_on_whatever_page_it_is(page: Page, inspected: Inspected) -> None:
+    def in_small_pages(route: Route) -> None:
+        route.continue_(url=route.request.url.replace("limit=200", "limit=1"))
+
+    page.route("**/wire?*", in_small_pages)
+    second = inspected.client.wire(inspected.run, step="flaky").items[1]
+    exchanges = open_wire(page, inspected, f"step=flaky&tab=wire&exchange={second.get('id')}")
+    expect(page.get_by_test_id("exchange-error")).to_have_text("The agent closed the connection unanswered.")
+    expect(exchanges).to_have_count(2)
+    open_wire(page, inspected, "step=flaky&attempt=1&tab=wire&exchange=999999999")
+    expect(page.get_by_test_id("no-exchange")).to_have_text(
+        "Exchange 999999999 is not among those of attempt 1."
+    )
 
 
 def test_polls_that_follow_each_other_are_one_row_until_it_is_opened(
@@ -109,6 +125,11 @@ def test_polls_that_follow_each_other_are_one_row_until_it_is_opened(
     polls.get_by_role("button").click()
     expect(exchanges).to_have_count(4)
     expect(open_up(exchanges.last).get_by_test_id("request")).to_contain_text('"method": "tasks/get"')
+    page.reload()
+    expect(exchanges.last.get_by_test_id("request")).to_contain_text('"method": "tasks/get"')
+    polls.get_by_role("button").first.click()
+    expect(exchanges).to_have_count(1)
+    expect(page).not_to_have_url(re.compile("exchange="))
 
 
 def test_a_stream_is_shown_event_by_event_with_what_was_negotiated(page: Page, inspected: Inspected) -> None:
@@ -131,6 +152,10 @@ def test_a_body_that_was_cut_says_so(page: Page, inspected: Inspected) -> None:
     # The only exchange is open at once.
     open_wire(page, inspected, "step=long&tab=wire")
     expect(page.get_by_test_id("exchange-notes")).to_contain_text("The response body is cut")
+    page.get_by_test_id("exchange").get_by_role("button").first.click()
+    expect(page).to_have_url(re.compile("[?&]exchange=none$"))
+    page.reload()
+    expect(page.get_by_test_id("exchange").get_by_role("button")).to_have_attribute("aria-expanded", "false")
 
 
 def test_what_agents_write_on_the_wire_is_text(page: Page, inspected: Inspected) -> None:
@@ -144,7 +169,7 @@ def test_two_attempts_are_laid_side_by_side(page: Page, inspected: Inspected) ->
     open_wire(page, inspected, "step=flaky&attempt=1&tab=wire")
     page.get_by_test_id("compare").click()
     expect(page.get_by_test_id("attempt-diff")).to_be_visible()
-    assert "tab=wire.compare" in page.url
+    expect(page).to_have_url(re.compile("[?&]compare=1%2C3$"))
     before, after = page.get_by_label("Attempt 1", exact=True), page.get_by_label("Attempt 3", exact=True)
     expect(before).to_contain_text("send: HTTP 503")
     expect(after).to_contain_text('"state": "working"')
@@ -154,25 +179,53 @@ def test_two_attempts_are_laid_side_by_side(page: Page, inspected: Inspected) ->
     expect(after).to_contain_text('"text": "Calm at last"')
     page.get_by_text("Requests", exact=True).click()
     expect(before).to_contain_text("message/send")
+
+
+def test_what_is_compared_is_in_the_address(page: Page, inspected: Inspected) -> None:
+    open_wire(page, inspected, "step=flaky&tab=wire")
+    page.get_by_test_id("compare").click()
+    diff = page.get_by_test_id("attempt-diff")
+    page.get_by_role("combobox", name="Attempt on the left").click()
+    page.get_by_role("option", name="Attempt 1").click()
+    page.get_by_text("Requests", exact=True).click()
+    expect(page).to_have_url(re.compile("[?&]compare=1%2C3&part=request$"))
+    page.reload()
+    expect(page.get_by_label("Attempt 1", exact=True)).to_contain_text("message/send")
+    expect(page.get_by_label("Attempt 3", exact=True)).to_contain_text("/flaky/1")
+    page.go_back()
+    expect(diff).to_have_count(0)
+    page.go_forward()
+    expect(page.get_by_label("Attempt 3", exact=True)).to_contain_text("/flaky/1")
     page.keyboard.press("Escape")
-    expect(page.get_by_test_id("attempt-diff")).not_to_be_visible()
+    expect(diff).to_have_count(0)
+    expect(page).to_have_url(f"{inspected.url}/runs/{inspected.run}?step=flaky&tab=wire")
+    open_wire(page, inspected, "step=flaky&tab=wire&compare=1,9")
+    expect(diff.get_by_test_id("no-attempt")).to_have_text("There is no attempt 9: flaky has had 3 attempts.")
+    look_at(page, "wire-compare-no-attempt")
 
 
-@pytest.mark.parametrize(("step", "count"), [("stream", 3), (None, ITEMS + 12)])
+@pytest.mark.parametrize(
+    ("step", "attempt", "count"), [("stream", None, 3), ("flaky", 3, 4), (None, None, ITEMS + 12)]
+)
 def test_the_archive_is_the_one_that_the_command_line_makes(
-    page: Page, inspected: Inspected, step: str | None, count: int
+    page: Page, inspected: Inspected, step: str | None, attempt: int | None, count: int
 ) -> None:
     def in_small_pages(route: Route) -> None:
         route.continue_(url=route.request.url.replace("limit=500", "limit=20"))
 
     page.route("**/wire?format=har*", in_small_pages)
-    open_wire(page, inspected, "tab=wire" if step is None else f"step={step}&tab=wire")
+    chosen = {"step": step, "attempt": attempt, "tab": "wire"}
+    open_wire(
+        page, inspected, urlencode({name: value for name, value in chosen.items() if value is not None})
+    )
     with page.expect_download() as download:
         page.get_by_test_id("har").click()
     archive = decode(Path(download.value.path()).read_bytes())
     check_har(archive)
-    page_of_all = inspected.client.wire(inspected.run, step=step)
-    expected = to_har(read_exchange(exchange) for exchange in page_of_all.items)
+    exchanges = [
+        read_exchange(exchange) for exchange in inspected.client.wire(inspected.run, step=step).items
+    ]
+    expected = to_har(each for each in exchanges if attempt in (None, each.attempt))
     assert entries(archive) == entries(expected)
     assert len(entries(archive)) == count
 
@@ -217,17 +270,8 @@ def show_instead(page: Page, exchanges: list[JsonObject]) -> None:
 def test_pages_that_were_asked_for_stay_while_the_step_moves_and_while_nobody_answers(
     page: Page, inspected: Inspected, agents: Agents
 ) -> None:
-    may_answer = agents.portal.call(asyncio.Semaphore, 0)
-
-    async def slow(call: Call) -> Json:
-        await may_answer.acquire()
-        return simple_success({"text": "At last"})(call)
-
-    agent = agents.start(slow)
-    inspected.client.create_agent({"name": "Slow", "url": agent.url, "protocol": "simple-a2a"})
-    inspected.client.save_workflow(encode({"name": "slow", "steps": {"only": {"agent": "Slow"}}}))
-    run = inspected.client.execute("slow", {"text": "Hurry"})["id"]
-    one = exchange_of({"method": "POST", "url": agent.url, "headers": {}, "body": "{}"})
+    run = begin_slow_run(inspected, agents)
+    one = exchange_of({"method": "POST", "url": run.agent_url, "headers": {}, "body": "{}"})
     second = [one]
     refused = False
 
@@ -241,7 +285,7 @@ def test_pages_that_were_asked_for_stay_while_the_step_moves_and_while_nobody_an
             route.fulfill(json={"items": [one], "next_cursor": "2"})
 
     page.route("**/api/v1/runs/*/wire?*", answer)
-    page.goto(f"/runs/{run}?step=only&tab=wire")
+    page.goto(f"/runs/{run.id}?step=only&tab=wire")
     exchanges = page.get_by_test_id("exchange")
     page.get_by_role("button", name="More exchanges").click()
     expect(exchanges).to_have_count(2)
@@ -253,7 +297,7 @@ def test_pages_that_were_asked_for_stay_while_the_step_moves_and_while_nobody_an
     problem.get_by_role("button", name="Try again").click()
     expect(problem).to_have_count(0)
     second.append(one)
-    agents.portal.call(may_answer.release)
+    run.let_answer()
     expect(page.get_by_test_id("inspector").get_by_text("Completed")).to_be_visible()
     expect(exchanges).to_have_count(3)
 

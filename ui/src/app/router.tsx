@@ -3,6 +3,7 @@
 import { createRootRoute, createRoute, createRouter, redirect } from "@tanstack/react-router";
 
 import { runsSearch } from "../runs/list/search.ts";
+import { type WireSearch, wireSearch } from "../wire/search.ts";
 import { lazyPage } from "./lazyPage.ts";
 import { Placeholder } from "./Loading.tsx";
 import { NotFound } from "./NotFound.tsx";
@@ -30,7 +31,7 @@ export const runsRoute = createRoute({
   component: lazyPage(() => import("../runs/RunsPage.tsx"), "RunsPage"),
 });
 
-export interface RunSearch {
+export interface RunSearch extends WireSearch {
   readonly step?: string;
   readonly attempt?: number;
   readonly tab?: string;
@@ -43,6 +44,7 @@ export const runRoute = createRoute({
     ...(typeof search["step"] === "string" ? { step: search["step"] } : {}),
     ...(typeof search["attempt"] === "number" ? { attempt: search["attempt"] } : {}),
     ...(typeof search["tab"] === "string" ? { tab: search["tab"] } : {}),
+    ...wireSearch(search),
   }),
   component: lazyPage(() => import("../runs/RunPage.tsx"), "RunPage"),
 });

@@ -362,7 +362,8 @@ export function failureOf(value: unknown): Failure | null {
     message: String(message ?? ""),
     fix: String(fix ?? ""),
     step: textOf(step),
-    attempt: typeof attempt === "number" ? attempt : null,
+    // 0: it failed before its first.
+    attempt: typeof attempt === "number" && attempt > 0 ? attempt : null,
   };
 }
 

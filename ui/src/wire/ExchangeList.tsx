@@ -2,33 +2,50 @@
 
 import { Text } from "@mantine/core";
 import { ChevronDown, ChevronRight, CircleCheck, CircleX } from "lucide-react";
-import { useMemo, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 
 import { lasting } from "../app/Moment.tsx";
-import { type Exchange, isWell, kindOf, KINDS, type Named, rowsOf } from "./exchange.ts";
+import { type Exchange, isWell, kindOf, KINDS, type Named, pollsName, rowsOf } from "./exchange.ts";
 import { ExchangeDetail } from "./ExchangeDetail.tsx";
 import { type Stretch, stretchOf, TimingBar } from "./Timing.tsx";
 import classes from "./wire.module.css";
 
-/** `steps`: exchanges of several steps are among them, and each says whose it is. */
-export function ExchangeList({ exchanges, steps = false }: { exchanges: readonly Exchange[]; steps?: boolean }) {
+export function ExchangeList({
+  exchanges,
+  steps = false,
+  opened = null,
+  onOpened,
+}: {
+  exchanges: readonly Exchange[];
+  /** Exchanges of several steps are among them, and each says whose it is. */
+  steps?: boolean;
+  /** The names of those that are open; null: nobody has said. */
+  opened?: ReadonlySet<string> | null;
+  /** Left out: the list itself remembers what is open. */
+  onOpened?: (opened: ReadonlySet<string> | null) => void;
+}) {
   const rows = useMemo(() => rowsOf(exchanges), [exchanges]);
   const within = useMemo(() => stretchOf(exchanges), [exchanges]);
   // A single one is what everybody wants to see.
-  const [open, setOpen] = useState<ReadonlySet<string>>(() => new Set(rows.length === 1 && rows[0]!.of === "one" ? [rows[0]!.one.name] : []));
-  const turn = (key: string) => {
-    const now = new Set(open);
-    if (!now.delete(key)) now.add(key);
-    setOpen(now);
+  const [first] = useState<ReadonlySet<string>>(() => new Set(rows.length === 1 && rows[0]!.of === "one" ? [rows[0]!.one.name] : []));
+  const [own, setOwn] = useState(first);
+  const [sought] = useState(() => (opened === null ? null : ([...opened].at(-1) ?? null)));
+  const open = opened ?? own;
+  const turn = (name: string, inside: readonly string[] = []) => {
+    const closing = [name, ...inside].filter((each) => open.has(each));
+    const now = new Set([...open].filter((each) => !closing.includes(each)));
+    if (closing.length === 0) now.add(name);
+    if (onOpened === undefined) setOwn(now);
+    else onOpened([...now].join() === [...first].join() ? null : now);
   };
   return (
     <div className={classes["wire"]}>
       <ol className={classes["exchanges"]} aria-label="Exchanges" data-testid="exchanges">
         {rows.map((row) => {
-          const shown = { steps, within, open, turn };
+          const shown = { steps, within, open, sought, turn };
           return row.of === "one"
             ? <One key={row.one.name} {...row.one} {...shown} />
-            : <Polls key={`polls ${row.polls[0]!.name}`} polls={row.polls} {...shown} />;
+            : <Polls key={pollsName(row.polls)} polls={row.polls} {...shown} />;
         })}
       </ol>
     </div>
@@ -39,16 +56,23 @@ interface Shown {
   readonly steps: boolean;
   readonly within: Stretch;
   readonly open: ReadonlySet<string>;
-  readonly turn: (key: string) => void;
+  /** What somebody has come to see. */
+  readonly sought: string | null;
+  /** Opens it, or closes it with all that is inside. */
+  readonly turn: (name: string, inside?: readonly string[]) => void;
 }
 
-function One({ exchange, name, steps, within, open, turn }: Named & Shown) {
+function One({ exchange, name, steps, within, open, sought, turn }: Named & Shown) {
+  const row = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (name === sought) row.current?.scrollIntoView({ block: "center" });
+  }, [name, sought]);
   const isOpen = open.has(name);
   const { word, meaning } = KINDS[kindOf(exchange)];
   const Icon = isOpen ? ChevronDown : ChevronRight;
   return (
     <li data-testid="exchange" data-kind={kindOf(exchange)}>
-      <button type="button" className={classes["row"]} aria-expanded={isOpen} onClick={() => turn(name)}>
+      <button ref={row} type="button" className={classes["row"]} aria-expanded={isOpen} onClick={() => turn(name)}>
         <Icon size={14} aria-hidden />
         <span className={classes["kind"]} title={meaning}>{word}</span>
         <span className={classes["what"]}>
@@ -65,15 +89,17 @@ function One({ exchange, name, steps, within, open, turn }: Named & Shown) {
 }
 
 function Polls({ polls, ...shown }: { polls: readonly Named[] } & Shown) {
-  const name = `polls ${polls[0]!.name}`;
+  const name = pollsName(polls);
+  const names = polls.map((each) => each.name);
   const exchanges = polls.map((each) => each.exchange);
-  const isOpen = shown.open.has(name);
+  // One that is open may have been joined by others only now.
+  const isOpen = [name, ...names].some((each) => shown.open.has(each));
   const Icon = isOpen ? ChevronDown : ChevronRight;
   const { from, to } = stretchOf(exchanges);
   const failed = exchanges.filter((each) => !isWell(each)).length;
   return (
     <li data-testid="polls">
-      <button type="button" className={classes["row"]} aria-expanded={isOpen} onClick={() => shown.turn(name)}>
+      <button type="button" className={classes["row"]} aria-expanded={isOpen} onClick={() => shown.turn(name, names)}>
         <Icon size={14} aria-hidden />
         <span className={classes["kind"]}>Polls</span>
         <span className={classes["what"]}>

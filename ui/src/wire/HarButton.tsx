@@ -8,11 +8,12 @@ import { download } from "../app/download.ts";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { archiveOf } from "./har.ts";
 
-export function HarButton({ run, step }: { run: string; step: string | null }) {
+export function HarButton({ run, step, attempt }: { run: string; step: string | null; attempt: number | null }) {
   const archive = useMutation({
-    mutationFn: () => archiveOf(run, step),
-    onSuccess: (text) => download(text, `${step === null ? run : `${run}-${step}`}.har`),
+    mutationFn: () => archiveOf(run, step, attempt),
+    onSuccess: (text) => download(text, `${[run, step, attempt].filter((part) => part !== null).join("-")}.har`),
   });
+  const whose = attempt !== null ? `attempt ${attempt}` : step !== null ? "the step" : "the run";
   if (archive.error !== null) return <ProblemPanel error={archive.error} again={() => archive.mutate()} />;
   return (
     <Button
@@ -21,7 +22,7 @@ export function HarButton({ run, step }: { run: string; step: string | null }) {
       leftSection={<Download size={13} aria-hidden />}
       loading={archive.isPending}
       onClick={() => archive.mutate()}
-      title={step === null ? "All exchanges of the run, as an HTTP Archive (HAR 1.2)" : "All exchanges of the step, as an HTTP Archive (HAR 1.2)"}
+      title={`All exchanges of ${whose}, as an HTTP Archive (HAR 1.2)`}
       data-testid="har"
     >
       HAR

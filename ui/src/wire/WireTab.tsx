@@ -2,95 +2,96 @@
 
 import { Button, Group, Modal, Stack, Text } from "@mantine/core";
 import { GitCompare } from "lucide-react";
-import { lazy, Suspense, useMemo } from "react";
+import { lazy, Suspense } from "react";
 
 import type { components } from "../api/schema.d.ts";
 import { Loading } from "../app/Loading.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
+import { numberOf } from "./exchange.ts";
 import { ExchangeList, NoExchanges } from "./ExchangeList.tsx";
 import { HarButton } from "./HarButton.tsx";
 import { Negotiation } from "./Negotiation.tsx";
-import { useExchanges } from "./useExchanges.ts";
+import { type Asked, useExchanges } from "./useExchanges.ts";
+import { useWireView } from "./useWireView.ts";
 
 // With the code editor, which nobody else here needs.
 const AttemptDiff = lazy(() => import("./AttemptDiff.tsx"));
 
-type Step = components["schemas"]["Step"];
-
-export function WireTab({
-  run,
-  step,
-  attempt,
-  live,
-  moved,
-  form,
-  onTab,
-  detail = null,
-}: {
-  run: string;
-  step: string | null;
-  attempt: number | null;
-  /** More may come. */
-  live: boolean;
-  moved: string;
-  /** `compare`: two attempts are laid side by side. */
-  form: string | null;
-  onTab: (tab: string) => void;
-  /** The step itself. */
-  detail?: Step | null;
-}) {
-  const query = useExchanges(run, step, live, moved);
-  const all = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
-  const shown = useMemo(() => (attempt === null ? all : all.filter((each) => each.attempt === attempt)), [all, attempt]);
-  const attempts = useMemo(() => [...new Set(all.map((each) => each.attempt))].sort((one, other) => one - other), [all]);
-  const canCompare = step !== null && attempts.length > 1;
+/** `detail`: the step itself. */
+export function WireTab({ detail = null, ...asked }: Asked & { detail?: components["schemas"]["Step"] | null }) {
+  const { run, step, attempt, live } = asked;
+  const view = useWireView();
+  const wanted = [...(view.opened ?? [])].map(numberOf);
+  const query = useExchanges(asked, Math.max(0, ...wanted));
+  const { exchanges, hasNextPage } = query;
   const again = () => void (query.isFetchNextPageError ? query.fetchNextPage() : query.refetch());
   const problem = query.error !== null && <ProblemPanel error={query.error} again={again} />;
   if (query.data === undefined) return problem || <Loading />;
+  const missing = hasNextPage ? [] : wanted.filter((number) => number > 0 && exchanges.every(({ id }) => id !== number));
   return (
     <Stack gap="xs" data-testid="wire">
       <Group justify="space-between" gap="xs">
         <Text size="sm" data-testid="wire-count">
-          {shown.length.toLocaleString()}{query.hasNextPage ? " or more" : ""} exchange{shown.length === 1 && !query.hasNextPage ? "" : "s"}
+          {exchanges.length.toLocaleString()}{hasNextPage ? " or more" : ""} exchange{exchanges.length === 1 && !hasNextPage ? "" : "s"}
         </Text>
         <Group gap={6}>
-          {canCompare && (
+          {detail !== null && detail.attempts > 1 && (
             <Button
               size="compact-xs"
               variant="default"
               leftSection={<GitCompare size={13} aria-hidden />}
-              onClick={() => onTab("wire.compare")}
+              onClick={() => view.onCompare(firstPair(detail.attempts, attempt), "response")}
               data-testid="compare"
             >
               Compare attempts
             </Button>
           )}
-          <HarButton run={run} step={step} />
+          <HarButton run={run} step={step} attempt={attempt} />
         </Group>
       </Group>
       {detail !== null && detail.agent !== "" && <Negotiation agent={detail.agent} protocol={detail.protocol} />}
-      <Modal
-        opened={canCompare && form === "compare"}
-        onClose={() => onTab("wire")}
-        title={`Two attempts of ${step}`}
-        size="90%"
-        closeButtonProps={{ "aria-label": "Close" }}
-      >
-        <Suspense fallback={<Loading />}>
-          <AttemptDiff exchanges={all} attempts={attempts} chosen={attempt} step={detail} />
-        </Suspense>
-      </Modal>
+      {detail !== null && (
+        <Modal
+          opened={view.pair !== null}
+          onClose={view.onCompared}
+          title={`Two attempts of ${detail.name}`}
+          size="90%"
+          closeButtonProps={{ "aria-label": "Close" }}
+        >
+          {view.pair !== null && (
+            <Suspense fallback={<Loading />}>
+              <AttemptDiff asked={asked} step={detail} pair={view.pair} part={view.part} onCompare={view.onCompare} />
+            </Suspense>
+          )}
+        </Modal>
+      )}
       {problem}
-      {shown.length === 0 && !query.hasNextPage ? (
+      {missing.length > 0 && (
+        <Text size="sm" data-testid="no-exchange">
+          {missing.length === 1 ? `Exchange ${missing[0]} is` : `Exchanges ${missing.join(", ")} are`} not among {attempt === null ? "these" : `those of attempt ${attempt}`}.
+        </Text>
+      )}
+      {exchanges.length === 0 && !hasNextPage ? (
         <NoExchanges running={live} />
       ) : (
-        <ExchangeList key={`${step} ${attempt}`} exchanges={shown} steps={step === null} />
+        <ExchangeList
+          key={`${step} ${attempt}`}
+          exchanges={exchanges}
+          steps={step === null}
+          opened={view.opened}
+          onOpened={view.onOpened}
+        />
       )}
-      {query.hasNextPage && (
+      {hasNextPage && (
         <Button size="compact-sm" variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
           More exchanges
         </Button>
       )}
     </Stack>
   );
+}
+
+/** The one that is chosen, or the one before the last, and the last. */
+function firstPair(last: number, chosen: number | null) {
+  return { before: chosen !== null && chosen < last ? chosen : last - 1, after: last };
 }

@@ -13,21 +13,15 @@ export const PARTS: readonly { readonly value: Part; readonly label: string }[] 
 
 type Step = components["schemas"]["Step"];
 
-export function differing(
-  exchanges: readonly Exchange[], part: Part, before: number, after: number, step: Step | null,
-): { readonly before: string; readonly after: string } {
-  const text = (attempt: number) => {
-    const own = exchanges.filter((each) => each.attempt === attempt);
-    switch (part) {
-      case "request":
-        return own.map(requestText).join("\n\n");
-      case "response":
-        return own.map(responseText).join("\n\n");
-      case "output":
-        return outcomeText(own, step !== null && step.attempts === attempt ? step : null);
-    }
-  };
-  return { before: text(before), after: text(after) };
+export function attemptText(exchanges: readonly Exchange[], part: Part, attempt: number, step: Step): string {
+  switch (part) {
+    case "request":
+      return exchanges.map(requestText).join("\n\n");
+    case "response":
+      return exchanges.map(responseText).join("\n\n");
+    case "output":
+      return outcomeText(exchanges, step.attempts === attempt ? step : null);
+  }
 }
 
 function requestText(exchange: Exchange): string {

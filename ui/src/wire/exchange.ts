@@ -1,11 +1,12 @@
 /** Exchanges with agents as the API gives them, and how a list of them is read. */
 
 import type { components } from "../api/schema.d.ts";
+import type { Words } from "../app/words.ts";
 
 export type Exchange = components["schemas"]["Exchange"];
 export type Kind = NonNullable<Exchange["kind"]>;
 
-export const KINDS: Readonly<Record<Kind, { readonly word: string; readonly meaning: string }>> = {
+export const KINDS: Words<Kind, "word" | "meaning"> = {
   send: { word: "Call", meaning: "The step's message to the agent" },
   stream: { word: "Stream", meaning: "The step's message; the answer came as a stream of events" },
   poll: { word: "Poll", meaning: "Asked how the agent's task stands" },
@@ -20,14 +21,29 @@ export function kindOf(exchange: Exchange): Kind {
   return exchange.kind ?? "send";
 }
 
+/** Whether it carried the step's message to the agent. */
+export function isCall(exchange: Exchange): boolean {
+  return ["send", "stream"].includes(kindOf(exchange));
+}
+
 export interface Named {
-  /** Stays the same while others come before it. */
+  /** Stays the same while others come before it: its number, if it has one. */
   readonly name: string;
   readonly exchange: Exchange;
 }
 
-/** One row of a list: an exchange, or polls of one attempt that follow each other. */
+/** One row of a list: an exchange, or polls of one attempt that follow each other, named after the first. */
 export type Row = { readonly of: "one"; readonly one: Named } | { readonly of: "polls"; readonly polls: readonly Named[] };
+
+export function pollsName(polls: readonly Named[]): string {
+  return `p${polls[0]!.name}`;
+}
+
+/** The number of the exchange, or of the first poll, that a name is of; 0: it is of none. */
+export function numberOf(name: string): number {
+  const number = /^p?(\d+)$/.exec(name)?.[1];
+  return number === undefined ? 0 : Number(number);
+}
 
 /** Three polls or more become one row: a task of an hour has thousands. */
 export function rowsOf(exchanges: readonly Exchange[]): readonly Row[] {
@@ -50,6 +66,7 @@ export function rowsOf(exchanges: readonly Exchange[]): readonly Row[] {
 function namesOf(exchanges: readonly Exchange[]): readonly Named[] {
   const alike = new Map<string, number>();
   return exchanges.map((exchange) => {
+    if (exchange.id !== undefined) return { name: String(exchange.id), exchange };
     const began = `${exchange.step} ${exchange.attempt} ${kindOf(exchange)} ${exchange.started_at}`;
     const number = alike.get(began) ?? 0;
     alike.set(began, number + 1);

@@ -1,4 +1,4 @@
-/** A run's wire, or that of one step, as an HTTP Archive: the server makes it, page by page; here they become one. */
+/** The wire of a run, a step or an attempt as an HTTP Archive: the server makes it, page by page; here they become one. */
 
 import { api, body } from "../api/client.ts";
 
@@ -12,11 +12,17 @@ interface Archive {
 
 const PAGE = 500;
 
-export async function archiveOf(run: string, step: string | null): Promise<string> {
+export async function archiveOf(run: string, step: string | null, attempt: number | null): Promise<string> {
   const parts: Archive[] = [];
   let cursor: string | undefined;
   do {
-    const query = { format: "har" as const, limit: PAGE, ...(step === null ? {} : { step }), ...(cursor === undefined ? {} : { cursor }) };
+    const query = {
+      format: "har" as const,
+      limit: PAGE,
+      ...(step === null ? {} : { step }),
+      ...(attempt === null ? {} : { attempt }),
+      ...(cursor === undefined ? {} : { cursor }),
+    };
     const part = (await body(api.GET("/api/v1/runs/{run}/wire", { params: { path: { run }, query } }))) as unknown as Archive;
     parts.push(part);
     cursor = part.log._next_cursor;

@@ -1,37 +1,43 @@
-/** The exchanges of a run or of one step, page by page; while it goes on, what is shown of them is asked for again. */
+/** The exchanges of a run, a step or one attempt, page by page; while it goes on, what is shown of them is asked for again. */
 
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { useEffect, useRef } from "react";
+import { useEffect, useMemo } from "react";
 
-import { api, body } from "../api/client.ts";
-import type { components } from "../api/schema.d.ts";
-
-type WirePage = components["schemas"]["WirePage"];
+import { useLookAgain } from "../api/useLookAgain.ts";
+import { wirePage } from "./pages.ts";
 
 const PAGE = 200;
 const AGAIN_MS = 2_000;
 
-/** `moved` changes when something has happened that may have brought exchanges. */
-export function useExchanges(run: string, step: string | null, live: boolean, moved: string) {
+export interface Asked {
+  readonly run: string;
+  readonly step: string | null;
+  readonly attempt: number | null;
+  /** More may come. */
+  readonly live: boolean;
+  /** Changes when something has happened that may have brought exchanges. */
+  readonly moved: string;
+}
+
+/** `upTo`: pages are read until the exchange with this number is among them. */
+export function useExchanges({ run, step, attempt, live, moved }: Asked, upTo = 0) {
   const found = useInfiniteQuery({
-    queryKey: ["wire", run, step],
-    queryFn: async ({ pageParam, signal }) => {
-      const query = { limit: PAGE, ...(step === null ? {} : { step }), ...(pageParam === null ? {} : { cursor: pageParam }) };
-      // The other form, the archive, was not asked for.
-      return (await body(api.GET("/api/v1/runs/{run}/wire", { params: { path: { run }, query }, signal }))) as WirePage;
+    queryKey: ["wire", run, step, attempt],
+    queryFn: ({ pageParam, signal }) => {
+      const asked = { limit: PAGE, ...(step === null ? {} : { step }), ...(attempt === null ? {} : { attempt }) };
+      return wirePage(run, asked, pageParam, signal);
     },
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next_cursor,
     staleTime: 0,
     refetchInterval: live ? AGAIN_MS : false,
   });
-  const { isFetching, refetch } = found;
-  const seen = useRef(moved);
-  // What is under way may be older than the move; broken off, it might be the page that somebody has just asked for.
+  const { data, hasNextPage, isFetching, isError, fetchNextPage } = found;
+  const exchanges = useMemo(() => data?.pages.flatMap((page) => page.items) ?? [], [data]);
+  useLookAgain(moved, found);
+  const isShort = hasNextPage && !isFetching && !isError && exchanges.every(({ id = 0 }) => id < upTo);
   useEffect(() => {
-    if (isFetching || seen.current === moved) return;
-    seen.current = moved;
-    void refetch();
-  }, [isFetching, moved, refetch]);
-  return found;
+    if (isShort) void fetchNextPage();
+  }, [isShort, fetchNextPage]);
+  return { ...found, exchanges };
 }

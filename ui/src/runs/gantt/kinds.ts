@@ -1,8 +1,9 @@
 /** The kinds of time in words; each has a pattern of its own in `Gantt.module.css`. */
 
+import type { Words } from "../../app/words.ts";
 import type { SpanKind } from "../model.ts";
 
-export const KINDS: Readonly<Record<SpanKind, { readonly name: string; readonly verb: string }>> = {
+export const KINDS: Words<SpanKind, "name" | "verb"> = {
   call: { name: "Call", verb: "called the agent" },
   remote: { name: "Agent works", verb: "was worked on by the agent" },
   child: { name: "Other workflow", verb: "ran another workflow" },

@@ -7,8 +7,8 @@ import { useThrottledValue } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 
-import { api, body } from "../../api/client.ts";
-import type { components } from "../../api/schema.d.ts";
+import { isCall } from "../../wire/exchange.ts";
+import { wirePage } from "../../wire/pages.ts";
 
 /** By attempt: when its exchanges began. */
 export type CallTimes = ReadonlyMap<number, readonly number[]>;
@@ -57,16 +57,9 @@ async function readOn(before: Settled, signal: AbortSignal, onSettled: (after: S
   let after = before;
   while (after.exchanges < MOST_EXCHANGES) {
     const { run, cursor } = after;
-    // The other form of the same answer is a HAR file.
-    const page = (await body(
-      api.GET("/api/v1/runs/{run}/wire", {
-        params: { path: { run }, query: { limit: PAGE, payloads: false, ...(cursor === null ? {} : { cursor }) } },
-        signal,
-      }),
-    )) as components["schemas"]["WirePage"];
+    const page = await wirePage(run, { limit: PAGE, payloads: false }, cursor, signal);
     const times = new Map(after.times);
-    for (const { step, attempt, started_at, kind } of page.items) {
-      if (kind !== "send" && kind !== "stream") continue;
+    for (const { step, attempt, started_at } of page.items.filter(isCall)) {
       const attempts = new Map(times.get(step));
       attempts.set(attempt, [...(attempts.get(attempt) ?? []), Date.parse(started_at)].sort((one, other) => one - other));
       times.set(step, attempts);

@@ -3,36 +3,50 @@
 import { Text } from "@mantine/core";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { ChevronDown, ChevronRight } from "lucide-react";
-import { useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 
 import type { RunEvent } from "../../api/stream.ts";
 import { Loading } from "../../app/Loading.tsx";
 import { absolute, lasting, useTimeZone } from "../../app/Moment.tsx";
 import { ProblemPanel } from "../../app/ProblemPanel.tsx";
+import type { RunModel } from "../model.ts";
 import classes from "./inspector.module.css";
-import { eventsOf, MOST_EVENTS, useEvents } from "./useEvents.ts";
+import { MOST_EVENTS, useEvents } from "./useEvents.ts";
 
 const ROW_HEIGHT = 28;
+const OVERSCAN = 20;
 
-export function EventsTab({ run, seq, step, attempt }: { run: string; seq: number; step: string | null; attempt: number | null }) {
-  const query = useEvents(run, seq);
-  const events = useMemo(() => eventsOf(query.data ?? [], step, attempt), [query.data, step, attempt]);
-  if (query.error !== null) return <ProblemPanel error={query.error} again={() => void query.refetch()} />;
-  if (query.data === undefined) return <Loading />;
-  if (events.length === 0) return <Text size="sm" c="dimmed" data-testid="no-events">Nothing has happened to it yet.</Text>;
+interface Shown {
+  readonly run: string;
+  readonly model: RunModel;
+  readonly step: string | null;
+  readonly attempt: number | null;
+}
+
+export function EventsTab({ run, model, step, attempt }: Shown) {
+  const { events, error, refetch, cutAt, more } = useEvents(run, step, model.seq);
+  const shown = useMemo(
+    () => events?.filter(({ data }) => attempt === null || data["attempt"] === undefined || data["attempt"] === attempt),
+    [events, attempt],
+  );
+  if (error !== null) return <ProblemPanel error={error} again={() => void refetch()} />;
+  if (shown === undefined) return <Loading />;
+  if (shown.length === 0) return <Text size="sm" c="dimmed" data-testid="no-events">Nothing has happened to it yet.</Text>;
   return (
     <>
-      <EventList events={events} begin={Date.parse(query.data[0]!.at)} />
-      {query.data.length >= MOST_EVENTS && (
+      <EventList events={shown} begin={model.startedAt ?? Date.parse(shown[0]!.at)} onEnd={more} />
+      {cutAt !== null && (
         <Text size="sm" mt="xs">
-          The first {MOST_EVENTS.toLocaleString()} events are shown. The rest: GET /api/v1/runs/{run}/events?after={query.data[query.data.length - 1]!.seq}
+          The first {MOST_EVENTS.toLocaleString()} events are shown. The rest: GET /api/v1/runs/{run}/events?after={cutAt}
+          {step === null ? "" : `&step=${step}`}
         </Text>
       )}
     </>
   );
 }
 
-function EventList({ events, begin }: { events: readonly RunEvent[]; begin: number }) {
+/** `onEnd`: the last one is about to be seen. */
+function EventList({ events, begin, onEnd }: { events: readonly RunEvent[]; begin: number; onEnd: () => void }) {
   const frame = useRef<HTMLDivElement>(null);
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
   const [zone] = useTimeZone();
@@ -41,8 +55,12 @@ function EventList({ events, begin }: { events: readonly RunEvent[]; begin: numb
     getScrollElement: () => frame.current,
     estimateSize: () => ROW_HEIGHT,
     getItemKey: (place) => events[place]!.seq,
-    overscan: 20,
+    overscan: OVERSCAN,
   });
+  const last = virtual.getVirtualItems().at(-1)?.index ?? 0;
+  useEffect(() => {
+    if (last >= events.length - OVERSCAN) onEnd();
+  }, [last, events.length, onEnd]);
   const turn = (seq: number) => {
     const now = new Set(open);
     if (!now.delete(seq)) now.add(seq);

@@ -12,7 +12,8 @@ export interface InspectorProps {
   /** A name of a tab; after a dot, the form in which it shows its value: `output.json`. */
   readonly tab: string | null;
   readonly onTab: (tab: string) => void;
-  readonly onSelect: (step: string, attempt: number | null) => void;
+  /** Null: the run itself. */
+  readonly onSelect: (step: string | null, attempt: number | null) => void;
 }
 
 export function Inspector(props: InspectorProps) {

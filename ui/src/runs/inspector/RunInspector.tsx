@@ -51,7 +51,7 @@ export function RunInspector({ run, model, tab, onTab, onSelect }: InspectorProp
                   : (
                     <>
                       It failed at the step{" "}
-                      <Anchor component="button" type="button" size="sm" onClick={() => onSelect(error.step!, error.attempt ?? null)}>
+                      <Anchor component="button" type="button" size="sm" onClick={() => onSelect(error.step!, error.attempt || null)}>
                         {error.step}
                       </Anchor>
                       . Nothing more happens. Retry the run from there once the cause is gone.
@@ -61,13 +61,13 @@ export function RunInspector({ run, model, tab, onTab, onSelect }: InspectorProp
             />
           ),
         }]),
-    { name: "events", label: "Events", show: () => <EventsTab run={run} seq={model.seq} step={null} attempt={null} /> },
+    { name: "events", label: "Events", show: () => <EventsTab run={run} model={model} step={null} attempt={null} /> },
     { name: "logs", label: "Logs", show: () => <LogsTab run={run} step={null} attempt={null} live={!isOver(model, null)} /> },
     {
       name: "wire",
       label: "Wire",
       show: () => (
-        <WireTab run={run} step={null} attempt={null} live={!isOver(model, null)} moved={movesOf(model, null)} form={form} onTab={onTab} />
+        <WireTab run={run} step={null} attempt={null} live={!isOver(model, null)} moved={movesOf(model, null)} />
       ),
     },
   ];

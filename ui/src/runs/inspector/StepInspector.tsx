@@ -9,6 +9,7 @@ import { lasting, useNow } from "../../app/Moment.tsx";
 import { ProblemPanel } from "../../app/ProblemPanel.tsx";
 import { StatusBadge } from "../../app/StatusBadge.tsx";
 import { WireTab } from "../../wire/WireTab.tsx";
+import { missingAttempt } from "../attempts.ts";
 import { indexOf, ownerOf, type RunModel } from "../model.ts";
 import { type AttemptEnd, failedAttempts, type Failure } from "./attemptErrors.ts";
 import { FailureView, ToWire } from "./ErrorTab.tsx";
@@ -28,10 +29,17 @@ const MOST_BUTTONS = 6;
 
 export function StepInspector({ run, model, step: name, attempt, tab, onTab, onSelect }: InspectorProps & { step: string }) {
   const query = useStepDetail(run, name, model);
-  const history = useEvents(run, model.seq, mayHaveFailed(model, name, query.data));
-  const failures = useMemo(() => failedAttempts(history.data ?? [], name), [history.data, name]);
+  const { events } = useEvents(run, name, model.seq, mayHaveFailed(model, name, query.data));
+  const failures = useMemo(() => failedAttempts(events ?? []), [events]);
   const { tab: wished, form } = wishOf(tab);
-  if (query.error !== null) return <ProblemPanel error={query.error} again={() => void query.refetch()} />;
+  if (query.error !== null) {
+    return (
+      <Stack gap="xs" data-testid="inspector">
+        <ProblemPanel error={query.error} again={() => void query.refetch()} />
+        <Instead onClick={() => onSelect(null, null)}>Show the run itself</Instead>
+      </Stack>
+    );
+  }
   if (query.data === undefined) return <Loading />;
   const step = query.data;
   const shownFailures = attempt === null ? failures : failures.filter((each) => each.attempt === attempt);
@@ -63,7 +71,7 @@ export function StepInspector({ run, model, step: name, attempt, tab, onTab, onS
           show: () => <Errors run={run} step={step} failures={shownFailures} model={model} onTab={onTab} />,
         }]
       : []),
-    { name: "events", label: "Events", show: () => <EventsTab run={run} seq={model.seq} step={name} attempt={attempt} /> },
+    { name: "events", label: "Events", show: () => <EventsTab run={run} model={model} step={name} attempt={attempt} /> },
     { name: "logs", label: "Logs", show: () => <LogsTab run={run} step={name} attempt={attempt} live={live} /> },
     {
       name: "wire",
@@ -79,13 +87,13 @@ export function StepInspector({ run, model, step: name, attempt, tab, onTab, onS
               attempt={attempt}
               live={live}
               moved={movesOf(model, name)}
-              form={form}
-              onTab={onTab}
               detail={step}
             />
           ),
     },
   ];
+  // The one that a step waits for is in the chart before it has begun.
+  const missing = attempt === null || (live && attempt === step.attempts + 1) ? null : missingAttempt(step, attempt);
   return (
     <Stack gap="xs" className={classes["inspector"]!} data-testid="inspector">
       <Head
@@ -99,8 +107,22 @@ export function StepInspector({ run, model, step: name, attempt, tab, onTab, onS
         }}
       />
       {step.waiting_for !== null && status === "WAITING" && <Waiting waiting={step.waiting_for} />}
-      <TabBar tabs={tabs} wish={wished} first={firstTab(step, attempt, hasError, isLoop)} onTab={onTab} label={`What is known of ${name}`} />
+      {missing === null ? (
+        <TabBar tabs={tabs} wish={wished} first={firstTab(step, attempt, hasError, isLoop)} onTab={onTab} label={`What is known of ${name}`} />
+      ) : (
+        <>
+          <Text size="sm" role="alert" data-testid="no-attempt">{missing}</Text>
+          <Instead onClick={() => onSelect(name, null)}>Show all attempts</Instead>
+        </>
+      )}
     </Stack>
+  );
+}
+
+/** Where to go on from what is not there. */
+function Instead({ onClick, children }: { onClick: () => void; children: string }) {
+  return (
+    <Anchor component="button" type="button" size="sm" ta="left" onClick={onClick} data-testid="instead">{children}</Anchor>
   );
 }
 

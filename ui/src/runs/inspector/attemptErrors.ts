@@ -14,13 +14,14 @@ export interface AttemptEnd {
 
 const ENDINGS = new Set(["StepRetryScheduled", "StepFailed", "StepOutcomeUnknown"]);
 
-/** The failed attempts of a step, in their order. */
-export function failedAttempts(events: readonly RunEvent[], step: string): readonly AttemptEnd[] {
+/** The failed attempts among what has happened to a step, in their order. A step may fail before its first. */
+export function failedAttempts(events: readonly RunEvent[]): readonly AttemptEnd[] {
   const ends = new Map<number, AttemptEnd>();
   for (const { type, data } of events) {
-    if (data["step"] !== step || !ENDINGS.has(type) || typeof data["attempt"] !== "number") continue;
-    ends.set(data["attempt"], {
-      attempt: data["attempt"],
+    const attempt = data["attempt"];
+    if (!ENDINGS.has(type) || typeof attempt !== "number" || attempt === 0) continue;
+    ends.set(attempt, {
+      attempt,
       failure: data["error"] as Failure,
       due: typeof data["due"] === "string" ? data["due"] : null,
     });

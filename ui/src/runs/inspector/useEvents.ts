@@ -1,8 +1,8 @@
-/** A run's history with everything in it, read page by page and kept; only what is new is asked for. */
+/** The history of a run or of one step, read page by page and kept; only what is new is asked for. */
 
 import { useThrottledValue } from "@mantine/hooks";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useEffect } from "react";
+import { useEffect, useState } from "react";
 
 import { api, body } from "../../api/client.ts";
 import type { components } from "../../api/schema.d.ts";
@@ -10,53 +10,59 @@ import type { RunEvent } from "../../api/stream.ts";
 
 type EventPage = components["schemas"]["EventPage"];
 
+interface History {
+  readonly events: readonly RunEvent[];
+  /** Up to this number there are no others. */
+  readonly to: number;
+}
+
+const NOTHING: History = { events: [], to: 0 };
+// What is read of a run's history before somebody wants to see more of it.
+const FIRST = 100;
 const PAGE = 1_000;
 // A browser holds so many with ease; of a longer history the beginning is shown.
 export const MOST_EVENTS = 50_000;
 const EVERY_MS = 500;
 
-/** `seq`: the last event that is known to be there. Nothing is read while it is not `wanted`. */
-export function useEvents(run: string, seq: number, wanted = true) {
+/** `seq`: the last event of the run that is known to be there. Nothing is read while it is not `wanted`. */
+export function useEvents(run: string, step: string | null, seq: number, wanted = true) {
   const queries = useQueryClient();
-  const key = ["run", run, "events"];
+  const key = ["run", run, "events", step];
+  const latest = useThrottledValue(seq, EVERY_MS);
+  // Of a step all are read: what became of its attempts is among them.
+  const [most, setMost] = useState(step === null ? FIRST : MOST_EVENTS);
   const query = useQuery({
     queryKey: key,
-    queryFn: async ({ signal }) => {
-      const known = queries.getQueryData<readonly RunEvent[]>(key) ?? [];
-      return [...known, ...(await after(run, known, signal))];
-    },
+    queryFn: ({ signal }) => readOn(run, step, queries.getQueryData<History>(key) ?? NOTHING, latest, most, signal),
     enabled: wanted,
     staleTime: Infinity,
   });
-  const last = lastOf(query.data);
-  const latest = useThrottledValue(seq, EVERY_MS);
-  const isBehind = wanted && query.isSuccess && !query.isFetching && latest > last && query.data.length < MOST_EVENTS;
+  const { data, isFetching, isSuccess, refetch } = query;
+  const isBehind = wanted && isSuccess && !isFetching && latest > data.to && data.events.length < most;
   useEffect(() => {
-    if (isBehind) void query.refetch();
-  }, [isBehind, latest]);
-  return query;
+    if (isBehind) void refetch({ cancelRefetch: false });
+  }, [isBehind, latest, most, refetch]);
+  const isFull = data !== undefined && data.events.length >= most;
+  const more = () => {
+    if (isFull) setMost(Math.min(most * 2, MOST_EVENTS));
+  };
+  return { ...query, events: data?.events, cutAt: isFull && most === MOST_EVENTS ? data.to : null, more };
 }
 
-function lastOf(events: readonly RunEvent[] | undefined): number {
-  return events?.[events.length - 1]?.seq ?? 0;
-}
-
-async function after(run: string, known: readonly RunEvent[], signal: AbortSignal): Promise<readonly RunEvent[]> {
-  const found: RunEvent[] = [];
-  let last = lastOf(known);
-  for (;;) {
-    const query = { limit: PAGE, after: last };
+async function readOn(
+  run: string, step: string | null, known: History, latest: number, most: number, signal: AbortSignal,
+): Promise<History> {
+  const events = [...known.events];
+  let to = known.to;
+  while (events.length < most) {
+    const query = { limit: Math.min(PAGE, most - events.length), after: to, ...(step === null ? {} : { step }) };
     // The other form, the stream, was not asked for.
     const page = (await body(api.GET("/api/v1/runs/{run}/events", { params: { path: { run }, query }, signal }))) as EventPage;
     const items = page.items as readonly RunEvent[];
-    found.push(...items);
-    if (page.next_cursor === null || known.length + found.length >= MOST_EVENTS) return found;
-    last = items[items.length - 1]!.seq;
+    events.push(...items);
+    to = Math.max(to, items[items.length - 1]?.seq ?? 0);
+    // What was there when it was asked for has been looked through.
+    if (page.next_cursor === null) return { events, to: Math.max(to, latest) };
   }
-}
-
-/** Those of the step and, if one is chosen, of its attempt; without a step all of them. */
-export function eventsOf(events: readonly RunEvent[], step: string | null, attempt: number | null): readonly RunEvent[] {
-  if (step === null) return events;
-  return events.filter(({ data }) => data["step"] === step && (attempt === null || data["attempt"] === undefined || data["attempt"] === attempt));
+  return { events, to };
 }

@@ -1,0 +1,46 @@
+/** What of a run's wire is looked at: read from the address, and written there. */
+
+import { useMemo } from "react";
+
+import { runRoute, type RunSearch } from "../app/router.tsx";
+import type { Part } from "./attemptText.ts";
+import { addressOf, openedIn, type Pair, pairIn } from "./search.ts";
+
+export interface WireView {
+  /** Null: nobody has opened or closed anything. */
+  readonly opened: ReadonlySet<string> | null;
+  readonly onOpened: (opened: ReadonlySet<string> | null) => void;
+  /** The attempts that are laid side by side. */
+  readonly pair: Pair | null;
+  readonly part: Part;
+  readonly onCompare: (pair: Pair, part: Part) => void;
+  readonly onCompared: () => void;
+}
+
+export function useWireView(): WireView {
+  const { exchange, compare, part = "response" } = runRoute.useSearch();
+  const navigate = runRoute.useNavigate();
+  const opened = useMemo(() => openedIn(exchange), [exchange]);
+  const pair = useMemo(() => pairIn(compare), [compare]);
+  return {
+    opened,
+    onOpened(next) {
+      const search = ({ exchange: _, ...rest }: RunSearch) => (next === null ? rest : { ...rest, exchange: addressOf(next) });
+      void navigate({ search, replace: true, resetScroll: false });
+    },
+    pair,
+    part,
+    onCompare({ before, after }, what) {
+      const search = ({ part: _, ...rest }: RunSearch) => ({
+        ...rest,
+        compare: `${before},${after}`,
+        ...(what === "response" ? {} : { part: what }),
+      });
+      // Back closes what was laid side by side, whatever else was compared meanwhile.
+      void navigate({ search, replace: pair !== null, resetScroll: false });
+    },
+    onCompared() {
+      void navigate({ search: ({ compare: _, part: __, ...rest }: RunSearch) => rest, resetScroll: false });
+    },
+  };
+}
