@@ -270,7 +270,9 @@ def commands_page() -> str:
     load_commands(app)
     parts: list[str | list[str]] = []
     for path, command in _commands(app, ()):
-        parts += [f"## trunkline {' '.join(path)}", _prose(command.help), _parameters(command)]
+        # Its parameters are in the table.
+        about = _prose(command.help).partition("\n\nParameters\n---")[0]
+        parts += [f"## trunkline {' '.join(path)}", about, _parameters(command)]
     return _joined(
         "# Commands",
         _paragraph(

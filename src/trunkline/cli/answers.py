@@ -167,6 +167,35 @@ class Exchange(_Exchange, total=False):
     frames: list[Frame] | None
 
 
+class LogLine(TypedDict):
+    at: str
+    level: str
+    source: str
+    event: str
+    step: str | None
+    attempt: int | None
+    text: str
+
+
+class Question(TypedDict):
+    kind: str
+    text: str
+    data: Json
+
+
+class Trial(TypedDict):
+    """What has come of one message to an agent."""
+
+    outcome: str
+    output: Json
+    error: Failure | None
+    question: Question | None
+    warnings: list[str]
+    protocol: str | None
+    duration_ms: float
+    exchanges: list[Exchange]
+
+
 class Probe(TypedDict):
     at: str
     tried: str
@@ -260,3 +289,49 @@ class DeadLetter(DeadLetterSummary):
     encoding: str
     cut: bool
     headers: list[LetterHeader]
+
+
+class Dependency(TypedDict):
+    name: str
+    ok: bool
+    detail: str | None
+
+
+class Process(TypedDict):
+    name: str
+    roles: list[str]
+    pool: str | None
+    version: str
+    started_at: str
+    seen_at: str
+    alive: bool
+    this: bool
+
+
+class Count(TypedDict):
+    name: str
+    count: int
+    exact: bool
+
+
+class SystemState(TypedDict):
+    version: str
+    mode: str
+    store: str
+    broker: str
+    ready: bool
+    dependencies: list[Dependency]
+    # None, here and below: the store cannot be asked.
+    processes: list[Process] | None
+    runs: list[Count] | None
+    queues: list[Count] | None
+    warnings: list[str]
+
+
+class AuditEntry(TypedDict):
+    at: str
+    who: str | None
+    kind: str
+    action: str
+    subject: str
+    detail: JsonObject

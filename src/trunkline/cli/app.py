@@ -18,6 +18,7 @@ from trunkline import __version__
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.follow import Interrupted, say_that_it_goes_on
+from trunkline.cli.inputs import HYPHEN, STDIN
 from trunkline.cli.output import note
 
 HELP = "Trunkline runs workflows whose steps are AI agents reached over HTTP, durably."
@@ -32,6 +33,7 @@ def build_app() -> App:
     app.command(f"{_COMMANDS}.serve:serve", name="serve")
     app.command(f"{_COMMANDS}.demo:demo", name="demo")
     app.command(f"{_COMMANDS}.doctor:doctor", name="doctor")
+    app.command(f"{_COMMANDS}.system:system", name="system")
     app.command(f"{_COMMANDS}.run:run", name="run")
     app.command(f"{_COMMANDS}.runs:app", name="runs")
     app.command(f"{_COMMANDS}.inbox:app", name="inbox")
@@ -39,6 +41,7 @@ def build_app() -> App:
     app.command(f"{_COMMANDS}.agents:app", name="agents")
     app.command(f"{_COMMANDS}.secrets:app", name="secrets")
     app.command(f"{_COMMANDS}.dead_letters:app", name="dead-letters")
+    app.command(f"{_COMMANDS}.audit:audit", name="audit")
     app.command(f"{_COMMANDS}.zone:app", name="zone")
     app.command(f"{_COMMANDS}.keys:app", name="keys")
     app.command(f"{_COMMANDS}.topics:app", name="topics")
@@ -66,7 +69,9 @@ def run_command_line(arguments: Sequence[str]) -> int:
     if not HELP_FLAGS.isdisjoint(arguments) or len(arguments) < 2:
         load_commands(app)
     try:
-        result = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        # The parser takes a hyphen for an option that it does not know.
+        words = [STDIN if argument == HYPHEN else argument for argument in arguments]
+        result = app(words, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
     except CycloptsError as error:
         return _report(_usage(error), arguments)

@@ -21,16 +21,20 @@ from trunkline.cli.sse import ServerEvent, read_events
 if TYPE_CHECKING:
     from trunkline.cli.answers import (
         Agent,
+        AuditEntry,
         DeadLetter,
         DeadLetterSummary,
         Event,
         Exchange,
         InboxItem,
+        LogLine,
         Run,
         RunSummary,
         SavedWorkflow,
         Secret,
         Step,
+        SystemState,
+        Trial,
     )
     from trunkline.cli.migration_answers import AgentEvent, Change, Comparison, Outcome, PlanEntry, Status
     from trunkline.jsontypes import Json, JsonObject
@@ -46,6 +50,8 @@ RECONNECT_SECONDS = 30.0
 RECONNECT_PAUSE_SECONDS = 0.5
 # Longer than a check may take, which asks an agent many things.
 CHECK_SECONDS = 180.0
+# Longer than the server lets an agent take that is tried out, and is then asked to stop.
+TRIAL_SECONDS = 90.0
 # Some at a time, of many agents, before they are cut over together.
 FLEET_SECONDS = 1_800.0
 FINAL_EVENTS = frozenset({"RunCompleted", "RunFailed", "RunCancelled"})
@@ -112,6 +118,10 @@ class Client:
     def check_agent(self, name: str, wish: JsonObject) -> JsonObject:
         answer = self._send("POST", f"/agents/{_segment(name)}/check", wish, seconds=CHECK_SECONDS)
         return cast("JsonObject", answer.value)
+
+    def try_agent(self, name: str, message: JsonObject) -> Trial:
+        answer = self._send("POST", f"/agents/{_segment(name)}/try", message, seconds=TRIAL_SECONDS)
+        return cast("Trial", answer.value)
 
     def reset_agent(self, name: str) -> Agent:
         return cast("Agent", self._send("POST", f"/agents/{_segment(name)}/reset").value)
@@ -208,6 +218,11 @@ class Client:
     def wire(self, run_id: str, *, step: str | None = None) -> Page[Exchange]:
         return cast("Page[Exchange]", self._list(f"/runs/{_segment(run_id)}/wire", {"step": step}))
 
+    def logs(
+        self, run_id: str, query: Mapping[str, object], *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[LogLine]:
+        return cast("Page[LogLine]", self._list(f"/runs/{_segment(run_id)}/logs", query, limit, cursor))
+
     def file(self, run_id: str, blob: str) -> bytes:
         request = Request(
             "GET", f"{API}/runs/{_segment(run_id)}/blobs/{_segment(blob)}", headers={"Accept": "*/*"}
@@ -245,6 +260,17 @@ class Client:
 
     def discard(self, letter_id: str) -> None:
         self._send("DELETE", f"/dead-letters/{_segment(letter_id)}")
+
+    # The system itself
+
+    def system(self) -> SystemState:
+        return cast("SystemState", self.get(f"{API}/system"))
+
+    def audit(
+        self, query: Mapping[str, object], *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[AuditEntry]:
+        """The newest changes first."""
+        return cast("Page[AuditEntry]", self._list("/audit", query, limit, cursor))
 
     # What happens in a run
 

@@ -20,7 +20,9 @@ from trunkline.cli.failures import CliError
 if TYPE_CHECKING:
     from trunkline.jsontypes import Json, JsonObject
 
-STDIN = "-"
+# What people write for stdin, and what it is called where a file's name is shown.
+HYPHEN = "-"
+STDIN = "/dev/stdin"
 
 
 def parse_value(text: str) -> Json:
@@ -47,9 +49,9 @@ def parse_pairs(pairs: Iterable[str]) -> JsonObject:
 
 
 def read_bytes(path: str) -> bytes:
-    """The file's content, or stdin's for `-`."""
+    """The file's content, or stdin's."""
     try:
-        return sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+        return sys.stdin.buffer.read() if path in (HYPHEN, STDIN) else Path(path).read_bytes()
     except OSError as error:
         raise CliError(
             f"Cannot read {path}: {error.strerror}", fix="Check the path.", exit_code=Exit.USAGE

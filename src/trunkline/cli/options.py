@@ -24,6 +24,8 @@ Pairs = Annotated[tuple[str, ...], Parameter(negative="", consume_multiple=False
 InputPairs = Annotated[Pairs, Parameter(name=("--input", "-i"))]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 RunArgument = Annotated[str, Parameter(name="RUN", help="The run's id.")]
+OnlyStep = Annotated[str | None, Parameter(name="STEP", help="Only this step's.")]
+AgentArgument = Annotated[str, Parameter(name="AGENT", help="The agent's name or id.")]
 
 
 @Parameter(name="*")

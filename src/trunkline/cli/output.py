@@ -87,6 +87,15 @@ def print_value(value: object) -> None:
     print_text(value if isinstance(value, str) else json_text(value))
 
 
+def harmless(line: str) -> str:
+    """What an agent writes must not steer the terminal."""
+    if line.isprintable():
+        return line
+    return "".join(
+        letter if letter.isprintable() or letter == "\t" else repr(letter)[1:-1] for letter in line
+    )
+
+
 def print_fields(fields: Sequence[tuple[str, object]]) -> None:
     """Names and values, one per line; what has no value is left out."""
     shown = [(name, str(value)) for name, value in fields if value not in (None, "")]

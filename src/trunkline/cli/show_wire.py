@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from trunkline.cli.output import on_terminal, print_text
+from trunkline.cli.output import harmless, on_terminal, print_text
 from trunkline.cli.times import clock_time, parse_time
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def exchange_lines(exchange: Exchange) -> list[str]:
     if exchange["error"]:
         lines.append(f"! {_error(exchange['error'])}")
     lines += [f"# {note}" for note in exchange["notes"] or ()]
-    return [_harmless(line) for line in lines]
+    return [harmless(line) for line in lines]
 
 
 def _headline(exchange: Exchange) -> str:
@@ -91,12 +91,3 @@ def _readable(body: str) -> str:
         return json.dumps(json.loads(body), indent=2, ensure_ascii=False)
     except ValueError:
         return body
-
-
-def _harmless(line: str) -> str:
-    """What an agent writes must not steer the terminal."""
-    if line.isprintable():
-        return line
-    return "".join(
-        letter if letter.isprintable() or letter == "\t" else repr(letter)[1:-1] for letter in line
-    )

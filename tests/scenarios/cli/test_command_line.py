@@ -326,6 +326,40 @@ async def test_a_wrong_file_is_refused_where_it_is_wrong(trunkline: Trunkline) -
     assert (await trunkline("runs", "show", "no-such-run")).code == 3
 
 
+async def test_an_agent_is_tried_out_and_what_it_did_in_a_run_is_logged(trunkline: Trunkline) -> None:
+    async with ScriptedAgent(simple_success({"text": "hello"})) as agent:
+        await trunkline("agents", "add", "Tried", agent.url, "--protocol", "simple-a2a")
+        tried = await trunkline("agents", "try", "Tried", "--text", "hi", "--wire")
+        run = await trunkline("run", workflow("logged", "say: {agent: Tried}"), "--wait", "30", "--json")
+        run_id = str(run.json["id"])
+        logs = await trunkline("runs", "logs", run_id, "say", "--attempt", "1")
+        first = await trunkline("runs", "logs", run_id, "--limit", "1", "--json")
+        rest = await trunkline("runs", "logs", run_id, "--cursor", str(first.json["next_cursor"]))
+    assert tried.code == 0
+    assert f"> POST {agent.url}" in tried.out
+    assert '"text": "hello"' in tried.out
+    assert agent.calls[0].body["input"] == {"text": "hi"}
+    assert logs.code == 0
+    assert "Attempt 1 begins: Tried is called." in logs.out
+    assert f"POST {agent.url}: HTTP 200" in logs.out
+    assert "The run has started." not in logs.out + rest.out
+    assert "The run is completed." in rest.out
+    assert (await trunkline("agents", "try", "Nobody", "--text", "hi")).code == 3
+    assert (await trunkline("runs", "logs", "no-such-run")).code == 3
+
+
+async def test_an_operator_sees_how_the_system_stands_and_who_has_changed_what(trunkline: Trunkline) -> None:
+    await trunkline("agents", "add", "Audited", "http://127.0.0.1:9", "--protocol", "simple-a2a")
+    await trunkline("agents", "remove", "Audited")
+    state = await trunkline("system")
+    assert state.code == 0
+    assert "alive" in state.out
+    assert "COMPLETED" in state.out
+    audit = await trunkline("audit", "--kind", "agent", "--subject", "Audited")
+    assert audit.code == 0
+    assert [line.split()[4] for line in audit.out.splitlines()[1:]] == ["delete", "create"]
+
+
 async def test_the_doctor_finds_nothing_wrong(trunkline: Trunkline) -> None:
     result = await trunkline("doctor")
     assert result.code == 0

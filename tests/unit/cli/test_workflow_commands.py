@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.unit.cli.scripted_server import Piped
 
 from trunkline.cli.app import run_command_line
 
@@ -38,6 +39,20 @@ def test_a_file_that_is_no_yaml_is_told_too(tmp_path: Path, capsys: pytest.Captu
     (tmp_path / "x.yaml").write_bytes(b"\xff\xfe\x00")
     assert run_command_line(["workflows", "validate", str(tmp_path / "x.yaml")]) == 7
     assert capsys.readouterr().out.startswith(str(tmp_path / "x.yaml"))
+
+
+def test_a_hyphen_is_stdin_wherever_a_file_may_stand(
+    piped: Piped, capsys: pytest.CaptureFixture[str]
+) -> None:
+    piped(BAD)
+    assert run_command_line(["workflows", "validate", "-"]) == 7
+    assert capsys.readouterr().out.startswith("/dev/stdin:3:17: ")
+    piped(GOOD)
+    assert run_command_line(["workflows", "graph", "-"]) == 0
+    assert capsys.readouterr().out.startswith("─ a  A\n")
+    piped("[]")
+    # Read, and then there is nobody to send it to.
+    assert run_command_line(["run", "x", "--input-file", "-", "--url", "http://127.0.0.1:9"]) == 6
 
 
 def test_a_graph_of_a_file_needs_no_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

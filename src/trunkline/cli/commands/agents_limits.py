@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from cyclopts import Parameter
-
 from trunkline.cli.exit_codes import Exit
-from trunkline.cli.options import HERE, Server
+from trunkline.cli.options import HERE, AgentArgument, Server
 from trunkline.cli.output import note, print_json
 
 
-def reset(
-    agent: Annotated[str, Parameter(name="AGENT", help="The agent's name or id.")],
-    /,
-    *,
-    server: Server = HERE,
-) -> int:
+def reset(agent: AgentArgument, /, *, server: Server = HERE) -> int:
     """
     Close an agent's breaker and fill its bucket.
 

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.inputs import parse_pairs
-from trunkline.cli.options import HERE, Flag, Pairs, Server
+from trunkline.cli.options import HERE, AgentArgument, Flag, Pairs, Server
 from trunkline.cli.output import print_json
 from trunkline.cli.show_migration import print_change, print_outcome
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from trunkline.cli.migration_answers import Outcome
     from trunkline.jsontypes import Json, JsonObject
 
-AgentArgument = Annotated[str, Parameter(name="AGENT", help="The agent's name or id.")]
 OneOrAll = Annotated[str | None, Parameter(name="AGENT", show_default=False, help="The agent's name or id.")]
 All = Annotated[bool, Parameter(name="--all", negative="", show_default=False)]
 Why = Annotated[str, Parameter(show_default=False)]

@@ -10,7 +10,7 @@ from trunkline.cli.agent_secrets import AuthType, auth_config
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.inputs import parse_pairs
-from trunkline.cli.options import HERE, Flag, Pairs, Server
+from trunkline.cli.options import HERE, AgentArgument, Flag, Pairs, Server
 from trunkline.cli.output import note, print_fields, print_json, print_table
 from trunkline.cli.show_agent import print_agent
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 Resend = Literal["same_message", "ask_first", "never"]
 Transport = Literal["https", "aws-agentcore", "stdio"]
-AgentArgument = Annotated[str, Parameter(name="AGENT", help="The agent's name or id.")]
 
 
 def add(

@@ -1,4 +1,4 @@
-"""`trunkline runs`: the group; its commands live in `runs_read`, `runs_wire`, `runs_file` and `runs_steer`."""
+"""`trunkline runs`: the group; its commands live in the modules `runs_…` beside it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ app.command(f"{_READ}:show", name="show")
 app.command(f"{_READ}:items", name="items")
 app.command(f"{_READ}:watch", name="watch")
 app.command(f"{_READ}:events", name="events")
+app.command("trunkline.cli.commands.runs_logs:logs", name="logs")
 app.command("trunkline.cli.commands.runs_wire:wire", name="wire")
 app.command("trunkline.cli.commands.runs_file:file", name="file")
 app.command(f"{_READ}:export", name="export")

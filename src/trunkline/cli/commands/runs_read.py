@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.follow import Show, exit_for, follow_run, progress_for_people
+from trunkline.cli.next_page import note_next_page
 from trunkline.cli.options import HERE, RunArgument, Server
 from trunkline.cli.output import note, print_json, print_table, print_text, print_value, status_cell
 from trunkline.cli.progress import RunProgress
@@ -88,20 +87,8 @@ def list_runs(
     print_table(("RUN", "WORKFLOW", "STATUS", "CREATED", "TIME"), rows)
     if not page.items:
         note("There are no such runs. Start one with: trunkline run FILE|NAME")
-    elif page.next_cursor:
-        again = shlex.join([*_flags(asked), *([] if children else ["--no-children"])])
-        note(
-            " ".join(
-                filter(None, ["There are more: trunkline runs list", again, "--cursor", page.next_cursor])
-            )
-        )
+    note_next_page(("runs", "list"), {**asked, "no-children": not children}, page.next_cursor)
     return Exit.OK
-
-
-def _flags(asked: Mapping[str, str | list[Status] | None]) -> Iterator[str]:
-    for name, value in asked.items():
-        for one in [value] if isinstance(value, str) else value or ():
-            yield from (f"--{name}", one)
 
 
 def export(run: RunArgument, /, *, server: Server = HERE) -> int:
@@ -157,9 +144,7 @@ def items(
         print_json(page.answer())
         return Exit.OK
     print_steps(page.items)
-    if page.next_cursor:
-        place = f"{run} {shlex.quote(step)}"
-        note(f"There are more: trunkline runs items {place} --cursor {page.next_cursor}")
+    note_next_page(("runs", "items", run, step), {}, page.next_cursor)
     return Exit.OK
 
 

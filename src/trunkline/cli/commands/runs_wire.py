@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, cast
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, cast
 
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
-from trunkline.cli.options import HERE, Flag, RunArgument, Server
+from trunkline.cli.options import HERE, Flag, OnlyStep, RunArgument, Server
 from trunkline.cli.output import note, print_json, print_text
+from trunkline.cli.run_steps import check_step
 from trunkline.cli.show_wire import print_exchanges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trunkline.cli.answers import Exchange, Run
+    from trunkline.cli.answers import Exchange
     from trunkline.jsontypes import JsonObject
 
 
 def wire(
     run: RunArgument,
-    step: Annotated[str | None, Parameter(name="STEP", help="Only this step's.")] = None,
+    step: OnlyStep = None,
     /,
     *,
     curl: Flag = False,
@@ -51,7 +50,7 @@ def wire(
     page = client.wire(run, step=step)
     exchanges = page.items
     if not exchanges and step is not None:
-        _check_step(client.run(run), step)
+        check_step(client.run(run), step)
     if server.json:
         print_json(page.answer())
     elif har:
@@ -79,13 +78,3 @@ def _print_curl(exchanges: Sequence[Exchange]) -> None:
         # A push was the agent's request: nobody else should repeat it.
         if exchange.get("kind") != "push":
             print_text(to_curl(cast("JsonObject", exchange)))
-
-
-def _check_step(run: Run, step: str) -> None:
-    names = [known["name"] for known in run["steps"]]
-    if step not in names:
-        raise CliError(
-            f"Run {run['id']} has no step {step}.",
-            fix=f"Choose one of: {', '.join(names)}",
-            exit_code=Exit.NOT_FOUND,
-        )

@@ -1,0 +1,79 @@
+"""`trunkline system`: how the system stands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trunkline.cli.exit_codes import Exit
+from trunkline.cli.options import HERE, Server
+from trunkline.cli.output import Cell, note, print_fields, print_json, print_table, print_text
+from trunkline.cli.times import date_time
+
+if TYPE_CHECKING:
+    from trunkline.cli.answers import Count, Dependency, Process, SystemState
+
+
+def system(*, server: Server = HERE) -> int:
+    """
+    Show how the system stands: what it depends on, which processes live, how much waits.
+
+    Exits with 6 when it does not take work. Whether this machine is fit for it: trunkline doctor
+    """
+    state = server.client().system()
+    if server.json:
+        print_json(state)
+    else:
+        _show(state)
+    return Exit.OK if state["ready"] else Exit.UNREACHABLE
+
+
+def _show(state: SystemState) -> None:
+    print_fields(
+        [
+            ("ready", "yes" if state["ready"] else "no"),
+            ("version", state["version"]),
+            ("mode", state["mode"]),
+            ("store", state["store"]),
+            ("broker", state["broker"]),
+        ]
+    )
+    print_text("")
+    print_table(("DEPENDENCY", "RESULT", "FOUND"), [_dependency(each) for each in state["dependencies"]])
+    if state["processes"] is not None:
+        print_text("")
+        print_table(
+            ("PROCESS", "STATE", "ROLES", "VERSION", "STARTED", "LAST SEEN"),
+            [_process(each) for each in state["processes"]],
+        )
+    if state["runs"] is not None and state["queues"] is not None:
+        print_text("")
+        print_table([each["name"] for each in state["runs"]], [[_number(each) for each in state["runs"]]])
+        print_text("")
+        waiting = [[each["name"].replace("_", " "), _number(each)] for each in state["queues"]]
+        print_table(("WAITING", "COUNT"), waiting)
+    for warning in state["warnings"]:
+        note(f"warning: {warning}")
+
+
+def _dependency(dependency: Dependency) -> list[str | Cell]:
+    return [
+        dependency["name"],
+        Cell("ok", "green") if dependency["ok"] else Cell("FAIL", "red"),
+        dependency["detail"] or "",
+    ]
+
+
+def _process(process: Process) -> list[str | Cell]:
+    pool = "" if process["pool"] is None else f" (pool {process['pool']})"
+    return [
+        process["name"],
+        Cell("alive", "green") if process["alive"] else Cell("not heard of", "red"),
+        ", ".join(process["roles"]) + pool,
+        process["version"],
+        date_time(process["started_at"]),
+        date_time(process["seen_at"]),
+    ]
+
+
+def _number(count: Count) -> str:
+    return f"{count['count']:,}{'' if count['exact'] else '+'}"
