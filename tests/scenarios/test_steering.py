@@ -283,6 +283,25 @@ async def test_a_retry_is_a_new_run_that_keeps_what_was_completed(system: Runnin
     assert unchanged == old
 
 
+async def test_a_retry_that_is_sent_again_with_its_key_starts_one_run(system: RunningSystem) -> None:
+    async with (
+        ScriptedAgent(simple_success("one")) as first,
+        ScriptedAgent(simple_error("no"), simple_success("two")) as second,
+    ):
+        old = await failed_run(system, first, second)
+        path, key = f"/runs/{old['id']}/retry", {"Idempotency-Key": "again-7"}
+        answers = [await system.call("POST", path, {}, key) for _ in range(2)]
+        run = await system.wait_for(str(answers[0].json["id"]))
+        late = await system.call("POST", path, {}, key)
+        other = await system.call("POST", path, {"from_start": True}, key)
+        audit = await system.items(f"/audit?subject={old['id']}")
+    assert [answer.status for answer in (*answers, late, other)] == [202, 202, 202, 422]
+    assert [answer.json["id"] for answer in (*answers, late)] == [run["id"]] * 3
+    assert str(run["id"]) in str(other.json["detail"])
+    assert len(second.calls) == 2
+    assert [entry["action"] for entry in audit] == ["retry"]
+
+
 async def test_a_retry_from_a_step_runs_it_and_what_follows_with_a_new_input(system: RunningSystem) -> None:
     async with (
         ScriptedAgent(simple_success("one")) as first,

@@ -99,6 +99,11 @@ def away(page: Page) -> None:
     page.mouse.move(5, 5)
 
 
+def refuse(route: Route) -> None:
+    problem = {"title": "Conflict", "status": 409, "detail": "Not this one.", "fix": "Take another."}
+    route.fulfill(status=409, content_type="application/problem+json", body=encode(problem))
+
+
 def test_an_empty_list_shows_the_next_command_to_copy(
     browser: Browser, session_folder: Path, tmp_path: Path, agents: Agents
 ) -> None:
@@ -379,8 +384,11 @@ def test_many_runs_are_cancelled_at_once(page: Page, works: Works) -> None:
     dialog = page.get_by_role("dialog", name="Cancel 3 runs?")
     expect(dialog.get_by_test_id("left-alone")).to_contain_text("1 of the 4 selected")
     look_at(page, "runs-bulk-cancel")
+    page.route(f"**/runs/{slow[0]}/cancel", refuse, times=1)
     dialog.get_by_test_id("confirm-bulk").click()
-    expect(page.get_by_test_id("bulk-progress")).to_have_text("3 runs asked to cancel.")
+    expect(page.get_by_test_id("bulk-progress")).to_have_text("2 runs asked to cancel, 1 not.")
+    page.get_by_test_id("bulk-again").click()
+    expect(page.get_by_test_id("bulk-progress")).to_have_text("1 run asked to cancel.")
     page.get_by_test_id("close-bulk").click()
     for run in slow:
         expect(row(page, run).get_by_test_id("status")).to_have_text("Cancelled")
@@ -388,37 +396,73 @@ def test_many_runs_are_cancelled_at_once(page: Page, works: Works) -> None:
     assert works.status(done) == "COMPLETED"
 
 
-def test_many_runs_are_retried_and_a_refusal_is_told(page: Page, works: Works) -> None:
+def test_many_runs_are_retried_once_each_and_failures_are_told(page: Page, works: Works) -> None:
     done = works.run("weather")
-    failed = [works.run("broken") for _ in range(2)]
+    refused, lost, failed = (works.run("broken") for _ in range(3))
     page.goto("/runs")
-    for run in (done, *failed):
+    for run in (done, refused, lost, failed):
         row(page, run).get_by_test_id("select-run").check()
     expect(page.get_by_test_id("bulk-cancel")).to_have_attribute("aria-disabled", "true")
     page.get_by_test_id("bulk-retry").click()
-    expect(page.get_by_role("dialog", name="Retry 2 runs?")).to_be_visible()
+    expect(page.get_by_role("dialog", name="Retry 3 runs?")).to_be_visible()
     expect(page.get_by_test_id("bulk-consequences")).to_contain_text("done before: Grumbler.")
     page.get_by_test_id("bulk-all").check()
-    expect(page.get_by_role("dialog", name="Retry 3 runs?")).to_be_visible()
+    expect(page.get_by_role("dialog", name="Retry 4 runs?")).to_be_visible()
     expect(page.get_by_test_id("bulk-consequences")).to_contain_text("done before: Grumbler and Talker.")
     look_at(page, "runs-bulk-retry")
 
-    def refuse(route: Route) -> None:
-        problem = {"title": "Conflict", "status": 409, "detail": "Not this one.", "fix": "Take another."}
-        route.fulfill(status=409, content_type="application/problem+json", body=encode(problem))
+    def lose_the_answer(route: Route) -> None:
+        route.fetch()
+        route.fulfill(status=502, body="Bad gateway")
 
-    page.route(f"**/runs/{failed[0]}/retry", refuse)
+    page.route(f"**/runs/{refused}/retry", refuse, times=1)
+    page.route(f"**/runs/{lost}/retry", lose_the_answer)
     page.get_by_test_id("confirm-bulk").click()
-    expect(page.get_by_test_id("bulk-progress")).to_have_text("2 runs retried, 1 refused.")
-    expect(page.get_by_test_id("bulk-failure")).to_have_count(1)
-    expect(page.get_by_test_id("bulk-failure")).to_contain_text("Not this one. Take another.")
+    expect(page.get_by_test_id("bulk-progress")).to_have_text("2 runs retried, 2 not.")
+    failures = page.get_by_test_id("bulk-failure")
+    expect(failures.filter(has_text=refused)).to_contain_text("Not this one. Take another.")
+    expect(failures.filter(has_text=lost)).to_contain_text("Bad gateway")
+    expect(page.get_by_test_id("bulk-left")).to_contain_text("does not begin twice")
     look_at(page, "runs-bulk-refused")
     page.get_by_test_id("close-bulk").click()
-    expect(page.get_by_test_id("selected")).to_have_text("1 selected")
-    expect(row(page, failed[0]).get_by_test_id("select-run")).to_be_checked()
-    retries = {run.get("retry_of") for run in works.client.runs(limit=10).items}
-    assert {done, failed[1]} <= retries
-    assert failed[0] not in retries
+    expect(page.get_by_test_id("selected")).to_have_text("2 selected")
+    for run in (refused, lost):
+        expect(row(page, run).get_by_test_id("select-run")).to_be_checked()
+    page.unroute(f"**/runs/{lost}/retry")
+    page.get_by_test_id("bulk-retry").click()
+    page.get_by_test_id("bulk-all").check()
+    page.get_by_test_id("confirm-bulk").click()
+    expect(page.get_by_test_id("bulk-progress")).to_have_text("2 runs retried.")
+    page.get_by_test_id("close-bulk").click()
+    expect(page.get_by_test_id("selected")).to_have_count(0)
+    retries = [run.get("retry_of") for run in works.client.runs(limit=20).items]
+    assert [retries.count(run) for run in (done, refused, lost, failed)] == [1, 1, 1, 1]
+
+
+def test_who_stops_half_way_finds_the_rest_still_selected(page: Page, works: Works) -> None:
+    runs = [works.run("weather") for _ in range(6)]
+    page.goto("/runs")
+    for run in runs:
+        row(page, run).get_by_test_id("select-run").check()
+    page.get_by_test_id("bulk-retry").click()
+    asked: list[Route] = []
+
+    def hold(route: Route) -> None:
+        asked.append(route)
+
+    page.route("**/retry", hold)
+    # Four are under way at a time.
+    with page.expect_request(f"**/runs/{runs[3]}/retry"):
+        page.get_by_test_id("confirm-bulk").click()
+    page.get_by_test_id("stop-bulk").click()
+    for each in asked:
+        each.continue_()
+    expect(page.get_by_test_id("bulk-progress")).to_have_text("4 runs retried. Stopped: 2 were not asked.")
+    expect(page.get_by_test_id("bulk-again")).to_have_text("Go on with 2 runs")
+    page.get_by_test_id("close-bulk").click()
+    expect(page.get_by_test_id("selected")).to_have_text("2 selected")
+    for run in runs[4:]:
+        expect(row(page, run).get_by_test_id("select-run")).to_be_checked()
 
 
 def test_all_runs_shown_are_selected_and_none(page: Page, works: Works) -> None:

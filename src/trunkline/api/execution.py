@@ -31,11 +31,15 @@ class Execution(msgspec.Struct, frozen=True):
     idempotency_key: str | None = None
 
 
-def read_execution(request: Request) -> Execution:
+def read_key(request: Request) -> str | None:
     given = find_header(request.scope["headers"], _RAW_KEY)
     if given is not None and not _KEY.fullmatch(given):
         raise _invalid("header.idempotency-key", "must be 1 to 255 printable ASCII characters")
-    key = None if given is None else given.decode("ascii")
+    return None if given is None else given.decode("ascii")
+
+
+def read_execution(request: Request) -> Execution:
+    key = read_key(request)
     if not request.scope["query_string"]:
         return Execution(idempotency_key=key)
     query = dict(parse_qsl(request.scope["query_string"].decode("latin-1"), keep_blank_values=True))

@@ -85,10 +85,16 @@ class Intake:
         self._items = [waiting for waiting in self._items if not waiting[1].done()]
         runs = self._runs.copy()
         items = [item for item, _, _ in self._items]
-        audit = [entry for *_, entry in (*runs, *self._items) if entry is not None]
+        audit = [entry for *_, entry in self._items if entry is not None]
         self._carried = (len(runs), len(items))
         if runs:
             self._answers = await tx.insert_runs([run for run, *_ in runs])
+            # Who asks again has changed nothing.
+            audit += [
+                entry
+                for (*_, entry), existing in zip(runs, self._answers, strict=True)
+                if entry is not None and existing is None
+            ]
             items += [
                 InboxItem(run.id, START, request)
                 for (run, request, *_), existing in zip(runs, self._answers, strict=True)

@@ -136,10 +136,12 @@ class Runs:
         retry_of: RunId | None = None,
         trace: TraceContext | None = None,
         audit: NewAuditEntry | None = None,
+        wish: bytes = b"",
     ) -> Started:
+        """`wish`: what else, beside the input, is the same when the same key comes again."""
         digest = None
         if idempotency_key is not None:
-            digest = hashlib.sha256(run_input).digest()
+            digest = hashlib.sha256(run_input + wish).digest()
         # Before the id, which has a time too: no run is listed as of a time before it was created.
         now = self._clock.now()
         run = NewRun(
@@ -164,8 +166,8 @@ class Runs:
             return Started(run.id, created=True)
         if existing.request_digest != digest:
             raise Invalid(
-                f"The Idempotency-Key has started run {existing.id} with another input.",
-                fix="Use a new key for a new input, or send the same input again.",
+                f"The Idempotency-Key has started run {existing.id}, with another input or in another way.",
+                fix="Use a new key for a new run, or send the same request again.",
             )
         return Started(existing.id, created=False)
 
@@ -302,6 +304,7 @@ class Runs:
         run_input: Json | msgspec.UnsetType = msgspec.UNSET,
         step_input: Json | msgspec.UnsetType = msgspec.UNSET,
         correlation_id: str,
+        idempotency_key: str | None = None,
         trace: TraceContext | None = None,
     ) -> Started:
         """
@@ -329,21 +332,17 @@ class Runs:
                 done = await self._store.items(run_id, step.name, limit=MOST_ITEMS)
                 lists[step.name] = msgspec.Raw(step.input or b"[]")
                 kept |= _outputs(done)
-        text = record.input if isinstance(run_input, msgspec.UnsetType) else encode(run_input)
+        other_input = not isinstance(run_input, msgspec.UnsetType)
         return await self._start(
             saved,
-            text,
+            encode(run_input) if other_input else record.input,
             RunRequested(kept, lists, inputs),
             correlation_id,
+            idempotency_key,
             retry_of=run_id,
             trace=trace,
-            audit=audit_entry(
-                "run",
-                "retry",
-                run_id,
-                from_step=from_step,
-                other_input=not isinstance(run_input, msgspec.UnsetType),
-            ),
+            audit=audit_entry("run", "retry", run_id, from_step=from_step, other_input=other_input),
+            wish=encode([run_id, from_step, from_start, other_input, inputs]),
         )
 
     async def reply(self, run_id: RunId, step: str, reply: ReplyMessage, item: str | None = None) -> None:

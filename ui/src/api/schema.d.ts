@@ -8831,6 +8831,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description The same key and body give the same run; another body is refused. */
+                "Idempotency-Key"?: string;
                 /** @description An id under which logs, agents and answers know this request: up to 128 visible ASCII characters. Left out, or anything else: one is made. */
                 "X-Correlation-ID"?: string;
             };

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from trunkline.api.bodies import convert, decode_json, decode_object, read_body
 from trunkline.api.correlation import correlation_id_of
 from trunkline.api.events import EVENT_STREAM, EventStream, RunsChangedStream
-from trunkline.api.execution import IDEMPOTENCY_KEY, MAX_VERSION, MAX_WAIT_SECONDS, read_execution
+from trunkline.api.execution import IDEMPOTENCY_KEY, MAX_VERSION, MAX_WAIT_SECONDS, read_execution, read_key
 from trunkline.api.operations import JSON, LOCATION, Documentation, add_operation, answer, body, problems, ref
 from trunkline.api.paging import DEFAULT_LIMIT, Limit, NumberCursor, TextCursor, decode_cursor, page
 from trunkline.api.request_spans import begin_request
@@ -272,6 +272,7 @@ class RunRoutes:
                 run_input=asked.input,
                 step_input=asked.step_input,
                 correlation_id=correlation_id_of(request.scope),
+                idempotency_key=read_key(request),
                 trace=segment.trace,
             )
             segment.note({"trunkline.run_id": started.run_id, "http.response.status_code": 202})
@@ -342,6 +343,13 @@ _STEP_PAYLOADS_PARAMETER: Documentation = {
     "schema": {"type": "boolean", "default": True},
 }
 
+_KEY_PARAMETER: Documentation = {
+    "name": IDEMPOTENCY_KEY,
+    "in": "header",
+    "description": "The same key and body give the same run; another body is refused.",
+    "schema": {"type": "string", "pattern": "^[ -~]{1,255}$"},
+}
+
 _EXECUTE_PARAMETERS: list[Documentation] = [
     _path("workflow", "The workflow's name or id."),
     {
@@ -356,12 +364,7 @@ _EXECUTE_PARAMETERS: list[Documentation] = [
         "description": f"Seconds to wait for the end, {MAX_WAIT_SECONDS:g} at most.",
         "schema": {"type": "number", "minimum": 0},
     },
-    {
-        "name": IDEMPOTENCY_KEY,
-        "in": "header",
-        "description": "The same key and body give the same run; another body is refused.",
-        "schema": {"type": "string", "pattern": "^[ -~]{1,255}$"},
-    },
+    _KEY_PARAMETER,
 ]
 
 
@@ -449,7 +452,7 @@ def _add_steering(app: FastAPI, routes: RunRoutes) -> None:
     with_body = problems(400, 404, 409, 413, 422)
     add_operation(
         app, f"POST {RUNS}/{{run}}/retry", routes.retry, name="retry_run", tag="runs",
-        extra=body(ref("RetryRequest"), required=False),
+        extra={"parameters": [_KEY_PARAMETER], **body(ref("RetryRequest"), required=False)},
         responses={202: answer("Run", "The new run.", headers=LOCATION), **with_body},
     )  # fmt: skip
     add_operation(

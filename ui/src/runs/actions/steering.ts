@@ -1,8 +1,10 @@
 /** The wishes that a run can be sent, and when its state allows them. */
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useRef } from "react";
 
 import { api, body } from "../../api/client.ts";
+import { StartKey } from "../../api/idempotency.ts";
 import { Problem } from "../../api/problem.ts";
 import type { components } from "../../api/schema.d.ts";
 import { toast } from "../../app/toasts.ts";
@@ -52,15 +54,18 @@ export function useSteering(run: string) {
 
 export function useRetry(run: string) {
   const queries = useQueryClient();
+  const keys = useRef(new StartKey());
   return useMutation({
     networkMode: "always",
-    mutationFn: (request: RetryRequest) =>
-      body(api.POST("/api/v1/runs/{run}/retry", { params: { path: { run } }, body: request })),
+    mutationFn: (request: RetryRequest) => {
+      const header = { "Idempotency-Key": keys.current.of(JSON.stringify(request)) };
+      return body(api.POST("/api/v1/runs/{run}/retry", { params: { path: { run }, header }, body: request }));
+    },
     onSettled: () => void queries.invalidateQueries({ queryKey: ["runs"] }),
   });
 }
 
 export function wordsOf(error: unknown): string {
-  if (error instanceof Problem) return `${error.message} ${error.fix}`.trim();
+  if (error instanceof Problem) return error.status === 0 ? `${error.title}.` : `${error.message} ${error.fix}`.trim();
   return error instanceof Error ? error.message : String(error);
 }

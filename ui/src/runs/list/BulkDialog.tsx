@@ -6,7 +6,7 @@ import { useState } from "react";
 
 import { AnchorLink } from "../../app/links.tsx";
 import { wordsOf } from "../actions/steering.ts";
-import { type BulkWish, type Failure, meant, type Progress as Went, useBulk } from "./bulk.ts";
+import { type BulkWish, type Failure, isUnclear, meant, type Progress as Went, useBulk } from "./bulk.ts";
 import classes from "./list.module.css";
 import type { Run } from "./useRuns.ts";
 import { counted, named } from "./words.ts";
@@ -33,9 +33,11 @@ export function BulkDialog({
   const asked: BulkWish = wish === "cancel" ? "cancel" : whole ? "restart" : "retry";
   const chosen = meant(asked, runs);
   const isGoing = progress.state === "going";
+  const isOver = progress.state === "over" || progress.state === "stopped";
+  const left = [...progress.failures.map(({ run }) => run), ...progress.unasked];
   const close = () => {
     if (isGoing) stop();
-    else onClose(progress.state === "ready" ? null : progress.failures.map(({ run }) => run));
+    else onClose(isOver ? left : null);
   };
   return (
     <Modal
@@ -52,7 +54,7 @@ export function BulkDialog({
             {chosen.length < runs.length && <LeftAlone wish={asked} number={runs.length - chosen.length} of={runs.length} />}
           </>
         ) : (
-          <Going went={progress} of={chosen.length} wish={asked} />
+          <Going went={progress} wish={asked} />
         )}
         <Group justify="flex-end" gap="sm">
           {progress.state === "ready" && (
@@ -69,7 +71,12 @@ export function BulkDialog({
             </>
           )}
           {isGoing && <Button variant="default" onClick={stop} data-testid="stop-bulk">Stop</Button>}
-          {(progress.state === "over" || progress.state === "stopped") && <Button onClick={close} data-testid="close-bulk">Close</Button>}
+          {isOver && <Button {...(left.length > 0 ? { variant: "default" } : {})} onClick={close} data-testid="close-bulk">Close</Button>}
+          {isOver && left.length > 0 && (
+            <Button onClick={() => void go(asked, left)} data-testid="bulk-again">
+              {progress.state === "stopped" ? `Go on with ${counted(left.length, "run")}` : `Try ${counted(left.length, "run")} again`}
+            </Button>
+          )}
         </Group>
       </Stack>
     </Modal>
@@ -140,26 +147,34 @@ function LeftAlone({ wish, number, of }: { wish: BulkWish; number: number; of: n
   return <Text size="sm" c="dimmed" data-testid="left-alone">{number} of the {of} selected {why}, and {number === 1 ? "is" : "are"} left alone.</Text>;
 }
 
-function Going({ went, of, wish }: { went: Went; of: number; wish: BulkWish }) {
+function Going({ went, wish }: { went: Went; wish: BulkWish }) {
   const well = went.done - went.failures.length;
   const isOver = went.state !== "going";
   return (
     <Stack gap="xs">
-      <Progress value={(100 * went.done) / of} aria-label="Runs asked" />
+      <Progress value={(100 * went.done) / went.of} aria-label="Runs asked" />
       <Text size="sm" role="status" data-testid="bulk-progress">
         {isOver
-          ? `${counted(well, "run")} ${DONE[wish]}${went.failures.length > 0 ? `, ${went.failures.length} refused` : ""}.`
-          : `${went.done} of ${of}…`}
-        {went.state === "stopped" && ` Stopped: the other ${of - went.done} were not asked.`}
+          ? `${counted(well, "run")} ${DONE[wish]}${went.failures.length > 0 ? `, ${went.failures.length} not` : ""}.`
+          : `${went.done} of ${went.of}…`}
+        {went.state === "stopped" && ` Stopped: ${went.unasked.length} ${went.unasked.length === 1 ? "was" : "were"} not asked.`}
       </Text>
       {went.failures.length > 0 && <Failures failures={went.failures} />}
+      {isOver && went.failures.length + went.unasked.length > 0 && (
+        <Text size="sm" c="dimmed" data-testid="bulk-left">
+          {went.failures.length + went.unasked.length === 1 ? "It stays selected." : "They stay selected."}
+          {wish !== "cancel" &&
+            went.failures.some(({ error }) => isUnclear(error)) &&
+            " A retry without an answer may have begun all the same: tried again, it does not begin twice."}
+        </Text>
+      )}
     </Stack>
   );
 }
 
 function Failures({ failures }: { failures: readonly Failure[] }) {
   return (
-    <List size="sm" className={classes["failures"]!} listStyleType="none" aria-label="Runs that were refused" data-testid="bulk-failures">
+    <List size="sm" spacing="xs" className={classes["failures"]!} listStyleType="none" aria-label="Runs for which it failed" data-testid="bulk-failures">
       {failures.map(({ run, error }) => (
         <List.Item key={run.id} data-testid="bulk-failure">
           <AnchorLink to="/runs/$run" params={{ run: run.id }} search={{}} size="sm" ff="monospace">{run.id}</AnchorLink>

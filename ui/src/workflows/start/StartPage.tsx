@@ -7,6 +7,7 @@ import { Play } from "lucide-react";
 import { useEffect, useMemo, useRef, useState } from "react";
 
 import { api, body } from "../../api/client.ts";
+import { StartKey } from "../../api/idempotency.ts";
 import { Problem } from "../../api/problem.ts";
 import type { components } from "../../api/schema.d.ts";
 import { useMay } from "../../app/access.ts";
@@ -23,7 +24,6 @@ import { emptyForm, SchemaForm } from "../../forms/SchemaForm.tsx";
 import { useBroken } from "../../forms/useBroken.ts";
 import { executeCurl } from "../execute.ts";
 import { runCommand } from "./command.ts";
-import { StartKey } from "./idempotency.ts";
 import classes from "./StartPage.module.css";
 
 type Workflow = components["schemas"]["Workflow"];

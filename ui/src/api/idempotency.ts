@@ -1,4 +1,4 @@
-/** A key that makes a double click one run: the same input is sent with the same key, another one with a new one. */
+/** Keys that make two presses one run: the same wish is sent with the same key, another one with a new one. */
 
 export class StartKey {
   #text: string | null = null;
@@ -7,13 +7,13 @@ export class StartKey {
   of(text: string): string {
     if (text !== this.#text) {
       this.#text = text;
-      this.#key = drawn();
+      this.#key = drawnKey();
     }
     return this.#key;
   }
 }
 
-function drawn(): string {
+export function drawnKey(): string {
   // Not `randomUUID`: it is there only on https and on this machine's own address.
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
