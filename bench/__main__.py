@@ -18,6 +18,7 @@ from bench.load import Order
 from bench.long_runs import long_runs, loops, slow_disk
 from bench.ours import LOG, trunkline_up
 from bench.page import page
+from bench.run_list import run_list
 from bench.speed import speed
 from bench.spoken import spoken
 from bench.stand import Stand, stand, sync_ms
@@ -37,6 +38,7 @@ FIGURES: Mapping[str, Callable[[Stand], Awaitable[list[Row]]]] = {
     "start": start,
     "distributed": distributed,
     "page": page,
+    "runs": run_list,
 }
 _PROFILED_RUNS = 6_000
 

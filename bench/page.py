@@ -7,18 +7,15 @@ The page is there before the run begins in earnest: its first step waits for a g
 from __future__ import annotations
 
 import asyncio
-import os
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-from playwright.async_api import async_playwright
-from tests.ui.browser import FLAGS, chromium
 
+from bench.browser import NOT_BUILT, PATIENCE_MS, open_browser, page_is_built
 from bench.ours import trunkline_up
 from bench.stand import Stand
 from bench.table import Row, spread
-from trunkline.api.page_files import is_there
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.testing import ScriptedAgent, simple_success
 from trunkline.testing.agents import Call
@@ -32,7 +29,6 @@ _LAYERS = 10
 _IN_A_LAYER = 30
 _NEEDS = 3
 _GOAL = "30"
-_PATIENCE_MS = 120_000
 
 _COUNT = """
 () => {
@@ -51,8 +47,8 @@ class Moved(NamedTuple):
 
 
 async def page(stand: Stand) -> list[Row]:
-    if "TRUNKLINE_UI_FOLDER" not in os.environ and not is_there():
-        return [Row("page of a large run", "not built: make ui")]
+    if not page_is_built():
+        return [Row("page of a large run", NOT_BUILT)]
     gate = asyncio.Event()
 
     async def begin(call: Call) -> Json:
@@ -60,18 +56,16 @@ async def page(stand: Stand) -> list[Row]:
         return simple_success("ok")(call)
 
     async with (
-        async_playwright() as playwright,
+        open_browser() as browser,
         ScriptedAgent(begin) as first,
         ScriptedAgent(simple_success("ok")) as others,
     ):
-        browser = await playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
         with trunkline_up(stand.new_folder()) as server:
             for name, agent in (("First", first), ("Other", others)):
                 spec = {"name": name, "url": agent.url, "protocol": "simple-a2a", "max_concurrency": 64}
                 await server.call("/api/v1/agents", msgspec.json.encode(spec))
             await server.call("/api/v1/workflows", encode(_layers()))
             moved = [await _watch_one(browser, server, gate) for _ in range(stand.rounds)]
-        await browser.close()
     steps = _LAYERS * _IN_A_LAYER
     frames = spread([each.frames_per_second for each in moved], ".0f", " frames/s")
     longest = spread([each.longest_ms for each in moved], ".0f", " ms")
@@ -85,7 +79,7 @@ async def _watch_one(browser: Browser, server: Server, gate: asyncio.Event) -> M
     gate.clear()
     started = msgspec.json.decode(await server.call("/api/v1/workflows/layers/execute", b"{}"))
     shown = await browser.new_page(base_url=server.url, viewport={"width": 1440, "height": 900})
-    shown.set_default_timeout(_PATIENCE_MS)
+    shown.set_default_timeout(PATIENCE_MS)
     await shown.goto(f"/runs/{started['id']}")
     await shown.get_by_test_id("graph-step-begin").wait_for()
     await shown.evaluate(_COUNT)
