@@ -58,18 +58,20 @@ services:  ## get Kafka's jars; PostgreSQL, Java, Maven and Chromium too, where 
 interop: $(VENV)/.ready-dev  ## install the agents of other frameworks and languages that the tests talk to
 	@$(BIN)/python -m tests.interop.environments
 
-# The types are checked beside the tests, and told of after them. The tests of the web UI and the crash tests come last and
-# with one test process for each core: a browser fills one, and each crash test starts a system of many processes, which
-# needs a machine that keeps up. A file of the web UI's tests shares one system and one browser, and stays together.
+# The types and the web UI are checked beside the other tests, and told of after them: a browser waits more than it
+# computes. The crash tests come last, with one test process for each core: each starts a system of many processes, which
+# needs a machine that keeps up.
 TYPES := $(VENV)/types.txt
+PAGES := $(VENV)/pages.txt
 test: lint services interop ui  ## everything: the checks and all tests
-	@echo "Checking the types beside the tests ..." >&2
+	@echo "Checking the types and the web UI beside the tests ..." >&2
 	@$(BIN)/pyright >$(TYPES) 2>&1 & types=$$!; \
+	  $(BIN)/pytest -n 1 tests/ui >$(PAGES) 2>&1 & pages=$$!; \
 	  $(BIN)/pytest -n $(JOBS) --dist worksteal --ignore tests/ui --ignore tests/crash; tests=$$?; \
 	  wait $$types; types=$$?; cat $(TYPES); \
-	  $(BIN)/pytest -n $(CORES) --dist loadfile tests/ui; ui=$$?; \
+	  wait $$pages; pages=$$?; cat $(PAGES); \
 	  $(BIN)/pytest -n $(CORES) --dist worksteal tests/crash; crash=$$?; \
-	  exit $$((tests ? tests : ui ? ui : crash ? crash : types))
+	  exit $$((tests ? tests : pages ? pages : crash ? crash : types))
 
 check: lint  ## lint, format, types and the import rules
 	$(BIN)/pyright
