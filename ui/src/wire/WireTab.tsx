@@ -57,6 +57,7 @@ export function WireTab({ detail = null, ...asked }: Asked & { detail?: componen
           title={`Two attempts of ${detail.name}`}
           size="90%"
           closeButtonProps={{ "aria-label": "Close" }}
+          transitionProps={{ duration: 0 }}
         >
           {view.pair !== null && (
             <Suspense fallback={<Loading />}>
