@@ -389,7 +389,10 @@ def test_many_runs_are_cancelled_at_once(page: Page, works: Works) -> None:
     expect(page.get_by_test_id("bulk-progress")).to_have_text("2 runs asked to cancel, 1 not.")
     page.get_by_test_id("bulk-again").click()
     expect(page.get_by_test_id("bulk-progress")).to_have_text("1 run asked to cancel.")
-    page.get_by_test_id("close-bulk").click()
+    # The keyboard is still in the dialog.
+    page.keyboard.press("Tab")
+    expect(page.get_by_test_id("close-bulk")).to_be_focused()
+    page.keyboard.press("Enter")
     for run in slow:
         expect(row(page, run).get_by_test_id("status")).to_have_text("Cancelled")
     expect(page.get_by_test_id("selected")).to_have_count(0)

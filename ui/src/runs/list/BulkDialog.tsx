@@ -2,7 +2,7 @@
 
 import { Alert, Button, Group, List, Modal, Progress, Radio, Stack, Text } from "@mantine/core";
 import { PhoneCall } from "lucide-react";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 
 import { AnchorLink } from "../../app/links.tsx";
 import { wordsOf } from "../actions/steering.ts";
@@ -150,8 +150,11 @@ function LeftAlone({ wish, number, of }: { wish: BulkWish; number: number; of: n
 function Going({ went, wish }: { went: Went; wish: BulkWish }) {
   const well = went.done - went.failures.length;
   const isOver = went.state !== "going";
+  const place = useRef<HTMLDivElement>(null);
+  // The button that was pressed is there no more: without this the keyboard would be outside of the dialog.
+  useEffect(() => place.current?.focus(), [isOver]);
   return (
-    <Stack gap="xs">
+    <Stack gap="xs" ref={place} tabIndex={-1} className={classes["went"]!}>
       <Progress value={(100 * went.done) / went.of} aria-label="Runs asked" />
       <Text size="sm" role="status" data-testid="bulk-progress">
         {isOver
