@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from trunkline.cli.output import STATUS_ICONS, STATUS_STYLES
+from trunkline.cli.output import STATUS_ICONS, STATUS_STYLES, harmless
 from trunkline.cli.progress import RunProgress, StepProgress
 
 COLUMNS = ("STEP", "STATUS", "AGENT", "ATTEMPTS", "TIME", "DIALECT", "WHY")
@@ -79,13 +79,13 @@ def _headline(progress: RunProgress, now: datetime) -> Text:
 
 def _row(step: StepProgress, now: datetime) -> dict[str, Text]:
     return {
-        "STEP": Text(step.name),
+        "STEP": Text(harmless(step.name)),
         "STATUS": Text.assemble(_status(step.status)),
-        "AGENT": Text(step.agent),
+        "AGENT": Text(harmless(step.agent)),
         "ATTEMPTS": Text(str(step.attempts or "")),
         "TIME": Text(step.took(now)),
         "DIALECT": Text(step.protocol),
-        "WHY": Text(step.reason, style="dim"),
+        "WHY": Text(harmless(step.reason), style="dim"),
     }
 
 

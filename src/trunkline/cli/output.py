@@ -8,11 +8,15 @@ alone: a pipe has no use for it.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 GAP = "  "
+
+# Control characters but for the end of a line and a tab, half a character, and what turns the direction of a line.
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 STATUS_STYLES = {
     "PENDING": "dim",
@@ -60,7 +64,7 @@ def on_terminal() -> bool:
 
 
 def print_text(text: str) -> None:
-    sys.stdout.write(text + "\n")
+    _write(text, sys.stdout)
 
 
 def print_now(text: str) -> None:
@@ -71,7 +75,7 @@ def print_now(text: str) -> None:
 
 def note(text: str) -> None:
     """What is not data: hints, progress, errors."""
-    sys.stderr.write(text + "\n")
+    _write(text, sys.stderr)
 
 
 def json_text(value: object) -> str:
@@ -87,13 +91,14 @@ def print_value(value: object) -> None:
     print_text(value if isinstance(value, str) else json_text(value))
 
 
-def harmless(line: str) -> str:
+def harmless(text: str) -> str:
     """What an agent writes must not steer the terminal."""
-    if line.isprintable():
-        return line
-    return "".join(
-        letter if letter.isprintable() or letter == "\t" else repr(letter)[1:-1] for letter in line
-    )
+    return _STEERING.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def _write(text: str, stream: TextIO) -> None:
+    # A pipe gets every byte; who reads there knows what to do with it.
+    stream.write(f"{harmless(text) if stream.isatty() else text}\n")
 
 
 def print_fields(fields: Sequence[tuple[str, object]]) -> None:
@@ -132,5 +137,5 @@ def _print_rich_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) ->
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(cell.text, style=cell.style) for cell in row))
+        table.add_row(*(Text(harmless(cell.text), style=cell.style) for cell in row))
     Console().print(table)

@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from trunkline.cli.answers import Exchange, Run
-from trunkline.cli.output import Cell, aligned, print_fields, print_table
+from trunkline.cli.output import Cell, aligned, note, print_fields, print_table, print_value
 from trunkline.cli.picture import Node, as_mermaid, as_text
 from trunkline.cli.show_run import error_lines, question_lines, show_run
 from trunkline.cli.show_wire import exchange_lines
@@ -26,6 +26,38 @@ def test_a_piped_table_has_no_colours(capsys: pytest.CaptureFixture[str]) -> Non
 def test_fields_without_a_value_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     print_fields([("run", "r1"), ("retry of", None), ("status", "FAILED")])
     assert capsys.readouterr().out == "run     r1\nstatus  FAILED\n"
+
+
+STEERING = "a\x1b]0;title\x07\x1b[2Jb\x9b31mc\r\u202ed\ud800"
+SHOWN = r"a\x1b]0;title\x07\x1b[2Jb\x9b31mc\r\u202ed\ud800"
+
+
+def test_what_an_agent_says_does_not_steer_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    print_value(STEERING)
+    print_fields([("error", STEERING)])
+    print_table(("WHY",), [[STEERING]])
+    note(STEERING)
+    told = capsys.readouterr()
+    assert [told.out.count(SHOWN), told.err] == [3, f"{SHOWN}\n"]
+
+
+def test_words_of_every_language_stay_as_they_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    text = "deux\xa0mots\n\t\U0001f469\u200d\U0001f680 \u05e9\u200f"
+    print_value(text)
+    assert capsys.readouterr().out == f"{text}\n"
+
+
+def test_a_pipe_gets_what_an_agent_says_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    print_value("a\x1b[2J")
+    assert capsys.readouterr().out == "a\x1b[2J\n"
 
 
 @pytest.mark.parametrize(
