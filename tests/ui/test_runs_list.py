@@ -477,7 +477,7 @@ def test_all_runs_shown_are_selected_and_none(page: Page, works: Works) -> None:
     page.get_by_test_id("select-none").click()
     expect(page.get_by_test_id("selected")).to_have_count(0)
     page.get_by_test_id("select-run").nth(0).check()
-    page.get_by_test_id("filter-failed").click()
+    page.get_by_test_id("filter-completed").click()
     expect(page.get_by_test_id("shown")).to_be_visible()
 
 

@@ -33,6 +33,13 @@ const MARGIN = 72;
 const MARK_EVERY_PX = 110;
 const MOST_ZOOM = 256;
 
+/** What was brought into sight last, and how the rows stood then. */
+interface Followed {
+  readonly name: string | null;
+  readonly room: number;
+  readonly top: number;
+}
+
 export function Gantt({
   run,
   graph,
@@ -54,7 +61,7 @@ export function Gantt({
 }) {
   const model = useModel(live);
   const scroller = useRef<HTMLDivElement>(null);
-  const { ref: measured, width, height } = useElementSize();
+  const { ref: measured, width } = useElementSize();
   const [zoom, setZoom] = useState(1);
   const [scale, now] = useScale(model);
   const calls = useCallTimes(run, model.seq);
@@ -70,16 +77,20 @@ export function Gantt({
     scrollMargin: RULER_HEIGHT,
     scrollPaddingStart: RULER_HEIGHT,
   });
-  // Once for each choice, as soon as its row is there: after that the reader scrolls.
-  const followed = useRef<string | null>(null);
-  const canBeSeen = height > 0;
+  // Once for each choice, as soon as its row is there, and again while the room for it is still changing: after that the
+  // reader scrolls.
+  const followed = useRef<Followed | null>(null);
+  const room = virtual.scrollRect?.height ?? 0;
   useEffect(() => {
-    if (selected === followed.current || !canBeSeen) return;
+    const element = scroller.current;
+    if (element === null || room === 0) return;
+    const last = followed.current;
+    if (last?.name === selected && (last.room === room || last.top !== element.scrollTop)) return;
     const place = selected === null ? -1 : rows.findIndex((row) => row.name === selected);
     if (selected !== null && place < 0) return;
-    followed.current = selected;
     if (place >= 0) virtual.scrollToIndex(place, { align: "auto" });
-  }, [selected, rows, virtual, canBeSeen]);
+    followed.current = { name: selected, room, top: element.scrollTop };
+  }, [selected, rows, virtual, room]);
   const zoomTo = useCallback((next: number) => {
     const element = scroller.current!;
     const middle = (element.scrollLeft + element.clientWidth / 2) / element.scrollWidth;
