@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from statistics import median
 
 from bench.http1 import request
-from bench.job import DOOR, RUN_INPUT
+from bench.job import DOOR, DOOR_INPUT
 from bench.load import Order
-from bench.ours import PROGRAM, Target, drive, trunkline_up
+from bench.ours import PROGRAM, Target, check_completed, drive, trunkline_up
 from bench.processes import child, python
 from bench.stand import Stand
 from bench.table import Row, ratio, spread
@@ -31,7 +31,8 @@ async def execute(stand: Stand) -> list[Row]:
     with ExitStack() as stack:
         server = stack.enter_context(trunkline_up(folder))
         await server.set_up(stand.agent_url)
-        (folder / "answer").write_bytes(await server.call(path, RUN_INPUT))
+        check_completed(await server.call(f"{path}?wait=30", DOOR_INPUT))
+        (folder / "answer").write_bytes(await server.call(path, DOOR_INPUT))
         other = stack.enter_context(
             child(python("bench.bare_asgi", str(folder / "answer")), folder / "bare.log")
         )
@@ -46,7 +47,7 @@ async def execute(stand: Stand) -> list[Row]:
 
 
 def _target(url: str, path: str) -> Target:
-    return Target(url, request(url, path, RUN_INPUT))
+    return Target(url, request(url, path, DOOR_INPUT))
 
 
 async def command(stand: Stand) -> list[Row]:

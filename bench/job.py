@@ -33,6 +33,7 @@ steps:
     when: "input.wanted == true"
 output: done
 """
+DOOR_INPUT = b'{"wanted":false}'
 
 
 def sequence_of(steps: int) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bench.browser import NOT_BUILT, PATIENCE_MS, open_browser, page_is_built
 from bench.http1 import request
-from bench.job import DOOR
+from bench.job import DOOR, DOOR_INPUT
 from bench.load import Order
 from bench.ours import Target, check_completed, drive, trunkline_up
 from bench.stand import Stand
@@ -70,7 +70,7 @@ async def _fill(server: Server, agent_url: str, runs: int) -> None:
     """With runs that are over in the commit that starts them."""
     await server.set_up(agent_url)
     path = f"/api/v1/workflows/{DOOR}/execute?wait=30"
-    target = Target(server.url, request(server.url, path, b'{"wanted":false}'))
+    target = Target(server.url, request(server.url, path, DOOR_INPUT))
     await drive([target], Order(_AT_A_TIME, runs), check_completed)
 
 
