@@ -7,6 +7,8 @@ from datetime import timedelta
 _FIRST = timedelta(milliseconds=200)
 _GROWTH = 1.5
 _LONGEST = timedelta(seconds=5)
+# From there on every pause is the longest; without an end the growth would be more than a pause can hold.
+_GROWN = 9
 # One that rings is asked all the same, in case that a ring is lost.
 _FIRST_OF_RINGING = timedelta(seconds=1)
 _GROWTH_OF_RINGING = 3
@@ -14,8 +16,8 @@ _LONGEST_OF_RINGING = timedelta(minutes=5)
 
 
 def pause_after(polls: int) -> timedelta:
-    return min(_FIRST * _GROWTH ** min(polls, 99), _LONGEST)
+    return min(_FIRST * _GROWTH ** min(polls, _GROWN), _LONGEST)
 
 
 def pause_of_ringing_after(polls: int) -> timedelta:
-    return min(_FIRST_OF_RINGING * _GROWTH_OF_RINGING ** min(polls, 9), _LONGEST_OF_RINGING)
+    return min(_FIRST_OF_RINGING * _GROWTH_OF_RINGING ** min(polls, _GROWN), _LONGEST_OF_RINGING)
