@@ -10,7 +10,7 @@ import { Moment } from "../app/Moment.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { workflowRoute } from "../app/router.tsx";
 import { CodeDiff } from "../code/CodeDiff.tsx";
-import { laidOut } from "./laidOut.ts";
+import { laidOut } from "../code/laidOut.ts";
 import { versionQuery, versionsQuery, type Workflow, type WorkflowItem } from "./queries.ts";
 import classes from "./workflows.module.css";
 
