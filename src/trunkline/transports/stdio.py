@@ -36,6 +36,8 @@ from trunkline.transports.https import MAX_ANSWER_BYTES
 _AT_ONCE_SECONDS = 5.0
 _FIRST_DELAY_SECONDS = 0.1
 _LONGEST_DELAY_SECONDS = 5.0
+# From there on every delay is the longest; a program may die for days.
+_MOST_DOUBLINGS = 6
 # For each of: until it ends because its input has ended; until it ends because it is told to.
 _END_SECONDS = 5.0
 
@@ -196,8 +198,7 @@ class _Place:
             self._early_deaths = 0
             return 0.0
         self._early_deaths += 1
-        delay = min(_FIRST_DELAY_SECONDS * 2 ** (self._early_deaths - 1), _LONGEST_DELAY_SECONDS)
-        return max(0.0, last.ended_at + delay - monotonic())
+        return max(0.0, last.ended_at + delay_after(self._early_deaths) - monotonic())
 
     async def close(self, seconds: float) -> None:
         self._closing.set()
@@ -207,6 +208,11 @@ class _Place:
             await asyncio.wait((self._start,))
         if self._child is not None:
             await self._child.close(seconds)
+
+
+def delay_after(early_deaths: int) -> float:
+    """Seconds between the last of so many deaths in a row and the next start."""
+    return min(_FIRST_DELAY_SECONDS * 2.0 ** min(early_deaths - 1, _MOST_DOUBLINGS), _LONGEST_DELAY_SECONDS)
 
 
 def _take_failure(start: asyncio.Task[Child]) -> None:
