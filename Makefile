@@ -63,7 +63,8 @@ interop: $(VENV)/.ready-dev  ## install the agents of other frameworks and langu
 # needs a machine that keeps up.
 TYPES := $(VENV)/types.txt
 PAGES := $(VENV)/pages.txt
-test: lint services interop ui  ## everything: the checks and all tests
+test: lint  ## everything: the checks and all tests
+	@$(MAKE) --no-print-directory --jobs 3 services interop ui
 	@echo "Checking the types and the web UI beside the tests ..." >&2
 	@$(BIN)/pyright >$(TYPES) 2>&1 & types=$$!; \
 	  $(BIN)/pytest -n 1 tests/ui >$(PAGES) 2>&1 & pages=$$!; \
