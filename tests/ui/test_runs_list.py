@@ -189,7 +189,7 @@ def test_what_is_typed_finds_ids_workflows_and_correlation_ids(page: Page, works
     page.keyboard.press("/")
     search = page.get_by_test_id("search")
     expect(search).to_be_focused()
-    for text in (run[:30], "GUI", str(works.client.run(run)["correlation_id"])):
+    for text in (run[:30], "UIL", str(works.client.run(run)["correlation_id"])):
         search.fill(text)
         expect(row(page, other)).to_have_count(0)
         expect(row(page, run)).to_be_visible()

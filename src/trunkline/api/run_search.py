@@ -45,7 +45,7 @@ def read_search(
             min_length=1,
             max_length=_LONGEST_TEXT,
             description=(
-                "Only runs whose id begins with this, whose workflow's name begins with it (in capitals or not), or "
+                "Only runs whose id begins with this, whose workflow's name has it (in capitals or not), or "
                 "whose correlation id it is."
             ),
         ),

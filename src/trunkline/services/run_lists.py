@@ -37,7 +37,7 @@ class RunSearch(msgspec.Struct, frozen=True, kw_only=True):
     workflow: str | None = None
     # Its workflow's version has a step that calls this agent.
     agent: str | None = None
-    # The beginning of its id or of its workflow's name, or its correlation id.
+    # The beginning of its id, a part of its workflow's name, or its correlation id.
     text: str | None = None
     # When it was created, to the millisecond; a child with the run above all others that has begun it.
     since: Instant | None = None
@@ -92,7 +92,7 @@ class RunLists:
             chosen = await self._calling(search.agent, saved if chosen is None else chosen)
         if search.text is None:
             return [_of(given, chosen, saved)]
-        named = _beginning_with(search.text, saved if chosen is None else chosen)
+        named = _named(search.text, saved if chosen is None else chosen)
         ways = [_of(given, named, saved)] if named else []
         ways.append(_of(msgspec.structs.replace(given, correlation_id=search.text), chosen, saved))
         span = _ids_beginning_with(search.text)
@@ -144,8 +144,8 @@ def _of_workflow(saved: Iterable[SavedVersion], name_or_id: str) -> list[SavedVe
     return by_name or [version for version in saved if version.workflow_id == name_or_id]
 
 
-def _beginning_with(text: str, versions: Iterable[SavedVersion]) -> list[SavedVersion]:
-    return [version for version in versions if version.name.casefold().startswith(text.casefold())]
+def _named(text: str, versions: Iterable[SavedVersion]) -> list[SavedVersion]:
+    return [version for version in versions if text.casefold() in version.name.casefold()]
 
 
 def _of(where: RunFilter, chosen: Sequence[SavedVersion] | None, saved: Sequence[SavedVersion]) -> RunFilter:

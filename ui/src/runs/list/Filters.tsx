@@ -89,7 +89,7 @@ function SearchField({ given, onText }: { given: string; onText: (text: string) 
     <TextInput
       type="search"
       ref={field}
-      aria-label="Search runs by the beginning of the id or of the workflow's name, or by the correlation id"
+      aria-label="Search runs by the beginning of the id, a part of the workflow's name, or the correlation id"
       placeholder="Id, workflow, correlation id"
       leftSection={<Search size={16} aria-hidden />}
       value={text}
