@@ -124,6 +124,25 @@ def test_what_is_shown_live_is_what_rest_says_and_what_a_fresh_load_shows(page: 
     assert shown_statuses(page, run) == live
 
 
+def test_the_age_of_a_run_goes_on_though_its_page_is_drawn_more_often(page: Page, sea: Voyages) -> None:
+    sea.close_gate()
+    page.clock.install()
+    run = sea.start("voyage")
+    show(page, run)
+    facts = page.locator("dl").first
+    expect(facts).to_contain_text("Running for")
+    page.clock.pause_at(page.evaluate("Date.now() + 1000"))
+    before = facts.locator("time").inner_text()
+    for _ in range(6):
+        page.clock.run_for(700)
+        page.get_by_test_id("times").click()
+    assert facts.locator("time").inner_text() != before
+    page.clock.resume()
+    sea.open_gate()
+    sea.client.act(run, "cancel")
+    expect(facts).to_contain_text("Took")
+
+
 def test_the_chart_tells_calls_back_off_work_elsewhere_and_waiting_apart(page: Page, sea: Voyages) -> None:
     open_waiting(page, sea)
     assert [kind for kind in kinds_of(page, "scout") if kind != "queued"] == ["call", "backoff", "call"]

@@ -9,25 +9,32 @@ const listeners = new Set<() => void>();
 let now = serverNow();
 let timer: ReturnType<typeof setInterval> | null = null;
 
+// Not made anew at each render: whoever renders often would leave the clock, and come back, before it has ticked.
+function listen(listener: () => void): () => void {
+  listeners.add(listener);
+  if (timer === null) {
+    now = serverNow();
+    timer = setInterval(() => {
+      now = serverNow();
+      for (const each of listeners) each();
+    }, 1_000);
+  }
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size === 0 && timer !== null) {
+      clearInterval(timer);
+      timer = null;
+    }
+  };
+}
+
+function read(): number {
+  return now;
+}
+
 /** One clock for the whole page: everything that shows an age moves at the same moment. */
 export function useNow(): number {
-  return useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener);
-      timer ??= setInterval(() => {
-        now = serverNow();
-        for (const each of listeners) each();
-      }, 1_000);
-      return () => {
-        listeners.delete(listener);
-        if (listeners.size === 0 && timer !== null) {
-          clearInterval(timer);
-          timer = null;
-        }
-      };
-    },
-    () => now,
-  );
+  return useSyncExternalStore(listen, read);
 }
 
 export function useTimeZone() {

@@ -51,13 +51,12 @@ function useKeys(keys: string, description: string, handler: () => void, scope: 
 
 /** What works on this page, in the order in which it came. */
 export function useShortcuts(): readonly Shortcut[] {
-  return useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    () => registered,
-  );
+  return useSyncExternalStore(listen, () => registered);
+}
+
+function listen(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
 }
 
 function change(next: readonly Registered[]): void {

@@ -49,7 +49,7 @@ export const RunHeader = memo(function RunHeader({
       <dl className={classes["facts"]}>
         <Fact name="Run"><CopyId id={run.id} name="run id" /></Fact>
         <Fact name="Started"><Moment at={run.started_at ?? run.created_at} /></Fact>
-        <Fact name="Took"><Elapsed model={model} /></Fact>
+        <Fact name={model.startedAt !== null && model.finishedAt === null ? "Running for" : "Took"}><Elapsed model={model} /></Fact>
         <Fact name="Correlation id"><CopyId id={run.correlation_id} name="correlation id" /></Fact>
         {run.trace_id !== undefined && run.trace_id !== null && (
           <Fact name="Trace id"><CopyId id={run.trace_id} name="trace id" /></Fact>
