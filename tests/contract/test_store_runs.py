@@ -525,6 +525,13 @@ async def test_items_of_a_step_are_read_apart_from_the_run_and_in_their_order(st
     ]
     assert [step.name for step in await store.items(run_id(1), "a", limit=2, after=0)] == ["a[1]", "a[2]"]
     assert (await store.items(run_id(1), "a", limit=1, after=0))[0].error == FULL_ERROR
+    failed = await store.items(run_id(1), "a", limit=9, statuses=["FAILED"])
+    assert [step.name for step in failed] == ["a[1]"]
+    running = await store.items(run_id(1), "a", limit=2, after=0, statuses=["RUNNING"])
+    assert [step.name for step in running] == ["a[2]", "a[10]"]
+    either = await store.items(run_id(1), "a", limit=3, statuses=["FAILED", "RUNNING"])
+    assert [step.name for step in either] == ["a[0]", "a[1]", "a[2]"]
+    assert await store.items(run_id(1), "a", limit=9, statuses=["WAITING"]) == []
     assert await store.items(run_id(2), "a", limit=9) == []
     assert await store.item_counts(run_id(1)) == {"a": {"RUNNING": 3, "FAILED": 1}, "ab": {"RUNNING": 1}}
     assert await store.item_counts(run_id(2)) == {}

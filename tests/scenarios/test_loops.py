@@ -133,6 +133,26 @@ async def test_a_loop_that_collects_tells_how_each_item_ended(system: RunningSys
     ]
 
 
+async def test_items_are_listed_by_how_they_stand(system: RunningSystem) -> None:
+    async with ScriptedAgent(Doubler(1, 4, 5)) as agent:
+        await system.register("Doubler", agent.url, protocol="simple-a2a")
+        await system.save(loop(on_error="collect"))
+        run = await system.run("loop", {"numbers": list(range(7))})
+
+    async def listed(asked: str) -> list[Json]:
+        return [step["name"] for step in await system.items(f"/runs/{run['id']}/steps?{asked}")]
+
+    assert await listed("of=each&limit=2&status=FAILED") == ["each[1]", "each[4]", "each[5]"]
+    assert await listed("of=each&limit=3&status=COMPLETED") == ["each[0]", "each[2]", "each[3]", "each[6]"]
+    everyone = [f"each[{number}]" for number in range(7)]
+    assert await listed("of=each&limit=2&status=COMPLETED&status=FAILED") == everyone
+    assert await listed("of=each&status=WAITING") == []
+    assert (await listed("status=COMPLETED"), await listed("status=FAILED")) == (["each"], [])
+    refused = await system.call("GET", f"/runs/{run['id']}/steps?of=each&status=broken")
+    assert refused.status == 422
+    assert "OUTCOME_UNKNOWN" in str(refused.json)
+
+
 async def test_the_question_of_an_item_is_answered_like_that_of_a_step(system: RunningSystem) -> None:
     asking = jsonrpc_task("Which?", state="input-required")
     async with ScriptedAgent(asking, jsonrpc_task("Thanks.")) as agent:

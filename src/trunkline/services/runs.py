@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 
 import msgspec
@@ -213,7 +213,9 @@ class Runs:
         counts = await self._store.item_counts(run_id) if plan.loop is not None else {}
         return await self._view(record, plan, state, counts.get(state.name, {}))
 
-    async def items(self, run_id: RunId, step: str, *, limit: int, after: int) -> list[StepView]:
+    async def items(
+        self, run_id: RunId, step: str, *, limit: int, after: int, statuses: Sequence[StepStatus] = ()
+    ) -> list[StepView]:
         """The items of a step that have begun, in their order; `after` is the last index seen."""
         record, _ = await self._found(run_id)
         compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
@@ -224,7 +226,7 @@ class Runs:
                 f"Run {run_id} has no step {step} with items.",
                 fix=f"Its steps with for_each: {', '.join(loops) or 'none'}.",
             )
-        found = await self._store.items(run_id, step, limit=limit, after=after)
+        found = await self._store.items(run_id, step, limit=limit, after=after, statuses=statuses)
         return [_item_view(run_id, plan, state) for state in found]
 
     async def _found(self, run_id: RunId) -> tuple[RunRecord, list[StepState]]:

@@ -455,8 +455,20 @@ class Store(AgentRecordReads, ActivityReads, SecretReads, OversightReads, Protoc
         """With its steps; the items of a step are read by `items`."""
         ...
 
-    async def items(self, run_id: RunId, step: str, *, limit: int, after: int = -1) -> list[StepState]:
-        """Those of the step's items that have begun, in their order; `after` is the last index seen."""
+    async def items(
+        self,
+        run_id: RunId,
+        step: str,
+        *,
+        limit: int,
+        after: int = -1,
+        statuses: Sequence[StepStatus] = (),
+    ) -> list[StepState]:
+        """
+        Those of the step's items that have begun, in their order; `after` is the last index seen.
+
+        With `statuses` only those in one of them. All rows of the run's steps are walked through either way.
+        """
         ...
 
     async def item_counts(self, run_id: RunId) -> dict[str, dict[StepStatus, int]]:

@@ -4203,6 +4203,11 @@ export interface components {
              * @description Those that its steps are runs of, by name.
              */
             workflows: string[];
+            /**
+             * Yaml
+             * @description The same as YAML, for whoever reads it; null where `source` is no JSON, or too long for that.
+             */
+            yaml: string | null;
         };
         /**
          * @example 100ms
@@ -8087,7 +8092,7 @@ export interface operations {
                 workflow?: string;
                 /** @description Only runs of workflows that call this agent, in the version that ran. */
                 agent?: string;
-                /** @description Only runs whose id begins with this, whose workflow's name begins with it (in capitals or not), or whose correlation id it is. */
+                /** @description Only runs whose id begins with this, whose workflow's name has it (in capitals or not), or whose correlation id it is. */
                 q?: string;
                 /** @description Only runs created at this time or later, to the millisecond. A child run counts with the run above all others that has begun it. */
                 since?: string;
@@ -8960,6 +8965,8 @@ export interface operations {
                 cursor?: string;
                 /** @description A step with `for_each`: its items that have begun, instead of the run's steps. */
                 of?: string;
+                /** @description Only those in this state; several: in any of them. All steps and items of the run are looked through for each page, as they are without it. */
+                status?: ("PENDING" | "RUNNING" | "WAITING" | "COMPLETED" | "FAILED" | "SKIPPED" | "CANCELLED" | "OUTCOME_UNKNOWN")[];
                 /** @description `false`: without input and output, which may be long. */
                 payloads?: boolean;
             };

@@ -31,7 +31,7 @@ from trunkline.errors import Invalid
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.machine.inputs import ResolvedOutcome
-from trunkline.machine.state import FINAL_RUN_STATUSES
+from trunkline.machine.state import FINAL_RUN_STATUSES, StepStatus
 from trunkline.messages import ReplyMessage
 from trunkline.services.har import MEDIA_TYPE as HAR
 from trunkline.services.har import to_har
@@ -44,6 +44,13 @@ RUNS = "/api/v1/runs"
 EXECUTE = "/api/v1/workflows/{workflow}/execute"
 RunPath = Annotated[str, Path(description="The run's id.")]
 StepPath = Annotated[str, Path(description="The step's name.")]
+StepStatuses = Annotated[
+    list[StepStatus] | None,
+    Query(
+        description="Only those in this state; several: in any of them. All steps and items of the run are looked"
+        " through for each page, as they are without it."
+    ),
+]
 # What every store can hold as a number.
 _MAX_SEQ = 10**18 - 1
 MOST_ATTEMPTS = 2**31 - 1
@@ -140,6 +147,7 @@ class RunRoutes:
     async def steps(
         self,
         run: RunPath,
+        *,
         limit: Limit = DEFAULT_LIMIT,
         cursor: NumberCursor = None,
         of: Annotated[
@@ -148,6 +156,7 @@ class RunRoutes:
                 description="A step with `for_each`: its items that have begun, instead of the run's steps."
             ),
         ] = None,
+        status: StepStatuses = None,
         payloads: Annotated[
             bool, Query(description="`false`: without input and output, which may be long.")
         ] = True,
@@ -155,11 +164,17 @@ class RunRoutes:
         """The run's steps in the order of the definition, those not begun yet too; or the items of one step."""
         begin = int(cursor or 0)
         if of is not None:
-            items = await self._runs.items(RunId(run), of, limit=limit + 1, after=begin - 1)
+            items = await self._runs.items(
+                RunId(run), of, limit=limit + 1, after=begin - 1, statuses=status or ()
+            )
             shown, next_cursor = page(items, limit, lambda item: index_of(item.state.name) + 1)
             return Response(steps_json(shown, next_cursor, payloads=payloads), media_type=JSON)
         view = await self._runs.get(RunId(run))
-        numbered = list(enumerate(view.steps[begin : begin + limit + 1], begin + 1))
+        numbered = [
+            (number, step)
+            for number, step in enumerate(view.steps[begin:], begin + 1)
+            if not status or step.state.status in status
+        ]
         found, next_cursor = page(numbered, limit, lambda step: step[0])
         steps = [step for _, step in found]
         return Response(steps_json(steps, next_cursor, payloads=payloads), media_type=JSON)

@@ -50,7 +50,9 @@ _LOAD_WITHOUT_ITEMS = _LOAD_SOME.format("strpos(steps.name, '[') = 0")
 _INDEX = r"substring(steps.name from '\[([0-9]+)\]$')::bigint"
 _ITEMS = f"""
     SELECT {_STEP_COLUMNS} FROM steps
-    WHERE run_id = $1 AND split_part(name, '[', 1) = $2 AND {_INDEX} > $3 ORDER BY {_INDEX} LIMIT $4
+    WHERE run_id = $1 AND split_part(name, '[', 1) = $2 AND {_INDEX} > $3
+        AND (cardinality($4::text[]) = 0 OR status = ANY($4::text[]))
+    ORDER BY {_INDEX} LIMIT $5
 """  # noqa: S608 - as above
 _COUNT_ITEMS = """
     SELECT split_part(name, '[', 1), status, count(*) FROM steps
@@ -161,8 +163,11 @@ async def load_run(db: Session, run_id: RunId) -> tuple[RunRecord, list[StepStat
     return found[0] if found else None
 
 
-async def items(db: Session, run_id: RunId, step: str, *, limit: int, after: int) -> list[StepState]:
-    return [_step_state(row) for row in await db.rows(_ITEMS, as_uuid(run_id), step, after, limit)]
+async def items(
+    db: Session, run_id: RunId, step: str, *, limit: int, after: int, statuses: Sequence[StepStatus]
+) -> list[StepState]:
+    found = await db.rows(_ITEMS, as_uuid(run_id), step, after, [*statuses], limit)
+    return [_step_state(row) for row in found]
 
 
 async def item_counts(db: Session, run_id: RunId) -> dict[str, dict[StepStatus, int]]:

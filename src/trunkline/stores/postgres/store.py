@@ -127,9 +127,17 @@ class PostgresStore:
         async with self._pool.reader() as db:
             return await runs.load_run(db, run_id)
 
-    async def items(self, run_id: RunId, step: str, *, limit: int, after: int = -1) -> list[StepState]:
+    async def items(
+        self,
+        run_id: RunId,
+        step: str,
+        *,
+        limit: int,
+        after: int = -1,
+        statuses: Sequence[StepStatus] = (),
+    ) -> list[StepState]:
         async with self._pool.reader() as db:
-            return await runs.items(db, run_id, step, limit=limit, after=after)
+            return await runs.items(db, run_id, step, limit=limit, after=after, statuses=statuses)
 
     async def item_counts(self, run_id: RunId) -> dict[str, dict[StepStatus, int]]:
         async with self._pool.reader() as db:

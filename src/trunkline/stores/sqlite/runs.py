@@ -52,7 +52,9 @@ _SELECT_RUN_WITH_STEPS = f"""
 _SELECT_RUN_WITHOUT_ITEMS = f"{_SELECT_RUN_WITH_STEPS} AND instr(name, '[') = 0"
 _SELECT_ITEMS = f"""
     SELECT rowid, {_STEP_COLUMNS}, CAST(substr(name, instr(name, '[') + 1) AS INTEGER) AS place FROM steps
-    WHERE run_id = ? AND substr(name, 1, instr(name, '[')) = ? || '[' AND place > ? ORDER BY place LIMIT ?
+    WHERE run_id = ?1 AND substr(name, 1, instr(name, '[')) = ?2 || '[' AND place > ?3
+        AND (json_array_length(?4) = 0 OR status IN (SELECT value FROM json_each(?4)))
+    ORDER BY place LIMIT ?5
 """  # noqa: S608 - as above
 _COUNT_ITEMS = """
     SELECT substr(name, 1, instr(name, '[') - 1), status, count(*) FROM steps
@@ -253,8 +255,17 @@ def _loaded(db: apsw.Connection, select: str, run_id: RunId) -> tuple[RunRecord,
     return run_record(found[0][1:]), [_step_state(step) for step in found[1:]]
 
 
-def items(db: apsw.Connection, run_id: RunId, step: str, *, limit: int, after: int) -> list[StepState]:
-    return [_step_state(row) for row in rows(db, _SELECT_ITEMS, (run_id, step, after, limit))]
+def items(
+    db: apsw.Connection,
+    run_id: RunId,
+    step: str,
+    *,
+    limit: int,
+    after: int,
+    statuses: Sequence[StepStatus],
+) -> list[StepState]:
+    asked = (run_id, step, after, encode(statuses).decode(), limit)
+    return [_step_state(row) for row in rows(db, _SELECT_ITEMS, asked)]
 
 
 def item_counts(db: apsw.Connection, run_id: RunId) -> dict[str, dict[StepStatus, int]]:

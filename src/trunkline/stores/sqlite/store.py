@@ -150,8 +150,16 @@ class SqliteStore:
     async def run(self, run_id: RunId) -> tuple[RunRecord, list[StepState]] | None:
         return runs.load_run(self._reader, run_id)
 
-    async def items(self, run_id: RunId, step: str, *, limit: int, after: int = -1) -> list[StepState]:
-        return runs.items(self._reader, run_id, step, limit=limit, after=after)
+    async def items(
+        self,
+        run_id: RunId,
+        step: str,
+        *,
+        limit: int,
+        after: int = -1,
+        statuses: Sequence[StepStatus] = (),
+    ) -> list[StepState]:
+        return runs.items(self._reader, run_id, step, limit=limit, after=after, statuses=statuses)
 
     async def item_counts(self, run_id: RunId) -> dict[str, dict[StepStatus, int]]:
         return runs.item_counts(self._reader, run_id)
