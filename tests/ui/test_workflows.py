@@ -44,6 +44,13 @@ def letter(demo: Demo, name: str) -> str:
     return text
 
 
+CARET_IS_IN_SIGHT = """() => {
+    const caret = document.querySelector(".cm-cursor-primary").getBoundingClientRect();
+    const frame = document.querySelector("[data-testid=editor]").getBoundingClientRect();
+    return caret.top >= frame.top && caret.bottom <= frame.bottom;
+}"""
+
+
 def text_of(page: Page) -> Locator:
     return page.get_by_test_id("editor").get_by_role("textbox")
 
@@ -154,20 +161,34 @@ def test_what_changed_between_two_versions_is_shown(page: Page, demo: Demo) -> N
     expect(page.get_by_test_id("code")).to_contain_text("FactChecker")
 
 
-def test_a_definition_that_was_saved_as_json_is_laid_out(page: Page, demo: Demo) -> None:
+def test_a_definition_that_was_saved_as_json_is_shown_and_edited_as_yaml(page: Page, demo: Demo) -> None:
     text = '{"name":"as-json","deadline":"5m","steps":{"write":{"agent":"Writer","input":{"n":1.0,"of":[]}}}}'
     demo.client.save_workflow(text.encode())
-    demo.client.save_workflow(text.replace("5m", "6m").encode())
-    page.goto("/workflows/as-json?step=write")
+    yaml = demo.client.workflow("as-json", 1)["yaml"]
+    demo.client.save_workflow(str(yaml).replace("5m", "6m").encode())
+    page.goto("/workflows/as-json?version=1&step=write")
     lines = page.get_by_test_id("code").locator(".cm-line")
-    expect(lines.filter(has_text='"n": 1.0,')).to_have_text('        "n": 1.0,')
-    expect(lines.filter(has_text='"of"')).to_have_text('        "of": []')
-    expect(page.locator("[data-marked]").first).to_have_text('    "write": {')
-    page.get_by_test_id("tab-versions").click()
-    expect(page.get_by_test_id("diff").locator(".cm-merge-b .cm-changedLine")).to_have_text(
-        '  "deadline": "6m",'
-    )
+    expect(lines.filter(has_text="n: 1.0")).to_have_text("      n: 1.0")
+    expect(page.locator("[data-marked]").first).to_have_text("  write:")
+    look_at(page, "workflow-from-json")
+    page.goto("/workflows/as-json?tab=versions")
+    diff = page.get_by_test_id("diff")
+    expect(diff.locator(".cm-merge-a .cm-changedLine")).to_have_text('deadline: "5m"')
+    expect(diff.locator(".cm-merge-b .cm-changedLine")).to_have_text('deadline: "6m"')
     assert demo.client.workflow("as-json", 1)["source"] == text
+
+
+def test_saving_what_came_as_json_again_changes_nothing(page: Page, demo: Demo) -> None:
+    text = (
+        '{"name":"json-again","steps":{"write":{"agent":"Writer","input":{"n":1.0,"of":[{"a b":"x: y"}]}}}}'
+    )
+    demo.client.save_workflow(text.encode())
+    page.goto("/workflows/json-again/edit")
+    expect(text_of(page).locator(".cm-line").first).to_have_text("name: json-again")
+    expect(page.get_by_test_id("valid")).to_be_visible()
+    write_at_the_end(page, "# Read, and found good.")
+    page.get_by_test_id("save").click()
+    expect(page.get_by_text("Nothing has changed since version 1.")).to_be_visible()
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
@@ -199,9 +220,12 @@ def test_what_is_wrong_is_shown_where_it_is_as_one_writes(page: Page, demo: Demo
     letter(demo, "findings")
     page.goto("/workflows/findings/edit")
     expect(page.get_by_test_id("valid")).to_be_visible()
-    write_at_the_end(page, "    nedes: [research]\n")
+    # More lines than there is room for: the findings take some of it.
+    write_at_the_end(page, "# A line.\n" * 40)
+    page.keyboard.type("    nedes: [research]\n")
     error = page.get_by_test_id("error")
     expect(error).to_contain_text("did you mean 'needs'?")
+    page.wait_for_function(CARET_IS_IN_SIGHT)
     expect(page.locator(".cm-lintRange-error")).to_have_text("nedes")
     expect(page.get_by_test_id("graph-state")).to_contain_text("before the errors")
     look_at(page, "editor-error")
@@ -288,16 +312,26 @@ def test_what_is_not_valid_is_not_saved_and_one_is_led_to_what_is_wrong(page: Pa
     letter(demo, "refused")
     page.goto("/workflows/refused/edit")
     paste(page, "name: refused\nsteps: {}\n")
-    page.get_by_test_id("save").click()
+    expect(page.get_by_test_id("finding-count")).to_contain_text("It can be saved once there is no error.")
+    expect(page.get_by_test_id("save")).to_have_attribute("aria-disabled", "true")
+    expect(page.get_by_test_id("save")).to_have_accessible_name(re.compile("once there is no error"))
+    page.keyboard.press("ControlOrMeta+s")
     expect(page.get_by_test_id("toast")).to_contain_text("Not saved: there is an error")
     expect(page.get_by_test_id("error")).to_contain_text("'steps' is missing or empty")
     expect(page.get_by_test_id("problem")).to_have_count(0)
     expect(text_of(page)).to_be_focused()
     expect(text_of(page)).to_contain_text("steps: {}")
     assert demo.client.workflow("refused")["version"] == 1
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.reload()
+    expect(page.get_by_test_id("restored")).to_be_visible()
+    expect(page.get_by_test_id("graph-state")).to_contain_text("the graph of version 1, as it is saved")
+    expect(step(page, "apologize")).to_be_visible()
+    look_at(page, "editor-broken-draft")
     page.get_by_test_id("discard").click()
     expect(text_of(page)).to_contain_text("For the readers.")
     expect(page.get_by_test_id("valid")).to_be_visible()
+    expect(page.get_by_test_id("save")).not_to_have_attribute("aria-disabled", "true")
 
 
 def test_unsaved_changes_are_kept_and_warned_about(page: Page, demo: Demo) -> None:

@@ -13,7 +13,7 @@ from trunkline.errors import Finding
 from trunkline.jsontypes import encode
 from trunkline.services.workflows import Checked
 from trunkline.stores.base import LastRun, WorkflowVersion
-from trunkline.workflow import Step, Workflow
+from trunkline.workflow import Step, Workflow, as_yaml
 
 # --- versions
 
@@ -42,6 +42,7 @@ class _WorkflowItem(_WorkflowSummary):
 class _Workflow(_WorkflowSummary):
     definition: msgspec.Raw
     source: str
+    yaml: str | None
 
 
 class _SavedWorkflow(msgspec.Struct):
@@ -73,7 +74,7 @@ def saved_workflow_json(version: WorkflowVersion, warnings: Sequence[Finding]) -
 def workflow_json(version: WorkflowVersion) -> bytes:
     # A source may be UTF-16; it was read when it was saved, here it is only shown.
     source = version.source.decode(errors="replace")
-    return encode(_Workflow(*_summary(version), msgspec.Raw(version.canonical), source))
+    return encode(_Workflow(*_summary(version), msgspec.Raw(version.canonical), source, as_yaml(source)))
 
 
 def workflows_json(

@@ -26,6 +26,7 @@ from trunkline.workflow.load import Loaded, compile_workflow, load_workflow
 from trunkline.workflow.output_reads import OutputRead, output_reads
 from trunkline.workflow.schema import workflow_json_schema
 from trunkline.workflow.secret_places import SECRET_KEY, SECRET_NAME_PATTERN, SECRET_NAME_RULE, is_secret_name
+from trunkline.workflow.written import as_yaml
 
 __all__ = [
     "SECRET_KEY",
@@ -47,6 +48,7 @@ __all__ = [
     "Template",
     "Workflow",
     "WorkflowDefinition",
+    "as_yaml",
     "canonical_form",
     "children_of",
     "compile_workflow",

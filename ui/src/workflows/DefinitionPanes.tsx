@@ -1,4 +1,4 @@
-/** A definition as it was written (JSON laid out), beside its graph: the step that is selected in one is selected in the other. */
+/** A definition as YAML, beside its graph: the step that is selected in one is selected in the other. */
 
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
@@ -8,16 +8,16 @@ import { Loading } from "../app/Loading.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { workflowRoute } from "../app/router.tsx";
 import { CodeView } from "../code/CodeView.tsx";
-import { laidOut } from "../code/laidOut.ts";
 import { GraphPane } from "./GraphPane.tsx";
 import { graphQuery, type Workflow } from "./queries.ts";
 import { stepAt, stepStretches } from "./stepStretches.ts";
+import { textOf } from "./text.ts";
 import classes from "./workflows.module.css";
 
 export function DefinitionPanes({ workflow }: { workflow: Workflow }) {
   const { step } = workflowRoute.useSearch();
   const navigate = useNavigate({ from: "/workflows/$workflow" });
-  const text = useMemo(() => laidOut(workflow.source), [workflow.source]);
+  const text = textOf(workflow);
   const stretches = useMemo(() => stepStretches(text), [text]);
   const graph = useQuery(graphQuery(workflow.name, workflow.version));
   const select = (next: string | null) => {

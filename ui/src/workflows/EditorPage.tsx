@@ -11,6 +11,7 @@ import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { editWorkflowRoute } from "../app/router.tsx";
 import { Editor } from "./editor/Editor.tsx";
 import { versionQuery, workflowQuery } from "./queries.ts";
+import { textOf } from "./text.ts";
 import classes from "./workflows.module.css";
 
 export function EditorPage() {
@@ -36,7 +37,7 @@ export function EditorPage() {
     <Held
       key={`${workflow} ${base.data.version}`}
       workflow={workflow}
-      text={base.data.source}
+      text={textOf(base.data)}
       version={base.data.version}
       latest={latest.data.version}
       step={step ?? null}
@@ -65,6 +66,7 @@ function Held(props: {
       heading={`Edit ${props.workflow}`}
       workflow={props.workflow}
       text={text}
+      version={version}
       latest={latest}
       step={props.step}
       onStep={props.onStep}

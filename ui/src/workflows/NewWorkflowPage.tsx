@@ -19,6 +19,7 @@ export function NewWorkflowPage() {
       heading="New workflow"
       workflow={null}
       text={template(agents.data?.[0] ?? "MyAgent")}
+      version={null}
       latest={null}
       step={step}
       onStep={setStep}

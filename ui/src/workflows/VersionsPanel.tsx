@@ -10,8 +10,8 @@ import { Moment } from "../app/Moment.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { workflowRoute } from "../app/router.tsx";
 import { CodeDiff } from "../code/CodeDiff.tsx";
-import { laidOut } from "../code/laidOut.ts";
 import { versionQuery, versionsQuery, type Workflow, type WorkflowItem } from "./queries.ts";
+import { textOf } from "./text.ts";
 import classes from "./workflows.module.css";
 
 export function VersionsPanel({ workflow }: { workflow: Workflow }) {
@@ -103,15 +103,15 @@ function Changes({
           onChange={(version) => void navigate({ search: (now) => ({ ...now, against: Number(version) }) })}
           data-testid="against"
         />
-        {other.data?.source === workflow.source && <Text size="sm" c="dimmed">The texts are the same.</Text>}
+        {other.data !== undefined && textOf(other.data) === textOf(workflow) && <Text size="sm" c="dimmed">The texts are the same.</Text>}
       </Group>
       <div className={classes["grow"]}>
         {other.error !== null && <ProblemPanel error={other.error} again={() => void other.refetch()} />}
         {other.isPending && <Loading />}
         {other.data !== undefined && (
           <CodeDiff
-            before={{ text: laidOut(other.data.source), label: `Version ${before}` }}
-            after={{ text: laidOut(workflow.source), label: `Version ${workflow.version}` }}
+            before={{ text: textOf(other.data), label: `Version ${before}` }}
+            after={{ text: textOf(workflow), label: `Version ${workflow.version}` }}
             language="yaml"
           />
         )}

@@ -45,6 +45,9 @@ class WorkflowItem(WorkflowSummary):
 class Workflow(WorkflowSummary):
     definition: dict[str, JsonValue] = Field(description="The definition in its canonical form.")
     source: str = Field(description="The definition as it was written.")
+    yaml: str | None = Field(
+        description="The same as YAML, for whoever reads it; null where `source` is no JSON, or too long for that."
+    )
 
 
 class WorkflowPage(Shape):

@@ -12,7 +12,7 @@ import { useShortcut } from "../../app/shortcuts.ts";
 import { ActionButton } from "../../runs/actions/ActionButton.tsx";
 import { GraphPane } from "../GraphPane.tsx";
 import type { Knowledge } from "../language/completion.ts";
-import { agentNamesQuery, type Finding, type Graph, schemaQuery, workflowNamesQuery } from "../queries.ts";
+import { agentNamesQuery, type Finding, type Graph, graphQuery, schemaQuery, type Validation, workflowNamesQuery } from "../queries.ts";
 import { stepAt, stepStretches } from "../stepStretches.ts";
 import classes from "../workflows.module.css";
 import { offsetOf } from "./diagnostics.ts";
@@ -30,6 +30,8 @@ export interface EditorProps {
   readonly workflow: string | null;
   /** What one begins with. */
   readonly text: string;
+  /** The version that has this text. */
+  readonly version: number | null;
   /** The latest version there is. */
   readonly latest: number | null;
   readonly step: string | null;
@@ -37,7 +39,7 @@ export interface EditorProps {
   readonly children?: ReactNode;
 }
 
-export function Editor({ heading, workflow, text: given, latest, step, onStep, children }: EditorProps) {
+export function Editor({ heading, workflow, text: given, version, latest, step, onStep, children }: EditorProps) {
   const [draft] = useState(() => readDraft(workflow));
   const [begun, setBegun] = useState(() => ({ text: draft?.text ?? given, restored: draft !== null && draft.text !== given }));
   const [text, setText] = useState(begun.text);
@@ -47,7 +49,7 @@ export function Editor({ heading, workflow, text: given, latest, step, onStep, c
   const unsaved = useRef(begun.text !== given);
   const checked = useValidation(text);
   const knowledge = useKnowledge();
-  const graph = useLastGraph(checked.validation?.graph ?? null);
+  const graph = useGraph(checked.validation, workflow, version);
   const stretches = useMemo(() => stepStretches(text), [text]);
   const may = useMay("admin");
 
@@ -79,6 +81,8 @@ export function Editor({ heading, workflow, text: given, latest, step, onStep, c
     if (may.allowed) saving.save();
   };
   const name = checked.validation?.name ?? null;
+  const hasErrors = checked.text === text && (checked.validation?.errors.length ?? 0) > 0;
+  const refused = may.allowed ? (hasErrors ? "It can be saved once there is no error." : null) : may.reason;
   useShortcut("mod+s", "Save", save);
   return (
     <Stack gap="sm">
@@ -92,7 +96,7 @@ export function Editor({ heading, workflow, text: given, latest, step, onStep, c
           )}
           <ActionButton
             icon={Save}
-            refused={may.allowed ? null : may.reason}
+            refused={refused}
             loading={saving.busy}
             filled
             size="sm"
@@ -143,11 +147,7 @@ export function Editor({ heading, workflow, text: given, latest, step, onStep, c
             {graph.shown !== null && <GraphPane graph={graph.shown} selected={step} onSelect={select} />}
           </div>
           <Text size="sm" c="dimmed" data-testid="graph-state">
-            {graph.shown === null
-              ? "The graph appears once the definition is valid."
-              : graph.isOld
-                ? "This is the graph as it was before the errors."
-                : "This is the graph of what you have written."}
+            {GRAPHS[graph.is](version)}
           </Text>
         </section>
       </div>
@@ -167,9 +167,24 @@ function useKnowledge(): Knowledge {
   );
 }
 
-/** While the text is wrong, the last graph there was stays. */
-function useLastGraph(graph: Graph | null): { shown: Graph | null; isOld: boolean } {
+const GRAPHS = {
+  written: () => "This is the graph of what you have written.",
+  earlier: () => "This is the graph as it was before the errors.",
+  saved: (version: number | null) => `What you have written has errors: this is the graph of version ${version}, as it is saved.`,
+  none: () => "The graph appears once the definition is valid.",
+};
+
+/** While the text is wrong, the last graph there was stays; where there was none yet, that of what is saved. */
+function useGraph(
+  validation: Validation | null,
+  workflow: string | null,
+  version: number | null,
+): { shown: Graph | null; is: keyof typeof GRAPHS } {
   const last = useRef<Graph | null>(null);
-  if (graph !== null) last.current = graph;
-  return { shown: last.current, isOld: graph === null && last.current !== null };
+  const written = validation?.graph ?? null;
+  if (written !== null) last.current = written;
+  const isWanted = validation !== null && last.current === null && workflow !== null && version !== null;
+  const saved = useQuery({ ...graphQuery(workflow ?? "", version ?? 0), enabled: isWanted }).data ?? null;
+  if (last.current !== null) return { shown: last.current, is: written === null ? "earlier" : "written" };
+  return isWanted && saved !== null ? { shown: saved, is: "saved" } : { shown: null, is: "none" };
 }

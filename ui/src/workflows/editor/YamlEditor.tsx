@@ -12,6 +12,7 @@ import { mark, marked, type Stretch } from "../../code/marked.ts";
 import { nonced, writable } from "../../code/setup.ts";
 import { completions, type Knowledge } from "../language/completion.ts";
 import { hints } from "../language/hints.ts";
+import { keepCaretInSight } from "./caret.ts";
 import { showFindings } from "./diagnostics.ts";
 import type { Checked } from "./validation.ts";
 
@@ -75,7 +76,9 @@ export function YamlEditor({
       ],
     });
     editor.current = made;
+    const leave = keepCaretInSight(made, frame.current!);
     return () => {
+      leave();
       made.destroy();
       editor.current = null;
     };
