@@ -143,6 +143,57 @@ def test_the_palette_finds_pages_agents_workflows_and_runs(page: Page, demo: Dem
     expect(page.get_by_role("heading", level=1)).to_be_focused()
 
 
+def test_the_palette_has_the_beginnings_of_words_first_and_is_empty_when_it_is_opened_again(
+    page: Page, demo: Demo
+) -> None:
+    steps = b"steps: {only: {agent: Writer}}"
+    for name in ("ways-of-being", "sub-mitter", "mitigation of all that is known"):
+        demo.client.save_workflow(b"name: " + name.encode() + b"\n" + steps)
+    demo.client.create_agent({"name": "Wobbly", "url": "http://127.0.0.1:9/", "protocol": "simple-a2a"})
+    page.goto("/runs")
+    expect(page.get_by_test_id("nav-runs")).to_be_visible()
+    options = page.get_by_test_id("palette-option")
+    for typed, first in (
+        ("wob", "agent-Wobbly"),
+        ("mitter", "workflow-sub-mitter"),
+        ("mit", "workflow-mitigation of all that is known"),
+    ):
+        page.keyboard.press("Control+k")
+        expect(page.get_by_test_id("palette-input")).to_have_value("")
+        page.keyboard.type(typed)
+        expect(options.first).to_have_attribute("data-command", first)
+        expect(options.first).to_have_attribute("aria-selected", "true")
+        page.keyboard.press("Escape")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("wob")
+    expect(page.locator('[data-command="workflow-ways-of-being"]')).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{demo.url}/agents/Wobbly")
+
+
+@pytest.mark.parametrize(
+    ("address", "shown", "first"),
+    [
+        ("/system?tab=zz", "/system", "tab-overview"),
+        ("/agents/Writer?tab=zz&minutes=x", "/agents/Writer", "tab-overview"),
+        ("/workflows/demo?tab=zz&version=x", "/workflows/demo", "tab-definition"),
+    ],
+)
+def test_what_an_address_cannot_mean_shows_the_first_and_leaves_the_address(
+    page: Page, demo: Demo, address: str, shown: str, first: str
+) -> None:
+    page.goto(address)
+    expect(page.get_by_test_id(first)).to_have_attribute("aria-selected", "true")
+    expect(page).to_have_url(f"{demo.url}{shown}")
+
+
+@pytest.mark.parametrize("attempt", ["abc", "0", "-1", "1.5"])
+def test_an_attempt_that_is_none_leaves_the_address_of_a_run(page: Page, demo: Demo, attempt: str) -> None:
+    page.goto(f"/runs/{demo.run}?step=research&attempt={attempt}")
+    expect(page.get_by_test_id("graph-step-research")).to_be_visible()
+    expect(page).to_have_url(f"{demo.url}/runs/{demo.run}?step=research")
+
+
 def test_the_palette_is_used_with_the_arrows_and_acts(page: Page) -> None:
     page.goto("/runs")
     page.get_by_test_id("open-palette").click()

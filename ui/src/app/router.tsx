@@ -35,6 +35,8 @@ export interface RunSearch extends WireSearch {
   readonly step?: string;
   readonly attempt?: number;
   readonly tab?: string;
+  /** The steps whose inside is shown, with commas between them. */
+  readonly open?: string;
 }
 
 export const runRoute = createRoute({
@@ -42,8 +44,11 @@ export const runRoute = createRoute({
   path: "/runs/$run",
   validateSearch: (search: Record<string, unknown>): RunSearch => ({
     ...(typeof search["step"] === "string" ? { step: search["step"] } : {}),
-    ...(typeof search["attempt"] === "number" ? { attempt: search["attempt"] } : {}),
+    ...(typeof search["attempt"] === "number" && Number.isSafeInteger(search["attempt"]) && search["attempt"] > 0
+      ? { attempt: search["attempt"] }
+      : {}),
     ...(typeof search["tab"] === "string" ? { tab: search["tab"] } : {}),
+    ...(typeof search["open"] === "string" && search["open"] !== "" ? { open: search["open"] } : {}),
     ...wireSearch(search),
   }),
   component: lazyPage(() => import("../runs/RunPage.tsx"), "RunPage"),
@@ -250,6 +255,8 @@ const routes = root.addChildren([home, runsRoute, runRoute, workflowsRoute, work
 
 export const router = createRouter({
   routeTree: routes,
+  // What a page does not know, or what is nothing it could show, is taken out of the address.
+  search: { strict: true },
   defaultPreload: "intent",
   defaultErrorComponent: RouteProblem,
   defaultPendingComponent: Placeholder,

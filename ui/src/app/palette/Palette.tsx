@@ -2,7 +2,7 @@
 
 import { Kbd, Loader, Modal, Text, TextInput } from "@mantine/core";
 import { Search } from "lucide-react";
-import { useEffect, useId, useState, type KeyboardEvent } from "react";
+import { useId, useState, type KeyboardEvent } from "react";
 
 import { Keys } from "../ShortcutList.tsx";
 import classes from "./Palette.module.css";
@@ -17,9 +17,12 @@ interface Props {
 export function Palette({ opened, onClose, showShortcuts }: Props) {
   // What has led to another page leaves the focus to it.
   const [left, setLeft] = useState(false);
-  useEffect(() => {
+  // Each opening begins anew, also one that comes before the last has faded away.
+  const [opening, setOpening] = useState({ opened, count: 0 });
+  if (opening.opened !== opened) {
+    setOpening({ opened, count: opening.count + (opened ? 1 : 0) });
     if (opened) setLeft(false);
-  }, [opened]);
+  }
   const choose = (command: Command) => {
     setLeft(command.leaves);
     onClose();
@@ -29,7 +32,7 @@ export function Palette({ opened, onClose, showShortcuts }: Props) {
     <Modal.Root opened={opened} onClose={onClose} returnFocus={!left} size="lg" yOffset="12vh" transitionProps={{ duration: 100 }}>
       <Modal.Overlay />
       <Modal.Content aria-label="Command palette" data-testid="palette">
-        <Chooser choose={choose} showShortcuts={showShortcuts} />
+        <Chooser key={opening.count} choose={choose} showShortcuts={showShortcuts} />
       </Modal.Content>
     </Modal.Root>
   );

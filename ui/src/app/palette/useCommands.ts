@@ -9,7 +9,7 @@ import { Activity, Bot, Clock, Keyboard, Moon, Network, Plus, Sun, SunMoon, type
 import { api, body } from "../../api/client.ts";
 import { useTimeZone } from "../Moment.tsx";
 import { PLACES } from "../places.ts";
-import { match } from "./match.ts";
+import { BEGINS, match } from "./match.ts";
 
 export interface Command {
   readonly id: string;
@@ -30,9 +30,10 @@ export interface CommandGroup {
 const AT_MOST = 6;
 // As many as one answer has: names are matched here, since a part of a name may be scattered over it.
 const ALL = 1_000;
+const FOUND_BY_THE_SERVER = BEGINS / 2 + 1;
 const RUN_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** In the order in which they are shown; groups without an answer are left out. */
+/** The group with the best answer first; groups without an answer are left out. */
 export function useCommands(typed: string, showShortcuts: () => void): { groups: CommandGroup[]; isSearching: boolean } {
   const router = useRouter();
   const go = (href: string) => () => router.history.push(href);
@@ -69,18 +70,19 @@ export function useCommands(typed: string, showShortcuts: () => void): { groups:
     { id: "new-workflow", name: "New workflow", icon: Plus, leaves: true, run: go("/new-workflow") },
     { id: "new-agent", name: "Register an agent", icon: Plus, leaves: true, run: go("/new-agent") },
   ];
-  const groups = [
-    { name: "Pages", commands: best(text, pages) },
-    // Found by the server, by more than what is shown.
-    { name: "Runs", commands: found.runs.slice(0, AT_MOST) },
-    { name: "Workflows", commands: best(text, found.workflows) },
-    { name: "Agents", commands: best(text, found.agents) },
-    { name: "Actions", commands: best(text, [...create, ...actions], 8) },
+  const groups: Answers[] = [
+    best("Pages", text, pages),
+    // Found by the server, by more than what is shown: after what begins so, before what only has it somewhere.
+    { name: "Runs", commands: found.runs.slice(0, AT_MOST), score: FOUND_BY_THE_SERVER },
+    best("Workflows", text, found.workflows),
+    best("Agents", text, found.agents),
+    best("Actions", text, [...create, ...actions], 8),
   ];
   return {
-    groups: (text === "" ? groups.filter(({ name }) => name === "Pages" || name === "Actions") : groups).filter(
-      ({ commands }) => commands.length > 0,
-    ),
+    groups: (text === ""
+      ? groups.filter(({ name }) => name === "Pages" || name === "Actions")
+      : groups.sort((left, right) => right.score - left.score)
+    ).filter(({ commands }) => commands.length > 0),
     isSearching: asked !== text || runs.isSearching || workflows.isLoading || agents.isLoading,
   };
 }
@@ -112,11 +114,16 @@ function useActions(showShortcuts: () => void): Command[] {
   ];
 }
 
-function best(typed: string, commands: readonly Command[], atMost = AT_MOST): Command[] {
-  return commands
-    .map((command) => ({ command, score: match(typed, command.name) }))
-    .filter(({ score }) => score !== null)
-    .sort((left, right) => right.score! - left.score!)
-    .slice(0, atMost)
-    .map(({ command }) => command);
+/** A group and how good its best answer is. */
+interface Answers extends CommandGroup {
+  readonly score: number;
+}
+
+function best(name: string, typed: string, commands: readonly Command[], atMost = AT_MOST): Answers {
+  const answers = commands
+    .map((command) => ({ command, score: match(typed, command.name) ?? -1 }))
+    .filter(({ score }) => score >= 0)
+    .sort((left, right) => right.score - left.score)
+    .slice(0, atMost);
+  return { name, commands: answers.map(({ command }) => command), score: answers[0]?.score ?? -1 };
 }
