@@ -172,6 +172,36 @@ def test_who_comes_second_is_told_that_somebody_else_was_first(page: Page, waiti
     waiting.client.act(run, "cancel")
 
 
+def test_what_one_has_written_stays_when_somebody_else_answers_and_leads_to_the_next_question(
+    page: Page, waiting: Waiting
+) -> None:
+    run, agent = waiting.start(
+        "Overtaken",
+        jsonrpc_task("Which way?", state="input-required"),
+        jsonrpc_task("And then?", state="input-required"),
+        jsonrpc_task("Done."),
+    )
+    # The only one is shown without being chosen.
+    page.goto("/inbox")
+    page.get_by_test_id("answer-text").fill("Left, by the old mill")
+    waiting.client.reply(run, "only", {"text": "theirs"})
+    gone = page.get_by_test_id("inbox-gone")
+    expect(gone).to_contain_text("was not sent; it is still here")
+    expect(page.get_by_test_id("answer-text")).to_have_value("Left, by the old mill")
+    expect(page.get_by_test_id("send-answer")).to_be_disabled()
+    expect(gone).to_contain_text("The step asks again: “And then?”")
+    look_at(page, "inbox-overtaken")
+    page.get_by_test_id("next-question").click()
+    expect(page.get_by_test_id("question")).to_have_text("And then?")
+    expect(page.get_by_test_id("answer-text")).to_have_value("")
+    page.get_by_test_id("answer-text").fill("mine")
+    page.get_by_test_id("send-answer").click()
+    assert waiting.end(run) == "COMPLETED"
+    assert [call.message["parts"] for call in agent.calls[1:]] == [
+        [{"kind": "text", "text": text}] for text in ("theirs", "mine")
+    ]
+
+
 def test_many_questions_are_a_list_with_one_chosen_in_the_address(page: Page, waiting: Waiting) -> None:
     runs = [
         waiting.start(name, jsonrpc_task(f"{name}?", state="input-required"))[0] for name in ("One", "Two")

@@ -12,7 +12,8 @@ import { ResolveForm } from "./ResolveForm.tsx";
 import { schemaOf, type InboxItem } from "./waiting.ts";
 import { Words } from "./Words.tsx";
 
-export function Answer({ item, onDone }: { item: InboxItem; onDone: () => void }) {
+/** `isOver`: nobody waits for the answer any more; what was written is still there to be read. */
+export function Answer({ item, onDone, isOver = false }: { item: InboxItem; onDone: () => void; isOver?: boolean }) {
   return (
     <Stack gap="md" data-testid="answer">
       <Facts item={item} />
@@ -24,12 +25,12 @@ export function Answer({ item, onDone }: { item: InboxItem; onDone: () => void }
           </Code>
         )}
       </div>
-      {item.until !== null && <Until at={item.until} />}
-      <Text size="sm" c="dimmed" data-testid="what-next">{KINDS[item.kind].next(item.agent, item.step)}</Text>
+      {item.until !== null && !isOver && <Until at={item.until} />}
+      {!isOver && <Text size="sm" c="dimmed" data-testid="what-next">{KINDS[item.kind].next(item.agent, item.step)}</Text>}
       {/* Another question of the same step begins with an empty form. */}
       {item.kind === "outcome"
-        ? <ResolveForm key={item.id} item={item} onDone={onDone} />
-        : <ReplyForm key={item.id} item={item} onDone={onDone} />}
+        ? <ResolveForm key={item.id} item={item} onDone={onDone} isOver={isOver} />
+        : <ReplyForm key={item.id} item={item} onDone={onDone} isOver={isOver} />}
     </Stack>
   );
 }

@@ -4,6 +4,7 @@ import { Button, Code, Group, SegmentedControl, Stack, Text, Title, UnstyledButt
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { ArrowLeft, CircleCheck } from "lucide-react";
+import { type ReactNode, useState } from "react";
 
 import { Problem } from "../api/problem.ts";
 import { AnchorLink } from "../app/links.tsx";
@@ -26,8 +27,8 @@ export function InboxPage() {
   const navigate = useNavigate({ from: "/inbox" });
   const waiting = useWaiting(kind);
   const items = waiting.data?.pages.flatMap((page) => page.items) ?? [];
-  const select = (next: string | undefined) =>
-    void navigate({ search: { ...(kind === undefined ? {} : { kind }), ...(next === undefined ? {} : { item: next }) } });
+  const select = (next: string | undefined, replace = false) =>
+    void navigate({ search: { ...(kind === undefined ? {} : { kind }), ...(next === undefined ? {} : { item: next }) }, replace });
   const chosen = item ?? (items.length === 1 ? items[0]!.id : undefined);
   return (
     <Stack gap="sm">
@@ -57,7 +58,14 @@ export function InboxPage() {
               </Button>
             )}
           </nav>
-          <section className={classes["detail"]} aria-label="The one chosen">
+          <section
+            className={classes["detail"]}
+            aria-label="The one chosen"
+            // From the first letter on it is the one in the address: it stays when it is no longer the only one, or gone.
+            onInput={() => {
+              if (item === undefined) select(chosen, true);
+            }}
+          >
             <Button
               className={classes["back"]!}
               variant="subtle"
@@ -69,7 +77,7 @@ export function InboxPage() {
             </Button>
             {chosen === undefined
               ? <Text c="dimmed" className={classes["nothing"]!}>Choose one to answer it.</Text>
-              : <Chosen key={chosen} id={chosen} onDone={() => select(after(items, chosen))} />}
+              : <Chosen key={chosen} id={chosen} onDone={() => select(after(items, chosen))} onChoose={select} />}
           </section>
         </div>
       )}
@@ -106,31 +114,60 @@ function Entry({ item, chosen, onChoose }: { item: InboxItem; chosen: boolean; o
   );
 }
 
-function Chosen({ id, onDone }: { id: string; onDone: () => void }) {
+function Chosen({ id, onDone, onChoose }: { id: string; onDone: () => void; onChoose: (item: string) => void }) {
   const query = useQuery(itemQuery(id));
-  if (query.error instanceof Problem && query.error.status === 404) return <Gone id={id} />;
+  const [isBegun, setBegun] = useState(false);
+  const [isAnswered, setAnswered] = useState(false);
+  const isGone = !isAnswered && query.error instanceof Problem && query.error.status === 404;
+  if (isGone && (query.data === undefined || !isBegun)) return <Gone run={id.split(".")[0]!} />;
   if (query.error !== null && query.data === undefined) {
     return <ProblemPanel error={query.error} again={() => void query.refetch()} />;
   }
   if (query.data === undefined) return <Loading lines={4} />;
   return (
-    <Stack gap="xs">
+    <Stack gap="xs" onInput={() => setBegun(true)}>
+      {isGone && (
+        <Gone run={query.data.run_id}>
+          <NextQuestion item={query.data} onChoose={onChoose} />
+        </Gone>
+      )}
       <Title order={2} size="h4">{KINDS[query.data.kind].title(query.data.agent)}</Title>
-      <Answer item={query.data} onDone={onDone} />
+      <Answer
+        item={query.data}
+        onDone={() => {
+          setAnswered(true);
+          onDone();
+        }}
+        isOver={isGone}
+      />
     </Stack>
   );
 }
 
-function Gone({ id }: { id: string }) {
-  const run = id.split(".")[0]!;
+/** With what somebody has begun to write: their words are still there, below. */
+function Gone({ run, children }: { run: string; children?: ReactNode }) {
   return (
-    <Stack gap="xs" role="status" data-testid="inbox-gone">
+    <Stack gap="xs" role="status" {...(children === undefined ? {} : { className: classes["gone"]! })} data-testid="inbox-gone">
       <Title order={2} size="h4">Nobody waits for this any more</Title>
       <Text size="sm">
         It was answered meanwhile, or its run has ended.{" "}
+        {children !== undefined && "What you have written was not sent; it is still here, to be copied. "}
         <AnchorLink to="/runs/$run" params={{ run }} search={{}} underline="always" fz="sm">See the run</AnchorLink>
       </Text>
+      {children}
     </Stack>
+  );
+}
+
+/** What the same step asks now, if it asks again. */
+function NextQuestion({ item, onChoose }: { item: InboxItem; onChoose: (item: string) => void }) {
+  const next = useQuery(itemQuery(`${item.run_id}.${item.step}`)).data;
+  if (next === undefined || next.id === item.id) return null;
+  return (
+    <div>
+      <Text size="sm" mb={4}>The step asks again: “{next.text}”</Text>
+      <Button size="xs" onClick={() => onChoose(next.id)} data-testid="next-question">Answer this one</Button>
+    </div>
   );
 }
 

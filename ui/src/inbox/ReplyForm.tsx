@@ -16,7 +16,7 @@ import { schemaOf, useReply, type InboxItem, type Reply } from "./waiting.ts";
 type Way = "text" | "form" | "json";
 const NAMES: Readonly<Record<Way, string>> = { text: "Text", form: "Form", json: "JSON" };
 
-export function ReplyForm({ item, onDone }: { item: InboxItem; onDone: () => void }) {
+export function ReplyForm({ item, onDone, isOver }: { item: InboxItem; onDone: () => void; isOver: boolean }) {
   const schema = schemaOf(item.data);
   const ways: readonly Way[] = schema === null ? ["text", "json"] : ["form", "text", "json"];
   const may = useMay("operator");
@@ -30,6 +30,7 @@ export function ReplyForm({ item, onDone }: { item: InboxItem; onDone: () => voi
 
   const answer = answerOf();
   function answerOf(): Reply | null {
+    if (isOver) return null;
     if (way === "text") return words.trim() === "" ? null : { text: words };
     if (way === "form") return fields.isBroken || form === undefined ? null : { data: form };
     if (jsonProblem(json) !== null) return null;
@@ -79,6 +80,7 @@ export function ReplyForm({ item, onDone }: { item: InboxItem; onDone: () => voi
             autosize
             minRows={3}
             maxRows={16}
+            readOnly={isOver}
             value={words}
             onChange={(event) => setWords(event.currentTarget.value)}
             onKeyDown={(event) => {

@@ -15,12 +15,12 @@ const SAID: Readonly<Record<Outcome, (step: string) => string>> = {
   call_again: (step) => `The agent of ${step} is called again.`,
 };
 
-export function ResolveForm({ item, onDone }: { item: InboxItem; onDone: () => void }) {
+export function ResolveForm({ item, onDone, isOver }: { item: InboxItem; onDone: () => void; isOver: boolean }) {
   const may = useMay("operator");
   const [outcome, setOutcome] = useState<Outcome | null>(null);
   const [output, setOutput] = useState("");
   const resolve = useResolve(item);
-  const ready = outcome !== null && (outcome !== "succeeded" || jsonProblem(output) === null);
+  const ready = !isOver && outcome !== null && (outcome !== "succeeded" || jsonProblem(output) === null);
   const send = () => {
     if (outcome === null || !ready || !may.allowed) return;
     resolve.mutate(
