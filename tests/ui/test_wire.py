@@ -72,6 +72,14 @@ def test_every_exchange_is_shown_with_all_that_was_on_the_wire(page: Page, inspe
     expect(exchanges).to_have_count(3)
     expect(exchanges.nth(0)).to_contain_text("503")
     expect(exchanges.nth(1)).to_contain_text("No answer")
+    expect(page.get_by_test_id("whose")).to_have_text(
+        ["Attempt 1 · ", "Attempt 2 · ", "Attempt 3 · ", "Attempt 3 · "]
+    )
+    page.get_by_test_id("times").click()
+    began = [
+        each["started_at"][11:19] for each in inspected.client.wire(inspected.run, step="flaky").items[:4]
+    ]
+    expect(page.get_by_test_id("wire").locator("time")).to_have_text(began)
     refused = open_up(exchanges.nth(0))
     expect(refused).to_contain_text("connected after")
     expect(refused).to_contain_text("answer began after")

@@ -4,7 +4,8 @@ import { Text } from "@mantine/core";
 import { ChevronDown, ChevronRight, CircleCheck, CircleX } from "lucide-react";
 import { useEffect, useMemo, useRef, useState } from "react";
 
-import { lasting } from "../app/Moment.tsx";
+import { clockTime } from "../app/clockTime.ts";
+import { absolute, lasting, useTimeZone } from "../app/Moment.tsx";
 import { type Exchange, isWell, kindOf, KINDS, type Named, pollsName, rowsOf } from "./exchange.ts";
 import { ExchangeDetail } from "./ExchangeDetail.tsx";
 import { type Stretch, stretchOf, TimingBar } from "./Timing.tsx";
@@ -12,13 +13,13 @@ import classes from "./wire.module.css";
 
 export function ExchangeList({
   exchanges,
-  steps = false,
+  whose = null,
   opened = null,
   onOpened,
 }: {
   exchanges: readonly Exchange[];
-  /** Exchanges of several steps are among them, and each says whose it is. */
-  steps?: boolean;
+  /** Exchanges of several steps, or of several attempts of one, are among them, and each says whose it is. */
+  whose?: Whose;
   /** The names of those that are open; null: nobody has said. */
   opened?: ReadonlySet<string> | null;
   /** Left out: the list itself remembers what is open. */
@@ -42,7 +43,7 @@ export function ExchangeList({
     <div className={classes["wire"]}>
       <ol className={classes["exchanges"]} aria-label="Exchanges" data-testid="exchanges">
         {rows.map((row) => {
-          const shown = { steps, within, open, sought, turn };
+          const shown = { whose, within, open, sought, turn };
           return row.of === "one"
             ? <One key={row.one.name} {...row.one} {...shown} />
             : <Polls key={pollsName(row.polls)} polls={row.polls} {...shown} />;
@@ -52,8 +53,10 @@ export function ExchangeList({
   );
 }
 
+type Whose = "step" | "attempt" | null;
+
 interface Shown {
-  readonly steps: boolean;
+  readonly whose: Whose;
   readonly within: Stretch;
   readonly open: ReadonlySet<string>;
   /** What somebody has come to see. */
@@ -62,7 +65,7 @@ interface Shown {
   readonly turn: (name: string, inside?: readonly string[]) => void;
 }
 
-function One({ exchange, name, steps, within, open, sought, turn }: Named & Shown) {
+function One({ exchange, name, whose, within, open, sought, turn }: Named & Shown) {
   const row = useRef<HTMLButtonElement>(null);
   useEffect(() => {
     if (name === sought) row.current?.scrollIntoView({ block: "center" });
@@ -75,8 +78,9 @@ function One({ exchange, name, steps, within, open, sought, turn }: Named & Show
       <button ref={row} type="button" className={classes["row"]} aria-expanded={isOpen} onClick={() => turn(name)}>
         <Icon size={14} aria-hidden />
         <span className={classes["kind"]} title={meaning}>{word}</span>
+        <Began exchange={exchange} />
         <span className={classes["what"]}>
-          {steps && <span className={classes["whose"]}>{exchange.step} · attempt {exchange.attempt} · </span>}
+          <Owner exchange={exchange} whose={whose} />
           {exchange.request.method} {pathOf(exchange.request.url)}
         </span>
         <Outcome exchange={exchange} />
@@ -102,7 +106,9 @@ function Polls({ polls, ...shown }: { polls: readonly Named[] } & Shown) {
       <button type="button" className={classes["row"]} aria-expanded={isOpen} onClick={() => shown.turn(name, names)}>
         <Icon size={14} aria-hidden />
         <span className={classes["kind"]}>Polls</span>
+        <Began exchange={exchanges[0]!} />
         <span className={classes["what"]}>
+          <Owner exchange={exchanges[0]!} whose={shown.whose} />
           Asked {exchanges.length} times how the task stands{failed > 0 ? `; ${failed} without success` : ""}
         </span>
         <Outcome exchange={exchanges[exchanges.length - 1]!} />
@@ -115,6 +121,22 @@ function Polls({ polls, ...shown }: { polls: readonly Named[] } & Shown) {
         </ol>
       )}
     </li>
+  );
+}
+
+function Began({ exchange }: { exchange: Exchange }) {
+  const [zone] = useTimeZone();
+  const at = Date.parse(exchange.started_at);
+  // To the second: the list has them in their order, and the bar says how long each of them took.
+  return <time className={classes["began"]} dateTime={exchange.started_at} title={absolute(at, zone)}>{clockTime(at, zone).slice(0, 8)}</time>;
+}
+
+function Owner({ exchange, whose }: { exchange: Exchange; whose: Whose }) {
+  if (whose === null) return null;
+  return (
+    <span className={classes["whose"]} data-testid="whose">
+      {whose === "step" ? `${exchange.step} · attempt ${exchange.attempt}` : `Attempt ${exchange.attempt}`} ·{" "}
+    </span>
   );
 }
 

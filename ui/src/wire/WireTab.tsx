@@ -78,7 +78,7 @@ export function WireTab({ detail = null, ...asked }: Asked & { detail?: componen
         <ExchangeList
           key={`${step} ${attempt}`}
           exchanges={exchanges}
-          steps={step === null}
+          whose={step === null ? "step" : attempt === null && (detail?.attempts ?? 0) > 1 ? "attempt" : null}
           opened={view.opened}
           onOpened={view.onOpened}
         />

@@ -7,6 +7,7 @@ import { CircleX, Download, Info, TriangleAlert, type LucideIcon } from "lucide-
 import { api, body } from "../../api/client.ts";
 import type { components } from "../../api/schema.d.ts";
 import { useLookAgain } from "../../api/useLookAgain.ts";
+import { clockTime } from "../../app/clockTime.ts";
 import { download } from "../../app/download.ts";
 import { Loading } from "../../app/Loading.tsx";
 import { absolute, useTimeZone } from "../../app/Moment.tsx";
@@ -83,7 +84,7 @@ function LogLine({ line, steps }: { line: Line; steps: boolean }) {
   const at = Date.parse(line.at);
   return (
     <li className={classes["line"]} data-level={line.level} data-source={line.source} data-testid="log-line">
-      <time dateTime={line.at} title={absolute(at, zone)}>{clock(at, zone)}</time>
+      <time dateTime={line.at} title={absolute(at, zone)}>{clockTime(at, zone)}</time>
       <Icon size={13} aria-label={line.level} />
       <span className={classes["said"]}>
         {steps && line.step !== null && <span className={classes["type"]}>{line.step}</span>}
@@ -91,11 +92,4 @@ function LogLine({ line, steps }: { line: Line; steps: boolean }) {
       </span>
     </li>
   );
-}
-
-function clock(at: number, zone: "local" | "utc"): string {
-  const moment = new Date(at);
-  if (zone === "utc") return moment.toISOString().slice(11, 23);
-  const two = (number: number, digits = 2) => String(number).padStart(digits, "0");
-  return `${two(moment.getHours())}:${two(moment.getMinutes())}:${two(moment.getSeconds())}.${two(moment.getMilliseconds(), 3)}`;
 }
