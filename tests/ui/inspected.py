@@ -39,6 +39,8 @@ DRAWING = b'<svg xmlns="http://www.w3.org/2000/svg" onload="alert(4)"><script>al
 LONG_FILE = bytes(range(256)) * 1_200
 ITEMS = 60
 ROWS = 20_000
+# More digits than a browser keeps of a number.
+SERIAL = 12345678901234567890
 QUICKLY: JsonObject = {"max_attempts": 3, "backoff": "fixed", "first_delay": "10ms"}
 CARD: JsonObject = {
     "name": "Streamer",
@@ -83,7 +85,7 @@ def _file(name: str, media_type: str, content: bytes) -> Json:
 def _with_files(call: Call) -> Scripted:
     parts: Json = [
         {"kind": "text", "text": f"Four files, and some words: {HARM}"},
-        {"kind": "data", "data": {"depth": 12.5, "unit": "m", "words": HARM}},
+        {"kind": "data", "data": {"depth": 12.5, "unit": "m", "serial": SERIAL, "words": HARM}},
         _file("gauge.png", "image/png", PICTURE),
         _file("map.svg", "image/svg+xml", DRAWING),
         _file("report.html", "text/html", HARM.encode()),

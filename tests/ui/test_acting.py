@@ -22,12 +22,14 @@ from trunkline.cli.follow import follow_run
 from trunkline.jsontypes import Json
 from trunkline.testing.agents import Call, Hangup, ScriptedAgent, jsonrpc_task, simple_error, simple_success
 
+# A double has no room for its last digit.
+MANY = 2**53 + 1
 CHAIN = b"""
 name: chain
 input: {type: object, properties: {n: {type: integer}}}
 steps:
   first: {agent: First, input: {text: "${ 'n is ' + string(input.n) }"}}
-  second: {agent: Second, input: {text: "${ steps.first.output.text }"}, retry: {max_attempts: 1}}
+  second: {agent: Second, input: {text: "${ steps.first.output.text }", n: "${ input.n }"}, retry: {max_attempts: 1}}
   third: {agent: First, input: {text: "${ steps.second.output.text }"}}
 """
 SLOW = b"{name: slow, steps: {only: {agent: Slow, input: {text: go}}, then: {agent: First, needs: [only]}}}"
@@ -65,7 +67,7 @@ class Stage:
     def failed(self) -> str:
         """A run of three steps whose second has failed."""
         self.second.script(simple_error("no"))
-        run = self.start("chain", {"n": 1})
+        run = self.start("chain", {"n": MANY})
         assert self.end(run)["status"] == "FAILED"
         self.second.script(simple_success({"text": "two"}))
         return run
@@ -203,14 +205,19 @@ def test_a_retry_from_a_step_can_give_it_another_input(page: Page, stage: Stage)
     page.get_by_test_id("retry-other-step-input").check()
     editor = page.get_by_role("textbox", name="Input of second")
     expect(editor).to_contain_text('"text": "one"')
+    expect(editor).to_contain_text(f'"n": {MANY}')
     editor.fill('{"text": ')
     expect(page.get_by_test_id("retry-step-input")).to_contain_text("This is not JSON")
     expect(page.get_by_test_id("confirm-retry")).to_be_disabled()
-    editor.fill('{"text": "mine"}')
+    editor.fill(f'{{"text": "mine", "n": {MANY + 2}}}')
     look_at(page, "retry-step")
     page.get_by_test_id("confirm-retry").click()
     run = stage.end(new_run(page, old))
-    assert [step["input"] for step in run["steps"]] == [None, {"text": "mine"}, {"text": "two"}]
+    assert [step["input"] for step in run["steps"]] == [
+        None,
+        {"text": "mine", "n": MANY + 2},
+        {"text": "two"},
+    ]
 
 
 def test_everything_runs_again_with_another_input(page: Page, stage: Stage) -> None:

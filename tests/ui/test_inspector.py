@@ -18,6 +18,7 @@ from tests.ui.inspected import (
     LONG_FILE,
     PICTURE,
     ROWS,
+    SERIAL,
     Inspected,
     begin_slow_run,
 )
@@ -122,6 +123,16 @@ def test_a_tree_is_walked_through_with_the_keyboard(page: Page, inspected: Inspe
         expect(path).to_have_text(expected)
     expect(page.get_by_test_id("json-row")).to_have_count(2)
     look_at(page, "inspector-json")
+
+
+def test_a_number_is_shown_found_and_copied_in_all_its_digits(page: Page, inspected: Inspected) -> None:
+    look_into(page, inspected, "?step=files&tab=output.json")
+    page.get_by_test_id("json-search").fill(f"{SERIAL}")
+    expect(page.get_by_test_id("json-found")).to_have_text(re.compile("^1 of "))
+    expect(page.locator("[data-testid=json-row][aria-selected=true]")).to_have_text(f"serial{SERIAL}")
+    page.get_by_test_id("copy-value").click()
+    expect(page.get_by_test_id("copy-value")).to_have_text("Copied")
+    assert clipboard(page) == f"{SERIAL}"
 
 
 def test_pictures_are_shown_and_every_file_is_downloaded_as_it_is(

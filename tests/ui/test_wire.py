@@ -189,6 +189,20 @@ def test_two_attempts_are_laid_side_by_side(page: Page, inspected: Inspected) ->
     expect(before).to_contain_text("message/send")
 
 
+def test_a_body_is_laid_out_with_every_name_and_number_as_it_was(page: Page, inspected: Inspected) -> None:
+    first: JsonObject = {"method": "POST", "url": "http://agent", "headers": {}}
+    body = '{"10":1.0,"2":[12345678901234567890,1E2,{}],"1":"\\u00e9, \\"x\\": {"}'
+    lines = ["{", '  "10": 1.0,', '  "2": [', "    12345678901234567890,", "    1E2,", "    {}", "  ],"]
+    show_instead(page, [exchange_of({**first, "body": body})])
+    open_wire(page, inspected, "step=flaky&tab=wire")
+    shown = page.get_by_test_id("request").get_by_test_id("body")
+    assert shown.text_content() == "\n".join([*lines, '  "1": "\\u00e9, \\"x\\": {"', "}"])
+    show_instead(page, [exchange_of({**first, "body": body.replace("1.0", "1")})], "*attempt=2*")
+    open_wire(page, inspected, "step=flaky&tab=wire&compare=1,2&part=request")
+    expect(page.get_by_label("Attempt 1", exact=True)).to_contain_text('"10": 1.0,')
+    expect(page.get_by_label("Attempt 2", exact=True)).to_contain_text('"10": 1,')
+
+
 def test_what_is_compared_is_in_the_address(page: Page, inspected: Inspected) -> None:
     open_wire(page, inspected, "step=flaky&tab=wire")
     page.get_by_test_id("compare").click()
@@ -269,10 +283,10 @@ def exchange_of(request: JsonObject) -> JsonObject:
     }
 
 
-def show_instead(page: Page, exchanges: list[JsonObject]) -> None:
+def show_instead(page: Page, exchanges: list[JsonObject], query: str = "*") -> None:
     """What no agent of ours is sent, but another may be."""
     answer = {"items": exchanges, "next_cursor": None}
-    page.route("**/api/v1/runs/*/wire?*", lambda route: route.fulfill(json=answer))
+    page.route(f"**/api/v1/runs/*/wire?{query}", lambda route: route.fulfill(json=answer))
 
 
 def test_pages_that_were_asked_for_stay_while_the_step_moves_and_while_nobody_answers(

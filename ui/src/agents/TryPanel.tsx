@@ -9,7 +9,7 @@ import { api, body } from "../api/client.ts";
 import { useMay } from "../app/access.ts";
 import { lasting } from "../app/Moment.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
-import { JsonEditor, jsonProblem } from "../forms/JsonEditor.tsx";
+import { JsonEditor, jsonProblem, parsed } from "../forms/JsonEditor.tsx";
 import { ActionButton } from "../runs/actions/ActionButton.tsx";
 import { JsonTree } from "../runs/inspector/JsonTree.tsx";
 import type { Json } from "../runs/inspector/jsonRows.ts";
@@ -38,7 +38,7 @@ export function TryPanel({ agent }: { agent: Agent }) {
   const refused = !may.allowed ? may.reason : isReady ? null : (broken ?? "Write a message first.");
   const send = () => {
     if (refused !== null || trial.isPending) return;
-    const message = form === "text" ? { text } : { input: JSON.parse(input) as Json };
+    const message = form === "text" ? { text } : { input: parsed(input) };
     trial.mutate({ ...message, timeout_ms: Math.round(Number(seconds || LONGEST_SECONDS) * 1_000) } as Message);
   };
   return (

@@ -1,5 +1,6 @@
 /** What the form of an agent holds, and the JSON that it becomes. */
 
+import { parseExact } from "../api/exactJson.ts";
 import type { Agent } from "./queries.ts";
 
 export const PROTOCOLS = [
@@ -102,7 +103,7 @@ export function documentOf(fields: Fields): Document {
     url: fields.url.trim(),
     description: fields.description === "" ? null : fields.description,
     protocol: fields.protocol,
-    ...(fields.protocolConfig.trim() === "" ? {} : { protocol_config: JSON.parse(fields.protocolConfig) as unknown }),
+    ...(fields.protocolConfig.trim() === "" ? {} : { protocol_config: parseExact(fields.protocolConfig) }),
     auth_type: fields.authType,
     ...secretOf(fields),
     timeout_ms: Number(fields.timeoutMs),

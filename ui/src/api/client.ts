@@ -4,6 +4,7 @@ import createClient, { type Middleware } from "openapi-fetch";
 
 import { hearAnswer } from "./clock.ts";
 import { doubtConnection } from "./connection.ts";
+import { parseExact } from "./exactJson.ts";
 import { key } from "./key.ts";
 import { Problem, problemOf, unreachable } from "./problem.ts";
 import type { paths } from "./schema.d.ts";
@@ -21,13 +22,13 @@ const authorize: Middleware = {
     if (present !== null && !request.headers.has("Authorization")) request.headers.set("Authorization", `Bearer ${present}`);
     return request;
   },
-  async onResponse({ request, response }) {
+  async onResponse({ request, response, options }) {
     const when = asked.get(request);
     if (when !== undefined) hearAnswer(response.headers.get("Date"), when);
     if (NOBODY_THERE.has(response.status)) doubtConnection();
     if (response.status === KEY_NEEDED && !response.url.endsWith("/me")) key.doubt();
     if (!response.ok) throw await problemOf(response);
-    return response;
+    return options.parseAs === "json" ? await readExactly(response) : response;
   },
   onError({ error }) {
     if (error instanceof Problem) return error;
@@ -37,6 +38,17 @@ const authorize: Middleware = {
     return unreachable(error);
   },
 };
+
+/** The answer with its JSON read so that no number in it changes. */
+async function readExactly(response: Response): Promise<Response> {
+  const text = await response.text();
+  const answer = new Response(null, response);
+  if (text === "") return answer;
+  answer.json = () => Promise.resolve(parseExact(text));
+  // Of an answer that says no length `openapi-fetch` would parse the text by itself.
+  answer.headers.set("Content-Length", String(text.length));
+  return answer;
+}
 
 export const api = createClient<paths>({ baseUrl: window.location.origin });
 api.use(authorize);

@@ -3,6 +3,7 @@
 import { Input, Skeleton } from "@mantine/core";
 import { lazy, Suspense, useId } from "react";
 
+import { parseExact } from "../api/exactJson.ts";
 import type { Json } from "./schema.ts";
 
 const JsonCode = lazy(() => import("./JsonCode.tsx"));
@@ -57,7 +58,7 @@ export function jsonProblem(text: string): string | null {
 }
 
 export function parsed(text: string): Json | undefined {
-  return text.trim() === "" ? undefined : (JSON.parse(text) as Json);
+  return text.trim() === "" ? undefined : (parseExact(text) as Json);
 }
 
 export function written(value: Json | undefined): string {

@@ -6,6 +6,7 @@ import {
 import { Plus, Trash2 } from "lucide-react";
 import { createContext, useContext, useEffect, useRef, useState, type ReactNode } from "react";
 
+import { isExact, KEEPS_ALL_DIGITS, parseExact } from "../api/exactJson.ts";
 import classes from "./SchemaForm.module.css";
 import { JsonEditor, jsonProblem, parsed, written } from "./JsonEditor.tsx";
 import {
@@ -134,11 +135,21 @@ function TextField(props: ControlProps & { readonly format: string | null }) {
 function NumberField(props: ControlProps & { readonly whole: boolean }) {
   const { schema, value, onChange, whole } = props;
   const look = useLook(props);
+  // As it was typed, which may say the same in other digits: `1.0`.
+  const [typed, setTyped] = useState<number | string>("");
+  const isLong = isExact(value);
   return (
     <NumberInput
       {...look}
-      value={typeof value === "number" || typeof value === "string" ? value : ""}
-      onChange={(given) => onChange(given === "" ? undefined : given)}
+      value={written(numberOf(typed)) === written(value) ? typed : shownNumber(value)}
+      onChange={(given) => {
+        setTyped(given);
+        onChange(numberOf(given));
+      }}
+      // Neither a step nor leaving the field may round it.
+      hideControls={isLong}
+      withKeyboardEvents={!isLong}
+      trimLeadingZeroesOnBlur={!KEEPS_ALL_DIGITS}
       allowDecimal={!whole}
       step={typeof schema["multipleOf"] === "number" ? schema["multipleOf"] : 1}
       {...(typeof schema["minimum"] === "number" ? { startValue: schema["minimum"] } : {})}
@@ -146,6 +157,23 @@ function NumberField(props: ControlProps & { readonly whole: boolean }) {
       maw={240}
     />
   );
+}
+
+const NUMBER = /^(-?)0*(\d*)(?:\.(\d*))?$/;
+
+/** The number that a field's text says, in all its digits; a text that says none, such as `-`, is for the server to refuse. */
+function numberOf(given: number | string): Json | undefined {
+  if (given === "") return undefined;
+  const found = typeof given === "string" && /\d/.test(given) ? NUMBER.exec(given) : null;
+  if (found === null) return given;
+  const [, sign, whole, part] = found;
+  return parseExact(`${sign}${whole || "0"}${part ? `.${part}` : ""}`) as Json;
+}
+
+/** The field takes digits only: a power of ten stands there as the number next to it. */
+function shownNumber(value: Json | undefined): number | string {
+  if (isExact(value)) return /e/i.test(String(value)) ? Number(value) : String(value);
+  return typeof value === "number" || typeof value === "string" ? value : "";
 }
 
 function BooleanField(props: ControlProps) {
@@ -170,7 +198,7 @@ function ChoiceField(props: ControlProps & { readonly options: readonly Json[] }
       {...look}
       data={options.map((option) => ({ value: JSON.stringify(option), label: shown(option) }))}
       value={value === undefined ? null : JSON.stringify(value)}
-      onChange={(chosen) => onChange(chosen === null ? undefined : (JSON.parse(chosen) as Json))}
+      onChange={(chosen) => onChange(chosen === null ? undefined : (parseExact(chosen) as Json))}
       placeholder="Choose"
       clearable={!required}
       maw={360}
@@ -276,7 +304,7 @@ function GroupField(props: ControlProps & { readonly properties: readonly Proper
 }
 
 function isObject(value: Json | undefined): value is { readonly [name: string]: Json } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !isExact(value);
 }
 
 function Section({ label, description, error, withAsterisk, children, ...rest }: {

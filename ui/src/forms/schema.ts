@@ -5,9 +5,10 @@
  * end only the server says.
  */
 
+import type { ExactNumber } from "../api/exactJson.ts";
 import type { Finding } from "../api/problem.ts";
 
-export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
+export type Json = null | boolean | number | ExactNumber | string | readonly Json[] | { readonly [name: string]: Json };
 export type Schema = Readonly<Record<string, unknown>>;
 export type Path = readonly (string | number)[];
 

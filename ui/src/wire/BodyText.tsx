@@ -1,22 +1,15 @@
-/** A body of the wire: JSON made readable, or the text as it went; never anything but text. */
+/** A body of the wire: JSON laid out, every value as it was, or the text as it went; never anything but text. */
 
 import { Group, SegmentedControl, Text } from "@mantine/core";
 import { useMemo, useState } from "react";
 
 import { sizeOf } from "../app/bytes.ts";
 import { Copy } from "../app/Copy.tsx";
+import { jsonLaidOut } from "../code/laidOut.ts";
 import classes from "./wire.module.css";
 
-export function readable(text: string): string | null {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return null;
-  }
-}
-
 export function BodyText({ text, label }: { text: string; label: string }) {
-  const pretty = useMemo(() => readable(text), [text]);
+  const pretty = useMemo(() => jsonLaidOut(text), [text]);
   const [form, setForm] = useState("pretty");
   if (text === "") return <Text size="sm" c="dimmed">No body.</Text>;
   const shown = form === "pretty" && pretty !== null ? pretty : text;

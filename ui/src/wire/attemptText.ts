@@ -1,6 +1,7 @@
 /** What an attempt has on the wire as text, so that two can be laid side by side. Pure. */
 
 import type { components } from "../api/schema.d.ts";
+import { jsonLaidOut } from "../code/laidOut.ts";
 import { errorText, type Exchange, kindOf } from "./exchange.ts";
 
 export type Part = "request" | "response" | "output";
@@ -61,9 +62,5 @@ function headerLines(headers: Readonly<Record<string, string>>): readonly string
 }
 
 function readable(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
+  return jsonLaidOut(text) ?? text;
 }

@@ -9,9 +9,10 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { ChevronDown, ChevronRight, ChevronUp, Search } from "lucide-react";
 import { type KeyboardEvent, useDeferredValue, useEffect, useId, useMemo, useRef, useState } from "react";
 
+import { isExact } from "../../api/exactJson.ts";
 import { Copy } from "../../app/Copy.tsx";
 import classes from "./inspector.module.css";
-import { expressionOf, find, type Json, keyOf, opening, type Row, rowsOf } from "./jsonRows.ts";
+import { expressionOf, find, isHolder, type Json, keyOf, opening, type Row, rowsOf } from "./jsonRows.ts";
 import { LongText } from "./LongText.tsx";
 
 const ROW_HEIGHT = 22;
@@ -203,13 +204,14 @@ function target(key: string, rows: readonly Row[], current: number, open: Readon
 
 function typeOf(value: Json): string {
   if (value === null) return "null";
+  if (isExact(value)) return "number";
   return Array.isArray(value) ? "array" : typeof value;
 }
 
 function preview(row: Row): string {
   const { value, size } = row;
   if (Array.isArray(value)) return `[${size === null ? "" : count(size, "item")}]`;
-  if (typeof value === "object" && value !== null) return `{${size === null ? "" : count(size, "field")}}`;
+  if (isHolder(value)) return `{${size === null ? "" : count(size, "field")}}`;
   if (typeof value !== "string") return String(value);
   const shown = JSON.stringify(value.slice(0, SHORT));
   return value.length > SHORT ? `${shown.slice(0, -1)}… ${value.length.toLocaleString()} characters` : shown;

@@ -5,6 +5,8 @@
  * own, and no part of a place.
  */
 
+import { isExact } from "../../api/exactJson.ts";
+
 export type Json = unknown;
 export type Place = readonly (string | number)[];
 
@@ -66,9 +68,14 @@ function addRange(
   }
 }
 
+/** Whether it is a list or an object. */
+export function isHolder(value: Json): value is object {
+  return typeof value === "object" && value !== null && !isExact(value);
+}
+
 /** How many items or fields it has; null for what has none to show. */
 export function sizeOfValue(value: Json): number | null {
-  if (typeof value !== "object" || value === null) return null;
+  if (!isHolder(value)) return null;
   const size = Array.isArray(value) ? value.length : Object.keys(value).length;
   return size === 0 ? null : size;
 }
@@ -99,12 +106,11 @@ export function find(root: Json, text: string): { readonly places: readonly Plac
   const look = (value: Json, place: Place): boolean => {
     if (--left < 0 || places.length >= MOST_FOUND) return false;
     const name = place.length === 0 ? "" : String(place[place.length - 1]);
-    const isHolder = typeof value === "object" && value !== null;
-    const said = isHolder ? "" : typeof value === "string" ? value : String(value);
+    const said = isHolder(value) ? "" : String(value);
     if ((name !== "" && Number.isNaN(Number(name)) && name.toLowerCase().includes(wanted)) || said.toLowerCase().includes(wanted)) {
       places.push(place);
     }
-    if (!isHolder) return true;
+    if (!isHolder(value)) return true;
     if (Array.isArray(value)) return value.every((item, index) => look(item, [...place, index]));
     return Object.entries(value).every(([key, item]) => look(item, [...place, key]));
   };
