@@ -92,6 +92,7 @@ def test_a_question_is_counted_on_every_page_and_answered_in_words(page: Page, w
         "Guide", jsonrpc_task(QUESTION, state="input-required"), jsonrpc_task("Rome it is.")
     )
     expect(page.get_by_test_id("inbox-count")).to_have_text("1")
+    expect(page).to_have_title("(1) Runs · Trunkline")
     page.get_by_test_id("inbox-count").click()
     expect(page.get_by_test_id("inbox-item")).to_contain_text("Guide asks")
     expect(page.get_by_test_id("question")).to_have_text(QUESTION)
@@ -103,6 +104,7 @@ def test_a_question_is_counted_on_every_page_and_answered_in_words(page: Page, w
     expect(page.get_by_test_id("toast")).to_contain_text("Answered")
     expect(page.get_by_test_id("inbox-empty")).to_be_visible()
     expect(page.get_by_test_id("inbox-count")).to_have_count(0)
+    expect(page).to_have_title("Inbox · Trunkline")
     assert waiting.end(run) == "COMPLETED"
     assert agent.calls[1].message["parts"] == [{"kind": "text", "text": "Rome"}]
 

@@ -199,7 +199,7 @@ def test_what_is_typed_finds_ids_workflows_and_correlation_ids(page: Page, works
     expect(page).to_have_url(re.compile("q="))
     page.reload()
     expect(search).to_have_value("4711")
-    expect(page.get_by_test_id("nothing-found")).to_contain_text("No run is like this.")
+    expect(page.get_by_test_id("nothing-found")).to_contain_text("No run fits these filters.")
     look_at(page, "runs-nothing-found")
     page.get_by_test_id("show-all").click()
     expect(row(page, run)).to_be_visible()

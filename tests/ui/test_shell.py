@@ -113,6 +113,7 @@ def test_a_question_mark_lists_what_keys_do_here(page: Page) -> None:
     expect(dialog).to_be_visible()
     expect(dialog.get_by_test_id("shortcut").filter(has_text="Go to migration")).to_be_visible()
     expect(dialog.get_by_role("table", name="On this page")).to_be_visible()
+    expect(dialog.get_by_test_id("shortcut").filter(has_text="Open the run")).to_contain_text("Enter")
     look_at(page, "shortcuts")
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
@@ -210,6 +211,19 @@ def test_the_palette_is_used_with_the_arrows_and_acts(page: Page) -> None:
     page.get_by_test_id("palette-option").filter(has_text="Dark colours").click()
     expect(page.locator("html[data-mantine-color-scheme=dark]")).to_be_attached()
     expect(page.get_by_test_id("open-palette")).to_be_focused()
+
+
+def test_a_name_cannot_turn_what_is_shown_around(page: Page, demo: Demo) -> None:
+    name = "invoice\u202egnp.exe"
+    demo.client.create_agent({"name": name, "url": "http://127.0.0.1:9/", "protocol": "simple-a2a"})
+    demo.client.save_workflow(f'name: "{name}"\nsteps: {{only: {{agent: "{name}"}}}}'.encode())
+    shown = r"invoice\u202egnp.exe"
+    for place in ("agents", "workflows"):
+        page.goto(f"/{place}")
+        page.get_by_role("link", name=shown).first.click()
+        expect(page.get_by_role("heading", name=shown, level=1)).to_be_visible()
+        expect(page).to_have_title(re.compile(re.escape(shown)))
+    look_at(page, "turned-name")
 
 
 def test_times_are_local_or_utc_as_one_likes(page: Page) -> None:

@@ -6,6 +6,7 @@ import { useNavigate } from "@tanstack/react-router";
 
 import { Loading } from "../app/Loading.tsx";
 import { AnchorLink } from "../app/links.tsx";
+import { plain } from "../app/plain.ts";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { agentRoute, type AgentSearch } from "../app/router.tsx";
 import { StageBadge } from "../migration/StageBadge.tsx";
@@ -14,6 +15,7 @@ import classes from "./agents.module.css";
 import { CallsPanel } from "./CallsPanel.tsx";
 import { CardPanel } from "./CardPanel.tsx";
 import { ChecksPanel } from "./ChecksPanel.tsx";
+import { LookMark } from "./LookMark.tsx";
 import { BreakerMark, StandingMark } from "./Marks.tsx";
 import { Overview } from "./Overview.tsx";
 import { activityQuery, type Agent, agentQuery, HOUR } from "./queries.ts";
@@ -78,8 +80,9 @@ function Head({ agent }: { agent: Agent }) {
     <Stack gap={4}>
       <Group justify="space-between" align="flex-start" gap="sm">
         <Group gap="md">
-          <Title order={1} size="h3" className={classes["name"]!} data-testid="agent-name">{agent.name}</Title>
+          <Title order={1} size="h3" className={classes["name"]!} data-testid="agent-name">{plain(agent.name)}</Title>
           {activity.data !== undefined && <StandingMark standing={standingOf(activity.data)} />}
+          <LookMark agent={agent.name} />
           <BreakerMark breaker={breakerOf(agent)} />
         </Group>
         <AgentActions agent={agent} />

@@ -16,7 +16,8 @@ export interface Shortcut {
 }
 
 interface Registered extends Shortcut {
-  readonly handler: () => void;
+  /** Null: the key works by itself. */
+  readonly handler: (() => void) | null;
 }
 
 // How long the first of two keys waits for the second.
@@ -31,22 +32,28 @@ export function useShortcut(keys: string, description: string, handler: () => vo
   useKeys(keys, description, handler, "page", enabled);
 }
 
+/** For a key that does so by itself, as Enter does on a link: it is listed, and left alone. */
+export function useListedKey(keys: string, description: string): void {
+  useKeys(keys, description, null, "page", true);
+}
+
 /** For the shell. */
 export function useShortcutEverywhere(keys: string, description: string, handler: () => void): void {
   useKeys(keys, description, handler, "everywhere", true);
 }
 
-function useKeys(keys: string, description: string, handler: () => void, scope: Shortcut["scope"], enabled: boolean): void {
+function useKeys(keys: string, description: string, handler: (() => void) | null, scope: Shortcut["scope"], enabled: boolean): void {
   const latest = useRef(handler);
   useEffect(() => {
     latest.current = handler;
   });
+  const isListed = handler === null;
   useEffect(() => {
     if (!enabled) return;
-    const shortcut = { keys, description, scope, handler: () => latest.current() };
+    const shortcut = { keys, description, scope, handler: isListed ? null : () => latest.current?.() };
     change([...registered, shortcut]);
     return () => change(registered.filter((each) => each !== shortcut));
-  }, [keys, description, scope, enabled]);
+  }, [keys, description, scope, enabled, isListed]);
 }
 
 /** What works on this page, in the order in which it came. */
@@ -73,7 +80,7 @@ document.addEventListener("keydown", (event) => {
   begun = null;
   // The latest wins: a page may have its own meaning for a key of the shell's.
   const found = (sequence === null ? undefined : find(sequence)) ?? find(key);
-  if (found !== undefined) {
+  if (found?.handler != null) {
     event.preventDefault();
     found.handler();
   } else if (registered.some((each) => each.keys.startsWith(`${key} `))) {
@@ -82,7 +89,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 function find(keys: string): Registered | undefined {
-  return registered.findLast((each) => each.keys === keys);
+  return registered.findLast((each) => each.keys === keys && each.handler !== null);
 }
 
 function written(event: KeyboardEvent): string | null {

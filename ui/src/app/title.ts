@@ -3,6 +3,7 @@
 import { useEffect, useLayoutEffect } from "react";
 
 import { placeOf } from "./places.ts";
+import { plain } from "./plain.ts";
 
 const BRAND = "Trunkline";
 
@@ -14,18 +15,39 @@ export function titleOf(path: string): string {
   return [...rest, place.name, BRAND].join(" · ");
 }
 
+let title = BRAND;
+let count: string | null = null;
+
+function show(): void {
+  document.title = plain(count === null ? title : `(${count}) ${title}`);
+}
+
 /** For the shell: what the address says. Set before the effects of pages, so that theirs stay. */
 export function useAddressTitle(path: string): void {
   useLayoutEffect(() => {
-    document.title = titleOf(path);
+    title = titleOf(path);
+    show();
   }, [path]);
 }
 
 /** For a page that can say more than its address: `Completed · review`. */
-export function usePageTitle(title: string): void {
+export function usePageTitle(said: string): void {
   useEffect(() => {
-    document.title = `${title} · ${BRAND}`;
-  }, [title]);
+    title = `${said} · ${BRAND}`;
+    show();
+  }, [said]);
+}
+
+/** How many wait for a person, before the title of whatever page: `(2) Runs`. */
+export function useTitleCount(waiting: string | null): void {
+  useEffect(() => {
+    count = waiting;
+    show();
+    return () => {
+      count = null;
+      show();
+    };
+  }, [waiting]);
 }
 
 function decoded(part: string): string {

@@ -3,14 +3,16 @@
 import { Inbox } from "lucide-react";
 
 import { ButtonLink } from "../app/links.tsx";
+import { useTitleCount } from "../app/title.ts";
 import { useInboxBell } from "./useInboxBell.ts";
 import { MOST_COUNTED, useWaitingCount } from "./waiting.ts";
 
 export function InboxCount() {
   const { data: count } = useWaitingCount();
   useInboxBell();
-  if (count === undefined || count === 0) return null;
-  const shown = count > MOST_COUNTED ? `${MOST_COUNTED}+` : String(count);
+  const shown = count === undefined || count === 0 ? null : count > MOST_COUNTED ? `${MOST_COUNTED}+` : String(count);
+  useTitleCount(shown);
+  if (shown === null) return null;
   return (
     <ButtonLink
       to="/inbox"

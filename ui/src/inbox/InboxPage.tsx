@@ -10,6 +10,7 @@ import { Problem } from "../api/problem.ts";
 import { AnchorLink } from "../app/links.tsx";
 import { Loading } from "../app/Loading.tsx";
 import { Moment } from "../app/Moment.tsx";
+import { plain } from "../app/plain.ts";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { inboxRoute } from "../app/router.tsx";
 import { Answer } from "./Answer.tsx";
@@ -104,10 +105,10 @@ function Entry({ item, chosen, onChoose }: { item: InboxItem; chosen: boolean; o
     >
       <Icon size={18} aria-hidden className={classes["icon"]} />
       <div className={classes["words"]}>
-        <Text size="sm" fw={600} truncate>{title(item.agent)}</Text>
+        <Text size="sm" fw={600} truncate>{plain(title(item.agent))}</Text>
         <Text size="sm" lineClamp={2}>{item.text}</Text>
         <Text size="xs" c="dimmed" truncate>
-          {item.workflow.name} · {item.step} · <Moment at={item.since} />
+          {plain(`${item.workflow.name} · ${item.step}`)} · <Moment at={item.since} />
         </Text>
       </div>
     </UnstyledButton>
@@ -131,7 +132,7 @@ function Chosen({ id, onDone, onChoose }: { id: string; onDone: () => void; onCh
           <NextQuestion item={query.data} onChoose={onChoose} />
         </Gone>
       )}
-      <Title order={2} size="h4">{KINDS[query.data.kind].title(query.data.agent)}</Title>
+      <Title order={2} size="h4">{plain(KINDS[query.data.kind].title(query.data.agent))}</Title>
       <Answer
         item={query.data}
         onDone={() => {

@@ -4,6 +4,7 @@ import { Kbd, Loader, Modal, Text, TextInput } from "@mantine/core";
 import { Search } from "lucide-react";
 import { useId, useState, type KeyboardEvent } from "react";
 
+import { plain } from "../plain.ts";
 import { Keys } from "../ShortcutList.tsx";
 import classes from "./Palette.module.css";
 import { useCommands, type Command, type CommandGroup } from "./useCommands.ts";
@@ -139,8 +140,8 @@ function Group({ group, list, present, choose }: GroupProps) {
             data-command={command.id}
           >
             <Icon size={16} aria-hidden className={classes["icon"]} />
-            <span className={classes["name"]}>{name}</span>
-            {hint !== undefined && <span className={classes["hint"]}>{hint}</span>}
+            <span className={classes["name"]}>{plain(name)}</span>
+            {hint !== undefined && <span className={classes["hint"]}>{plain(hint)}</span>}
             {keys !== undefined && <span className={classes["keys"]} aria-hidden><Keys keys={keys} /></span>}
           </div>
         );

@@ -60,7 +60,7 @@ export function NothingLikeThis({ search }: { search: RunsSearch }) {
   const hidesChildren = search.children !== true && search.parent === undefined;
   return (
     <Stack gap="xs" data-testid="nothing-found">
-      <Text>No run is like this.{hidesChildren ? " Runs that other runs have begun are not among those looked at." : ""}</Text>
+      <Text>No run fits these filters.{hidesChildren ? " Runs that were begun by other runs are left out." : ""}</Text>
       <Group gap="xs">
         <Button size="xs" variant="default" onClick={() => void navigate({ search: {} })} data-testid="show-all">Clear all filters</Button>
         {hidesChildren && (

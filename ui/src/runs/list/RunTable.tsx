@@ -4,7 +4,7 @@ import { Checkbox } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { type RefObject, useCallback, useRef } from "react";
 
-import { useShortcut } from "../../app/shortcuts.ts";
+import { useListedKey, useShortcut } from "../../app/shortcuts.ts";
 import classes from "./list.module.css";
 import { useReturn } from "./opened.ts";
 import { RunRow } from "./RunRow.tsx";
@@ -78,6 +78,7 @@ function useRowKeys(area: RefObject<HTMLTableElement | null>, rows: readonly Row
   };
   useShortcut("j", "Next run", () => move(1));
   useShortcut("k", "Previous run", () => move(-1));
+  useListedKey("Enter", "Open the run");
   useShortcut("x", "Select the run, or not", () => {
     const found = rows.find(({ run }) => run.id === present());
     if (found !== undefined) toggle(found.run);
