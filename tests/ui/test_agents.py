@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 from tests.ui.agents import Agents
 from tests.ui.browser import look_at, watched_page
 from tests.ui.conftest import Demo
@@ -121,8 +121,24 @@ def test_a_choice_of_state_leaves_the_others_out(listed: Page) -> None:
 
 
 def test_the_list_is_readable_on_a_phone(narrow: Page) -> None:
+    def busier(route: Route) -> None:
+        answer = route.fetch()
+        page = answer.json()
+        for agent in page["items"]:
+            for minute in agent["activity"]["minutes"]:
+                minute |= {"calls": minute["calls"] * 1322, "failures": minute["failures"] * 60}
+        route.fulfill(response=answer, json=page)
+
+    narrow.route(re.compile(r"/api/v1/agents\?.*activity"), busier)
     narrow.goto("/agents")
     expect(row(narrow, "fragile").get_by_test_id("standing")).to_be_visible()
+    figure = row(narrow, "fragile").get_by_test_id("calls")
+    expect(figure).to_contain_text("2,644, 120 failed")
+    beyond = figure.evaluate(
+        "(it) => [it, ...it.children].filter((each) => { const box = document.createRange();"
+        " box.selectNodeContents(each); return box.getBoundingClientRect().right > innerWidth - 8; }).length"
+    )
+    assert beyond == 0
     wider = narrow.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert wider <= 0
     look_at(narrow, "agents-phone")
@@ -182,6 +198,20 @@ def test_an_agent_is_asked_whether_it_is_there(page: Page, scene: Scene) -> None
     page.get_by_test_id("ask-health").click()
     expect(page.get_by_test_id("health")).to_have_attribute("data-value", "healthy")
     look_at(page, "agent-health")
+
+
+def test_what_a_look_has_found_is_shown_beside_how_the_agent_stands(page: Page, demo: Demo) -> None:
+    demo.client.create_agent({"name": "nobody-there", "url": "http://127.0.0.1:9/", "protocol": "simple-a2a"})
+    page.goto("/agents/nobody-there")
+    expect(page.get_by_test_id("standing")).to_have_text("Not called yet")
+    expect(page.get_by_test_id("look")).to_have_count(0)
+    page.get_by_test_id("ask-health").click()
+    expect(page.get_by_test_id("health")).to_have_attribute("data-value", "unhealthy")
+    page.keyboard.press("Escape")
+    expect(page.get_by_test_id("look")).to_contain_text("No answer")
+    look_at(page, "agent-looked-at")
+    page.get_by_test_id("nav-agents").click()
+    expect(row(page, "nobody-there").get_by_test_id("look")).to_contain_text("No answer")
 
 
 def test_a_card_is_shown_as_text_whatever_it_says(page: Page, scene: Scene) -> None:

@@ -12,6 +12,7 @@ import { lasting } from "../app/Moment.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { toast } from "../app/toasts.ts";
 import { ActionButton } from "../runs/actions/ActionButton.tsx";
+import { rememberLook } from "./looks.ts";
 import { Note } from "./Note.tsx";
 import type { Agent, Health } from "./queries.ts";
 
@@ -29,7 +30,10 @@ export function AgentActions({ agent }: { agent: Agent }) {
   const path = { params: { path: { agent: agent.name } } };
   const [asked, { open: showHealth, close: hideHealth }] = useDisclosure();
   const [removing, { open: beginRemoving, close: endRemoving }] = useDisclosure();
-  const health = useMutation({ mutationFn: () => body(api.GET("/api/v1/agents/{agent}/health", path)) });
+  const health = useMutation({
+    mutationFn: () => body(api.GET("/api/v1/agents/{agent}/health", path)),
+    onSuccess: (found) => rememberLook(queries, agent.name, found),
+  });
   const refresh = useMutation({
     mutationFn: () => body(api.POST("/api/v1/agents/{agent}/refresh", path)),
     onSuccess: (found) => {

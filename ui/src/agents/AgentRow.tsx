@@ -5,6 +5,7 @@ import { Stack, Table, Text } from "@mantine/core";
 import { AnchorLink } from "../app/links.tsx";
 import { lasting, Moment } from "../app/Moment.tsx";
 import classes from "./agents.module.css";
+import { LookMark } from "./LookMark.tsx";
 import { BreakerMark, GradeMark, OutcomeMark, StandingMark } from "./Marks.tsx";
 import type { Activity, Agent } from "./queries.ts";
 import { CallBars, LatencyLine } from "./Sparkline.tsx";
@@ -27,6 +28,7 @@ export function AgentRow({ agent }: { agent: Agent }) {
       <Table.Td>
         <Stack gap={0} align="flex-start">
           {activity !== null && <StandingMark standing={standingOf(activity)} />}
+          <LookMark agent={agent.name} />
           <BreakerMark breaker={breakerOf(agent)} />
         </Stack>
       </Table.Td>
