@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,6 +16,8 @@ from tests.ui.voyages import LEGS, SUNK, Voyages, voyages
 
 MANY = 300
 SHOWN_ITEMS = 50
+# A row of the chart is at least as wide, in pixels.
+SEEN = 7
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +75,11 @@ def shown_statuses(page: Page, run: str) -> dict[str, str | None]:
 
 def kinds_of(page: Page, step: str) -> list[str | None]:
     return [bar.get_attribute("data-kind") for bar in row(page, step).get_by_test_id("bar").all()]
+
+
+def moment(text: str | None) -> float:
+    assert text is not None
+    return datetime.fromisoformat(text).timestamp()
 
 
 def assert_apart(page: Page) -> None:
@@ -158,6 +166,31 @@ def test_the_chart_tells_calls_back_off_work_elsewhere_and_waiting_apart(page: P
     expect(node(page, "radio")).to_contain_text("Failed · handled")
     expect(page.get_by_role("list", name="What the patterns mean")).to_contain_text("Back-off")
     look_at(page, "run")
+
+
+def test_bars_are_as_long_as_the_ruler_says_however_many_a_row_has(page: Page, sea: Voyages) -> None:
+    run = open_waiting(page, sea)
+    # No answer tells the page that its clock is wrong.
+    page.route("**/api/v1/**", lambda _: None)
+    page.clock.set_fixed_time(datetime.now(UTC) + timedelta(minutes=20))
+    ruler = page.get_by_role("columnheader", name="Time, 0 to 25 min 0 s").bounding_box()
+    assert ruler is not None
+    pixels = ruler["width"] / (25 * 60)
+    shown = sea.client.run(run)
+    begin = moment(shown["started_at"])
+    ended = {
+        step["name"]: moment(step["finished_at"]) - begin for step in shown["steps"] if step["finished_at"]
+    }
+    scout = row(page, "scout").get_by_test_id("bar")
+    assert scout.count() >= 3
+    for name in ("plan", "scout", "legs", "provisions", "radio", "flags", "drift"):
+        box = row(page, name).get_by_test_id("bar").last.bounding_box()
+        assert box is not None
+        end = box["x"] + box["width"] - ruler["x"]
+        assert -2 < end - ended[name] * pixels < SEEN + 2, name
+    # What is too short for it is still there to be asked.
+    scout.last.click()
+    expect(page).to_have_url(re.compile("step=scout&attempt=2$"))
 
 
 def test_a_call_that_waits_for_its_turn_is_shown_as_queued(page: Page, sea: Voyages) -> None:
@@ -349,6 +382,31 @@ def test_arrows_lead_through_the_graph_and_enter_chooses(page: Page, sea: Voyage
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(rf"/runs/{run}\?step=\w+$"))
     expect(node(page, "plan")).not_to_have_attribute("data-selected", "true")
+
+
+def test_the_chart_is_one_stop_of_the_tab_key_and_arrows_lead_through_it(page: Page, sea: Voyages) -> None:
+    run = open_waiting(page, sea, legs=MANY)
+    page.get_by_test_id("gantt-in").focus()
+    page.keyboard.press("Tab")
+    expect(row(page, "plan").get_by_role("button")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.get_by_test_id("gantt").locator(":focus")).to_have_count(0)
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("ArrowDown")
+    expect(row(page, "scout").get_by_role("button")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(rf"/runs/{run}\?step=scout$"))
+    for step in ("detour", "legs"):
+        page.keyboard.press("ArrowDown")
+        expect(row(page, step).get_by_role("button").last).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_test_id("gantt-open-legs")).to_have_attribute("aria-expanded", "true")
+    page.keyboard.press("End")
+    expect(row(page, "harbour").get_by_role("button")).to_be_focused()
+    expect(row(page, "harbour")).to_be_in_viewport(ratio=0.9)
+    page.keyboard.press("Home")
+    expect(row(page, "plan").get_by_role("button")).to_be_focused()
+    expect(row(page, "plan")).to_be_in_viewport(ratio=0.9)
 
 
 def test_the_direction_of_graphs_is_remembered(page: Page, sea: Voyages) -> None:

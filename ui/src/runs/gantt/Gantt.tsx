@@ -7,7 +7,7 @@
 
 import { ActionIcon, Group, Tooltip } from "@mantine/core";
 import { useElementSize } from "@mantine/hooks";
-import { useVirtualizer } from "@tanstack/react-virtual";
+import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
 import { Maximize2, ZoomIn, ZoomOut } from "lucide-react";
 import { memo, useCallback, useEffect, useMemo, useRef, useState } from "react";
 
@@ -22,6 +22,7 @@ import { Legend, useKinds } from "./Legend.tsx";
 import { needsOf, readTotals, readyAt, rowsOf, totalsOf } from "./rows.ts";
 import { inPercent, marksOf, roomFor, type Scale } from "./scale.ts";
 import { useCallTimes } from "./useCallTimes.ts";
+import { useRowKeys } from "./useRowKeys.ts";
 
 // As in the style sheet.
 const ROW_HEIGHT = 28;
@@ -69,6 +70,7 @@ export function Gantt({
   const rows = useMemo(() => rowsOf(graph, readTotals(totals), open), [graph, totals, open]);
   const needs = useMemo(() => needsOf(graph), [graph]);
   const plans = useMemo(() => new Map(graph.steps.map((step) => [step.name, step])), [graph]);
+  const { stop, moveStop, onKeyDown } = useRowKeys(rows, selected, onOpen);
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
@@ -76,6 +78,8 @@ export function Gantt({
     overscan: 8,
     scrollMargin: RULER_HEIGHT,
     scrollPaddingStart: RULER_HEIGHT,
+    // Where the keyboard is stays drawn, wherever the reader has scrolled.
+    rangeExtractor: (range) => [...new Set([...defaultRangeExtractor(range), stop])].filter((place) => place < rows.length).sort((one, other) => one - other),
   });
   // Once for each choice, as soon as its row is there, and again while the room for it is still changing: after that the
   // reader scrolls.
@@ -107,7 +111,7 @@ export function Gantt({
         <Legend kinds={useKinds(model)} pauses={model.pauses.length > 0} />
         <Zoom zoom={zoom} onZoom={zoomTo} />
       </Group>
-      <div ref={scroller} className={classes["scroller"]} tabIndex={0} role="region" aria-label="Time of each step">
+      <div ref={scroller} className={classes["scroller"]} role="region" aria-label="Time of each step">
         <div
           role="table"
           aria-label="Time of each step"
@@ -115,7 +119,13 @@ export function Gantt({
           style={{ width: inner, minHeight: "100%", position: "relative" }}
         >
           <Ruler scale={scale} width={inner - names} />
-          <div role="rowgroup" className={classes["rows"]} style={{ height: virtual.getTotalSize() }}>
+          <div
+            role="rowgroup"
+            className={classes["rows"]}
+            style={{ height: virtual.getTotalSize() }}
+            onKeyDown={(event) => onKeyDown(event, (place) => virtual.scrollToIndex(place, { align: "auto" }))}
+            onFocus={moveStop}
+          >
             <Pauses pauses={model.pauses} scale={scale} now={now} />
             {virtual.getVirtualItems().map((item) => {
               const row = rows[item.index]!;
@@ -139,6 +149,7 @@ export function Gantt({
                   end={step !== null && step.finishedAt === null ? now : 0}
                   selected={selected === row.name}
                   attempt={selected === row.name ? attempt : null}
+                  isStop={item.index === stop}
                   onSelect={onSelect}
                   onOpen={onOpen}
                 />

@@ -9,7 +9,7 @@ import { isFinal, type Span, type StepModel, type StepStatus } from "../model.ts
 import classes from "./Gantt.module.css";
 import { KINDS } from "./kinds.ts";
 import { barsOf, type Row } from "./rows.ts";
-import { placed, type Scale } from "./scale.ts";
+import { NARROW_PX, placed, type Scale } from "./scale.ts";
 import type { CallTimes } from "./useCallTimes.ts";
 
 export const GanttRow = memo(function GanttRow({
@@ -25,6 +25,7 @@ export const GanttRow = memo(function GanttRow({
   end,
   selected,
   attempt,
+  isStop,
   onSelect,
   onOpen,
 }: {
@@ -42,6 +43,8 @@ export const GanttRow = memo(function GanttRow({
   end: number;
   selected: boolean;
   attempt: number | null;
+  /** The tab key leads to this row, arrow keys from it to others. */
+  isStop: boolean;
   onSelect: (step: string, attempt: number | null) => void;
   onOpen: (step: string) => void;
 }) {
@@ -57,6 +60,7 @@ export const GanttRow = memo(function GanttRow({
       role="row"
       aria-rowindex={place + 2}
       data-selected={selected || undefined}
+      data-row={name}
       data-testid={`gantt-row-${name}`}
       data-status={status}
       style={{ transform: `translateY(${top}px)` }}
@@ -66,6 +70,7 @@ export const GanttRow = memo(function GanttRow({
           <button
             type="button"
             className={classes["opener"]}
+            tabIndex={-1}
             aria-expanded={row.open}
             aria-label={`Items of ${name}`}
             data-testid={`gantt-open-${name}`}
@@ -74,7 +79,14 @@ export const GanttRow = memo(function GanttRow({
             {row.open ? <ChevronDown size={14} aria-hidden /> : <ChevronRight size={14} aria-hidden />}
           </button>
         )}
-        <button type="button" className={classes["chooser"]} aria-pressed={selected} onClick={() => onSelect(name, null)}>
+        <button
+          type="button"
+          className={classes["chooser"]}
+          tabIndex={isStop ? 0 : -1}
+          aria-pressed={selected}
+          data-chooser
+          onClick={() => onSelect(name, null)}
+        >
           <Icon size={13} role="img" aria-label={word} style={{ color }} />
           <span>{index === null ? name : `[${index}]`}</span>
         </button>
@@ -97,6 +109,7 @@ export const GanttRow = memo(function GanttRow({
             data-failed={bar.failed || undefined}
             data-goes-on={bar.to === null || undefined}
             data-chosen={attempt === bar.attempt || undefined}
+            data-narrow={places[number]!.width < NARROW_PX || undefined}
             data-testid="bar"
             style={places[number]}
             title={wordsOf(bar, end)}

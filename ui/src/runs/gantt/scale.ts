@@ -30,20 +30,41 @@ export function marksOf(length: number, wanted: number): readonly number[] {
 }
 
 const LEAST_PX = { work: 7, wait: 3 };
-const CROWDED = 24;
+/** Below it there is no room for patterns and signs. */
+export const NARROW_PX = 6;
 
-/** Where the bars of a row stand, in pixels: short ones are as wide as a hand needs, and none covers another. */
-export function placed(bars: readonly Span[], scale: Scale, now: number, width: number): readonly { readonly left: number; readonly width: number }[] {
+export interface Place {
+  readonly left: number;
+  readonly width: number;
+}
+
+/**
+ * Where the bars of a row stand, in pixels. None covers another, and short ones are as wide as a hand needs where there
+ * is room for it: they take it from their neighbours. The row ends where it ends on the ruler, unless it is too short
+ * to be seen at all.
+ */
+export function placed(bars: readonly Span[], scale: Scale, now: number, width: number): readonly Place[] {
   const perMs = width / (scale.to - scale.from);
-  const crowded = bars.length > CROWDED;
-  let taken = 0;
-  return bars.map(({ kind, from, to }) => {
-    const left = Math.max(taken, (from - scale.from) * perMs);
-    const least = crowded ? 1 : WORK.has(kind) ? LEAST_PX.work : LEAST_PX.wait;
-    const right = Math.max(left + least, ((to ?? now) - scale.from) * perMs);
-    taken = right;
-    return { left, width: right - left };
-  });
+  const at = (time: number) => (time - scale.from) * perMs;
+  const begin = bars.length === 0 ? 0 : at(bars[0]!.from);
+  const end = Math.max(begin + LEAST_PX.work, ...bars.map(({ to }) => at(to ?? now)));
+  const share = (end - begin) / bars.length;
+  const least = bars.map(({ kind }) => Math.min(share, WORK.has(kind) ? LEAST_PX.work : LEAST_PX.wait));
+  const places: { left: number; right: number }[] = [];
+  let taken = begin;
+  for (const [number, { from, to }] of bars.entries()) {
+    const left = Math.max(taken, at(from));
+    taken = Math.max(left + least[number]!, at(to ?? now));
+    places.push({ left, right: taken });
+  }
+  // What stands beyond the end goes back, and what is before it makes room.
+  let free = end;
+  for (const [number, place] of [...places.entries()].reverse()) {
+    place.right = Math.min(place.right, free);
+    place.left = Math.min(place.left, place.right - least[number]!);
+    free = place.left;
+  }
+  return places.map(({ left, right }) => ({ left, width: right - left }));
 }
 
 export function inPercent(at: number, scale: Scale): number {

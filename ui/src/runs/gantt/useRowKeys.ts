@@ -1,0 +1,57 @@
+/**
+ * The chart is one stop of the tab key. Arrow keys lead from row to row, to the right and left they open and close the
+ * items of one; Enter and Space choose, as on any button.
+ */
+
+import { type FocusEvent, type KeyboardEvent, useCallback, useEffect, useRef, useState } from "react";
+
+import type { Row } from "./rows.ts";
+
+export function useRowKeys(rows: readonly Row[], selected: string | null, onOpen: (step: string) => void) {
+  const [name, setName] = useState<string | null>(null);
+  // Until somebody has been in the chart it is entered at what is selected.
+  const stop = Math.max(0, rows.findIndex((row) => row.name === (name ?? selected)));
+  const wanted = useRef<{ readonly name: string; readonly group: HTMLElement } | null>(null);
+  // After each drawing: a row far away is there only when it has been scrolled to.
+  useEffect(() => {
+    if (wanted.current === null) return;
+    const chooser = wanted.current.group.querySelector<HTMLElement>(`[data-row="${CSS.escape(wanted.current.name)}"] [data-chooser]`);
+    if (chooser === null) return;
+    wanted.current = null;
+    chooser.focus({ preventScroll: true });
+  });
+  const onKeyDown = useCallback(
+    (event: KeyboardEvent<HTMLElement>, show: (place: number) => void) => {
+      const name = rowOf(event.target);
+      const here = rows.findIndex((each) => each.name === name);
+      const row = rows[here];
+      if (row === undefined || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+      if (row.opens && event.key === (row.open ? "ArrowLeft" : "ArrowRight")) {
+        event.preventDefault();
+        onOpen(row.name);
+        return;
+      }
+      const place = placeAfter(event.key, here, rows.length);
+      if (place === null) return;
+      event.preventDefault();
+      if (place === here) return;
+      wanted.current = { name: rows[place]!.name, group: event.currentTarget };
+      setName(rows[place]!.name);
+      show(place);
+    },
+    [rows, onOpen],
+  );
+  const moveStop = useCallback((event: FocusEvent<HTMLElement>) => setName(rowOf(event.target)), []);
+  return { stop, moveStop, onKeyDown };
+}
+
+function rowOf(element: EventTarget): string | null {
+  return (element as HTMLElement).closest<HTMLElement>("[data-row]")?.dataset["row"] ?? null;
+}
+
+function placeAfter(key: string, here: number, count: number): number | null {
+  if (key === "ArrowDown") return Math.min(count - 1, here + 1);
+  if (key === "ArrowUp") return Math.max(0, here - 1);
+  if (key === "Home") return 0;
+  return key === "End" ? count - 1 : null;
+}
