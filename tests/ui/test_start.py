@@ -53,6 +53,19 @@ input:
 steps:
   bring: {agent: Waiter, input: "${ input }"}
 """
+SECRETIVE = b"""
+name: secretive
+input:
+  type: object
+  properties:
+    user: {type: string}
+    pin: {type: string, format: password}
+    deep: {type: object, properties: {note: {type: string}, token: {$ref: '#/$defs/token'}}}
+  $defs:
+    token: {type: string, writeOnly: true}
+steps:
+  bring: {agent: Waiter, input: {text: "${ input.user }"}}
+"""
 FREE = b"{name: free, steps: {bring: {agent: Waiter, input: '${ input }'}}}"
 
 
@@ -63,6 +76,7 @@ def waiter(demo: Demo, agents: Agents) -> None:
     demo.client.save_workflow(ORDER)
     demo.client.save_workflow(LISTS)
     demo.client.save_workflow(FREE)
+    demo.client.save_workflow(SECRETIVE)
 
 
 def write_json(page: Page, label: str, value: Json) -> None:
@@ -198,6 +212,47 @@ def test_the_start_can_be_copied_as_a_command(page: Page, demo: Demo) -> None:
     command = page.evaluate("navigator.clipboard.readText()")
     assert command.startswith("trunkline run free --follow --input-file -")
     assert '"it\'s": 1' in command
+
+
+def test_what_was_filled_in_outlasts_a_reload_but_secrets_do_not(page: Page) -> None:
+    page.goto("/workflows/secretive/start")
+    expect(page.get_by_label("user")).to_be_visible()
+    expect(page.get_by_test_id("start-kept")).to_have_count(0)
+    for label, text in (("user", "ann"), ("pin", "hidden-1"), ("note", "a note"), ("token", "hidden-2")):
+        page.get_by_label(label, exact=True).fill(text)
+    kept = "JSON.stringify(sessionStorage)"
+    page.wait_for_function(f"() => {kept}.includes('a note')")
+    assert "hidden" not in page.evaluate(kept)
+    page.reload()
+    expect(page.get_by_test_id("start-kept")).to_contain_text("Secrets are not kept")
+    expect(page.get_by_label("user")).to_have_value("ann")
+    expect(page.get_by_label("note")).to_have_value("a note")
+    expect(page.get_by_label("pin", exact=True)).to_have_value("")
+    look_at(page, "start-kept")
+    page.get_by_test_id("start-as").get_by_text("JSON").click()
+    page.get_by_role("textbox", name="Input").fill(
+        '{"user": "ben", "pin": "hidden-3", "deep": {"token": "hidden-4'
+    )
+    expect(page.get_by_test_id("start-json")).to_contain_text("This is not JSON")
+    assert "hidden" not in page.evaluate(kept)
+    page.reload()
+    expect(page.get_by_test_id("start-kept")).to_be_visible()
+    page.get_by_test_id("begin-anew").click()
+    expect(page.get_by_test_id("start-kept")).to_have_count(0)
+    assert "trunkline.start" not in page.evaluate(kept)
+
+
+def test_what_was_started_is_not_kept(page: Page, demo: Demo) -> None:
+    page.goto("/workflows/free/start")
+    write_json(page, "Input", {"mine": [1, 2]})
+    page.wait_for_function("() => JSON.stringify(sessionStorage).includes('mine')")
+    page.reload()
+    expect(page.get_by_role("textbox", name="Input")).to_contain_text('"mine"')
+    page.get_by_test_id("start").click()
+    assert started_input(page, demo) == {"mine": [1, 2]}
+    page.goto("/workflows/free/start")
+    expect(page.get_by_role("textbox", name="Input")).not_to_contain_text("mine")
+    expect(page.get_by_test_id("start-kept")).to_have_count(0)
 
 
 def test_a_workflow_that_is_not_there_is_a_problem_that_says_so(page: Page) -> None:

@@ -24,6 +24,7 @@ import { emptyForm, SchemaForm } from "../../forms/SchemaForm.tsx";
 import { useBroken } from "../../forms/useBroken.ts";
 import { executeCurl } from "../execute.ts";
 import { runCommand } from "./command.ts";
+import { asksForSecrets, dropFilled, keepFilled, readFilled } from "./kept.ts";
 import classes from "./StartPage.module.css";
 
 type Workflow = components["schemas"]["Workflow"];
@@ -50,12 +51,15 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
   const schema = isSchema(wanted) && Object.keys(wanted).length > 0 ? (wanted as Schema) : null;
   usePageTitle(`Start ${workflow.name}`);
   const may = useMay("operator");
-  const [way, setWay] = useState<"form" | "json">(schema === null ? "json" : "form");
-  const [value, setValue] = useState<Json | undefined>(() => (schema === null ? {} : emptyForm(schema)));
-  const [text, setText] = useState(() => written(value ?? {}));
+  const [kept, setKept] = useState(() => readFilled(workflow.name, workflow.version));
+  const [empty] = useState<Json | undefined>(() => (schema === null ? {} : emptyForm(schema)));
+  const [way, setWay] = useState<"form" | "json">(schema === null ? "json" : (kept?.way ?? "form"));
+  const [value, setValue] = useState<Json | undefined>(() => (kept === null || kept.way === "json" ? empty : parsed(kept.text)));
+  const [text, setText] = useState(() => kept?.text ?? written(empty ?? {}));
+  const [form, setForm] = useState(0);
   const fields = useBroken();
   const start = useStart(workflow, pinned);
-  const form = useRef<HTMLFormElement>(null);
+  const frame = useRef<HTMLFormElement>(null);
 
   const isBroken = way === "json" ? jsonProblem(text) !== null : fields.isBroken;
   const given = way === "form" ? value : isBroken ? undefined : parsed(text);
@@ -68,8 +72,24 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
   );
 
   useEffect(() => {
-    if (isPlaced) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+    if (isPlaced) frame.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
   }, [isPlaced, start.submittedAt]);
+
+  const filled = way === "json" ? text : written(value);
+  const isEmpty = filled === written(way === "json" ? (empty ?? {}) : empty);
+  useEffect(() => {
+    if (isEmpty) dropFilled(workflow.name);
+    else keepFilled(workflow.name, workflow.version, schema, { way, text: filled });
+  }, [workflow.name, workflow.version, schema, way, filled, isEmpty]);
+  const beginAnew = () => {
+    setKept(null);
+    setValue(empty);
+    setText(written(empty ?? {}));
+    fields.mend();
+    // Fields keep what is typed in them until they have a value of it.
+    setForm(form + 1);
+    start.reset();
+  };
 
   const change = (next: "form" | "json") => {
     if (next === "json") setText(written(input));
@@ -109,7 +129,7 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
         )}
       </Group>
       <form
-        ref={form}
+        ref={frame}
         noValidate
         onSubmit={(event) => {
           event.preventDefault();
@@ -123,8 +143,15 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
               <Text size="sm">This workflow does not say what input it takes: any JSON will do.</Text>
             </Alert>
           )}
+          {kept !== null && !isEmpty && (
+            <Group gap="xs" role="status" data-testid="start-kept">
+              <Text size="sm" c="dimmed">What you filled in before is still here.{asksForSecrets(schema) && " Secrets are not kept: enter them again."}</Text>
+              <Button variant="default" size="compact-xs" onClick={beginAnew} data-testid="begin-anew">Begin anew</Button>
+            </Group>
+          )}
           {way === "form" && schema !== null ? (
             <SchemaForm
+              key={form}
               schema={schema}
               name="input"
               value={value}
@@ -180,6 +207,7 @@ function useStart(workflow: Workflow, version: number | null) {
         }),
       ),
     onSuccess: (run) => {
+      dropFilled(workflow.name);
       toast("done", `A run of ${workflow.name} has started.`);
       void queries.invalidateQueries({ queryKey: ["runs"] });
       void navigate({ to: "/runs/$run", params: { run: run.id }, search: {} });
