@@ -68,6 +68,7 @@ function Face({
   const selected = useIsSelected(id);
   const look = status === null ? null : lookOf(status);
   const Icon = look?.icon;
+  const progress = status === null ? null : progressOf(status, state);
   const who = step.kind === "workflow" ? `${step.workflow}${step.version === null ? "" : ` v${step.version}`}` : step.agent;
   return (
     <button
@@ -83,10 +84,10 @@ function Face({
         <Kind step={step} />
         <span className={classes["words"]}>{who}</span>
       </span>
-      {status !== null && Icon !== undefined && (
-        <span className={classes["status"]}>
+      {progress !== null && Icon !== undefined && (
+        <span className={classes["status"]} title={state?.items == null ? undefined : progress}>
           <Icon size={13} aria-hidden />
-          <span className={classes["words"]}>{progressOf(status, state)}</span>
+          <span className={classes["words"]}>{progress}</span>
           {shown !== null && state?.items != null && shown < state.items && (
             <span className={classes["part"]}>{shown} of {state.items.toLocaleString("en")} shown; all are under Items</span>
           )}

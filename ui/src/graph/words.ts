@@ -6,7 +6,7 @@ import type { StepModel, StepStatus } from "../runs/model.ts";
 export function progressOf(status: StepStatus, state: StepModel | null): string {
   const { word } = lookOf(status);
   if (state === null || state.status !== status) return status === "CANCELLED" ? "Never began" : word;
-  const words = [state.items === null || state.counts === null ? word : `${word} ${itemsOf(state.items, state.counts)}`];
+  const words = state.items === null || state.counts === null ? [word] : itemsOf(word, state.items, state.counts);
   if (state.kept) words.push("kept");
   if (state.handled) words.push("handled");
   if (state.attempts > 1) words.push(`attempt ${state.attempts}`);
@@ -16,9 +16,9 @@ export function progressOf(status: StepStatus, state: StepModel | null): string 
   return words.join(" · ");
 }
 
-function itemsOf(total: number, counts: NonNullable<StepModel["counts"]>): string {
-  const parts = [`${counts.COMPLETED}/${total}`];
-  if (counts.FAILED > 0) parts.push(`${counts.FAILED} failed`);
-  if (counts.RUNNING > 0) parts.push(`${counts.RUNNING} running`);
-  return parts.join(" · ");
+/** How many failed comes before what may be cut off. */
+function itemsOf(word: string, total: number, { COMPLETED, FAILED, RUNNING }: NonNullable<StepModel["counts"]>): string[] {
+  const done = `${COMPLETED}/${total}`;
+  const words = FAILED > 0 ? [word, `${FAILED} failed`, done] : [`${word} ${done}`];
+  return RUNNING > 0 ? [...words, `${RUNNING} running`] : words;
 }
