@@ -12,12 +12,13 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 from tests.ui.agents import Agents
 from tests.ui.browser import look_at, watched_page
-from tests.ui.voyages import LEGS, SUNK, Voyages, voyages
+from tests.ui.voyages import LEGS, LOST, SUNK, Voyages, voyages
 
 MANY = 300
 SHOWN_ITEMS = 50
 # A row of the chart is at least as wide, in pixels.
 SEEN = 7
+READABLE = 0.75
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +63,23 @@ def open_waiting(page: Page, sea: Voyages, *, legs: int = LEGS) -> str:
     return run
 
 
+def sight(page: Page) -> list[float]:
+    """Where the graph is in its frame, and how large."""
+    return page.locator(".react-flow__viewport").evaluate(
+        "each => { const {e, f, a} = new DOMMatrix(getComputedStyle(each).transform); return [e, f, a]; }"
+    )
+
+
+def corner(place: Locator) -> tuple[int, int]:
+    box = place.bounding_box()
+    assert box is not None
+    return round(box["x"]), round(box["y"])
+
+
+def see_all(page: Page) -> None:
+    page.get_by_test_id("graph").get_by_role("button", name="Fit View").click()
+
+
 def shown_statuses(page: Page, run: str) -> dict[str, str | None]:
     badge = page.get_by_test_id("run-status").get_by_test_id("status")
     shown = {run: badge.get_attribute("data-status")}
@@ -83,7 +101,8 @@ def moment(text: str | None) -> float:
 
 
 def assert_apart(page: Page) -> None:
-    """Nothing that lies upon the graph covers a step or an item of it."""
+    """Where all of the graph is shown, nothing that lies upon it covers a step or an item of it."""
+    see_all(page)
     page.wait_for_function(
         """() => {
             const boxes = (what) => [...document.querySelectorAll(what)].map((each) => each.getBoundingClientRect());
@@ -112,6 +131,10 @@ def test_what_is_shown_live_is_what_rest_says_and_what_a_fresh_load_shows(page: 
     expect(node(page, "harbour")).to_have_attribute("data-status", "RUNNING")
     expect(page.get_by_test_id("connection")).to_have_attribute("data-connection", "live")
     assert shown_statuses(page, run) == sea.statuses(run)
+    show(page, run)
+    # What works is in sight, and the graph stays there when the run goes on.
+    expect(node(page, "harbour")).to_be_in_viewport(ratio=0.99)
+    before = sight(page)
 
     sea.open_gate()
     expect_status(page, "WAITING")
@@ -119,6 +142,7 @@ def test_what_is_shown_live_is_what_rest_says_and_what_a_fresh_load_shows(page: 
         "Step harbour waits for an answer: “Which berth?”"
     )
     assert shown_statuses(page, run) == sea.statuses(run)
+    assert sight(page) == before
 
     sea.client.reply(run, "harbour", {"text": "The third."})
     expect_status(page, "COMPLETED")
@@ -238,18 +262,25 @@ def test_one_selection_is_shared_and_the_address_keeps_it(page: Page, sea: Voyag
 
 def test_items_open_as_a_group_and_each_can_be_chosen(page: Page, sea: Voyages) -> None:
     run = open_waiting(page, sea)
-    expect(node(page, "legs")).to_contain_text(f"{LEGS - 1}/{LEGS} · 1 failed")
+    expect(node(page, "legs")).to_contain_text(f"Completed · 1 failed · {LEGS - 1}/{LEGS}")
+    row(page, "legs").get_by_role("button", name="legs").last.click()
+    expect(node(page, "legs")).to_be_in_viewport(ratio=0.99)
+    places = [corner(node(page, "legs")), corner(page.get_by_test_id("graph-open-legs"))]
     page.get_by_test_id("graph-open-legs").click()
     expect(page.locator("[data-testid^=graph-item-]")).to_have_count(LEGS)
+    # The group opens where it is, and what has opened it closes it.
+    assert [corner(node(page, "legs")), corner(page.get_by_test_id("graph-open-legs"))] == places
+    assert sight(page)[2] >= READABLE
     sunk = page.get_by_test_id(f"graph-item-legs[{SUNK}]")
     expect(sunk).to_have_attribute("data-status", "FAILED")
     sunk.click()
-    expect(page).to_have_url(re.compile(rf"step=legs(\[|%5B){SUNK}(\]|%5D)$"))
+    expect(page).to_have_url(re.compile(rf"step=legs(\[|%5B){SUNK}(\]|%5D)&open=legs$"))
     expect(row(page, f"legs[{SUNK}]")).to_have_attribute("data-selected", "true")
     look_at(page, "run-items")
     # Whoever is given the address sees the item, in its group.
     page.goto(f"/runs/{run}?step=legs[{SUNK}]")
     expect(page.get_by_test_id(f"graph-item-legs[{SUNK}]")).to_have_attribute("data-selected", "true")
+    expect(page.get_by_test_id(f"graph-item-legs[{SUNK}]")).to_be_in_viewport(ratio=0.99)
     assert_apart(page)
     assert_uncut(node(page, "legs"))
     # Closing the group of what is chosen chooses the group.
@@ -270,13 +301,14 @@ def test_of_very_many_items_those_that_failed_are_shown_and_the_first(page: Page
     expect(page.locator("[data-testid^=graph-item-]")).to_have_count(SHOWN_ITEMS)
     expect(page.locator("[data-testid^=graph-item-][data-status=FAILED]")).to_have_count(1)
     expect(node(page, "legs")).to_contain_text(f"{SHOWN_ITEMS} of {MANY} shown; all are under Items")
-    assert_apart(page)
+    expect(node(page, "legs").get_by_role("button").first).to_be_in_viewport()
+    assert sight(page)[2] >= READABLE
     # The map is there while part of the graph is out of sight.
     graph_map = page.get_by_role("img", name="Map of the graph")
-    expect(graph_map).to_have_count(0)
-    for _ in range(6):
-        page.get_by_test_id("graph").get_by_role("button", name="Zoom In").click()
     expect(graph_map).to_be_visible()
+    look_at(page, "run-many-items")
+    assert_apart(page)
+    expect(graph_map).to_have_count(0)
     expect(page.get_by_role("table", name="Time of each step")).to_have_attribute(
         "aria-rowcount", str(MANY + 10)
     )
@@ -285,12 +317,16 @@ def test_of_very_many_items_those_that_failed_are_shown_and_the_first(page: Page
 
 def test_a_run_of_another_workflow_opens_inside_and_on_its_own_page(page: Page, sea: Voyages) -> None:
     run = open_waiting(page, sea)
+    see_all(page)
     page.get_by_test_id("graph-open-provisions").click()
     for step in ("water", "bread", "load"):
         expect(node(page, step)).to_have_attribute("data-status", "COMPLETED")
     look_at(page, "run-child")
-    # As deep as it goes.
+    # As deep as it goes, also for whoever is given the address; opening is not what Back undoes.
+    see_all(page)
     page.get_by_test_id("graph-open-stow").click()
+    expect(page).to_have_url(re.compile(r"\?open=provisions(,|%2C)provisions(/|%2F)stow$"))
+    page.reload()
     for step in ("sort", "lash"):
         expect(node(page, step)).to_have_attribute("data-status", "COMPLETED")
     assert_apart(page)
@@ -318,6 +354,31 @@ def test_a_failed_run_says_why_and_what_to_do(page: Page, sea: Voyages) -> None:
     notice.get_by_role("button", name="sail").click()
     expect(node(page, "sail")).to_have_attribute("data-selected", "true")
     look_at(page, "run-failed")
+
+
+def test_of_a_run_too_long_to_be_read_as_a_whole_the_part_that_matters_is_shown(
+    page: Page, sea: Voyages
+) -> None:
+    run = sea.start("coast")
+    show(page, run)
+    expect_status(page, "FAILED")
+    show(page, run)
+    graph_map = page.get_by_role("img", name="Map of the graph")
+    expect(node(page, f"cape{LOST}")).to_be_in_viewport(ratio=0.99)
+    expect(node(page, "cape0")).not_to_be_in_viewport()
+    expect(graph_map).to_be_visible()
+    assert sight(page)[2] >= READABLE
+    look_at(page, "run-long")
+    row(page, "cape0").get_by_role("button").click()
+    expect(node(page, "cape0")).to_be_in_viewport(ratio=0.99)
+    see_all(page)
+    for step in ("cape0", f"cape{LOST}", "cape23"):
+        expect(node(page, step)).to_be_in_viewport(ratio=0.99)
+    expect(graph_map).to_have_count(0)
+    page.reload()
+    # What is chosen matters more than what failed.
+    expect(node(page, "cape0")).to_be_in_viewport(ratio=0.99)
+    assert sight(page)[2] >= READABLE
 
 
 def test_a_run_that_is_over_is_read_once(page: Page, sea: Voyages) -> None:
@@ -439,12 +500,13 @@ def test_a_run_that_is_not_there_is_a_problem_with_a_way_out(page: Page) -> None
 
 
 @pytest.mark.parametrize("width", [1024, 390])
-def test_on_a_smaller_screen_the_parts_are_below_one_another(
+def test_on_a_smaller_screen_what_is_known_of_a_chosen_step_is_in_sight(
     browser: Browser, sea: Voyages, width: int
 ) -> None:
     sea.open_gate()
-    with watched_page(browser, sea.url, width=width, height=800) as page:
-        open_waiting(page, sea)
+    with watched_page(browser, sea.url, width=width, height=768) as page:
+        show(page, open_waiting(page, sea))
+        expect(node(page, "harbour")).to_be_in_viewport(ratio=0.99)
         graph, chart = (
             page.get_by_test_id("graph").bounding_box(),
             page.get_by_test_id("gantt").bounding_box(),
@@ -453,5 +515,9 @@ def test_on_a_smaller_screen_the_parts_are_below_one_another(
         assert chart is not None
         assert graph["y"] + graph["height"] <= chart["y"]
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert_apart(page)
+        assert sight(page)[2] >= READABLE
         look_at(page, f"run-{width}")
+        node(page, "harbour").get_by_role("button").first.click()
+        expect(page.get_by_test_id("inspected")).to_have_text("harbour")
+        expect(page.get_by_test_id("inspected")).to_be_in_viewport(ratio=0.99)
+        assert_apart(page)

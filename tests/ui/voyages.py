@@ -4,6 +4,7 @@ Runs in which everything happens that a run's page tells apart.
     voyage   a retry, a branch that is not taken, items one of which fails, a run of another workflow, a failure that
              leads elsewhere, an agent that works for a while; `harbour` waits for a gate, then asks a question
     wreck    fails
+    coast    is long, and fails far from its beginning
     bottle   is called at most once, and the answer is lost
 """
 
@@ -72,6 +73,19 @@ WRECK: JsonObject = {
     "name": "wreck",
     "steps": {"sail": {"agent": "Broken", "retry": ONCE}, "land": {"agent": "Worker", "needs": ["sail"]}},
 }
+CAPES = 24
+LOST = 17
+COAST: JsonObject = {
+    "name": "coast",
+    "steps": {
+        f"cape{number}": {
+            "agent": "Broken" if number == LOST else "Worker",
+            "needs": [f"cape{number - 1}"] if number else [],
+            "retry": ONCE,
+        }
+        for number in range(CAPES)
+    },
+}
 BOTTLE: JsonObject = {"name": "bottle", "steps": {"throw": {"agent": "Sea", "delivery": "at_most_once"}}}
 
 
@@ -107,7 +121,7 @@ class Voyages:
         self._register("Sea", Hangup())
         self._register("Drifter", _drift, protocol="jsonrpc-2.0")
         self._register("Harbour", self._harbour, protocol="jsonrpc-2.0")
-        for workflow in (HOLD, STOCK, VOYAGE, WRECK, BOTTLE):
+        for workflow in (HOLD, STOCK, VOYAGE, WRECK, COAST, BOTTLE):
             self.client.save_workflow(encode(workflow))
 
     def _register(

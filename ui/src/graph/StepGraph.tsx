@@ -13,14 +13,15 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 
 import type { StepModel } from "../runs/model.ts";
 import { DirectionSwitch, useDirection } from "./DirectionSwitch.tsx";
-import { FIT, Fitting, TOOLS } from "./Fitting.tsx";
+import { FIT, Fitting } from "./Fitting.tsx";
 import classes from "./graph.module.css";
 import { GraphMap } from "./GraphMap.tsx";
 import { ItemNode } from "./ItemNode.tsx";
-import { type Layout, layOut } from "./layout.ts";
+import { type Direction, type Layout, layOut } from "./layout.ts";
 import { type Acts, GraphContext, Live } from "./live.ts";
 import { childId, depthOf, type Graph, type Inside, isSlot, planOf, slotId } from "./plan.ts";
 import { RouteEdge, type RouteEdgeType } from "./RouteEdge.tsx";
+import { TOOLS } from "./sight.ts";
 import { StepNode } from "./StepNode.tsx";
 import { useArrows } from "./useArrows.ts";
 
@@ -46,6 +47,10 @@ export interface StepGraphProps {
   readonly onSelect?: (id: string | null) => void;
   /** Shows or hides what is inside of a step; left out: nothing can be opened. */
   readonly onOpen?: (id: string) => void;
+  /** What was opened or closed last. */
+  readonly opened?: string | null;
+  /** Where to begin if nothing is selected and not all can be shown; left out: at the first step. */
+  readonly begin?: string | null;
 }
 
 export function StepGraph(props: StepGraphProps) {
@@ -56,7 +61,18 @@ export function StepGraph(props: StepGraphProps) {
   );
 }
 
-function Drawn({ graph, states = null, over = false, insides = NOTHING_INSIDE, selected = null, chosen = selected, onSelect, onOpen }: StepGraphProps) {
+function Drawn({
+  graph,
+  states = null,
+  over = false,
+  insides = NOTHING_INSIDE,
+  selected = null,
+  chosen = selected,
+  onSelect,
+  onOpen,
+  opened = null,
+  begin = null,
+}: StepGraphProps) {
   const frame = useRef<HTMLDivElement>(null);
   const [direction, setDirection] = useDirection();
   const [layout, setLayout] = useState<{ found: Layout; nodes: Node[]; edges: RouteEdgeType[] } | null>(null);
@@ -65,15 +81,19 @@ function Drawn({ graph, states = null, over = false, insides = NOTHING_INSIDE, s
   const live = useMemo(() => new Live(), []);
   const acts = useActsOf(live, onSelect, onOpen);
   const opens = onOpen !== undefined;
+  // What fits best is found once: a graph does not turn because something in it is opened.
+  const found = useRef<{ graph: Graph; direction: Direction } | null>(null);
 
   useEffect(() => {
     let wanted = true;
     const { clientWidth: width, clientHeight: height } = frame.current!;
-    layOut(planOf(graph, insides), direction, { width, height: height - TOOLS }).then(
-      (found) => {
+    const known = found.current?.graph === graph ? found.current.direction : null;
+    layOut(planOf(graph, insides), direction ?? known, { width, height: height - TOOLS }).then(
+      (done) => {
         if (!wanted) return;
+        found.current = direction === null ? { graph, direction: done.direction } : null;
         live.moveStop(live.stop ?? graph.steps[0]?.name ?? "");
-        setLayout({ found, nodes: nodesOf(graph, insides, found, opens), edges: edgesOf(graph, insides, found) });
+        setLayout({ found: done, nodes: nodesOf(graph, insides, done, opens), edges: edgesOf(graph, insides, done) });
       },
       (error: Error) => {
         if (wanted) setFailure(error);
@@ -117,7 +137,7 @@ function Drawn({ graph, states = null, over = false, insides = NOTHING_INSIDE, s
             <Controls position="top-left" orientation="horizontal" showInteractive={false} fitViewOptions={FIT} />
             <Panel position="top-right"><DirectionSwitch value={direction} onChange={setDirection} /></Panel>
             <GraphMap layout={layout.found} />
-            <Fitting layout={layout.found} chosen={following} />
+            <Fitting layout={layout.found} chosen={following} begin={begin} opened={opened} />
           </ReactFlow>
         )}
       </GraphContext.Provider>

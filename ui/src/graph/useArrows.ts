@@ -1,10 +1,11 @@
 /** Arrow keys lead from step to step, to the nearest one that way. */
 
-import { useReactFlow } from "@xyflow/react";
+import { useReactFlow, useStoreApi } from "@xyflow/react";
 import { type KeyboardEvent, useCallback } from "react";
 
 import type { Layout, Place } from "./layout.ts";
 import type { Live } from "./live.ts";
+import { around, isInSight, READABLE } from "./sight.ts";
 
 const WAYS: Readonly<Record<string, readonly [number, number]>> = {
   ArrowRight: [1, 0],
@@ -16,7 +17,8 @@ const WAYS: Readonly<Record<string, readonly [number, number]>> = {
 const ASIDE = 3;
 
 export function useArrows(live: Live, layout: Layout | null) {
-  const { setCenter, getZoom, screenToFlowPosition } = useReactFlow();
+  const { setViewport } = useReactFlow();
+  const store = useStoreApi();
   return useCallback(
     (event: KeyboardEvent<HTMLElement>) => {
       const way = WAYS[event.key];
@@ -28,21 +30,15 @@ export function useArrows(live: Live, layout: Layout | null) {
       live.moveStop(next);
       const frame = event.currentTarget;
       const place = layout.places.get(next)!;
-      const focus = () => {
-        frame.querySelector<HTMLElement>(`[data-node="${CSS.escape(next)}"]`)?.focus({ preventScroll: true });
-      };
-      const bounds = frame.getBoundingClientRect();
-      const from = screenToFlowPosition({ x: bounds.left, y: bounds.top });
-      const to = screenToFlowPosition({ x: bounds.right, y: bounds.bottom });
-      if (place.x >= from.x && place.y >= from.y && place.x + place.width <= to.x && place.y + place.height <= to.y) {
-        focus();
-      } else {
-        void setCenter(place.x + place.width / 2, place.y + place.height / 2, { zoom: Math.max(getZoom(), 0.5) }).then(() =>
-          requestAnimationFrame(focus),
-        );
-      }
+      const { width, height, transform: [x, y, zoom] } = store.getState();
+      const room = { width, height };
+      if (!isInSight(layout, place, { x, y, zoom }, room)) void setViewport({ ...around(layout, room, place, Math.max(zoom, READABLE)) });
+      const found = () => frame.querySelector<HTMLElement>(`[data-node="${CSS.escape(next)}"]`);
+      // Of a large graph, what was out of sight is only drawn now.
+      if (found() === null) requestAnimationFrame(() => found()?.focus({ preventScroll: true }));
+      else found()!.focus({ preventScroll: true });
     },
-    [live, layout, setCenter, getZoom, screenToFlowPosition],
+    [live, layout, setViewport, store],
   );
 }
 

@@ -1,8 +1,8 @@
 /** The places of a run's page: side by side with handles to move where there is room, one below the other where not. */
 
 import { Splitter } from "@mantine/core";
-import { useLocalStorage } from "@mantine/hooks";
-import type { ReactNode } from "react";
+import { useLocalStorage, useMediaQuery } from "@mantine/hooks";
+import { type ReactNode, useEffect, useRef } from "react";
 
 import classes from "./RunPage.module.css";
 
@@ -12,12 +12,18 @@ function useSizes(key: string, first: Sizes) {
   return useLocalStorage<Sizes>({ key: `trunkline.panes.${key}`, defaultValue: first, getInitialValueInEffect: false });
 }
 
-export function Side({ top, bottom, aside }: { top: ReactNode; bottom: ReactNode; aside: ReactNode }) {
-  const [across, setAcross] = useSizes("run.across", ["62%", "38%"]);
+export function Side(parts: { top: ReactNode; bottom: ReactNode; aside: ReactNode }) {
+  const roomy = useMediaQuery("(min-width: 75em)", undefined, { getInitialValueInEffect: false });
+  // What is moved in a small window is not meant for a large one.
+  return roomy ? <Split key="roomy" {...parts} name="run.across" first={["62%", "38%"]} /> : <Split key="tight" {...parts} name="run.across.tight" first={["54%", "46%"]} />;
+}
+
+function Split({ top, bottom, aside, name, first }: { top: ReactNode; bottom: ReactNode; aside: ReactNode; name: string; first: Sizes }) {
+  const [across, setAcross] = useSizes(name, first);
   const [down, setDown] = useSizes("run.down", ["55%", "45%"]);
   return (
     <Splitter className={classes["split"]!} sizes={across} onSizeChange={(sizes) => setAcross(sizes as Sizes)} lineSize={1}>
-      <Splitter.Pane defaultSize="62%" min="30%">
+      <Splitter.Pane defaultSize={first[0]!} min="30%">
         <Splitter
           className={classes["split"]!}
           orientation="vertical"
@@ -29,17 +35,35 @@ export function Side({ top, bottom, aside }: { top: ReactNode; bottom: ReactNode
           <Splitter.Pane defaultSize="45%" min="15%" collapsible className={classes["pane"]!}>{bottom}</Splitter.Pane>
         </Splitter>
       </Splitter.Pane>
-      <Splitter.Pane defaultSize="38%" min="20%" collapsible className={classes["aside"]!}>{aside}</Splitter.Pane>
+      <Splitter.Pane defaultSize={first[1]!} min="20%" collapsible className={classes["aside"]!}>{aside}</Splitter.Pane>
     </Splitter>
   );
 }
 
-export function Stacked({ parts: [top, bottom, aside] }: { parts: readonly [ReactNode, ReactNode, ReactNode] }) {
+/** What is chosen above comes into sight below: `chosen` says what that is. */
+export function Stacked({
+  parts: [top, bottom, aside],
+  chosen,
+}: {
+  parts: readonly [ReactNode, ReactNode, ReactNode];
+  chosen: string | null;
+}) {
+  const below = useRef<HTMLDivElement>(null);
+  const shown = useRef(chosen);
+  useEffect(() => {
+    if (shown.current === chosen) return;
+    shown.current = chosen;
+    const place = below.current!.getBoundingClientRect().top;
+    // Whoever chooses in the lower part sees it already.
+    if (chosen === null || (place >= 0 && place < innerHeight / 2)) return;
+    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    below.current!.scrollIntoView({ behavior: calm ? "instant" : "smooth", block: "start" });
+  }, [chosen]);
   return (
     <>
       <div className={classes["stacked"]}>{top}</div>
       <div className={classes["stacked"]}>{bottom}</div>
-      <div className={classes["below"]}>{aside}</div>
+      <div ref={below} className={classes["below"]}>{aside}</div>
     </>
   );
 }

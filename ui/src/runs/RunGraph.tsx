@@ -17,6 +17,8 @@ export function RunGraph({
   onOpenRun,
   open,
   onOpen,
+  opened,
+  begin,
 }: {
   graph: Graph;
   live: LiveModel;
@@ -25,6 +27,10 @@ export function RunGraph({
   onOpenRun: (run: string, step: string) => void;
   open: ReadonlySet<string>;
   onOpen: (step: string) => void;
+  /** What was opened or closed last. */
+  opened: string | null;
+  /** Where a graph that is too large to be shown begins. */
+  begin: string | null;
 }) {
   const model = useModel(live);
   const children = useChildPictures(model, open);
@@ -61,6 +67,8 @@ export function RunGraph({
       chosen={selected}
       onSelect={select}
       onOpen={onOpen}
+      opened={opened}
+      begin={begin}
     />
   );
 }

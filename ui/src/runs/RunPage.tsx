@@ -13,7 +13,7 @@ import { lookOf } from "../app/StatusBadge.tsx";
 import { usePageTitle } from "../app/title.ts";
 import { Gantt } from "./gantt/Gantt.tsx";
 import { Inspector } from "./inspector/Inspector.tsx";
-import { isFinal, ownerOf, type RunModel } from "./model.ts";
+import { isFinal, ownerOf, type RunModel, type StepStatus } from "./model.ts";
 import { RunGraph } from "./RunGraph.tsx";
 import { RunMissing } from "./RunMissing.tsx";
 import { RunHeader } from "./RunHeader.tsx";
@@ -21,6 +21,7 @@ import { RunNotice } from "./RunNotice.tsx";
 import classes from "./RunPage.module.css";
 import { Side, Stacked } from "./Panes.tsx";
 import { readGraph, runQuery } from "./useChildPictures.ts";
+import { useOpen } from "./useOpen.ts";
 import { type LiveModel, useCalmModel, useFollowed } from "./useRunModel.ts";
 
 type Run = components["schemas"]["Run"];
@@ -56,7 +57,9 @@ function OneRun({ run }: { run: string }) {
 function Body({ run, live, model }: { run: Run; live: LiveModel; model: RunModel }) {
   const { step = null, attempt = null, tab = null } = runRoute.useSearch();
   const navigate = runRoute.useNavigate();
-  const wide = useMediaQuery("(min-width: 75em)", undefined, { getInitialValueInEffect: false });
+  const wide = useMediaQuery("(min-width: 64em)", undefined, { getInitialValueInEffect: false });
+  // What matters when the page is opened: a run that goes on does not move its graph.
+  const [begin] = useState(() => whatMatters(run));
   const { name, version } = run.workflow;
   const graph = useQuery({
     queryKey: ["graph", name, version],
@@ -71,13 +74,15 @@ function Body({ run, live, model }: { run: Run; live: LiveModel; model: RunModel
           ...(now.tab === undefined ? {} : { tab: now.tab }),
           ...(chosen === null ? {} : { step: chosen }),
           ...(which === null ? {} : { attempt: which }),
+          ...(now.items !== undefined && ownerOf(chosen ?? "") === ownerOf(now.step ?? "") ? { items: now.items } : {}),
+          ...(now.open === undefined ? {} : { open: now.open }),
         }),
         resetScroll: false,
       });
     },
     [navigate, step, attempt],
   );
-  const [open, toggle] = useOpen(step, select);
+  const { open, opened, toggle } = useOpen(step);
   const openRun = useCallback(
     (child: string, inner: string) => void navigate({ to: "/runs/$run", params: { run: child }, search: { step: inner } }),
     [navigate],
@@ -87,7 +92,17 @@ function Body({ run, live, model }: { run: Run; live: LiveModel; model: RunModel
     graph.data === undefined ? (
       graph.error === null ? <Loading lines={4} /> : <ProblemPanel error={graph.error} again={() => void graph.refetch()} />
     ) : (
-      <RunGraph graph={graph.data} live={live} selected={step} onSelect={pick} onOpenRun={openRun} open={open} onOpen={toggle} />
+      <RunGraph
+        graph={graph.data}
+        live={live}
+        selected={step}
+        onSelect={pick}
+        onOpenRun={openRun}
+        open={open}
+        onOpen={toggle}
+        opened={opened}
+        begin={begin}
+      />
     );
   const chart = graph.data !== undefined && (
     <Gantt run={run.id} graph={graph.data} live={live} selected={step} attempt={attempt} onSelect={select} open={open} onOpen={toggle} />
@@ -104,30 +119,15 @@ function Body({ run, live, model }: { run: Run; live: LiveModel; model: RunModel
     <>
       <RunNotice model={model} run={run} onSelect={select} />
       <Box className={classes["body"]!}>
-        {wide ? <Side top={picture} bottom={chart} aside={inspector} /> : <Stacked parts={[picture, chart, inspector]} />}
+        {wide ? <Side top={picture} bottom={chart} aside={inspector} /> : <Stacked parts={[picture, chart, inspector]} chosen={step === null ? null : `${step} ${attempt}`} />}
       </Box>
     </>
   );
 }
 
-/** The steps whose inside is shown; one whose item is chosen is among them: closing it chooses the step instead. */
-function useOpen(
-  selected: string | null,
-  select: (step: string) => void,
-): readonly [ReadonlySet<string>, (step: string) => void] {
-  const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
-  const owner = selected !== null && ownerOf(selected) !== selected ? ownerOf(selected) : null;
-  const open = useMemo(() => (owner === null || toggled.has(owner) ? toggled : new Set([...toggled, owner])), [toggled, owner]);
-  const toggle = useCallback(
-    (step: string) => {
-      setToggled((before) => {
-        const after = new Set(before);
-        if (!after.delete(step) && step !== owner) after.add(step);
-        return after;
-      });
-      if (step === owner) select(step);
-    },
-    [owner, select],
-  );
-  return [open, toggle];
+/** The step that the run has failed with, else one that somebody or something is waited for in, else none. */
+function whatMatters({ status, error, steps }: Run): string | null {
+  if (status === "FAILED" && error?.step != null) return ownerOf(error.step);
+  const firstThatIs = (...statuses: readonly StepStatus[]) => steps.find((step) => statuses.includes(step.status))?.name ?? null;
+  return (status === "FAILED" ? firstThatIs("FAILED") : null) ?? firstThatIs("OUTCOME_UNKNOWN", "WAITING") ?? firstThatIs("RUNNING");
 }
