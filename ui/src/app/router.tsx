@@ -3,6 +3,7 @@
 import { createRootRoute, createRoute, createRouter, redirect } from "@tanstack/react-router";
 
 import { runsSearch } from "../runs/list/search.ts";
+import { type ItemsSearch, itemsSearch } from "../runs/inspector/itemsSearch.ts";
 import { type WireSearch, wireSearch } from "../wire/search.ts";
 import { lazyPage } from "./lazyPage.ts";
 import { Placeholder } from "./Loading.tsx";
@@ -31,7 +32,7 @@ export const runsRoute = createRoute({
   component: lazyPage(() => import("../runs/RunsPage.tsx"), "RunsPage"),
 });
 
-export interface RunSearch extends WireSearch {
+export interface RunSearch extends WireSearch, ItemsSearch {
   readonly step?: string;
   readonly attempt?: number;
   readonly tab?: string;
@@ -50,6 +51,7 @@ export const runRoute = createRoute({
     ...(typeof search["tab"] === "string" ? { tab: search["tab"] } : {}),
     ...(typeof search["open"] === "string" && search["open"] !== "" ? { open: search["open"] } : {}),
     ...wireSearch(search),
+    ...itemsSearch(search),
   }),
   component: lazyPage(() => import("../runs/RunPage.tsx"), "RunPage"),
 });

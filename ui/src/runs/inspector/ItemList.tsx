@@ -1,24 +1,49 @@
-/** The items of a step with `for_each`: how each of them stands, page by page; one can be chosen. */
+/** The items of a step with `for_each`: how each of them stands, page by page, all or those in one state; one can be chosen. */
 
-import { Button, Group, Text } from "@mantine/core";
+import { Button, Text } from "@mantine/core";
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 
 import { api, body } from "../../api/client.ts";
 import { Loading } from "../../app/Loading.tsx";
 import { Duration } from "../../app/Moment.tsx";
 import { ProblemPanel } from "../../app/ProblemPanel.tsx";
+import { runRoute } from "../../app/router.tsx";
 import { StatusBadge } from "../../app/StatusBadge.tsx";
+import type { StepModel } from "../model.ts";
 import classes from "./inspector.module.css";
+import { countsIn, ItemCounts } from "./ItemCounts.tsx";
+import { LISTED, type Listed } from "./itemsSearch.ts";
 import type { Step } from "./useInspected.ts";
 
 const PAGE = 50;
 const AGAIN_MS = 2_000;
 
-export function ItemList({ run, step, live, onSelect }: { run: string; step: Step; live: boolean; onSelect: (item: string) => void }) {
+export function ItemList({
+  run,
+  step,
+  live,
+  moving,
+  onSelect,
+}: {
+  run: string;
+  step: Step;
+  live: boolean;
+  /** The counts that the run's history tells while the step goes on. */
+  moving: StepModel["counts"];
+  onSelect: (item: string) => void;
+}) {
+  const { items: shown = null } = runRoute.useSearch();
+  const navigate = runRoute.useNavigate();
   const query = useInfiniteQuery({
-    queryKey: ["run", run, "items", step.name, step.status],
+    queryKey: ["run", run, "items", step.name, shown, step.status],
     queryFn: ({ pageParam, signal }) => {
-      const asked = { of: step.name, limit: PAGE, payloads: false, ...(pageParam === null ? {} : { cursor: pageParam }) };
+      const asked = {
+        of: step.name,
+        limit: PAGE,
+        payloads: false,
+        ...(shown === null ? {} : { status: [...LISTED[shown]] }),
+        ...(pageParam === null ? {} : { cursor: pageParam }),
+      };
       return body(api.GET("/api/v1/runs/{run}/steps", { params: { path: { run }, query: asked }, signal }));
     },
     initialPageParam: null as string | null,
@@ -26,20 +51,20 @@ export function ItemList({ run, step, live, onSelect }: { run: string; step: Ste
     placeholderData: keepPreviousData,
     refetchInterval: live ? AGAIN_MS : false,
   });
+  const show = (items: Listed | null) =>
+    void navigate({
+      search: ({ items: _, ...now }) => ({ ...now, ...(items === null ? {} : { items }) }),
+      replace: true,
+      resetScroll: false,
+    });
   if (query.error !== null) return <ProblemPanel error={query.error} again={() => void query.refetch()} />;
   if (query.data === undefined) return <Loading />;
   const items = query.data.pages.flatMap((page) => page.items);
-  const counts = step.items;
+  const counts = countsIn(step, live ? moving : null);
   return (
     <div data-testid="items">
-      {counts !== null && counts !== undefined && (
-        <Group gap="md" mb="xs">
-          {(["completed", "failed", "running", "waiting", "pending", "skipped", "cancelled"] as const)
-            .filter((name) => counts[name] > 0)
-            .map((name) => <Text key={name} size="sm">{counts[name].toLocaleString()} {name}</Text>)}
-        </Group>
-      )}
-      <ol className={classes["items"]} aria-label="Items">
+      {counts !== null && <ItemCounts counts={counts} shown={shown} onShow={show} />}
+      <ol className={classes["items"]} aria-label="Items" aria-busy={query.isPlaceholderData}>
         {items.map((item) => (
           <li key={item.name}>
             <button type="button" className={classes["item"]} onClick={() => onSelect(item.name)} data-testid="item">
@@ -52,7 +77,9 @@ export function ItemList({ run, step, live, onSelect }: { run: string; step: Ste
           </li>
         ))}
       </ol>
-      {items.length === 0 && <Text size="sm" c="dimmed">No item has begun.</Text>}
+      {items.length === 0 && (
+        <Text size="sm" c="dimmed">{shown === null ? "No item has begun." : `No item is ${shown}.`}</Text>
+      )}
       {query.hasNextPage && (
         <Button mt="xs" size="compact-sm" variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
           More items

@@ -52,7 +52,15 @@ export function StepInspector({ run, model, step: name, attempt, tab, onTab, onS
       ? [{
           name: "items",
           label: <Counted what="Items" count={step.items!.total} />,
-          show: () => <ItemList run={run} step={step} live={live} onSelect={(item) => onSelect(item, null)} />,
+          show: () => (
+            <ItemList
+              run={run}
+              step={step}
+              live={live}
+              moving={stepIn(model, name)?.counts ?? null}
+              onSelect={(item) => onSelect(item, null)}
+            />
+          ),
         }]
       : []),
     {

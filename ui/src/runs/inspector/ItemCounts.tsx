@@ -1,0 +1,42 @@
+/** How many items are in which state; each count lists only those, and once more all. */
+
+import { Group, Text, UnstyledButton } from "@mantine/core";
+
+import { lookOf } from "../../app/StatusBadge.tsx";
+import type { StepModel } from "../model.ts";
+import classes from "./inspector.module.css";
+import { LISTED, type Listed } from "./itemsSearch.ts";
+import type { Step } from "./useInspected.ts";
+
+export type Counts = Readonly<Record<Listed | "pending", number>>;
+
+/** Of a step that goes on its history knows more than the last answer. */
+export function countsIn(step: Step, moving: StepModel["counts"]): Counts | null {
+  if (moving === null) return step.items ?? null;
+  const listed = Object.entries(LISTED).map(([name, statuses]) => [name, statuses.reduce((sum, status) => sum + moving[status], 0)]);
+  return { pending: moving.PENDING, ...(Object.fromEntries(listed) as Record<Listed, number>) };
+}
+
+export function ItemCounts({ counts, shown, onShow }: { counts: Counts; shown: Listed | null; onShow: (shown: Listed | null) => void }) {
+  const names = (Object.keys(LISTED) as Listed[]).filter((name) => counts[name] > 0 || name === shown);
+  return (
+    <Group gap={6} mb="xs" role="group" aria-label="Only items in this state">
+      {names.map((name) => {
+        const { icon: Icon, color } = lookOf(LISTED[name][0]);
+        return (
+          <UnstyledButton
+            key={name}
+            className={classes["count"]!}
+            aria-pressed={name === shown}
+            onClick={() => onShow(name === shown ? null : name)}
+            data-testid={`items-${name}`}
+          >
+            <Icon size={13} aria-hidden color={color} />
+            {counts[name].toLocaleString()} {name}
+          </UnstyledButton>
+        );
+      })}
+      {counts.pending > 0 && <Text size="xs" c="dimmed">{counts.pending.toLocaleString()} pending</Text>}
+    </Group>
+  );
+}
