@@ -340,9 +340,9 @@ def test_a_step_and_an_attempt_that_are_none_say_which_there_are(page: Page, ins
     look_at(page, "inspector-no-attempt")
     page.get_by_test_id("instead").click()
     expect(page.get_by_test_id("wire-count")).to_have_text("6 exchanges")
-    look_into(page, inspected, "?step=broken&attempt=0")
+    look_into(page, inspected, "?step=broken&attempt=2")
     expect(page.get_by_test_id("no-attempt")).to_have_text(
-        "There is no attempt 0: broken has had one attempt."
+        "There is no attempt 2: broken has had one attempt."
     )
 
 
@@ -356,6 +356,19 @@ def test_a_run_is_looked_into_while_it_goes_on(page: Page, inspected: Inspected,
     expect(page.get_by_test_id("exchange")).to_have_count(1)
     page.get_by_test_id("tab-output").click()
     expect(page.get_by_test_id("text")).to_have_text("At last")
+    # The list of those that have completed grows, and so does their count.
+    slowly: JsonObject = {"agent": "Slow", "for_each": "${ input.numbers }"}
+    inspected.client.save_workflow(encode({"name": "slowly", "steps": {"each": slowly}}))
+    loop = inspected.client.execute("slowly", {"numbers": [1, 2]})["id"]
+    page.goto(f"/runs/{loop}?step=each&items=completed")
+    items = page.get_by_test_id("items")
+    expect(items).to_contain_text("No item is completed.")
+    expect(items.get_by_role("button", name="2 running")).to_be_visible()
+    run.let_answer()
+    expect(items.get_by_role("button", name="1 completed")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_test_id("item")).to_have_count(1)
+    run.let_answer()
+    expect(page.get_by_test_id("item")).to_have_count(2)
 
 
 def test_it_is_read_on_a_narrow_screen_too(browser: Browser, inspected: Inspected) -> None:
