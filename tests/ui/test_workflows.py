@@ -173,8 +173,8 @@ def test_a_definition_that_was_saved_as_json_is_shown_and_edited_as_yaml(page: P
     look_at(page, "workflow-from-json")
     page.goto("/workflows/as-json?tab=versions")
     diff = page.get_by_test_id("diff")
-    expect(diff.locator(".cm-merge-a .cm-changedLine")).to_have_text('deadline: "5m"')
-    expect(diff.locator(".cm-merge-b .cm-changedLine")).to_have_text('deadline: "6m"')
+    expect(diff.locator(".cm-merge-a .cm-changedLine")).to_have_text("deadline: 5m")
+    expect(diff.locator(".cm-merge-b .cm-changedLine")).to_have_text("deadline: 6m")
     assert demo.client.workflow("as-json", 1)["source"] == text
 
 

@@ -16,8 +16,8 @@ from trunkline.workflow.scalars import MOST_DIGITS, resolve
 
 # What is longer is read by nobody, and writing it would keep others waiting.
 LONGEST = 128 * 1024
-# Begins with a letter, or as an expression does, and has nothing in it that means something to YAML.
-_PLAIN = re.compile(r"[^\W\d][^:#]*\Z|\$\{[^:#]*\Z")
+# Begins with a letter, or as an expression does, or is a time such as 5m, and nothing in it means something to YAML.
+_PLAIN = re.compile(r"[^\W\d][^:#]*\Z|\$\{[^:#]*\Z|[0-9]+[a-z][a-z0-9]*\Z")
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
 
 

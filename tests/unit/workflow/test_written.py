@@ -21,7 +21,7 @@ LETTER = r"""
 }}
 """
 WRITTEN = r"""name: letter
-deadline: "5m"
+deadline: 5m
 steps:
   write:
     agent: Writer
