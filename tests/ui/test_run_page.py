@@ -521,3 +521,4 @@ def test_on_a_smaller_screen_what_is_known_of_a_chosen_step_is_in_sight(
         expect(page.get_by_test_id("inspected")).to_have_text("harbour")
         expect(page.get_by_test_id("inspected")).to_be_in_viewport(ratio=0.99)
         assert_apart(page)
+        look_at(page, f"run-{width}-chosen")

@@ -147,7 +147,7 @@ function Waiting({ waiting }: { waiting: NonNullable<Step["waiting_for"]> }) {
   return (
     <Text size="sm" component="div" className={classes["waits"]!} data-testid="waiting-for">
       {WAITS[waiting.kind]}{waiting.text === "" ? "." : `: ${waiting.text}`}
-      {isQuestion && <> <Anchor component={Link} to="/inbox" size="sm">Answer it in the inbox</Anchor></>}
+      {isQuestion && <> <Anchor component={Link} to="/inbox" size="sm" underline="always">Answer it in the inbox</Anchor></>}
     </Text>
   );
 }
