@@ -232,7 +232,7 @@ def test_child_runs_are_shown_when_one_wants_them(page: Page, works: Works) -> N
     page.goto("/runs?q=above")
     expect(row(page, above)).to_be_visible()
     page.goto(f"/runs?q={child}")
-    expect(page.get_by_test_id("nothing-found")).to_contain_text("other runs have begun")
+    expect(page.get_by_test_id("nothing-found")).to_contain_text("begun by other runs are left out")
     page.get_by_test_id("show-children").click()
     expect(row(page, child).get_by_test_id("run-parent")).to_contain_text(f"begun by inner of {above[-8:]}")
     page.goto(f"/runs?parent={above}")

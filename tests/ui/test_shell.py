@@ -223,6 +223,7 @@ def test_a_name_cannot_turn_what_is_shown_around(page: Page, demo: Demo) -> None
         page.get_by_role("link", name=shown).first.click()
         expect(page.get_by_role("heading", name=shown, level=1)).to_be_visible()
         expect(page).to_have_title(re.compile(re.escape(shown)))
+    expect(page.get_by_test_id("graph-step-only")).to_contain_text(shown)
     look_at(page, "turned-name")
 
 

@@ -6,6 +6,7 @@ import { ChevronsDownUp, ChevronsUpDown, ExternalLink, Layers, Split, Workflow }
 import { memo } from "react";
 
 import type { components } from "../api/schema.d.ts";
+import { plain } from "../app/plain.ts";
 import { lookOf } from "../app/StatusBadge.tsx";
 import type { StepModel, StepStatus } from "../runs/model.ts";
 import classes from "./graph.module.css";
@@ -82,7 +83,7 @@ function Face({
       <span className={classes["name"]}>{step.name}</span>
       <span className={classes["agent"]}>
         <Kind step={step} />
-        <span className={classes["words"]}>{who}</span>
+        <span className={classes["words"]}>{who === null ? null : plain(who)}</span>
       </span>
       {progress !== null && Icon !== undefined && (
         <span className={classes["status"]} title={state?.items == null ? undefined : progress}>
