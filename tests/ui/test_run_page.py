@@ -228,6 +228,8 @@ def test_a_call_that_waits_for_its_turn_is_shown_as_queued(page: Page, sea: Voya
     chart = page.get_by_role("region", name="Time of each step")
     chart.evaluate("element => element.scrollTo(0, 0)")
     expect(row(page, "plan")).to_be_in_viewport(ratio=0.9)
+    # By then the graph has come to rest.
+    expect(page.get_by_test_id("graph-item-legs[20]")).to_be_in_viewport(ratio=0.9)
     page.get_by_test_id("graph-open-provisions").click()
     expect(node(page, "load")).to_be_attached()
     assert chart.evaluate("element => element.scrollTop") == 0

@@ -6,7 +6,7 @@
  */
 
 import { ActionIcon, Group, Tooltip } from "@mantine/core";
-import { useElementSize } from "@mantine/hooks";
+import { useElementSize, useMergedRef } from "@mantine/hooks";
 import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
 import { Maximize2, ZoomIn, ZoomOut } from "lucide-react";
 import { memo, useCallback, useEffect, useMemo, useRef, useState } from "react";
@@ -63,6 +63,8 @@ export function Gantt({
   const model = useModel(live);
   const scroller = useRef<HTMLDivElement>(null);
   const { ref: measured, width } = useElementSize();
+  const { ref: shown, height: room } = useElementSize();
+  const scrolled = useMergedRef(scroller, shown);
   const [zoom, setZoom] = useState(1);
   const [scale, now] = useScale(model);
   const calls = useCallTimes(run, model.seq);
@@ -77,14 +79,12 @@ export function Gantt({
     estimateSize: () => ROW_HEIGHT,
     overscan: 8,
     scrollMargin: RULER_HEIGHT,
-    scrollPaddingStart: RULER_HEIGHT,
     // Where the keyboard is stays drawn, wherever the reader has scrolled.
     rangeExtractor: (range) => [...new Set([...defaultRangeExtractor(range), stop])].filter((place) => place < rows.length).sort((one, other) => one - other),
   });
   // Once for each choice, as soon as its row is there, and again while the room for it is still changing: after that the
   // reader scrolls.
   const followed = useRef<Followed | null>(null);
-  const room = virtual.scrollRect?.height ?? 0;
   useEffect(() => {
     const element = scroller.current;
     if (element === null || room === 0) return;
@@ -92,9 +92,9 @@ export function Gantt({
     if (last?.name === selected && (last.room === room || last.top !== element.scrollTop)) return;
     const place = selected === null ? -1 : rows.findIndex((row) => row.name === selected);
     if (selected !== null && place < 0) return;
-    if (place >= 0) virtual.scrollToIndex(place, { align: "auto" });
+    if (place >= 0) bringInSight(element, place);
     followed.current = { name: selected, room, top: element.scrollTop };
-  }, [selected, rows, virtual, room]);
+  }, [selected, rows, room]);
   const zoomTo = useCallback((next: number) => {
     const element = scroller.current!;
     const middle = (element.scrollLeft + element.clientWidth / 2) / element.scrollWidth;
@@ -111,7 +111,7 @@ export function Gantt({
         <Legend kinds={useKinds(model)} pauses={model.pauses.length > 0} />
         <Zoom zoom={zoom} onZoom={zoomTo} />
       </Group>
-      <div ref={scroller} className={classes["scroller"]} role="region" aria-label="Time of each step">
+      <div ref={scrolled} className={classes["scroller"]} role="region" aria-label="Time of each step">
         <div
           role="table"
           aria-label="Time of each step"
@@ -123,7 +123,7 @@ export function Gantt({
             role="rowgroup"
             className={classes["rows"]}
             style={{ height: virtual.getTotalSize() }}
-            onKeyDown={(event) => onKeyDown(event, (place) => virtual.scrollToIndex(place, { align: "auto" }))}
+            onKeyDown={(event) => onKeyDown(event, (place) => bringInSight(scroller.current!, place))}
             onFocus={moveStop}
           >
             <Pauses pauses={model.pauses} scale={scale} now={now} />
@@ -163,6 +163,14 @@ export function Gantt({
 }
 
 /** The chart's ends, and the end of bars that go on. */
+/** As little as is needed: below the ruler, which covers the top, and above the end. */
+function bringInSight(scroller: HTMLElement, place: number): void {
+  const above = place * ROW_HEIGHT;
+  const below = above + RULER_HEIGHT + ROW_HEIGHT - scroller.clientHeight;
+  if (scroller.scrollTop > above) scroller.scrollTop = above;
+  else if (scroller.scrollTop < below) scroller.scrollTop = below;
+}
+
 function useScale(model: RunModel): readonly [Scale, number] {
   const goesOn = model.startedAt !== null && model.finishedAt === null;
   const present = useRunClock(goesOn);
