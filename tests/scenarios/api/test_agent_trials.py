@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 from structlog.testing import capture_logs
@@ -114,11 +115,11 @@ async def test_an_agent_that_does_not_answer_is_left_alone_in_time(shared_system
 
     async with ScriptedAgent(never) as agent:
         await system.register("Silent", agent.url, protocol="simple-a2a")
-        trial = await try_out(system, "Silent", {"text": "hello", "timeout_ms": 50})
+        trial = await try_out(system, "Silent", {"text": "hello", "timeout_ms": 2_000})
     assert trial.error is not None
     assert (trial.error.code, len(agent.calls)) == ("agent_timeout", 1)
-    # The 50 milliseconds that it was given, not the agent's own half minute.
-    assert "within 0.0" in trial.error.message
+    # What it was given, less what was used to get there, and not the agent's own half minute.
+    assert re.search(r"within [12](\.\d+)? s", trial.error.message), trial.error.message
     assert trial.exchanges[0].response is None
 
 
