@@ -25,8 +25,8 @@ from tests.crash.workflows import KINDS, Kind, Watched
 
 pytestmark = pytest.mark.anyio
 
-RUNS = int(os.environ.get("TRUNKLINE_CHAOS_RUNS", "150"))
-KILLS = int(os.environ.get("TRUNKLINE_CHAOS_KILLS", "30"))
+RUNS = int(os.environ.get("TRUNKLINE_CHAOS_RUNS", "250"))
+KILLS = int(os.environ.get("TRUNKLINE_CHAOS_KILLS", "50"))
 SEED = int(os.environ.get("TRUNKLINE_CHAOS_SEED", "3"))
 
 # Only a run that is stuck takes so long.
