@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,6 @@ FLAGS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
 # The first draws nothing that nobody sees, and needs half the work.
 _BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 RULES = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
-# All others are about what does not change with the colours.
-RULES_OF_COLOUR = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
 # The browser's own line about an answer such as 404: what the page makes of it is for the test to say.
 _AN_ANSWER = "Failed to load resource: the server responded with a status of"
 # The same of a line that a test has cut.
@@ -95,16 +93,16 @@ def look_at(page: Page, name: str) -> None:
         pictures = os.environ.get(PICTURES)
         if pictures:
             page.screenshot(path=Path(pictures) / f"{name}-{scheme}.png", full_page=True)
-        broken = violations(page, RULES if scheme == "light" else RULES_OF_COLOUR)
+        broken = violations(page)
         assert not broken, "\n".join([f"{name}, {scheme}:", *broken])
     page.emulate_media(color_scheme="light", reduced_motion="reduce")
 
 
-def violations(page: Page, rules: Mapping[str, Any] = RULES) -> list[str]:
+def violations(page: Page) -> list[str]:
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE.read_text("utf-8"))
     found: dict[str, Any] = page.evaluate(
-        "(rules) => axe.run(document, {runOnly: rules, resultTypes: ['violations']})", rules
+        "(rules) => axe.run(document, {runOnly: rules, resultTypes: ['violations']})", RULES
     )
     return [
         f"{rule['id']}: {node['target']} {node['failureSummary']}"

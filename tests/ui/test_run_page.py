@@ -38,6 +38,12 @@ def node(page: Page, step: str) -> Locator:
     return page.get_by_test_id(f"graph-step-{step}")
 
 
+def press(part: Locator) -> None:
+    """As a person does: of the graph, what is out of its frame is under something else, and is not to be pressed."""
+    expect(part).to_be_in_viewport(ratio=0.9)
+    part.click()
+
+
 def row(page: Page, step: str) -> Locator:
     return page.get_by_test_id(f"gantt-row-{step}")
 
@@ -228,16 +234,16 @@ def test_a_call_that_waits_for_its_turn_is_shown_as_queued(page: Page, sea: Voya
     chart = page.get_by_role("region", name="Time of each step")
     chart.evaluate("element => element.scrollTo(0, 0)")
     expect(row(page, "plan")).to_be_in_viewport(ratio=0.9)
-    # By then the graph has come to rest.
     expect(page.get_by_test_id("graph-item-legs[20]")).to_be_in_viewport(ratio=0.9)
-    page.get_by_test_id("graph-open-provisions").click()
+    page.get_by_test_id("graph").get_by_role("button", name="Fit View").click()
+    press(page.get_by_test_id("graph-open-provisions"))
     expect(node(page, "load")).to_be_attached()
     assert chart.evaluate("element => element.scrollTop") == 0
 
 
 def test_one_selection_is_shared_and_the_address_keeps_it(page: Page, sea: Voyages) -> None:
     run = open_waiting(page, sea)
-    node(page, "scout").get_by_role("button").first.click()
+    press(node(page, "scout").get_by_role("button").first)
     expect(page).to_have_url(f"{sea.url}/runs/{run}?step=scout")
     expect(row(page, "scout")).to_have_attribute("data-selected", "true")
     row(page, "scout").locator("[data-failed]").click()
@@ -268,7 +274,7 @@ def test_items_open_as_a_group_and_each_can_be_chosen(page: Page, sea: Voyages) 
     row(page, "legs").get_by_role("button", name="legs").last.click()
     expect(node(page, "legs")).to_be_in_viewport(ratio=0.99)
     places = [corner(node(page, "legs")), corner(page.get_by_test_id("graph-open-legs"))]
-    page.get_by_test_id("graph-open-legs").click()
+    press(page.get_by_test_id("graph-open-legs"))
     expect(page.locator("[data-testid^=graph-item-]")).to_have_count(LEGS)
     # The group opens where it is, and what has opened it closes it.
     assert [corner(node(page, "legs")), corner(page.get_by_test_id("graph-open-legs"))] == places
@@ -286,7 +292,7 @@ def test_items_open_as_a_group_and_each_can_be_chosen(page: Page, sea: Voyages) 
     assert_apart(page)
     assert_uncut(node(page, "legs"))
     # Closing the group of what is chosen chooses the group.
-    page.get_by_test_id("graph-open-legs").click()
+    press(page.get_by_test_id("graph-open-legs"))
     expect(page.locator("[data-testid^=graph-item-]")).to_have_count(0)
     expect(node(page, "legs")).to_have_attribute("data-selected", "true")
     expect(page).to_have_url(f"{sea.url}/runs/{run}?step=legs")
@@ -320,20 +326,20 @@ def test_of_very_many_items_those_that_failed_are_shown_and_the_first(page: Page
 def test_a_run_of_another_workflow_opens_inside_and_on_its_own_page(page: Page, sea: Voyages) -> None:
     run = open_waiting(page, sea)
     see_all(page)
-    page.get_by_test_id("graph-open-provisions").click()
+    press(page.get_by_test_id("graph-open-provisions"))
     for step in ("water", "bread", "load"):
         expect(node(page, step)).to_have_attribute("data-status", "COMPLETED")
     look_at(page, "run-child")
     # As deep as it goes, also for whoever is given the address; opening is not what Back undoes.
     see_all(page)
-    page.get_by_test_id("graph-open-stow").click()
+    press(page.get_by_test_id("graph-open-stow"))
     expect(page).to_have_url(re.compile(r"\?open=provisions(,|%2C)provisions(/|%2F)stow$"))
     page.reload()
     for step in ("sort", "lash"):
         expect(node(page, step)).to_have_attribute("data-status", "COMPLETED")
     assert_apart(page)
     look_at(page, "run-grandchild")
-    node(page, "lash").get_by_role("button").click()
+    press(node(page, "lash").get_by_role("button"))
     expect(page.get_by_test_id("run-title")).to_have_text("hold")
     expect(page).to_have_url(re.compile(r"\?step=lash$"))
     page.get_by_test_id("parent-run").click()
@@ -341,7 +347,7 @@ def test_a_run_of_another_workflow_opens_inside_and_on_its_own_page(page: Page, 
     expect(page).to_have_url(re.compile(r"\?step=stow$"))
     page.get_by_test_id("parent-run").click()
     expect(page).to_have_url(f"{sea.url}/runs/{run}?step=provisions")
-    page.get_by_test_id("graph-child-provisions").click()
+    press(page.get_by_test_id("graph-child-provisions"))
     expect(page.get_by_test_id("run-title")).to_have_text("stock")
 
 
@@ -447,6 +453,18 @@ def test_arrows_lead_through_the_graph_and_enter_chooses(page: Page, sea: Voyage
     expect(node(page, "plan")).not_to_have_attribute("data-selected", "true")
 
 
+def test_a_step_that_the_tab_key_leads_to_is_brought_into_sight(page: Page, sea: Voyages) -> None:
+    open_waiting(page, sea)
+    closer = page.get_by_test_id("graph").get_by_role("button", name="Zoom In")
+    for _ in range(4):
+        closer.click()
+    expect(node(page, "plan")).not_to_be_in_viewport()
+    closer.focus()
+    page.keyboard.press("Shift+Tab")
+    expect(node(page, "plan").get_by_role("button")).to_be_focused()
+    expect(node(page, "plan")).to_be_in_viewport(ratio=0.9)
+
+
 def test_the_chart_is_one_stop_of_the_tab_key_and_arrows_lead_through_it(page: Page, sea: Voyages) -> None:
     run = open_waiting(page, sea, legs=MANY)
     page.get_by_test_id("gantt-in").focus()
@@ -519,7 +537,7 @@ def test_on_a_smaller_screen_what_is_known_of_a_chosen_step_is_in_sight(
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert sight(page)[2] >= READABLE
         look_at(page, f"run-{width}")
-        node(page, "harbour").get_by_role("button").first.click()
+        press(node(page, "harbour").get_by_role("button").first)
         expect(page.get_by_test_id("inspected")).to_have_text("harbour")
         expect(page.get_by_test_id("inspected")).to_be_in_viewport(ratio=0.99)
         assert_apart(page)

@@ -24,6 +24,7 @@ import { RouteEdge, type RouteEdgeType } from "./RouteEdge.tsx";
 import { TOOLS } from "./sight.ts";
 import { StepNode } from "./StepNode.tsx";
 import { useArrows } from "./useArrows.ts";
+import { useBringing } from "./useBringing.ts";
 
 const DRAW_ALL_UP_TO = 150;
 const NODE_TYPES = { step: StepNode, item: ItemNode };
@@ -106,10 +107,15 @@ function Drawn({
 
   useLayoutEffect(() => live.show(states, over, selected), [live, states, over, selected]);
   const following = useMemo(() => (selected === null || chosen === null ? null : { node: selected, name: chosen }), [selected, chosen]);
-  const onKeyDown = useArrows(live, layout?.found ?? null);
+  const bring = useBringing(layout?.found ?? null);
+  const onKeyDown = useArrows(live, layout?.found ?? null, bring);
   if (failure !== null) throw failure;
   return (
-    <div ref={frame} className={classes["graph"]} data-testid="graph" data-direction={layout?.found.direction} onKeyDown={onKeyDown}>
+    <div ref={frame} className={classes["graph"]} data-testid="graph"
+      data-direction={layout?.found.direction}
+      onKeyDown={onKeyDown}
+      onFocus={(event) => bringFocused(event.target, bring)}
+    >
       <GraphContext.Provider value={acts}>
         {layout === null ? (
           <div className={classes["laying"]}><Loader size="sm" role="status" aria-label="The graph is being laid out" /></div>
@@ -143,6 +149,12 @@ function Drawn({
       </GraphContext.Provider>
     </div>
   );
+}
+
+/** What the keyboard comes to is seen. What a pointer presses stays under it. */
+function bringFocused(element: HTMLElement, bring: (node: string) => void): void {
+  const node = element.closest<HTMLElement>(".react-flow__node")?.dataset["id"];
+  if (node !== undefined && element.matches(":focus-visible")) bring(node);
 }
 
 /** The same for as long as the graph is shown: what is drawn does not change because a function was made anew. */

@@ -1,11 +1,9 @@
 /** Arrow keys lead from step to step, to the nearest one that way. */
 
-import { useReactFlow, useStoreApi } from "@xyflow/react";
 import { type KeyboardEvent, useCallback } from "react";
 
 import type { Layout, Place } from "./layout.ts";
 import type { Live } from "./live.ts";
-import { around, isInSight, READABLE } from "./sight.ts";
 
 const WAYS: Readonly<Record<string, readonly [number, number]>> = {
   ArrowRight: [1, 0],
@@ -16,9 +14,7 @@ const WAYS: Readonly<Record<string, readonly [number, number]>> = {
 // What lies aside is farther than what lies ahead.
 const ASIDE = 3;
 
-export function useArrows(live: Live, layout: Layout | null) {
-  const { setViewport } = useReactFlow();
-  const store = useStoreApi();
+export function useArrows(live: Live, layout: Layout | null, bring: (node: string) => void) {
   return useCallback(
     (event: KeyboardEvent<HTMLElement>) => {
       const way = WAYS[event.key];
@@ -29,16 +25,13 @@ export function useArrows(live: Live, layout: Layout | null) {
       if (next === null) return;
       live.moveStop(next);
       const frame = event.currentTarget;
-      const place = layout.places.get(next)!;
-      const { width, height, transform: [x, y, zoom] } = store.getState();
-      const room = { width, height };
-      if (!isInSight(layout, place, { x, y, zoom }, room)) void setViewport({ ...around(layout, room, place, Math.max(zoom, READABLE)) });
+      bring(next);
       const found = () => frame.querySelector<HTMLElement>(`[data-node="${CSS.escape(next)}"]`);
       // Of a large graph, what was out of sight is only drawn now.
       if (found() === null) requestAnimationFrame(() => found()?.focus({ preventScroll: true }));
       else found()!.focus({ preventScroll: true });
     },
-    [live, layout, setViewport, store],
+    [live, layout, bring],
   );
 }
 
