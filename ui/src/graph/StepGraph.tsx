@@ -111,7 +111,10 @@ function Drawn({
   const onKeyDown = useArrows(live, layout?.found ?? null, bring);
   if (failure !== null) throw failure;
   return (
-    <div ref={frame} className={classes["graph"]} data-testid="graph"
+    <div
+      ref={frame}
+      className={classes["graph"]}
+      data-testid="graph"
       data-direction={layout?.found.direction}
       onKeyDown={onKeyDown}
       onFocus={(event) => bringFocused(event.target, bring)}
