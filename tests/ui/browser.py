@@ -63,7 +63,6 @@ def watched_page(
     context.set_default_timeout(PATIENCE_MS)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     context.add_init_script(_TELL_VIOLATIONS)
-    page = context.new_page()
     wrong: list[str] = []
 
     def hear(message: ConsoleMessage) -> None:
@@ -75,11 +74,12 @@ def watched_page(
         if request.url.startswith(("http", "ws")) and urlsplit(request.url).netloc != urlsplit(url).netloc:
             wrong.append(f"a request to another host: {request.url}")
 
-    page.on("console", hear)
-    page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
-    page.on("request", look)
+    # Of every tab that the test opens.
+    context.on("console", hear)
+    context.on("weberror", lambda problem: wrong.append(f"error: {problem.error}"))
+    context.on("request", look)
     try:
-        yield page
+        yield context.new_page()
     finally:
         context.close()
     assert not wrong, "\n".join(wrong)

@@ -74,6 +74,10 @@ def test_every_page_asks_for_a_key_and_for_nothing_else(page: Page, path: str) -
 def test_a_wrong_key_is_told_and_the_right_one_opens_the_page_until_one_leaves(
     page: Page, guarded: Guarded
 ) -> None:
+    context = page.context
+    beside = context.new_page()
+    beside.goto("/inbox")
+    expect(beside.get_by_test_id("key-dialog")).to_be_visible()
     page.goto("/system?tab=audit")
     enter(page, "tl_wrong")
     expect(page.get_by_test_id("key-wrong")).to_contain_text("The key is not known.")
@@ -82,8 +86,13 @@ def test_a_wrong_key_is_told_and_the_right_one_opens_the_page_until_one_leaves(
     expect(page.get_by_test_id("audit-entry").filter(has_text="made the key vera")).to_be_visible()
     expect(page).to_have_url(f"{guarded.url}/system?tab=audit")
     expect(page.get_by_test_id("account")).to_have_text("ann")
+    expect(beside.get_by_test_id("inbox-empty")).to_be_visible()
     page.reload()
     expect(page.get_by_test_id("audit-entry").first).to_be_visible()
+    late = context.new_page()
+    late.goto("/workflows")
+    expect(late.get_by_test_id("account")).to_have_text("ann")
+    assert guarded.keys["admin"] not in late.evaluate("JSON.stringify({...localStorage})")
     page.get_by_test_id("account").click()
     expect(page.get_by_test_id("account-name")).to_have_text("ann · admin")
     look_at(page, "account")
@@ -94,6 +103,16 @@ def test_a_wrong_key_is_told_and_the_right_one_opens_the_page_until_one_leaves(
     expect(page.get_by_test_id("key-dialog")).to_be_visible()
     kept = page.evaluate("JSON.stringify([{...sessionStorage}, {...localStorage}])")
     assert guarded.keys["admin"] not in kept
+    for tab in (beside, late):
+        expect(tab.get_by_test_id("key-dialog")).to_be_visible()
+    enter(late, guarded.keys["viewer"])
+    for tab in (page, beside):
+        expect(tab.get_by_test_id("account")).to_have_text("vera")
+    for tab in (page, beside, late):
+        tab.close()
+    later = context.new_page()
+    later.goto("/inbox")
+    expect(later.get_by_test_id("key-dialog")).to_be_visible()
 
 
 def test_what_a_role_may_not_do_cannot_be_pressed_and_says_why(page: Page, guarded: Guarded) -> None:
@@ -140,9 +159,16 @@ def test_a_key_that_is_revoked_meanwhile_is_asked_for_again(page: Page, guarded:
     expect(page.get_by_test_id("process")).to_be_visible()
     guarded.agents.portal.call(revoke, guarded.data, "leaked")
     expect(page.get_by_test_id("key-wrong")).to_contain_text("The key leaked was revoked.")
+    other = page.context.new_page()
+    shown: list[str | None] = []
+    other.on("request", lambda request: shown.append(request.headers.get("authorization")))
+    other.goto("/system")
+    expect(other.get_by_test_id("key-dialog")).to_be_visible()
     enter(page, guarded.keys["viewer"])
     expect(page.get_by_test_id("process")).to_be_visible()
     expect(page.get_by_test_id("account")).to_have_attribute("aria-label", re.compile("vera.*viewer"))
+    expect(other.get_by_test_id("account")).to_have_text("vera")
+    assert {header for header in shown if header} == {f"Bearer {guarded.keys['viewer']}"}
 
 
 def test_without_keys_nobody_is_asked_and_nobody_has_a_name(

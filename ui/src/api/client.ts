@@ -26,7 +26,11 @@ const authorize: Middleware = {
     const when = asked.get(request);
     if (when !== undefined) hearAnswer(response.headers.get("Date"), when);
     if (NOBODY_THERE.has(response.status)) doubtConnection();
-    if (response.status === KEY_NEEDED && !response.url.endsWith("/me")) key.doubt();
+    if (response.status === KEY_NEEDED) {
+      // There may be another by now.
+      if (request.headers.get("Authorization") === `Bearer ${key.read()}`) key.refuse();
+      if (!response.url.endsWith("/me")) key.doubt();
+    }
     if (!response.ok) throw await problemOf(response);
     return options.parseAs === "json" ? await readExactly(response) : response;
   },

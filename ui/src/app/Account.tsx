@@ -1,11 +1,11 @@
 /** Who one is, where the server wants a key, and the way out. */
 
 import { Button, Popover, Stack, Text } from "@mantine/core";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { LogOut, UserRound } from "lucide-react";
 
 import { key } from "../api/key.ts";
-import { callerQuery, forgetAnswers, type Role } from "./access.ts";
+import { callerQuery, type Role } from "./access.ts";
 import classes from "./Shell.module.css";
 
 const MAY: Record<Role, string> = {
@@ -15,14 +15,9 @@ const MAY: Record<Role, string> = {
 };
 
 export function Account() {
-  const queries = useQueryClient();
   const { data: caller, isSuccess } = useQuery(callerQuery);
   // A key that is refused by now is nobody's.
   if (!isSuccess || caller.name === null) return null;
-  const leave = () => {
-    key.write(null);
-    void queries.resetQueries({ queryKey: callerQuery.queryKey }).then(() => forgetAnswers(queries));
-  };
   return (
     <Popover position="bottom-end" width={260} transitionProps={{ duration: 0 }} trapFocus returnFocus>
       <Popover.Target>
@@ -42,7 +37,13 @@ export function Account() {
         <Stack gap="xs">
           <Text size="sm" fw={600} data-testid="account-name">{caller.name} · {caller.role}</Text>
           <Text size="xs">{MAY[caller.role]}</Text>
-          <Button variant="default" size="xs" leftSection={<LogOut size={14} aria-hidden />} onClick={leave} data-testid="sign-out">
+          <Button
+            variant="default"
+            size="xs"
+            leftSection={<LogOut size={14} aria-hidden />}
+            onClick={() => key.write(null)}
+            data-testid="sign-out"
+          >
             Sign out
           </Button>
         </Stack>

@@ -8,7 +8,7 @@ import { useEffect, useId, useState, type ReactNode } from "react";
 import { api, body } from "../api/client.ts";
 import { key } from "../api/key.ts";
 import { Problem } from "../api/problem.ts";
-import { callerQuery, forgetAnswers } from "./access.ts";
+import { beginAnew, callerQuery } from "./access.ts";
 import classes from "./KeyGate.module.css";
 
 const REFUSED = 401;
@@ -20,23 +20,19 @@ export function KeyGate({ children }: { children: ReactNode }) {
     () => key.onDoubt(() => void queries.invalidateQueries({ queryKey: callerQuery.queryKey }, { cancelRefetch: false })),
     [queries],
   );
+  useEffect(() => key.subscribe(() => void beginAnew(queries)), [queries]);
   if (error instanceof Problem && error.status === REFUSED) return <KeyDialog refusal={key.read() === null ? null : error} />;
   // A server that does not answer is told of by the pages themselves.
   return isPending && !isError ? null : children;
 }
 
 function KeyDialog({ refusal }: { refusal: Problem | null }) {
-  const queries = useQueryClient();
   const heading = useId();
   const [text, setText] = useState("");
   const entering = useMutation({
     mutationFn: (given: string) =>
       body(api.GET("/api/v1/me", { headers: { Authorization: `Bearer ${given}` } })),
-    onSuccess: (caller, given) => {
-      key.write(given);
-      forgetAnswers(queries);
-      queries.setQueryData(callerQuery.queryKey, caller);
-    },
+    onSuccess: (_, given) => key.write(given),
   });
   const wrong = entering.error ?? refusal;
   return (
@@ -61,8 +57,8 @@ function KeyDialog({ refusal }: { refusal: Problem | null }) {
             <Title order={1} size="h3" id={heading}>Trunkline asks for a key</Title>
           </Group>
           <Text size="sm">
-            This server lets in who has one of its API keys. The key stays in this browser tab and is forgotten when the tab
-            is closed.
+            This server lets in who has one of its API keys. Your open tabs share the key; it is forgotten when the
+            last of them is closed.
           </Text>
           <PasswordInput
             label="API key"

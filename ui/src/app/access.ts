@@ -22,8 +22,9 @@ export const callerQuery = queryOptions({
   staleTime: FRESH_MS,
 });
 
-/** Nobody sees what another key was told. */
-export function forgetAnswers(queries: QueryClient): void {
+/** For another key, or none: nobody sees what the one before was told. */
+export async function beginAnew(queries: QueryClient): Promise<void> {
+  await queries.resetQueries({ queryKey: callerQuery.queryKey });
   queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== callerQuery.queryKey[0] });
 }
 
