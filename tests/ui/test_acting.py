@@ -239,13 +239,26 @@ def test_everything_runs_again_with_another_input(page: Page, stage: Stage) -> N
 
 
 def test_a_question_is_answered_from_the_runs_page(page: Page, stage: Stage) -> None:
-    stage.asker.script(jsonrpc_task("Which one?", state="input-required"), jsonrpc_task("That one."))
+    stage.asker.script(
+        jsonrpc_task("Which one?", state="input-required"),
+        jsonrpc_task("And when?", state="input-required"),
+        jsonrpc_task("Then."),
+    )
     run = stage.start("ask")
     open_run(page, run, "WAITING")
     page.get_by_test_id("answer-step").click()
     expect(page.get_by_test_id("question")).to_have_text("Which one?")
     page.get_by_test_id("answer-text").fill("The left one")
     look_at(page, "answer-in-run")
+    stage.client.reply(run, "only", {"text": "The right one"})
+    gone = page.get_by_test_id("inbox-gone")
+    expect(gone).to_contain_text("The step asks again: “And when?”")
+    expect(page.get_by_test_id("answer-text")).to_have_value("The left one")
+    expect(page.get_by_test_id("send-answer")).to_be_disabled()
+    look_at(page, "answer-in-run-overtaken")
+    page.get_by_test_id("next-question").click()
+    expect(page.get_by_test_id("question")).to_have_text("And when?")
+    page.get_by_test_id("answer-text").fill("Now")
     page.get_by_test_id("send-answer").click()
     expect_status(page, "COMPLETED")
     expect(page.get_by_test_id("answer")).to_have_count(0)

@@ -1,22 +1,18 @@
 /** Everything that waits for a person, the oldest first, and the means to answer it. */
 
 import { Button, Code, Group, SegmentedControl, Stack, Text, Title, UnstyledButton } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { ArrowLeft, CircleCheck } from "lucide-react";
-import { type ReactNode, useState } from "react";
 
-import { Problem } from "../api/problem.ts";
-import { AnchorLink } from "../app/links.tsx";
 import { Loading } from "../app/Loading.tsx";
 import { Moment } from "../app/Moment.tsx";
 import { plain } from "../app/plain.ts";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { inboxRoute } from "../app/router.tsx";
-import { Answer } from "./Answer.tsx";
 import classes from "./InboxPage.module.css";
 import { KINDS } from "./kinds.ts";
-import { itemQuery, useWaiting, type InboxItem, type Kind } from "./waiting.ts";
+import { Question } from "./Question.tsx";
+import { useWaiting, type InboxItem, type Kind } from "./waiting.ts";
 
 const FILTERS = [
   { value: "all", label: "All" },
@@ -78,7 +74,7 @@ export function InboxPage() {
             </Button>
             {chosen === undefined
               ? <Text c="dimmed" className={classes["nothing"]!}>Choose one to answer it.</Text>
-              : <Chosen key={chosen} id={chosen} onDone={() => select(after(items, chosen))} onChoose={select} />}
+              : <Question key={chosen} id={chosen} where="inbox" onDone={() => select(after(items, chosen))} onChoose={select} />}
           </section>
         </div>
       )}
@@ -112,63 +108,6 @@ function Entry({ item, chosen, onChoose }: { item: InboxItem; chosen: boolean; o
         </Text>
       </div>
     </UnstyledButton>
-  );
-}
-
-function Chosen({ id, onDone, onChoose }: { id: string; onDone: () => void; onChoose: (item: string) => void }) {
-  const query = useQuery(itemQuery(id));
-  const [isBegun, setBegun] = useState(false);
-  const [isAnswered, setAnswered] = useState(false);
-  const isGone = !isAnswered && query.error instanceof Problem && query.error.status === 404;
-  if (isGone && (query.data === undefined || !isBegun)) return <Gone run={id.split(".")[0]!} />;
-  if (query.error !== null && query.data === undefined) {
-    return <ProblemPanel error={query.error} again={() => void query.refetch()} />;
-  }
-  if (query.data === undefined) return <Loading lines={4} />;
-  return (
-    <Stack gap="xs" onInput={() => setBegun(true)}>
-      {isGone && (
-        <Gone run={query.data.run_id}>
-          <NextQuestion item={query.data} onChoose={onChoose} />
-        </Gone>
-      )}
-      <Title order={2} size="h4">{plain(KINDS[query.data.kind].title(query.data.agent))}</Title>
-      <Answer
-        item={query.data}
-        onDone={() => {
-          setAnswered(true);
-          onDone();
-        }}
-        isOver={isGone}
-      />
-    </Stack>
-  );
-}
-
-/** With what somebody has begun to write: their words are still there, below. */
-function Gone({ run, children }: { run: string; children?: ReactNode }) {
-  return (
-    <Stack gap="xs" role="status" {...(children === undefined ? {} : { className: classes["gone"]! })} data-testid="inbox-gone">
-      <Title order={2} size="h4">Nobody waits for this any more</Title>
-      <Text size="sm">
-        It was answered meanwhile, or its run has ended.{" "}
-        {children !== undefined && "What you have written was not sent; it is still here, to be copied. "}
-        <AnchorLink to="/runs/$run" params={{ run }} search={{}} underline="always" fz="sm">See the run</AnchorLink>
-      </Text>
-      {children}
-    </Stack>
-  );
-}
-
-/** What the same step asks now, if it asks again. */
-function NextQuestion({ item, onChoose }: { item: InboxItem; onChoose: (item: string) => void }) {
-  const next = useQuery(itemQuery(`${item.run_id}.${item.step}`)).data;
-  if (next === undefined || next.id === item.id) return null;
-  return (
-    <div>
-      <Text size="sm" mb={4}>The step asks again: “{next.text}”</Text>
-      <Button size="xs" onClick={() => onChoose(next.id)} data-testid="next-question">Answer this one</Button>
-    </div>
   );
 }
 
