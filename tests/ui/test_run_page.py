@@ -121,6 +121,22 @@ def assert_apart(page: Page) -> None:
     )
 
 
+def assert_inside(page: Page, inner: str, outer: str) -> None:
+    """The row is below the other one, its name further to the right, and its bars within the other's, in time."""
+    expect(row(page, inner)).to_have_attribute("data-status", "COMPLETED")
+    names = [corner(row(page, step).locator("[data-chooser] svg")) for step in (outer, inner)]
+    assert names[0][0] < names[1][0]
+    assert names[0][1] < names[1][1]
+    around, *_ = [bar.bounding_box() for bar in row(page, outer).locator("[data-kind=child]").all()]
+    bars = [bar.bounding_box() for bar in row(page, inner).get_by_test_id("bar").all()]
+    assert around is not None
+    assert bars
+    for bar in bars:
+        assert bar is not None
+        assert bar["x"] >= around["x"] - SEEN
+        assert bar["x"] + bar["width"] <= around["x"] + around["width"] + SEEN
+
+
 def assert_uncut(step: Locator) -> None:
     """All that the head of a step says can be read."""
     spans = step.get_by_role("button").first.locator("span")
@@ -329,6 +345,8 @@ def test_a_run_of_another_workflow_opens_inside_and_on_its_own_page(page: Page, 
     press(page.get_by_test_id("graph-open-provisions"))
     for step in ("water", "bread", "load"):
         expect(node(page, step)).to_have_attribute("data-status", "COMPLETED")
+        assert_inside(page, f"provisions/{step}", "provisions")
+        assert kinds_of(page, f"provisions/{step}")[-1] == "call"
     look_at(page, "run-child")
     # As deep as it goes, also for whoever is given the address; opening is not what Back undoes.
     see_all(page)
@@ -337,8 +355,16 @@ def test_a_run_of_another_workflow_opens_inside_and_on_its_own_page(page: Page, 
     page.reload()
     for step in ("sort", "lash"):
         expect(node(page, step)).to_have_attribute("data-status", "COMPLETED")
+        assert_inside(page, f"provisions/stow/{step}", "provisions/stow")
     assert_apart(page)
     look_at(page, "run-grandchild")
+    # One control closes what the other has opened, and what was open inside is there again with it.
+    page.get_by_test_id("gantt-open-provisions").click()
+    expect(page.locator("[data-testid^='gantt-row-provisions/']")).to_have_count(0)
+    expect(node(page, "lash")).to_have_count(0)
+    page.get_by_test_id("gantt-open-provisions").click()
+    expect(row(page, "provisions/stow/lash")).to_be_visible()
+    see_all(page)
     press(node(page, "lash").get_by_role("button"))
     expect(page.get_by_test_id("run-title")).to_have_text("hold")
     expect(page).to_have_url(re.compile(r"\?step=lash$"))
@@ -347,8 +373,47 @@ def test_a_run_of_another_workflow_opens_inside_and_on_its_own_page(page: Page, 
     expect(page).to_have_url(re.compile(r"\?step=stow$"))
     page.get_by_test_id("parent-run").click()
     expect(page).to_have_url(f"{sea.url}/runs/{run}?step=provisions")
+    page.get_by_test_id("gantt-fit").focus()
+    row(page, "provisions").get_by_role("button", name="Completed provisions").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("button", name="Steps of provisions", exact=True)).to_have_attribute(
+        "aria-expanded", "true"
+    )
+    expect(row(page, "provisions/water")).to_be_visible()
+    for _ in range(4):
+        page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("button", name="Completed stow in provisions")).to_be_focused()
+    expect(row(page, "provisions/stow")).to_be_in_viewport(ratio=0.9)
+    page.keyboard.press("Enter")
+    expect(page.get_by_test_id("run-title")).to_have_text("stock")
+    expect(page).to_have_url(re.compile(r"\?step=stow$"))
+    page.go_back()
     press(page.get_by_test_id("graph-child-provisions"))
     expect(page.get_by_test_id("run-title")).to_have_text("stock")
+
+
+def test_what_is_open_of_another_workflow_lives_and_is_read_once(page: Page, sea: Voyages) -> None:
+    sea.close_gate()
+    paths: list[str] = []
+    page.on("request", lambda request: paths.append(urlsplit(request.url).path))
+    show(page, f"{sea.start('fleet')}?open=ship")
+    expect(row(page, "ship/harbour")).to_have_attribute("data-status", "RUNNING")
+    expect(node(page, "harbour")).to_have_attribute("data-status", "RUNNING")
+    assert [kind for kind in kinds_of(page, "ship/scout") if kind != "queued"] == ["call", "backoff", "call"]
+    expect(row(page, "ship/detour")).to_have_attribute("data-status", "SKIPPED")
+    expect(page.get_by_role("list", name="What the patterns mean")).to_contain_text("Back-off")
+    # Its items are on its own page.
+    expect(row(page, "ship/legs")).to_be_attached()
+    expect(page.get_by_test_id("gantt-open-ship/legs")).to_have_count(0)
+    sea.open_gate()
+    expect(row(page, "ship/harbour")).to_have_attribute("data-status", "WAITING")
+    expect(row(page, "ship/harbour").locator("[data-kind=person]")).to_have_attribute("data-goes-on", "true")
+    asked = list(paths)
+    row(page, "ship/scout").locator("[data-failed]").click()
+    expect(page.get_by_test_id("run-title")).to_have_text("voyage")
+    expect(page).to_have_url(re.compile(r"\?step=scout&attempt=1$"))
+    # Graph and chart are told by its history, which is read on.
+    assert asked.count(f"/api/v1{urlsplit(page.url).path}") == 1
 
 
 def test_a_failed_run_says_why_and_what_to_do(page: Page, sea: Voyages) -> None:

@@ -3,6 +3,7 @@ Runs in which everything happens that a run's page tells apart.
 
     voyage   a retry, a branch that is not taken, items one of which fails, a run of another workflow, a failure that
              leads elsewhere, an agent that works for a while; `harbour` waits for a gate, then asks a question
+    fleet    is a voyage, as a run of another workflow
     wreck    fails
     coast    is long, and fails far from its beginning
     bottle   is called at most once, and the answer is lost
@@ -69,6 +70,10 @@ VOYAGE: JsonObject = {
     },
     "output": "${ steps.harbour.output.text }",
 }
+FLEET: JsonObject = {
+    "name": "fleet",
+    "steps": {"ship": {"workflow": "voyage", "input": {"storm": False, "legs": "${ input.legs }"}}},
+}
 WRECK: JsonObject = {
     "name": "wreck",
     "steps": {"sail": {"agent": "Broken", "retry": ONCE}, "land": {"agent": "Worker", "needs": ["sail"]}},
@@ -121,7 +126,7 @@ class Voyages:
         self._register("Sea", Hangup())
         self._register("Drifter", _drift, protocol="jsonrpc-2.0")
         self._register("Harbour", self._harbour, protocol="jsonrpc-2.0")
-        for workflow in (HOLD, STOCK, VOYAGE, WRECK, COAST, BOTTLE):
+        for workflow in (HOLD, STOCK, VOYAGE, FLEET, WRECK, COAST, BOTTLE):
             self.client.save_workflow(encode(workflow))
 
     def _register(

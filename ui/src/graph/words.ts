@@ -5,7 +5,8 @@ import type { StepModel, StepStatus } from "../runs/model.ts";
 
 export function progressOf(status: StepStatus, state: StepModel | null): string {
   const { word } = lookOf(status);
-  if (state === null || state.status !== status) return status === "CANCELLED" ? "Never began" : word;
+  if (status === "CANCELLED" && state?.finishedAt == null) return "Never began";
+  if (state === null) return word;
   const words = state.items === null || state.counts === null ? [word] : itemsOf(word, state.items, state.counts);
   if (state.kept) words.push("kept");
   if (state.handled) words.push("handled");

@@ -6,12 +6,13 @@ import { childId, type Graph, type Inside, parentOf, slotId } from "../graph/pla
 import { StepGraph } from "../graph/StepGraph.tsx";
 import { chosenItems } from "./chosenItems.ts";
 import { freshStep, isFinal, ownerOf, type RunModel, type StepModel } from "./model.ts";
-import { type ChildPicture, useChildPictures } from "./useChildPictures.ts";
+import type { ChildPicture } from "./useChildPictures.ts";
 import { type LiveModel, useModel } from "./useRunModel.ts";
 
 export function RunGraph({
   graph,
   live,
+  pictures,
   selected,
   onSelect,
   onOpenRun,
@@ -22,6 +23,8 @@ export function RunGraph({
 }: {
   graph: Graph;
   live: LiveModel;
+  /** Of the runs that are open. */
+  pictures: ReadonlyMap<string, ChildPicture>;
   selected: string | null;
   onSelect: (step: string | null) => void;
   onOpenRun: (run: string, step: string) => void;
@@ -33,29 +36,28 @@ export function RunGraph({
   begin: string | null;
 }) {
   const model = useModel(live);
-  const children = useChildPictures(model, open);
-  const insides = useInsides(model, open, children);
+  const insides = useInsides(model, open, pictures);
   const shown = useShownItems(model, insides, selected);
   const states = useMemo(() => {
     if (insides.size === 0) return model.steps;
     const all = new Map(model.steps);
     for (const [step, items] of shown) items.forEach((item, slot) => all.set(slotId(step, slot), item));
-    for (const [node, { states: inner }] of children) {
+    for (const [node, { states: inner }] of pictures) {
       for (const [name, state] of inner) all.set(childId(node, name), state);
     }
     return all as ReadonlyMap<string, StepModel>;
-  }, [model.steps, insides, shown, children]);
+  }, [model.steps, insides, shown, pictures]);
   const select = useCallback(
     (id: string | null) => {
       if (id === null) return onSelect(null);
       const [step, slot] = id.split("#") as [string, string | undefined];
       if (slot !== undefined) return onSelect(shown.get(step)?.[Number(slot)]?.name ?? step);
       const { node, name } = parentOf(id);
-      const child = node === null ? undefined : children.get(node);
+      const child = node === null ? undefined : pictures.get(node);
       if (child !== undefined) return onOpenRun(child.run, name);
       onSelect(id);
     },
-    [onSelect, onOpenRun, shown, children],
+    [onSelect, onOpenRun, shown, pictures],
   );
   return (
     <StepGraph
@@ -77,20 +79,20 @@ export function RunGraph({
 function useInsides(
   model: RunModel,
   open: ReadonlySet<string>,
-  children: ReadonlyMap<string, ChildPicture>,
+  pictures: ReadonlyMap<string, ChildPicture>,
 ): ReadonlyMap<string, Inside> {
   const kept = useRef<ReadonlyMap<string, Inside>>(new Map());
   return useMemo(() => {
     const insides = new Map<string, Inside>();
     for (const node of open) {
       const items = model.steps.get(node)?.items ?? 0;
-      const child = children.get(node);
+      const child = pictures.get(node);
       if (items > 0) insides.set(node, { items: chosenItems.most(items) });
       else if (child !== undefined) insides.set(node, { graph: child.graph });
     }
     if (!isSame(kept.current, insides)) kept.current = insides;
     return kept.current;
-  }, [model.steps, open, children]);
+  }, [model.steps, open, pictures]);
 }
 
 function isSame(before: ReadonlyMap<string, Inside>, after: ReadonlyMap<string, Inside>): boolean {

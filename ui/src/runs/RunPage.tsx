@@ -20,7 +20,7 @@ import { RunHeader } from "./RunHeader.tsx";
 import { RunNotice } from "./RunNotice.tsx";
 import classes from "./RunPage.module.css";
 import { Side, Stacked } from "./Panes.tsx";
-import { readGraph, runQuery } from "./useChildPictures.ts";
+import { readGraph, runQuery, useChildPictures } from "./useChildPictures.ts";
 import { useOpen } from "./useOpen.ts";
 import { type LiveModel, useCalmModel, useFollowed } from "./useRunModel.ts";
 
@@ -83,8 +83,11 @@ function Body({ run, live, model }: { run: Run; live: LiveModel; model: RunModel
     [navigate, step, attempt],
   );
   const { open, opened, toggle } = useOpen(step);
+  // Looked at once for both, graph and chart.
+  const pictures = useChildPictures(model, open);
   const openRun = useCallback(
-    (child: string, inner: string) => void navigate({ to: "/runs/$run", params: { run: child }, search: { step: inner } }),
+    (child: string, inner: string, which: number | null = null) =>
+      void navigate({ to: "/runs/$run", params: { run: child }, search: { step: inner, ...(which === null ? {} : { attempt: which }) } }),
     [navigate],
   );
   const pick = useCallback((chosen: string | null) => select(chosen), [select]);
@@ -95,6 +98,7 @@ function Body({ run, live, model }: { run: Run; live: LiveModel; model: RunModel
       <RunGraph
         graph={graph.data}
         live={live}
+        pictures={pictures}
         selected={step}
         onSelect={pick}
         onOpenRun={openRun}
@@ -105,7 +109,18 @@ function Body({ run, live, model }: { run: Run; live: LiveModel; model: RunModel
       />
     );
   const chart = graph.data !== undefined && (
-    <Gantt run={run.id} graph={graph.data} live={live} selected={step} attempt={attempt} onSelect={select} open={open} onOpen={toggle} />
+    <Gantt
+      run={run.id}
+      graph={graph.data}
+      live={live}
+      pictures={pictures}
+      selected={step}
+      attempt={attempt}
+      onSelect={select}
+      onOpenRun={openRun}
+      open={open}
+      onOpen={toggle}
+    />
   );
   const showTab = useCallback(
     (chosen: string) => void navigate({ search: (now) => ({ ...now, tab: chosen }), replace: true, resetScroll: false }),

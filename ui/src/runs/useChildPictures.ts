@@ -1,4 +1,4 @@
-/** The runs that steps have begun and a reader has opened: their graphs, and how their steps stand. */
+/** The runs that steps have begun and a reader has opened: their graphs, and how they stand. */
 
 import { type QueryClient, queryOptions, useQueries, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useRef } from "react";
@@ -6,21 +6,23 @@ import { useMemo, useRef } from "react";
 import { api, body } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { type Graph, parentOf } from "../graph/plan.ts";
-import { failureOf, freshStep, isFinal, type ItemCounts, type RunModel, type StepModel } from "./model.ts";
+import { eventPage } from "./eventPage.ts";
+import { apply, freshStep, isFinal, NOTHING, type RunModel, statusIn, type StepModel } from "./model.ts";
 
 type Run = components["schemas"]["Run"];
-type Step = components["schemas"]["Step"];
-type Items = components["schemas"]["Items"];
 
 export interface ChildPicture {
   readonly run: string;
   readonly graph: Graph;
+  readonly model: RunModel;
+  /** As the graph shows them: what has not begun when the child ends never will. */
   readonly states: ReadonlyMap<string, StepModel>;
 }
 
 // A stream for each would use up the few connections that a browser has for one server.
 const LOOK_AGAIN_MS = 1_000;
 const FRESH_MS = 1_000;
+const PAGE = 1_000;
 
 /** By nodes of the graph; `open` has them, too. A child of a child is there as soon as the child is. */
 export function useChildPictures(model: RunModel, open: ReadonlySet<string>): ReadonlyMap<string, ChildPicture> {
@@ -29,12 +31,8 @@ export function useChildPictures(model: RunModel, open: ReadonlySet<string>): Re
     const run = isAllOpen(node, open) ? runBegunBy(node, model, queries) : null;
     return run === null ? [] : [{ node, run }];
   });
-  const runs = useQueries({
-    queries: wanted.map(({ run }) => ({
-      ...runQuery(run),
-      refetchInterval: (query: { state: { data?: Run | undefined } }) => (isOver(query.state.data) ? false : LOOK_AGAIN_MS),
-    })),
-  });
+  const histories = useQueries({ queries: wanted.map(({ run }) => historyQuery(run)) });
+  const runs = useQueries({ queries: wanted.map(({ run }) => runQuery(run)) });
   const graphs = useQueries({
     queries: runs.map(({ data }) => ({
       queryKey: ["graph", data?.workflow.name, data?.workflow.version],
@@ -44,12 +42,12 @@ export function useChildPictures(model: RunModel, open: ReadonlySet<string>): Re
     })),
   });
   const kept = useRef<ReadonlyMap<string, ChildPicture>>(new Map());
-  const pieces = wanted.flatMap(({ node, run }, place) => [node, run, runs[place]?.data, graphs[place]?.data]);
+  const pieces = wanted.flatMap(({ node, run }, place) => [node, run, histories[place]?.data, graphs[place]?.data]);
   return useMemo(() => {
     const pictures = new Map<string, ChildPicture>();
     wanted.forEach(({ node, run }, place) => {
-      const [shown, graph] = [runs[place]?.data, graphs[place]?.data];
-      if (shown !== undefined && graph !== undefined) pictures.set(node, { run, graph, states: statesOf(shown.steps) });
+      const [told, graph] = [histories[place]?.data, graphs[place]?.data];
+      if (told !== undefined && graph !== undefined) pictures.set(node, { run, graph, model: told, states: statesOf(graph, told) });
     });
     if (pictures.size > 0 || kept.current.size > 0) kept.current = pictures;
     return kept.current;
@@ -66,13 +64,10 @@ function isAllOpen(node: string, open: ReadonlySet<string>): boolean {
 /** The run behind a node; null: none, or it is not known yet what is above it. */
 function runBegunBy(id: string, model: RunModel, queries: QueryClient): string | null {
   const { node, name } = parentOf(id);
-  if (node === null) {
-    const state = model.steps.get(name);
-    return state === undefined || state.items !== null ? null : (state.child?.run ?? null);
-  }
-  const above = runBegunBy(node, model, queries);
-  const run = above === null ? undefined : queries.getQueryData<Run>(runQuery(above).queryKey);
-  return run?.steps.find((step) => step.name === name)?.child?.run_id ?? null;
+  const above = node === null ? null : runBegunBy(node, model, queries);
+  const told = node === null ? model : above === null ? undefined : queries.getQueryData(historyQuery(above).queryKey);
+  const state = told?.steps.get(name);
+  return state === undefined || state.items !== null ? null : (state.child?.run ?? null);
 }
 
 /** The same array as long as its parts are the same. */
@@ -88,12 +83,32 @@ export function runQuery(run: string) {
     queryKey: ["run", run],
     queryFn: ({ signal }): Promise<Run> =>
       body(api.GET("/api/v1/runs/{run}", { params: { path: { run }, query: { step_payloads: false } }, signal })),
-    staleTime: ({ state }) => (isOver(state.data) ? Infinity : FRESH_MS),
+    staleTime: ({ state }) => (state.data !== undefined && isFinal(state.data.status) ? Infinity : FRESH_MS),
   });
 }
 
-function isOver(run: Run | undefined): boolean {
-  return run !== undefined && isFinal(run.status);
+/** What a child's history tells, looked at again until it is over; only what is new is read. */
+function historyQuery(run: string) {
+  const queryKey = ["run", run, "model"];
+  return queryOptions({
+    queryKey,
+    queryFn: ({ client, signal }) => readOn(run, client.getQueryData<RunModel>(queryKey) ?? NOTHING, signal),
+    staleTime: ({ state }) => (isOver(state.data) ? Infinity : FRESH_MS),
+    refetchInterval: ({ state }) => (isOver(state.data) ? false : LOOK_AGAIN_MS),
+  });
+}
+
+function isOver(model: RunModel | undefined): boolean {
+  return model !== undefined && isFinal(model.status);
+}
+
+async function readOn(run: string, known: RunModel, signal: AbortSignal): Promise<RunModel> {
+  let model = known;
+  for (;;) {
+    const { events, isLast } = await eventPage(run, { limit: PAGE, after: model.seq }, signal);
+    model = apply(model, events);
+    if (isLast) return model;
+  }
 }
 
 export function readGraph(workflow: string, version: number): Promise<Graph> {
@@ -102,35 +117,12 @@ export function readGraph(workflow: string, version: number): Promise<Graph> {
   );
 }
 
-function statesOf(steps: readonly Step[]): ReadonlyMap<string, StepModel> {
-  return new Map(steps.map((step) => [step.name, stateOf(step)]));
-}
-
-function stateOf(step: Step): StepModel {
-  return {
-    ...freshStep(step.name),
-    status: step.status,
-    attempts: step.attempts,
-    agent: step.agent,
-    protocol: step.protocol,
-    error: failureOf(step.error),
-    startedAt: step.started_at === null ? null : Date.parse(step.started_at),
-    finishedAt: step.finished_at === null ? null : Date.parse(step.finished_at),
-    items: step.items?.total ?? null,
-    counts: step.items == null ? null : countsOf(step.items),
-    child: step.child == null ? null : { run: step.child.run_id, workflow: step.workflow ?? "", version: null },
-  };
-}
-
-function countsOf({ pending, running, waiting, completed, failed, skipped, cancelled }: Items): ItemCounts {
-  return {
-    PENDING: pending,
-    RUNNING: running,
-    WAITING: waiting,
-    COMPLETED: completed,
-    FAILED: failed,
-    SKIPPED: skipped,
-    CANCELLED: cancelled,
-    OUTCOME_UNKNOWN: 0,
-  };
+function statesOf({ steps }: Graph, model: RunModel): ReadonlyMap<string, StepModel> {
+  return new Map(
+    steps.map(({ name }) => {
+      const state = model.steps.get(name) ?? freshStep(name);
+      const status = statusIn(model.status, state);
+      return [name, status === state.status ? state : { ...state, status }];
+    }),
+  );
 }

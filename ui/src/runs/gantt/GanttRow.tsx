@@ -6,9 +6,10 @@ import { memo } from "react";
 import { lasting } from "../../app/Moment.tsx";
 import { lookOf } from "../../app/StatusBadge.tsx";
 import { isFinal, type Span, type StepModel, type StepStatus } from "../model.ts";
+import { barsOf } from "./bars.ts";
 import classes from "./Gantt.module.css";
 import { KINDS } from "./kinds.ts";
-import { barsOf, type Row } from "./rows.ts";
+import { fullName, type Row } from "./rows.ts";
 import { NARROW_PX, placed, type Scale } from "./scale.ts";
 import type { CallTimes } from "./useCallTimes.ts";
 
@@ -26,7 +27,7 @@ export const GanttRow = memo(function GanttRow({
   selected,
   attempt,
   isStop,
-  onSelect,
+  onChoose,
   onOpen,
 }: {
   row: Row;
@@ -45,10 +46,10 @@ export const GanttRow = memo(function GanttRow({
   attempt: number | null;
   /** The tab key leads to this row, arrow keys from it to others. */
   isStop: boolean;
-  onSelect: (step: string, attempt: number | null) => void;
-  onOpen: (step: string) => void;
+  onChoose: (row: Row, attempt: number | null) => void;
+  onOpen: (id: string) => void;
 }) {
-  const { name, index } = row;
+  const { id, name, index } = row;
   const { icon: Icon, word, color } = lookOf(status);
   const bars = step === null ? [] : barsOf(step, ready, calls);
   const places = placed(bars, scale, end, width);
@@ -60,21 +61,21 @@ export const GanttRow = memo(function GanttRow({
       role="row"
       aria-rowindex={place + 2}
       data-selected={selected || undefined}
-      data-row={name}
-      data-testid={`gantt-row-${name}`}
+      data-row={id}
+      data-testid={`gantt-row-${id}`}
       data-status={status}
       style={{ transform: `translateY(${top}px)` }}
     >
-      <div className={classes["name"]} role="rowheader" data-item={index !== null || undefined}>
-        {row.opens && (
+      <div className={classes["name"]} role="rowheader" data-inner={row.depth > 0 || undefined} style={{ "--depth": row.depth } as React.CSSProperties}>
+        {row.opens !== null && (
           <button
             type="button"
             className={classes["opener"]}
             tabIndex={-1}
             aria-expanded={row.open}
-            aria-label={`Items of ${name}`}
-            data-testid={`gantt-open-${name}`}
-            onClick={() => onOpen(name)}
+            aria-label={`${row.opens === "items" ? "Items" : "Steps"} of ${fullName(row)}`}
+            data-testid={`gantt-open-${id}`}
+            onClick={() => onOpen(id)}
           >
             {row.open ? <ChevronDown size={14} aria-hidden /> : <ChevronRight size={14} aria-hidden />}
           </button>
@@ -85,7 +86,8 @@ export const GanttRow = memo(function GanttRow({
           tabIndex={isStop ? 0 : -1}
           aria-pressed={selected}
           data-chooser
-          onClick={() => onSelect(name, null)}
+          {...(row.node === null ? {} : { title: fullName(row), "aria-label": `${word} ${fullName(row)}` })}
+          onClick={() => onChoose(row, null)}
         >
           <Icon size={13} role="img" aria-label={word} style={{ color }} />
           <span>{index === null ? name : `[${index}]`}</span>
@@ -97,7 +99,7 @@ export const GanttRow = memo(function GanttRow({
         aria-label={bars.length === 0 ? `${word}${step?.reason == null ? "" : `: ${step.reason}`}` : bars.map((bar) => wordsOf(bar, end)).join("; ")}
         onClick={(event) => {
           const chosen = (event.target as HTMLElement).dataset["attempt"];
-          onSelect(name, chosen === undefined ? null : Number(chosen));
+          onChoose(row, chosen === undefined ? null : Number(chosen));
         }}
       >
         {bars.map((bar, number) => (

@@ -3,18 +3,21 @@
 import { memo, useMemo, useRef } from "react";
 
 import type { RunModel, SpanKind } from "../model.ts";
+import type { ChildPicture } from "../useChildPictures.ts";
 import classes from "./Gantt.module.css";
 import { KINDS } from "./kinds.ts";
 
-/** The kinds of time that there are in a run, as one text: it changes only when there is another. */
-export function useKinds(model: RunModel): string {
+/** The kinds of time that there are or were in what is shown, as one text: it changes only when there is another. */
+export function useKinds(model: RunModel, pictures: ReadonlyMap<string, ChildPicture>): string {
   const known = useRef(new Set<SpanKind>(["call", "queued"]));
   return useMemo(() => {
     const found = known.current;
-    for (const { spans } of model.steps.values()) for (const { kind } of spans) found.add(kind);
-    for (const { spans } of model.items.values()) for (const { kind } of spans) found.add(kind);
+    const inner = [...pictures.values()].map((picture) => picture.model.steps);
+    for (const steps of [model.steps, model.items, ...inner]) {
+      for (const { spans } of steps.values()) for (const { kind } of spans) found.add(kind);
+    }
     return (Object.keys(KINDS) as SpanKind[]).filter((kind) => found.has(kind)).join(" ");
-  }, [model.steps, model.items]);
+  }, [model.steps, model.items, pictures]);
 }
 
 export const Legend = memo(function Legend({ kinds, pauses }: { kinds: string; pauses: boolean }) {

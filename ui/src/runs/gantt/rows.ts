@@ -1,86 +1,80 @@
-/** What the chart shows: a row for each step and each item that a reader has opened, and the bars of each. */
+/** The rows of the chart: the steps of the run, and what a reader has opened of them, each below the step it is inside of. */
 
-import type { components } from "../../api/schema.d.ts";
-import type { Graph } from "../../graph/plan.ts";
-import { type RunModel, type Span, type StepModel } from "../model.ts";
-import type { CallTimes } from "./useCallTimes.ts";
-
-type GraphStep = components["schemas"]["GraphStep"];
+import { childId, type Graph, parentOf } from "../../graph/plan.ts";
+import type { RunModel } from "../model.ts";
+import type { ChildPicture } from "../useChildPictures.ts";
 
 export interface Row {
+  /** A node of the graph, or an item, `step[17]`. */
+  readonly id: string;
+  /** The name of the step or the item in its run. */
   readonly name: string;
+  /** The node that has begun the run which it belongs to; null: it is of the run itself. */
+  readonly node: string | null;
   /** Its place among the items of its step; null: a step. */
   readonly index: number | null;
-  readonly opens: boolean;
+  /** How many rows it is inside of. */
+  readonly depth: number;
+  /** What can be shown inside of it. */
+  readonly opens: "items" | "steps" | null;
   readonly open: boolean;
 }
 
-export function rowsOf(graph: Graph, totals: ReadonlyMap<string, number>, open: ReadonlySet<string>): readonly Row[] {
+/** What steps have inside: so many items, or the steps of a run that they have begun. */
+type Insides = ReadonlyMap<string, number | "run">;
+
+export function rowsOf(
+  graph: Graph,
+  insides: Insides,
+  open: ReadonlySet<string>,
+  pictures: ReadonlyMap<string, ChildPicture>,
+  node: string | null = null,
+  depth = 0,
+): readonly Row[] {
   return graph.steps.flatMap(({ name }) => {
-    const total = totals.get(name) ?? 0;
-    const isOpen = total > 0 && open.has(name);
-    const rows: Row[] = [{ name, index: null, opens: total > 0, open: isOpen }];
-    for (let index = 0; isOpen && index < total; index++) rows.push({ name: `${name}[${index}]`, index, opens: false, open: false });
-    return rows;
+    const id = node === null ? name : childId(node, name);
+    const opens = opensOf(insides.get(name), node);
+    const isOpen = opens !== null && open.has(id);
+    const row: Row = { id, name, node, index: null, depth, opens, open: isOpen };
+    if (!isOpen) return [row];
+    if (opens === "items") return [row, ...itemsOf(name, insides.get(name) as number)];
+    const child = pictures.get(id);
+    if (child === undefined) return [row];
+    return [row, ...rowsOf(child.graph, readInsides(insidesOf(child.model)), open, pictures, id, depth + 1)];
   });
 }
 
-/** How many items each step has; the same map as long as no other step has fanned out. */
-export function totalsOf(model: RunModel): string {
-  return [...model.steps.values()].flatMap(({ name, items }) => (items === null ? [] : [`${name}=${items}`])).join(";");
+function opensOf(inside: number | "run" | undefined, node: string | null): Row["opens"] {
+  if (inside === "run") return "steps";
+  // The items of another run are on that run's page.
+  return node === null && (inside ?? 0) > 0 ? "items" : null;
 }
 
-export function readTotals(totals: string): ReadonlyMap<string, number> {
-  const pairs = totals === "" ? [] : totals.split(";").map((pair) => pair.split("=") as [string, string]);
-  return new Map(pairs.map(([name, items]) => [name, Number(items)]));
+function itemsOf(step: string, total: number): readonly Row[] {
+  return Array.from({ length: total }, (_, index) => {
+    const name = `${step}[${index}]`;
+    return { id: name, name, node: null, index, depth: 1, opens: null, open: false };
+  });
 }
 
-export function needsOf(graph: Graph): ReadonlyMap<string, readonly string[]> {
-  const needs = new Map<string, string[]>(graph.steps.map(({ name }) => [name, []]));
-  for (const { from, to } of graph.edges) needs.get(to)?.push(from);
-  return needs;
-}
-
-/** When all that a step waits for was over; null: not yet, or it is not known. */
-export function readyAt(model: RunModel, step: GraphStep, needs: readonly string[]): number | null {
-  let ready = model.startedAt;
-  const joined: number[] = [];
-  for (const need of needs) {
-    const state = model.steps.get(need);
-    if (step.join?.of.includes(need)) {
-      if (state?.status === "COMPLETED" && state.finishedAt !== null) joined.push(state.finishedAt);
-    } else if (state?.finishedAt == null) {
-      return null;
-    } else {
-      ready = Math.max(ready ?? 0, state.finishedAt);
-    }
+/** What the steps have inside, as one text: it changes only when one has something else. */
+export function insidesOf({ steps }: RunModel): string {
+  const insides: string[] = [];
+  for (const { name, items, child } of steps.values()) {
+    if (items !== null) insides.push(`${name}=${items}`);
+    else if (child !== null) insides.push(`${name}=run`);
   }
-  if (step.join === null) return ready;
-  const decided = joined.sort((one, other) => one - other)[step.join.quorum - 1];
-  return decided === undefined ? null : Math.max(ready ?? 0, decided);
+  return insides.join(";");
 }
 
-/** The stretches of a step, with the time until its turn came told apart from the calls themselves. */
-export function barsOf(step: StepModel, ready: number | null, calls: CallTimes | undefined): readonly Span[] {
-  const bars: Span[] = [];
-  const first = step.spans[0];
-  if (ready !== null && (first === undefined ? step.status === "PENDING" : first.from > ready)) {
-    bars.push({ kind: "queued", attempt: 1, from: ready, to: first?.from ?? null, failed: false });
-  }
-  for (const span of step.spans) {
-    const called = span.kind === "call" ? calledAt(span, calls) : null;
-    if (called === null || called <= span.from) {
-      bars.push(span);
-    } else {
-      bars.push({ ...span, kind: "queued", to: called, failed: false }, { ...span, from: called });
-    }
-  }
-  return bars;
+export function readInsides(insides: string): Insides {
+  const pairs = insides === "" ? [] : insides.split(";").map((pair) => pair.split("=") as [string, string]);
+  return new Map(pairs.map(([name, inside]) => [name, inside === "run" ? inside : Number(inside)]));
 }
 
-function calledAt(span: Span, calls: CallTimes | undefined): number | null {
-  for (const at of calls?.get(span.attempt) ?? []) {
-    if (at >= span.from && (span.to === null || at <= span.to)) return at;
-  }
-  return null;
+/** Its name, and inside of which steps it is, from the inside out. */
+export function fullName({ name, node }: Row): string {
+  const names = [name];
+  for (let around = node; around !== null; around = parentOf(around).node) names.push(parentOf(around).name);
+  return names.join(" in ");
 }

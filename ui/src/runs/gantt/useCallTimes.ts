@@ -4,60 +4,76 @@
  */
 
 import { useThrottledValue } from "@mantine/hooks";
-import { useQuery } from "@tanstack/react-query";
-import { useEffect, useRef } from "react";
+import { useQueries, type UseQueryResult } from "@tanstack/react-query";
+import { useEffect, useMemo, useRef } from "react";
 
 import { isCall } from "../../wire/exchange.ts";
 import { wirePage } from "../../wire/pages.ts";
 
 /** By attempt: when its exchanges began. */
 export type CallTimes = ReadonlyMap<number, readonly number[]>;
+/** By step. */
 type Times = ReadonlyMap<string, CallTimes>;
 
 /** What whole pages have told, and where the next one begins: what is known is not read again. */
 interface Settled {
-  readonly run: string;
   readonly cursor: string | null;
   readonly exchanges: number;
   readonly times: Times;
 }
 
-const NOTHING: Times = new Map();
+const NOTHING: Settled = { cursor: null, exchanges: 0, times: new Map() };
 const PAGE = 500;
 // Beyond it the chart shows what the history says.
 const MOST_EXCHANGES = 20_000;
 const LOOK_AGAIN_MS = 2_000;
 
-export function useCallTimes(run: string, seq: number): Times {
-  const moment = useThrottledValue(seq, LOOK_AGAIN_MS);
-  const settled = useRef<Settled>({ run, cursor: null, exchanges: 0, times: NOTHING });
+/** By run. `moments`: up to which event the history of each is known; when there are more its calls are looked at again. */
+export function useCallTimes(moments: ReadonlyMap<string, number>): ReadonlyMap<string, Times> {
+  const written = useThrottledValue([...moments].map((pair) => pair.join("=")).join(";"), LOOK_AGAIN_MS);
+  const runs = useMemo(() => readMoments(written), [written]);
+  const settled = useRef(new Map<string, Settled>());
   // The moment of the last reading: what fails is not asked for again before something has happened.
-  const asked = useRef(0);
-  const { data, isFetching, refetch } = useQuery({
-    queryKey: ["call-times", run],
-    queryFn: ({ signal }) => {
-      asked.current = moment;
-      const before = settled.current.run === run ? settled.current : { run, cursor: null, exchanges: 0, times: NOTHING };
-      return readOn(before, signal, (after) => {
-        settled.current = after;
-      });
-    },
-    enabled: moment > 0,
-    staleTime: Infinity,
-    gcTime: 0,
+  const asked = useRef(new Map<string, number>());
+  const readings = useQueries({
+    queries: runs.map(({ run, moment }) => ({
+      queryKey: ["call-times", run],
+      queryFn: ({ signal }: { signal: AbortSignal }) => {
+        asked.current.set(run, moment);
+        return readOn(run, settled.current.get(run) ?? NOTHING, signal, (after) => settled.current.set(run, after));
+      },
+      enabled: moment > 0,
+      staleTime: Infinity,
+      gcTime: 0,
+    })),
+    combine: readingsOf,
   });
-  // One reading at a time; what has happened meanwhile is asked for after it.
+  // One reading of a run at a time; what has happened meanwhile is asked for after it.
   useEffect(() => {
-    if (moment > asked.current && !isFetching) void refetch({ cancelRefetch: false });
-  }, [moment, isFetching, refetch]);
-  return data ?? NOTHING;
+    runs.forEach(({ run, moment }, place) => {
+      const reading = readings[place];
+      if (reading !== undefined && !reading.isFetching && moment > (asked.current.get(run) ?? 0)) void reading.refetch({ cancelRefetch: false });
+    });
+  }, [runs, readings]);
+  return useMemo(() => new Map(runs.map(({ run }, place) => [run, readings[place]?.data ?? NOTHING.times])), [runs, readings]);
 }
 
-async function readOn(before: Settled, signal: AbortSignal, onSettled: (after: Settled) => void): Promise<Times> {
+/** The same as long as nothing has been read. */
+function readingsOf(results: readonly UseQueryResult<Times>[]) {
+  return results.map(({ data, isFetching, refetch }) => ({ data, isFetching, refetch }));
+}
+
+function readMoments(written: string): readonly { readonly run: string; readonly moment: number }[] {
+  return written.split(";").map((pair) => {
+    const [run, moment] = pair.split("=") as [string, string];
+    return { run, moment: Number(moment) };
+  });
+}
+
+async function readOn(run: string, before: Settled, signal: AbortSignal, onSettled: (after: Settled) => void): Promise<Times> {
   let after = before;
   while (after.exchanges < MOST_EXCHANGES) {
-    const { run, cursor } = after;
-    const page = await wirePage(run, { limit: PAGE, payloads: false }, cursor, signal);
+    const page = await wirePage(run, { limit: PAGE, payloads: false }, after.cursor, signal);
     const times = new Map(after.times);
     for (const { step, attempt, started_at } of page.items.filter(isCall)) {
       const attempts = new Map(times.get(step));
@@ -65,7 +81,7 @@ async function readOn(before: Settled, signal: AbortSignal, onSettled: (after: S
       times.set(step, attempts);
     }
     if (page.next_cursor === null) return times;
-    after = { run, cursor: page.next_cursor, exchanges: after.exchanges + page.items.length, times };
+    after = { cursor: page.next_cursor, exchanges: after.exchanges + page.items.length, times };
     onSettled(after);
   }
   return after.times;

@@ -1,6 +1,6 @@
 /**
- * The chart is one stop of the tab key. Arrow keys lead from row to row, to the right and left they open and close the
- * items of one; Enter and Space choose, as on any button.
+ * The chart is one stop of the tab key. Arrow keys lead from row to row, to the right and left they open and close what is
+ * inside of one; Enter and Space choose, as on any button.
  */
 
 import { type FocusEvent, type KeyboardEvent, useCallback, useEffect, useRef, useState } from "react";
@@ -8,40 +8,40 @@ import { type FocusEvent, type KeyboardEvent, useCallback, useEffect, useRef, us
 import type { Row } from "./rows.ts";
 
 export function useRowKeys(rows: readonly Row[], selected: string | null, onOpen: (step: string) => void) {
-  const [name, setName] = useState<string | null>(null);
+  const [at, setAt] = useState<string | null>(null);
   // Until somebody has been in the chart it is entered at what is selected.
-  const stop = Math.max(0, rows.findIndex((row) => row.name === (name ?? selected)));
-  const wanted = useRef<{ readonly name: string; readonly group: HTMLElement } | null>(null);
+  const stop = Math.max(0, rows.findIndex((row) => row.id === (at ?? selected)));
+  const wanted = useRef<{ readonly id: string; readonly group: HTMLElement } | null>(null);
   // After each drawing: a row far away is there only when it has been scrolled to.
   useEffect(() => {
     if (wanted.current === null) return;
-    const chooser = wanted.current.group.querySelector<HTMLElement>(`[data-row="${CSS.escape(wanted.current.name)}"] [data-chooser]`);
+    const chooser = wanted.current.group.querySelector<HTMLElement>(`[data-row="${CSS.escape(wanted.current.id)}"] [data-chooser]`);
     if (chooser === null) return;
     wanted.current = null;
     chooser.focus({ preventScroll: true });
   });
   const onKeyDown = useCallback(
     (event: KeyboardEvent<HTMLElement>, show: (place: number) => void) => {
-      const name = rowOf(event.target);
-      const here = rows.findIndex((each) => each.name === name);
+      const id = rowOf(event.target);
+      const here = rows.findIndex((each) => each.id === id);
       const row = rows[here];
       if (row === undefined || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-      if (row.opens && event.key === (row.open ? "ArrowLeft" : "ArrowRight")) {
+      if (row.opens !== null && event.key === (row.open ? "ArrowLeft" : "ArrowRight")) {
         event.preventDefault();
-        onOpen(row.name);
+        onOpen(row.id);
         return;
       }
       const place = placeAfter(event.key, here, rows.length);
       if (place === null) return;
       event.preventDefault();
       if (place === here) return;
-      wanted.current = { name: rows[place]!.name, group: event.currentTarget };
-      setName(rows[place]!.name);
+      wanted.current = { id: rows[place]!.id, group: event.currentTarget };
+      setAt(rows[place]!.id);
       show(place);
     },
     [rows, onOpen],
   );
-  const moveStop = useCallback((event: FocusEvent<HTMLElement>) => setName(rowOf(event.target)), []);
+  const moveStop = useCallback((event: FocusEvent<HTMLElement>) => setAt(rowOf(event.target)), []);
   return { stop, moveStop, onKeyDown };
 }
 

@@ -4,11 +4,8 @@ import { useThrottledValue } from "@mantine/hooks";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 
-import { api, body } from "../../api/client.ts";
-import type { components } from "../../api/schema.d.ts";
 import type { RunEvent } from "../../api/stream.ts";
-
-type EventPage = components["schemas"]["EventPage"];
+import { eventPage } from "../eventPage.ts";
 
 interface History {
   readonly events: readonly RunEvent[];
@@ -56,13 +53,11 @@ async function readOn(
   let to = known.to;
   while (events.length < most) {
     const query = { limit: Math.min(PAGE, most - events.length), after: to, ...(step === null ? {} : { step }) };
-    // The other form, the stream, was not asked for.
-    const page = (await body(api.GET("/api/v1/runs/{run}/events", { params: { path: { run }, query }, signal }))) as EventPage;
-    const items = page.items as readonly RunEvent[];
-    events.push(...items);
-    to = Math.max(to, items[items.length - 1]?.seq ?? 0);
+    const page = await eventPage(run, query, signal);
+    events.push(...page.events);
+    to = Math.max(to, page.events[page.events.length - 1]?.seq ?? 0);
     // What was there when it was asked for has been looked through.
-    if (page.next_cursor === null) return { events, to: Math.max(to, latest) };
+    if (page.isLast) return { events, to: Math.max(to, latest) };
   }
   return { events, to };
 }
