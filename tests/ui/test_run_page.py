@@ -124,17 +124,22 @@ def assert_apart(page: Page) -> None:
 def assert_inside(page: Page, inner: str, outer: str) -> None:
     """The row is below the other one, its name further to the right, and its bars within the other's, in time."""
     expect(row(page, inner)).to_have_attribute("data-status", "COMPLETED")
-    names = [corner(row(page, step).locator("[data-chooser] svg")) for step in (outer, inner)]
-    assert names[0][0] < names[1][0]
-    assert names[0][1] < names[1][1]
-    around, *_ = [bar.bounding_box() for bar in row(page, outer).locator("[data-kind=child]").all()]
-    bars = [bar.bounding_box() for bar in row(page, inner).get_by_test_id("bar").all()]
-    assert around is not None
-    assert bars
-    for bar in bars:
-        assert bar is not None
-        assert bar["x"] >= around["x"] - SEEN
-        assert bar["x"] + bar["width"] <= around["x"] + around["width"] + SEEN
+    # All at once: the ruler of a run that goes on moves.
+    outer_name, outer_bar, inner_name, *inner_bars = page.evaluate(
+        """([outer, inner]) => {
+            const boxes = (step, what) => [...document.querySelectorAll(`[data-row="${step}"] ${what}`)]
+                .map((each) => each.getBoundingClientRect());
+            return [boxes(outer, "[data-chooser] svg")[0], boxes(outer, "[data-kind=child]")[0],
+                boxes(inner, "[data-chooser] svg")[0], ...boxes(inner, "[data-testid=bar]")];
+        }""",
+        [outer, inner],
+    )
+    assert outer_name["x"] < inner_name["x"]
+    assert outer_name["y"] < inner_name["y"]
+    assert inner_bars
+    for bar in inner_bars:
+        assert outer_bar["left"] - SEEN <= bar["left"]
+        assert bar["right"] <= outer_bar["right"] + SEEN
 
 
 def assert_uncut(step: Locator) -> None:
@@ -373,7 +378,6 @@ def test_a_run_of_another_workflow_opens_inside_and_on_its_own_page(page: Page, 
     expect(page).to_have_url(re.compile(r"\?step=stow$"))
     page.get_by_test_id("parent-run").click()
     expect(page).to_have_url(f"{sea.url}/runs/{run}?step=provisions")
-    page.get_by_test_id("gantt-fit").focus()
     row(page, "provisions").get_by_role("button", name="Completed provisions").focus()
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("button", name="Steps of provisions", exact=True)).to_have_attribute(
