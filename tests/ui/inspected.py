@@ -85,7 +85,7 @@ def _file(name: str, media_type: str, content: bytes) -> Json:
 def _with_files(call: Call) -> Scripted:
     parts: Json = [
         {"kind": "text", "text": f"Four files, and some words: {HARM}"},
-        {"kind": "data", "data": {"depth": 12.5, "unit": "m", "serial": SERIAL, "words": HARM}},
+        {"kind": "data", "data": {"depth": 12.0, "unit": "m", "serial": SERIAL, "words": HARM}},
         _file("gauge.png", "image/png", PICTURE),
         _file("map.svg", "image/svg+xml", DRAWING),
         _file("report.html", "text/html", HARM.encode()),

@@ -19,7 +19,7 @@ from tests.ui.installed import trunkline_up
 from trunkline.cli.answers import Run
 from trunkline.cli.client import Client
 from trunkline.cli.follow import follow_run
-from trunkline.jsontypes import Json
+from trunkline.jsontypes import Json, encode
 from trunkline.testing.agents import Call, Hangup, ScriptedAgent, jsonrpc_task, simple_error, simple_success
 
 # A double has no room for its last digit.
@@ -209,15 +209,17 @@ def test_a_retry_from_a_step_can_give_it_another_input(page: Page, stage: Stage)
     editor.fill('{"text": ')
     expect(page.get_by_test_id("retry-step-input")).to_contain_text("This is not JSON")
     expect(page.get_by_test_id("confirm-retry")).to_be_disabled()
-    editor.fill(f'{{"text": "mine", "n": {MANY + 2}}}')
+    editor.fill(f'{{"text": "mine", "n": {MANY + 2}, "share": 1.0}}')
     look_at(page, "retry-step")
     page.get_by_test_id("confirm-retry").click()
     run = stage.end(new_run(page, old))
     assert [step["input"] for step in run["steps"]] == [
         None,
-        {"text": "mine", "n": MANY + 2},
+        {"text": "mine", "n": MANY + 2, "share": 1.0},
         {"text": "two"},
     ]
+    # Which is no 1 for an expression.
+    assert '"share":1.0' in encode(run["steps"][1]["input"]).decode()
 
 
 def test_everything_runs_again_with_another_input(page: Page, stage: Stage) -> None:

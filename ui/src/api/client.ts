@@ -4,7 +4,7 @@ import createClient, { type Middleware } from "openapi-fetch";
 
 import { hearAnswer } from "./clock.ts";
 import { doubtConnection } from "./connection.ts";
-import { parseExact } from "./exactJson.ts";
+import { parseAnswer } from "./exactJson.ts";
 import { key } from "./key.ts";
 import { Problem, problemOf, unreachable } from "./problem.ts";
 import type { paths } from "./schema.d.ts";
@@ -43,12 +43,12 @@ const authorize: Middleware = {
   },
 };
 
-/** The answer with its JSON read so that no number in it changes. */
+/** The answer with its JSON read so that no number in a value changes. */
 async function readExactly(response: Response): Promise<Response> {
   const text = await response.text();
   const answer = new Response(null, response);
   if (text === "") return answer;
-  answer.json = () => Promise.resolve(parseExact(text));
+  answer.json = () => Promise.resolve(parseAnswer(text));
   // Of an answer that says no length `openapi-fetch` would parse the text by itself.
   answer.headers.set("Content-Length", String(text.length));
   return answer;

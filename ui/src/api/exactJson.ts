@@ -1,14 +1,17 @@
 /**
- * JSON whose numbers stay as they were written, though the language keeps about 16 digits of them.
+ * JSON whose numbers stay as they were written: `1.0` is no `1` for an expression of a workflow, and the language keeps
+ * about 16 digits.
  *
- * A number that a double holds is an ordinary one. Any other is an `ExactNumber`: `JSON.stringify` and `String` write it
- * as it came. A browser that cannot write it so reads all numbers as ordinary ones.
+ * A number that would be written otherwise is an `ExactNumber`: `JSON.stringify` and `String` write it as it came. In an
+ * answer of the API the page reckons with most numbers: there only values of agents and runs are so, and what a double
+ * cannot hold. A browser that cannot write numbers so reads all of them as ordinary ones.
  */
+
+import { readJson } from "./readJson.ts";
 
 declare global {
   interface JSON {
     rawJSON?(text: string): object;
-    parse(text: string, reviver: (key: string, value: unknown, context?: { readonly source?: string }) => unknown): unknown;
   }
 }
 
@@ -20,6 +23,11 @@ export class ExactNumber {
 
   constructor(source: string) {
     this.#source = source;
+  }
+
+  /** Whether it is more than an ordinary number can be. */
+  get isLong(): boolean {
+    return !holds(Number(this.#source), this.#source);
   }
 
   toString(): string {
@@ -35,16 +43,35 @@ export function isExact(value: unknown): value is ExactNumber {
   return value instanceof ExactNumber;
 }
 
-// Megabytes are read much faster without asking for each value. It may be in a text: then only the time is lost.
-const DOUBTFUL = /(?:^|[\s:,[])-?(?:\d[\d.]{15}|\d[\d.]*[eE])/;
+/** What to reckon with; null: it is no number. */
+export function asNumber(value: unknown): number | null {
+  return typeof value === "number" || isExact(value) ? Number(value) : null;
+}
 
+// The browser reads megabytes twice as fast. It may be in a text: then only the time is lost.
+const DOUBTFUL = /(?:^|[\s:,[])-?(?:\d[\d.]{15}|\d[\d.]*[eE]|\d+\.(?:\d*0(?!\d)|0{6}))/;
+
+// What agents and runs are given and give: theirs, whatever is in it.
+const VALUES: ReadonlySet<string> = new Set(["input", "output", "detail", "card"]);
+
+/** A value that somebody has written. */
 export function parseExact(text: string): unknown {
-  if (!KEEPS_ALL_DIGITS || !DOUBTFUL.test(text)) return JSON.parse(text) as unknown;
-  return JSON.parse(text, (_, value, context) =>
-    typeof value === "number" && context?.source !== undefined && !holds(value, context.source)
-      ? new ExactNumber(context.source)
-      : value,
-  );
+  return parse(text, true);
+}
+
+/** An answer or an event of the API. */
+export function parseAnswer(text: string): unknown {
+  return parse(text, false);
+}
+
+function parse(text: string, asWritten: boolean): unknown {
+  const ordinary = JSON.parse(text) as unknown;
+  return KEEPS_ALL_DIGITS && DOUBTFUL.test(text) ? readJson(text, numberOf, VALUES, asWritten) : ordinary;
+}
+
+function numberOf(source: string, asWritten: boolean): number | ExactNumber {
+  const value = Number(source);
+  return String(value) === source || (!asWritten && holds(value, source)) ? value : new ExactNumber(source);
 }
 
 /** Whether the number, written again, is the one that was written. */

@@ -10,7 +10,7 @@ import { createParser } from "eventsource-parser";
 import { hangUpUnseen, shown, wait } from "./attention.ts";
 import { hearAnswer, hearEvent } from "./clock.ts";
 import { doubtConnection } from "./connection.ts";
-import { parseExact } from "./exactJson.ts";
+import { parseAnswer } from "./exactJson.ts";
 import { key } from "./key.ts";
 import { takeLine } from "./lines.ts";
 import { Problem, problemOf, unreachable } from "./problem.ts";
@@ -150,7 +150,7 @@ async function readEvents(
   let batch: RunEvent[] = [];
   const parser = createParser({
     onEvent(message) {
-      batch.push(parseExact(message.data) as RunEvent);
+      batch.push(parseAnswer(message.data) as RunEvent);
     },
   });
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader();

@@ -6,7 +6,7 @@ import {
 import { Plus, Trash2 } from "lucide-react";
 import { createContext, useContext, useEffect, useRef, useState, type ReactNode } from "react";
 
-import { isExact, KEEPS_ALL_DIGITS, parseExact } from "../api/exactJson.ts";
+import { asNumber, isExact, KEEPS_ALL_DIGITS, parseExact } from "../api/exactJson.ts";
 import classes from "./SchemaForm.module.css";
 import { JsonEditor, jsonProblem, parsed, written } from "./JsonEditor.tsx";
 import {
@@ -137,7 +137,7 @@ function NumberField(props: ControlProps & { readonly whole: boolean }) {
   const look = useLook(props);
   // As it was typed, which may say the same in other digits: `1.0`.
   const [typed, setTyped] = useState<number | string>("");
-  const isLong = isExact(value);
+  const isLong = isExact(value) && value.isLong;
   return (
     <NumberInput
       {...look}
@@ -151,8 +151,8 @@ function NumberField(props: ControlProps & { readonly whole: boolean }) {
       withKeyboardEvents={!isLong}
       trimLeadingZeroesOnBlur={!KEEPS_ALL_DIGITS}
       allowDecimal={!whole}
-      step={typeof schema["multipleOf"] === "number" ? schema["multipleOf"] : 1}
-      {...(typeof schema["minimum"] === "number" ? { startValue: schema["minimum"] } : {})}
+      step={asNumber(schema["multipleOf"]) ?? 1}
+      startValue={asNumber(schema["minimum"]) ?? 0}
       clampBehavior="none"
       maw={240}
     />

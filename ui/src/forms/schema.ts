@@ -5,7 +5,7 @@
  * end only the server says.
  */
 
-import type { ExactNumber } from "../api/exactJson.ts";
+import { asNumber, type ExactNumber } from "../api/exactJson.ts";
 import type { Finding } from "../api/problem.ts";
 
 export type Json = null | boolean | number | ExactNumber | string | readonly Json[] | { readonly [name: string]: Json };
@@ -72,7 +72,7 @@ export function fieldOf(schema: Schema, depth: number): Field {
       return { kind: "boolean" };
     case "array":
       if (!isSchema(schema["items"])) return { kind: "json" };
-      return { kind: "list", items: schema["items"], least: numberOf(schema["minItems"]) };
+      return { kind: "list", items: schema["items"], least: asNumber(schema["minItems"]) ?? 0 };
     case "object":
       return groupOf(schema);
     default:
@@ -99,10 +99,6 @@ function typeOf(schema: Schema): string | null {
   if (!Array.isArray(type)) return isSchema(schema["properties"]) ? "object" : null;
   const others = type.filter((name) => name !== "null");
   return others.length === 1 && typeof others[0] === "string" ? others[0] : null;
-}
-
-function numberOf(value: unknown): number {
-  return typeof value === "number" ? value : 0;
 }
 
 /** What a field holds before anybody has filled it in; undefined: nothing, and nothing is sent. */
