@@ -8,7 +8,9 @@ import pytest
 from tests.contract.samples import NOW, new_run
 from tests.contract.test_store_dead_letters import letter
 
+from trunkline.agents import Agent
 from trunkline.clock import Instant, after
+from trunkline.ids import new_id
 from trunkline.messages import Outgoing
 from trunkline.stores.base import Store
 from trunkline.stores.oversight import AuditEntry, AuditKind, NewAuditEntry, Process, SeenProcess
@@ -159,6 +161,23 @@ async def test_a_process_that_stops_is_gone_at_once(store: Store) -> None:
     async with store.transaction() as tx:
         await tx.forget_process(process(1).id)
     assert [each.id for each in await store.processes(limit=10)] == [process(2).id]
+
+
+async def test_the_pools_that_agents_are_in_are_listed_once_each_by_name(store: Store) -> None:
+    async with store.transaction() as tx:
+        for number, pool in enumerate(("gpu", None, "a 漢字 pool", "gpu", "Zone")):
+            await tx.insert_agent(
+                Agent(
+                    id=new_id(),
+                    name=f"A{number}",
+                    url="http://a.example",
+                    created_at=NOW,
+                    updated_at=NOW,
+                    pool=pool,
+                )
+            )
+    assert await store.pools(limit=10) == ["Zone", "a 漢字 pool", "gpu"]
+    assert await store.pools(limit=1) == ["Zone"]
 
 
 async def test_queues_are_counted_up_to_the_bound(store: Store) -> None:

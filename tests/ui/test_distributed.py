@@ -12,11 +12,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 from deploy.local.postgres import PostgresServer
 from playwright.sync_api import Browser, Page, expect
 from tests.scenarios.distributed.records import Kafka
-from tests.services import backend_variables, fresh_database, fresh_topics
+from tests.services import PARTITIONS, backend_variables, fresh_database, fresh_topics, wait_for_futures
 from tests.ui.agents import Agents
 from tests.ui.browser import look_at, watched_page
 from tests.ui.installed import trunkline_role
@@ -35,7 +37,18 @@ class Fleet:
     agents: Agents
 
     def order(self, value: bytes, key: bytes) -> None:
-        self.agents.portal.call(partial(self.kafka.write, self.kafka.topics.commands, value, key))
+        self.write(self.kafka.topics.commands, value, key)
+
+    def write(self, topic: str, value: bytes, key: bytes) -> None:
+        self.agents.portal.call(partial(self.kafka.write, topic, value, key))
+
+    def take_all(self, group: str, topic: str) -> None:
+        """As a consumer that has settled everything."""
+        with Consumer({"bootstrap.servers": self.kafka.servers, "group.id": group}) as consumer:
+            places = [TopicPartition(topic, number) for number in range(PARTITIONS)]
+            ends = [consumer.get_watermark_offsets(place, timeout=60)[1] for place in places]
+            settled = [TopicPartition(topic, number, end) for number, end in enumerate(ends)]
+            consumer.commit(offsets=settled, asynchronous=False)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +83,7 @@ def page(browser: Browser, fleet: Fleet) -> Generator[Page]:
         yield page
 
 
-def test_it_shows_every_process_and_what_they_need(page: Page) -> None:
+def test_it_shows_every_process_and_what_they_need(page: Page, fleet: Fleet) -> None:
     page.goto("/system")
     expect(page.get_by_test_id("version")).to_contain_text("PostgreSQL")
     for dependency in ("The store is ready", "The broker is ready"):
@@ -81,7 +94,44 @@ def test_it_shows_every_process_and_what_they_need(page: Page) -> None:
         cell = page.get_by_role("cell", name=re.compile(f"^{role}"))
         expect(processes.filter(has=cell)).to_contain_text("Alive")
     expect(page.get_by_test_id("queues").locator("[data-name=outbox]")).to_be_visible()
+    topics = fleet.kafka.topics
+    for topic, takers in (
+        (topics.tasks, "Bridges"),
+        (topics.results, "Executors"),
+        (topics.commands, "APIs"),
+    ):
+        group = page.locator(f"[data-testid=consumer-group][data-topic='{topic}']")
+        expect(group).to_contain_text(takers)
+        expect(group.get_by_test_id("waiting")).to_have_text("0")
     look_at(page, "system-distributed")
+
+
+def test_what_waits_in_kafka_is_shown_until_somebody_takes_it(
+    page: Page, fleet: Fleet, kafka_admin: AdminClient
+) -> None:
+    topic, group = fleet.kafka.topics.tasks_of("gpu"), f"{fleet.kafka.topics.tasks}.bridge.gpu"
+    fleet.client.create_agent({"name": "Painter", "url": "http://127.0.0.1:9/", "pool": "gpu"})
+    page.goto("/system")
+    expect(page.get_by_test_id("consumers-trouble")).to_have_text(
+        f"Kafka has no topic {topic}. Make it with: trunkline topics create --pool gpu"
+    )
+    row = page.locator(f"[data-testid=consumer-group][data-topic='{topic}']")
+    expect(row).to_contain_text("Bridges of the pool gpu")
+    expect(row.get_by_test_id("waiting")).to_have_text("unknown")
+    look_at(page, "system-lag-unknown")
+    wait_for_futures(kafka_admin.create_topics([NewTopic(topic, PARTITIONS)]))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - the library's futures
+    for number in range(3):
+        fleet.write(topic, b"{}", b"%d" % number)
+    expect(row.get_by_test_id("waiting")).to_have_text("3")
+    expect(page.get_by_test_id("consumers-trouble")).to_have_count(0)
+    expect(page.get_by_test_id("warnings")).to_contain_text("no bridge of the pool gpu is alive")
+    look_at(page, "system-lag")
+    page.set_viewport_size({"width": 390, "height": 800})
+    look_at(page, "system-lag-phone")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    fleet.take_all(group, topic)
+    expect(row.get_by_test_id("waiting")).to_have_text("0")
+    expect(page.get_by_test_id("warnings")).to_have_count(0)
 
 
 def test_an_order_that_came_too_early_is_replayed_and_its_run_followed(page: Page, fleet: Fleet) -> None:

@@ -63,6 +63,7 @@ def test_it_shows_that_all_is_well(page: Page, stage: Stage) -> None:
     expect(process).to_contain_text("api, bridge, executor")
     expect(page.get_by_test_id("warnings")).to_have_count(0)
     expect(page.get_by_test_id("queues").locator("[data-name=tasks_queued]")).to_contain_text("0")
+    expect(page.get_by_role("heading", name="Kafka")).to_have_count(0)
     look_at(page, "system")
     page.get_by_test_id("run-counts").locator("[data-name=COMPLETED]").get_by_role("link").click()
     expect(page).to_have_url(f"{stage.client.url}/runs?status=COMPLETED&children=true")

@@ -9,6 +9,7 @@ import msgspec
 from trunkline import __version__
 from trunkline.api.services import OK
 from trunkline.api.views import page_json
+from trunkline.brokers.base import Lag
 from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import encode
 from trunkline.services.oversight import MOST_COUNTED, Sight
@@ -42,6 +43,16 @@ class _Count(msgspec.Struct):
     exact: bool
 
 
+class _Consumers(msgspec.Struct):
+    group: str
+    topic: str
+    role: str
+    pool: str | None
+    waiting: int | None
+    partitions: int | None
+    detail: str | None
+
+
 class _System(msgspec.Struct):
     at: str
     version: str
@@ -53,6 +64,7 @@ class _System(msgspec.Struct):
     processes: list[_Process] | None
     runs: list[_Count] | None
     queues: list[_Count] | None
+    consumers: list[_Consumers] | None
     warnings: Sequence[str]
 
 
@@ -77,6 +89,7 @@ def system_json(
             processes=None if processes is None else [_process(each, sight.this.id) for each in processes],
             runs=None if queues is None else [_count(*each) for each in queues.runs.items()],
             queues=None if queues is None else _queues(queues),
+            consumers=None if sight.lags is None else [_consumers(each) for each in sight.lags],
             warnings=[*warnings, *sight.warnings],
         )
     )
@@ -98,6 +111,13 @@ def _process(process: SeenProcess, this: str) -> _Process:
 
 def _queues(queues: Queues) -> list[_Count]:
     return [_count(name, value) for name, value in msgspec.structs.asdict(queues).items() if name != "runs"]
+
+
+def _consumers(lag: Lag) -> _Consumers:
+    group = lag.group
+    return _Consumers(
+        group.name, group.topic, group.role, group.pool, lag.waiting, lag.partitions, lag.trouble
+    )
 
 
 def _count(name: str, count: int) -> _Count:

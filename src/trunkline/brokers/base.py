@@ -69,3 +69,24 @@ class Source(Protocol):
         ...
 
     def on_arrival(self, ring: Callable[[], None]) -> None: ...
+
+
+class ConsumerGroup(NamedTuple):
+    """Processes that share the records of a topic among them."""
+
+    name: str
+    topic: str
+    # Of the processes.
+    role: str
+    pool: str | None = None
+
+
+class Lag(NamedTuple):
+    """How far a group is behind."""
+
+    group: ConsumerGroup
+    # Records that it has not settled; None: not known.
+    waiting: int | None
+    partitions: int | None
+    # Why it is not known.
+    trouble: str | None = None

@@ -314,6 +314,15 @@ class Count(TypedDict):
     exact: bool
 
 
+class Consumers(TypedDict):
+    group: str
+    topic: str
+    # None, both: not known, and `detail` says why.
+    waiting: int | None
+    partitions: int | None
+    detail: str | None
+
+
 class SystemState(TypedDict):
     version: str
     mode: str
@@ -325,6 +334,8 @@ class SystemState(TypedDict):
     processes: list[Process] | None
     runs: list[Count] | None
     queues: list[Count] | None
+    # None: there is no Kafka.
+    consumers: list[Consumers] | None
     warnings: list[str]
 
 

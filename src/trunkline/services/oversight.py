@@ -4,11 +4,12 @@ The system as those see it who run it: which processes live, how much waits, and
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Literal
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from typing import Literal, TypeAlias
 
 import msgspec
 
+from trunkline.brokers.base import Lag
 from trunkline.clock import Clock
 from trunkline.errors import Unavailable
 from trunkline.stores.base import Store
@@ -17,10 +18,15 @@ from trunkline.stores.oversight import Process, Queues, SeenProcess
 # Enough to tell a queue that is long from one that grows, and counted in milliseconds.
 MOST_COUNTED = 10_000
 _MOST_PROCESSES = 200
+# Each is one more question to the broker.
+_MOST_POOLS = 50
 _NEEDED = {
     "executor": "No executor is alive: runs are accepted and stand still. Start one: trunkline serve --role executor.",
     "bridge": "No bridge is alive: no agent is called. Start one: trunkline serve --role bridge.",
 }
+
+# Of all groups of consumers, those of these pools too; None: nothing travels between processes.
+LagsOf: TypeAlias = Callable[[Sequence[str]], Awaitable[Sequence[Lag] | None]]
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,30 +44,39 @@ class Sight(msgspec.Struct, frozen=True, kw_only=True):
     # None, both: the store cannot be asked at the moment.
     processes: Sequence[SeenProcess] | None
     queues: Queues | None
+    # None: there is no broker that could keep anything.
+    lags: Sequence[Lag] | None
     warnings: list[str]
 
 
 class Oversight:
-    def __init__(self, store: Store, clock: Clock, this: Process, setup: Setup) -> None:
+    def __init__(self, store: Store, clock: Clock, this: Process, setup: Setup, lags_of: LagsOf) -> None:
         self._store = store
         self._clock = clock
         self._this = this
         self._setup = setup
+        self._lags_of = lags_of
 
     async def look(self) -> Sight:
-        """Answers also while the store is away: that is when people look."""
+        """Answers also while the store or the broker is away: that is when people look."""
         try:
             processes = await self._processes()
             queues = await self._store.queues(MOST_COUNTED)
+            pools = await self._pools(processes)
         except Unavailable:
             # Readiness says why, with the same words.
-            return Sight(this=self._this, setup=self._setup, processes=None, queues=None, warnings=[])
+            lags = await self._lags_of(())
+            return Sight(
+                this=self._this, setup=self._setup, processes=None, queues=None, lags=lags, warnings=[]
+            )
+        lags = await self._lags_of(pools)
         return Sight(
             this=self._this,
             setup=self._setup,
             processes=processes,
             queues=queues,
-            warnings=[*_missing_roles(processes), *_waiting(queues)],
+            lags=lags,
+            warnings=[*_missing_roles(processes), *_missing_pools(processes, lags or ()), *_waiting(queues)],
         )
 
     async def _processes(self) -> Sequence[SeenProcess]:
@@ -74,12 +89,34 @@ class Oversight:
         seen = SeenProcess(**msgspec.structs.asdict(self._this), seen_at=self._clock.now(), alive=True)
         return [seen, *others]
 
+    async def _pools(self, processes: Collection[SeenProcess]) -> Sequence[str]:
+        """Of agents, whose tasks may wait for a bridge, and of bridges, whose agents may have moved on."""
+        if self._setup.broker == "memory":
+            return ()
+        bridges = {process.pool for process in processes if "bridge" in process.roles and process.pool}
+        return sorted({*bridges, *await self._store.pools(limit=_MOST_POOLS)})[:_MOST_POOLS]
+
 
 def _missing_roles(processes: Collection[SeenProcess]) -> Iterator[str]:
     roles = {role for process in processes if process.alive for role in process.roles}
     for role, warning in _NEEDED.items():
         if role not in roles:
             yield warning
+
+
+def _missing_pools(processes: Collection[SeenProcess], lags: Collection[Lag]) -> Iterator[str]:
+    alive = [process.pool for process in processes if process.alive and "bridge" in process.roles]
+    for lag in lags:
+        # That there is no bridge at all is said already.
+        if not alive or not lag.waiting or lag.group.role != "bridge" or lag.group.pool in alive:
+            continue
+        whose, start = f"of the pool {lag.group.pool}", f" --pool {lag.group.pool}"
+        if lag.group.pool is None:
+            whose, start = "without a pool", ""
+        yield (
+            f"{lag.waiting:,} messages wait on {lag.group.topic}, and no bridge {whose} is alive. Start one:"
+            f" trunkline serve --role bridge{start}."
+        )
 
 
 def _waiting(queues: Queues) -> Iterator[str]:

@@ -121,6 +121,10 @@ class OversightReads(Protocol):
         """Those that have said that they live and have not stopped; the last to start first."""
         ...
 
+    async def pools(self, *, limit: int) -> list[str]:
+        """Those that agents are in, by name."""
+        ...
+
     async def queues(self, most: int) -> Queues:
         """No number is greater than `most`."""
         ...

@@ -8,12 +8,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import structlog
 
-from trunkline.brokers.base import Broker, Source, TakeTasks
+from trunkline.brokers.base import Broker, ConsumerGroup, Lag, Source, TakeTasks
 from trunkline.brokers.kafka import (
     RESEND_AFTER,
     SESSION,
     KafkaBroker,
     KafkaConnection,
+    KafkaLag,
     open_producer,
     open_source,
 )
@@ -56,6 +57,7 @@ class KafkaWires:
         self._core = core
         self._stack = stack
         self._connection = kafka_connection(core.settings)
+        self._lag = KafkaLag(self._connection)
         self._sources: list[Source] = []
         self._leave_soon: list[Callable[[], None]] = []
         self._relay: Relay | None = None
@@ -72,14 +74,11 @@ class KafkaWires:
         return None if found is None else found.pool
 
     async def parts_of_bridge(self, take: TakeTasks[Transaction], loop: CommitLoop) -> Sequence[Part]:
-        settings = self._core.settings
-        group = f"{settings.kafka_group}.bridge" + (f".{settings.pool}" if settings.pool else "")
-        source = await self._open(group, settings.topics.tasks_of(settings.pool), loop.ring)
+        source = await self._open(self._bridges(self._core.settings.pool), loop.ring)
         return [tasks_of(source, take, self._core.metrics, self._strangers())]
 
     async def parts_of_executor(self, loop: CommitLoop) -> Sequence[Part]:
-        settings = self._core.settings
-        source = await self._open(f"{settings.kafka_group}.executor", settings.results_topic, loop.ring)
+        source = await self._open(self._executors(), loop.ring)
         results = results_of(source, take_travelled_results, self._core.metrics, self._strangers())
         return [results, Resends(self._kafka)]
 
@@ -87,14 +86,27 @@ class KafkaWires:
         return Strangers(self._core.settings.retention, self._core.metrics)
 
     async def source_of_commands(self) -> Source | None:
+        commands = self._takers_of_commands()
+        return None if commands is None else await self._open(commands)
+
+    def _bridges(self, pool: str | None) -> ConsumerGroup:
+        settings = self._core.settings
+        name = f"{settings.kafka_group}.bridge" + (f".{pool}" if pool else "")
+        return ConsumerGroup(name, settings.topics.tasks_of(pool), "bridge", pool)
+
+    def _executors(self) -> ConsumerGroup:
+        settings = self._core.settings
+        return ConsumerGroup(f"{settings.kafka_group}.executor", settings.results_topic, "executor")
+
+    def _takers_of_commands(self) -> ConsumerGroup | None:
         settings = self._core.settings
         if not settings.commands_topic:
             return None
-        return await self._open(f"{settings.kafka_group}.commands", settings.commands_topic)
+        return ConsumerGroup(f"{settings.kafka_group}.commands", settings.commands_topic, "api")
 
-    async def _open(self, group: str, topic: str, ring: Callable[[], None] | None = None) -> Source:
+    async def _open(self, group: ConsumerGroup, ring: Callable[[], None] | None = None) -> Source:
         opened = await self._stack.enter_async_context(
-            open_source(self._connection, group=group, topics=[topic], session=self._session)
+            open_source(self._connection, group=group.name, topics=[group.topic], session=self._session)
         )
         self._leave_soon.append(opened.leave_soon)
         source = self._core.seams.source(opened)
@@ -145,6 +157,11 @@ class KafkaWires:
 
     def warnings(self) -> Sequence[str]:
         return self._warnings
+
+    async def lags_of(self, pools: Sequence[str]) -> Sequence[Lag] | None:
+        bridges = [self._bridges(pool) for pool in (None, *pools)]
+        commands = self._takers_of_commands()
+        return await self._lag.look([*bridges, self._executors(), *([] if commands is None else [commands])])
 
     async def troubles(self) -> Mapping[str, str | None]:
         if not self._sources:

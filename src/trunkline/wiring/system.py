@@ -273,7 +273,7 @@ async def open_system(
         services = None
         if assembly.intake is not None:
             services = _services(
-                core, assembly.intake, probes, _oversight(core, assembly.process, alone=alone)
+                core, assembly.intake, probes, _oversight(core, wires, assembly.process, alone=alone)
             )
         async with _working(assembly, services):
             # The work goes on from here, while the door is still being built.
@@ -333,13 +333,13 @@ def _migrations(core: Core) -> Migrations:
     return Migrations(core.store, core.directory, core.routes, core.drifts, check, core.metrics)
 
 
-def _oversight(core: Core, process: Process, *, alone: bool) -> Oversight:
+def _oversight(core: Core, wires: Wires, process: Process, *, alone: bool) -> Oversight:
     setup = Setup(
         mode="embedded" if alone and not core.settings.uses_kafka else "distributed",
         store="postgresql" if core.settings.uses_postgres else "sqlite",
         broker="kafka" if core.settings.uses_kafka else "memory",
     )
-    return Oversight(core.store, core.clock, process, setup)
+    return Oversight(core.store, core.clock, process, setup, wires.lags_of)
 
 
 def _services(core: Core, intake: Intake, probes: Probes, oversight: Oversight) -> Services:

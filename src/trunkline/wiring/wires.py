@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Protocol
 
-from trunkline.brokers.base import Broker, Source, TakeTasks
+from trunkline.brokers.base import Broker, Lag, Source, TakeTasks
 from trunkline.brokers.memory import MemoryBroker
 from trunkline.executor.inbox import take_results
 from trunkline.services.commits import CommitLoop, Part
@@ -51,6 +51,10 @@ class Wires(Protocol):
         """What stops nothing, and should not stay as it is."""
         ...
 
+    async def lags_of(self, pools: Sequence[str]) -> Sequence[Lag] | None:
+        """How far each group of consumers is behind, those of these pools too; None: there are none."""
+        ...
+
 
 class MemoryWires:
     def __init__(self, seams: Seams) -> None:
@@ -81,3 +85,7 @@ class MemoryWires:
 
     def warnings(self) -> Sequence[str]:
         return ()
+
+    async def lags_of(self, pools: Sequence[str]) -> Sequence[Lag] | None:
+        del pools
+        return None

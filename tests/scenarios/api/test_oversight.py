@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
@@ -11,6 +12,7 @@ from tests.scenarios.api.test_keys import EVERY_ROLE, bearer, create_key, guarde
 
 from trunkline import __version__
 from trunkline.api.schemas import AuditPage, Caller, SystemState
+from trunkline.brokers.base import ConsumerGroup, Lag
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
 from trunkline.jsontypes import JsonObject
@@ -46,6 +48,11 @@ async def test_it_says_what_it_is_and_that_all_is_well(system: RunningSystem, ba
     assert (found.version, found.ready, found.warnings) == (__version__, True, [])
     assert found.mode == ("embedded" if backend == "embedded" else "distributed")
     assert all(each.ok and each.detail is None for each in found.dependencies)
+    if backend == "embedded":
+        assert found.consumers is None
+    else:
+        consumers = [(each.role, each.pool) for each in found.consumers or []]
+        assert consumers == [("bridge", None), ("executor", None)]
     (process,) = found.processes or []
     assert (process.roles, process.alive, process.this) == (["api", "bridge", "executor"], True, True)
 
@@ -75,8 +82,16 @@ class _Away:
 async def test_while_the_store_is_away_it_still_says_what_it_is() -> None:
     process = Process(id="p", name="host:1", roles=("api",), version="1", started_at=Instant(0))
     setup = Setup(mode="embedded", store="sqlite", broker="memory")
-    sight = await Oversight(cast("Store", _Away()), FakeClock(), process, setup).look()
+    asked: list[Sequence[str]] = []
+
+    async def lags_of(pools: Sequence[str]) -> Sequence[Lag] | None:
+        asked.append(pools)
+        return [lag]
+
+    lag = Lag(ConsumerGroup("g", "t", "bridge"), 3, 4)
+    sight = await Oversight(cast("Store", _Away()), FakeClock(), process, setup, lags_of).look()
     assert (sight.processes, sight.queues, sight.this.name) == (None, None, "host:1")
+    assert (sight.lags, asked) == ([lag], [()])
 
 
 async def test_every_change_of_a_run_is_noted(system: RunningSystem) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import cast
 
 import pytest
 from tests.scenarios.distributed.served import served, trunkline
 from tests.scenarios.distributed.work import at_work, runs_through
 from tests.services import private_kafka, private_postgres
+
+from trunkline.jsontypes import JsonObject
 
 pytestmark = [pytest.mark.anyio, pytest.mark.distributed_only]
 
@@ -27,6 +30,10 @@ async def test_a_kafka_that_is_away_at_the_start_is_waited_for_and_later_runs_wa
                 await asyncio.to_thread(kafka.kill)
                 await server.misses("broker", kafka.servers)
                 assert (await server.says("broker_unavailable"))["error"]
+                state = (await server.call("GET", "/system")).json
+                for consumers in cast("list[JsonObject]", state["consumers"]):
+                    assert consumers["waiting"] is None
+                    assert f"{kafka.servers} cannot be reached" in str(consumers["detail"])
                 # The answer has nowhere to go, and neither has the first task of a new run.
                 work.gate.opened.set()
                 later = await server.start("two")

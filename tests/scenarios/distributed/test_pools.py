@@ -11,8 +11,9 @@ from tests.scenarios.distributed.records import Kafka
 from tests.scenarios.distributed.roles import serving_roles
 from tests.services import wait_for_futures
 
+from trunkline.api.schemas import SystemState
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.testing import Call, ScriptedAgent, jsonrpc_task, simple_success, step_of
+from trunkline.testing import Call, RunningSystem, ScriptedAgent, jsonrpc_task, simple_success, step_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.distributed_only]
 
@@ -29,6 +30,18 @@ def pool(kafka: Kafka, kafka_admin: AdminClient) -> str:
     topic = NewTopic(kafka.topics.tasks_of("gpu"), 4)
     wait_for_futures(kafka_admin.create_topics([topic]))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - the library's futures
     return "gpu"
+
+
+async def until_waiting(system: RunningSystem, kafka: Kafka, wanted: dict[str, int]) -> SystemState:
+    """By the ends of their topics' names: records that consumers have not settled."""
+    prefix = kafka.topics.tasks.removesuffix("tasks")
+    async with asyncio.timeout(60):
+        while True:
+            state = SystemState.model_validate_json((await system.call("GET", "/system")).body)
+            assert state.consumers is not None
+            if {each.topic.removeprefix(prefix): each.waiting for each in state.consumers} == wanted:
+                return state
+            await asyncio.sleep(0.2)
 
 
 async def never(call: Call) -> Json:
@@ -52,9 +65,15 @@ async def test_only_a_bridge_of_the_pool_takes_its_tasks(pool: str, kafka: Kafka
         second = await system.start("both")
         await system.wait_for_step(second, "far", {"RUNNING"})
         assert not far.calls
+        waiting = await until_waiting(system, kafka, {"tasks": 0, "tasks.gpu": 2, "results": 0})
+        (warning,) = waiting.warnings
+        assert warning.startswith(f"2 messages wait on {kafka.topics.tasks_of(pool)}")
+        assert warning.endswith("trunkline serve --role bridge --pool gpu.")
         async with serving_roles("bridge", pool=pool):
             for run in (first, second):
                 assert (await system.wait_for(run))["status"] == "COMPLETED"
+            taken = await until_waiting(system, kafka, {"tasks": 0, "tasks.gpu": 0, "results": 0})
+            assert taken.warnings == []
     assert len(near.calls) == len(far.calls) == 2
     assert len(await kafka.written(kafka.topics.tasks)) == 2
     assert len(await kafka.written(kafka.topics.tasks_of(pool))) == 2

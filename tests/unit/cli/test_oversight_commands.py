@@ -16,6 +16,11 @@ def line(text: str, level: str = "info", **fields: object) -> dict[str, object]:
     return {**known, "text": text, **fields}
 
 
+def consumers(topic: str, role: str, waiting: int | None, detail: str | None = None) -> dict[str, object]:
+    known = {"group": f"trunkline.{role}", "topic": topic, "role": role, "pool": None, "detail": detail}
+    return {**known, "waiting": waiting, "partitions": None if waiting is None else 6}
+
+
 def system(**fields: object) -> dict[str, object]:
     process = {"id": "p", "name": "host-7", "roles": ["api", "bridge"], "pool": "gpu", "version": "1.0"}
     gone = {"name": "host-8", "roles": ["executor"], "pool": None, "alive": False, "this": False}
@@ -31,6 +36,7 @@ def system(**fields: object) -> dict[str, object]:
         ],
         "runs": [{"name": "COMPLETED", "count": 10_000, "exact": False}],
         "queues": [{"name": "tasks_queued", "count": 3, "exact": True}],
+        "consumers": [consumers("tasks", "bridge", 1_234), consumers("results", "executor", 0)],
         "warnings": [],
         **fields,
     }
@@ -89,6 +95,30 @@ def test_the_state_of_the_system_has_everything_that_lives_and_waits(
     assert "host-8   not heard of  executor" in out
     assert rows[rows.index(["COMPLETED"]) + 1] == ["10,000+"]
     assert ["tasks", "queued", "3"] in rows
+    behind = rows[rows.index(["TOPIC", "GROUP", "WAITING", "PARTITIONS"]) + 1 :]
+    assert behind == [
+        ["tasks", "trunkline.bridge", "1,234", "6"],
+        ["results", "trunkline.executor", "0", "6"],
+    ]
+
+
+def test_a_kafka_that_does_not_say_how_much_waits_is_named_once(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    away = [consumers(topic, "bridge", None, "Kafka is away.") for topic in ("tasks", "tasks.gpu")]
+    server.on("GET /api/v1/system", system(consumers=away))
+    code, out, err = run(capsys, server, "system")
+    assert (code, err) == (0, "warning: Kafka is away.\n")
+    assert ["tasks.gpu", "trunkline.bridge", "unknown", "-"] in [line.split() for line in out.splitlines()]
+
+
+def test_without_kafka_there_are_no_consumers(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.on("GET /api/v1/system", system(consumers=None))
+    code, out, _ = run(capsys, server, "system")
+    assert code == 0
+    assert "PARTITIONS" not in out
 
 
 def test_a_system_that_takes_no_work_is_exit_6_and_says_what_is_missing(

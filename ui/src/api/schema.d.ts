@@ -1078,7 +1078,8 @@ export interface paths {
          * @description How the system stands: what it depends on, which processes live, how much waits.
          *
          *     It answers also where it is not ready; whoever routes work by that asks `/readyz`. Counts end at 10,000, so the
-         *     answer is as quick with a hundred thousand runs as with ten. What waits in Kafka is not among them.
+         *     answer is as quick with a hundred thousand runs as with ten. Where Kafka does not answer, it comes within three
+         *     seconds all the same, and says of each group of consumers why nobody knows how much waits.
          */
         get: operations["get_system"];
         put?: never;
@@ -2408,6 +2409,45 @@ export interface components {
              * @description `cursor` of the next page; null: there is none.
              */
             next_cursor: string | null;
+        };
+        /**
+         * Consumers
+         * @description Processes that share the records of a topic of Kafka's among them.
+         */
+        Consumers: {
+            /**
+             * Detail
+             * @description Why it is not known; null where it is.
+             */
+            detail: string | null;
+            /**
+             * Group
+             * @description Their consumer group.
+             */
+            group: string;
+            /**
+             * Partitions
+             * @description Of the topic; null: not known.
+             */
+            partitions: number | null;
+            /**
+             * Pool
+             * @description Of bridges: the pool whose tasks they take.
+             */
+            pool: string | null;
+            /**
+             * Role
+             * @description Of these processes.
+             * @enum {string}
+             */
+            role: "api" | "bridge" | "executor";
+            /** Topic */
+            topic: string;
+            /**
+             * Waiting
+             * @description Records that the group has not settled, over all partitions; null: not known.
+             */
+            waiting: number | null;
         };
         /** Count */
         Count: {
@@ -4015,6 +4055,11 @@ export interface components {
              * @enum {string}
              */
             broker: "memory" | "kafka";
+            /**
+             * Consumers
+             * @description How far those are behind that take records from Kafka, as it was at most five seconds ago; null: there is no Kafka.
+             */
+            consumers: components["schemas"]["Consumers"][] | null;
             /**
              * Dependencies
              * @description Of the process that answers.

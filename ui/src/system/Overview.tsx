@@ -9,6 +9,7 @@ import { Loading } from "../app/Loading.tsx";
 import { Moment } from "../app/Moment.tsx";
 import { StatusBadge } from "../app/StatusBadge.tsx";
 import type { RunStatus } from "../runs/model.ts";
+import { ConsumerLag } from "./ConsumerLag.tsx";
 import type { Count, Process, System } from "./queries.ts";
 import classes from "./system.module.css";
 import { counted, QUEUES } from "./words.ts";
@@ -32,6 +33,11 @@ export function Overview({ system }: { system: System | undefined }) {
       <Section title="Processes">
         {system.processes === null ? <Unknown /> : <Processes processes={system.processes} />}
       </Section>
+      {system.consumers !== null && (
+        <Section title="Kafka">
+          <ConsumerLag consumers={system.consumers} />
+        </Section>
+      )}
       <div className={classes["halves"]}>
         <Section title="Runs">{system.runs === null ? <Unknown /> : <Runs runs={system.runs} />}</Section>
         <Section title="Queues">{system.queues === null ? <Unknown /> : <Queues queues={system.queues} broker={system.broker} />}</Section>

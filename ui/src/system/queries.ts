@@ -8,6 +8,7 @@ import type { components, operations } from "../api/schema.d.ts";
 export type System = components["schemas"]["SystemState"];
 export type Process = components["schemas"]["Process"];
 export type Count = components["schemas"]["Count"];
+export type Consumers = components["schemas"]["Consumers"];
 export type Letter = components["schemas"]["DeadLetterSummary"];
 export type AuditEntry = components["schemas"]["AuditEntry"];
 export type AuditKind = AuditEntry["kind"];

@@ -1,6 +1,6 @@
 /** What the numbers and names of the system mean. */
 
-import type { AuditEntry, AuditKind, Count } from "./queries.ts";
+import type { AuditEntry, AuditKind, Consumers, Count } from "./queries.ts";
 
 export function counted({ count, exact }: Count): string {
   return `${count.toLocaleString("en")}${exact ? "" : "+"}`;
@@ -29,6 +29,12 @@ export const QUEUES: Record<string, Queue> = {
   dispatches: { name: "Awaited results", meaning: "Tasks that were sent to bridges and have no result yet." },
   dead_letters: { name: "Dead letters", meaning: "Messages that could not be read or applied.", worrying: true },
 };
+
+/** Who takes the records of a topic. */
+export function takersOf({ role, pool }: Consumers): string {
+  if (role === "bridge") return pool === null ? "Bridges" : `Bridges of the pool ${pool}`;
+  return role === "executor" ? "Executors" : "APIs";
+}
 
 export const KINDS: Record<AuditKind, string> = {
   run: "Runs",

@@ -35,6 +35,20 @@ class Count(Shape):
     exact: bool = Field(description="False: there are at least as many; they are not counted any further.")
 
 
+class Consumers(Shape):
+    """Processes that share the records of a topic of Kafka's among them."""
+
+    group: str = Field(description="Their consumer group.")
+    topic: str
+    role: Literal["api", "bridge", "executor"] = Field(description="Of these processes.")
+    pool: str | None = Field(description="Of bridges: the pool whose tasks they take.")
+    waiting: int | None = Field(
+        description="Records that the group has not settled, over all partitions; null: not known."
+    )
+    partitions: int | None = Field(description="Of the topic; null: not known.")
+    detail: str | None = Field(description="Why it is not known; null where it is.")
+
+
 class SystemState(Shape):
     """How the system stands."""
 
@@ -50,6 +64,10 @@ class SystemState(Shape):
     )
     runs: list[Count] | None = Field(description="How many runs there are, by their status; null as above.")
     queues: list[Count] | None = Field(description="How much waits, and where; null as above.")
+    consumers: list[Consumers] | None = Field(
+        description="How far those are behind that take records from Kafka, as it was at most five seconds ago; null:"
+        " there is no Kafka."
+    )
     warnings: list[str] = Field(description="What stops no work, and should not stay as it is.")
 
 

@@ -6,6 +6,7 @@ Kafka, on confluent-kafka's synchronous clients, each in a thread of its own.
     producer     from the outbox to the topics
     source       from the topics, with offsets that move only when a record is settled
     topics       making and checking the topics
+    lag          how far the consumers are behind
 """
 
 from importlib.util import find_spec
@@ -20,6 +21,7 @@ if find_spec("confluent_kafka") is None:
 
 from trunkline.brokers.kafka.broker import RESEND_AFTER, KafkaBroker
 from trunkline.brokers.kafka.connection import KafkaConnection
+from trunkline.brokers.kafka.lag import KafkaLag
 from trunkline.brokers.kafka.polling import SESSION, Capacity
 from trunkline.brokers.kafka.producer import KafkaProducer, open_producer
 from trunkline.brokers.kafka.source import KafkaSource, open_source
@@ -30,6 +32,7 @@ __all__ = [
     "Capacity",
     "KafkaBroker",
     "KafkaConnection",
+    "KafkaLag",
     "KafkaProducer",
     "KafkaSource",
     "open_producer",

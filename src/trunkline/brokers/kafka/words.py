@@ -92,8 +92,9 @@ def kind_of(error: KafkaError) -> str:
     return "away" if is_away(error) and _weight(error) < _TELLING else error.name()
 
 
-def missing_topic(topic: str) -> Words:
-    return Words(f"Kafka has no topic {topic}.", "Make it with: trunkline topics create")
+def missing_topic(topic: str, pool: str | None = None) -> Words:
+    of_pool = "" if pool is None else f" --pool {pool}"
+    return Words(f"Kafka has no topic {topic}.", f"Make it with: trunkline topics create{of_pool}")
 
 
 def in_words(error: KafkaError, servers: str, topic: str | None = None) -> Words:

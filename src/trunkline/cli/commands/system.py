@@ -10,7 +10,7 @@ from trunkline.cli.output import Cell, note, print_fields, print_json, print_tab
 from trunkline.cli.times import date_time
 
 if TYPE_CHECKING:
-    from trunkline.cli.answers import Count, Dependency, Process, SystemState
+    from trunkline.cli.answers import Consumers, Count, Dependency, Process, SystemState
 
 
 def system(*, server: Server = HERE) -> int:
@@ -51,6 +51,13 @@ def _show(state: SystemState) -> None:
         print_text("")
         waiting = [[each["name"].replace("_", " "), _number(each)] for each in state["queues"]]
         print_table(("WAITING", "COUNT"), waiting)
+    if state["consumers"] is not None:
+        print_text("")
+        print_table(
+            ("TOPIC", "GROUP", "WAITING", "PARTITIONS"), [_consumers(each) for each in state["consumers"]]
+        )
+        for trouble in dict.fromkeys(each["detail"] for each in state["consumers"] if each["detail"]):
+            note(f"warning: {trouble}")
     for warning in state["warnings"]:
         note(f"warning: {warning}")
 
@@ -72,6 +79,16 @@ def _process(process: Process) -> list[str | Cell]:
         process["version"],
         date_time(process["started_at"]),
         date_time(process["seen_at"]),
+    ]
+
+
+def _consumers(consumers: Consumers) -> list[str | Cell]:
+    waiting, partitions = consumers["waiting"], consumers["partitions"]
+    return [
+        consumers["topic"],
+        consumers["group"],
+        Cell("unknown", "red") if waiting is None else f"{waiting:,}",
+        "" if partitions is None else str(partitions),
     ]
 
 

@@ -11,7 +11,7 @@ from trunkline.stores.oversight import AuditEntry, AuditKind, NewAuditEntry, Pro
 from trunkline.stores.oversight_columns import read_entry, read_process, written_entry, written_process
 from trunkline.stores.postgres.claims import CANNOT_BE_CALLED
 from trunkline.stores.postgres.driver import Session, Value, columns, restored_texts
-from trunkline.stores.postgres.texts import HIGHEST_UUID, as_uuid
+from trunkline.stores.postgres.texts import HIGHEST_UUID, as_uuid, restored
 
 _ENTRY = "id::text, at, who, kind, action, subject, detail"
 _PUT_ENTRIES = """
@@ -37,6 +37,8 @@ _PROCESSES = """
     SELECT id::text, name, roles, pool, version, started_at, seen_at, until FROM processes
     ORDER BY processes.id DESC LIMIT $1
 """
+# By the bytes of their names, as everywhere.
+_POOLS = 'SELECT DISTINCT pool COLLATE "C" AS pool FROM agents WHERE pool IS NOT NULL ORDER BY pool LIMIT $1'
 
 
 def _counted(what: str) -> str:
@@ -109,6 +111,10 @@ async def forget_process(db: Session, process_id: str) -> None:
 
 async def processes(db: Session, now: Instant, *, limit: int) -> list[SeenProcess]:
     return [read_process(now, *restored_texts(row)) for row in await db.rows(_PROCESSES, limit)]
+
+
+async def pools(db: Session, *, limit: int) -> list[str]:
+    return [restored(row[0]) for row in await db.rows(_POOLS, limit)]
 
 
 async def count(db: Session, now: Instant, most: int) -> Queues:

@@ -298,6 +298,10 @@ class PostgresStore:
         async with self._pool.reader() as db:
             return await oversight.processes(db, await self._clock.now(db), limit=limit)
 
+    async def pools(self, *, limit: int) -> list[str]:
+        async with self._pool.reader() as db:
+            return await oversight.pools(db, limit=limit)
+
     async def queues(self, most: int) -> Queues:
         async with self._pool.reader() as db:
             return await oversight.count(db, await self._clock.now(db), most)

@@ -85,6 +85,11 @@ def processes(db: apsw.Connection, now: Instant, *, limit: int) -> list[SeenProc
     return [read_process(now, *row) for row in rows(db, sql, (limit,))]
 
 
+def pools(db: apsw.Connection, *, limit: int) -> list[str]:
+    sql = "SELECT DISTINCT pool FROM agents WHERE pool IS NOT NULL ORDER BY pool LIMIT ?"
+    return [row[0] for row in rows(db, sql, (limit,))]
+
+
 def count(path: Path, now: Instant, most: int) -> Queues:
     with translated_errors(), closing(connect(path)) as db:
         # One snapshot, or a run could be counted in two places.

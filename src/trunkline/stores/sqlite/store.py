@@ -291,6 +291,9 @@ class SqliteStore:
     async def processes(self, *, limit: int) -> list[SeenProcess]:
         return oversight.processes(self._reader, self._clock.now(), limit=limit)
 
+    async def pools(self, *, limit: int) -> list[str]:
+        return oversight.pools(self._reader, limit=limit)
+
     async def queues(self, most: int) -> Queues:
         # Cheap, but not for the thread that everything else runs on; and not behind `backlog`, which is not.
         async with self._looking:
