@@ -135,7 +135,7 @@ function TextField(props: ControlProps & { readonly format: string | null }) {
 function NumberField(props: ControlProps & { readonly whole: boolean }) {
   const { schema, value, onChange, whole } = props;
   const look = useLook(props);
-  // As it was typed, which may say the same in other digits: `1.0`.
+  // As it was typed, which may not be as it is sent: `1.`
   const [typed, setTyped] = useState<number | string>("");
   const isLong = isExact(value) && value.isLong;
   return (
