@@ -56,10 +56,14 @@ class Waiting:
         self.client.create_agent({"name": name, "url": agent.url, "protocol": "jsonrpc-2.0"})
         step: JsonObject = {"agent": name, "input": {"text": "go"}, **fields}
         self.client.save_workflow(_yaml({"name": f"{name}-flow", "steps": {"only": step}}))
-        run = self.client.execute(f"{name}-flow", {})["id"]
+        return self.execute(name, {}), agent
+
+    def execute(self, name: str, given: JsonObject) -> str:
+        """One more run of the workflow with that agent."""
+        run = self.client.execute(f"{name}-flow", given)["id"]
         for event in self.client.follow(run):
             if event["type"] == "RunWaiting":
-                return run, agent
+                return run
         raise AssertionError("The run has ended without a question.")
 
     def end(self, run: str) -> str:
@@ -217,3 +221,24 @@ def test_many_questions_are_a_list_with_one_chosen_in_the_address(page: Page, wa
     expect(page).to_have_url(re.compile(rf"/runs/{runs[1]}\?step=only"))
     for run in runs:
         waiting.client.act(run, "cancel")
+
+
+def test_runs_of_one_workflow_that_ask_the_same_are_told_apart(page: Page, waiting: Waiting) -> None:
+    question = jsonrpc_task("Which berth?", state="input-required")
+    first, agent = waiting.start("Harbour", question)
+    agent.script(question)
+    second = waiting.execute("Harbour", {"ship": "Argo"})
+    page.goto("/inbox")
+    expect(page.get_by_test_id("inbox-item")).to_contain_text([f"…{run[-12:]}" for run in (first, second)])
+    page.get_by_test_id("inbox-item").filter(has_text=second[-12:]).click()
+    to_run = page.get_by_test_id("answer").get_by_role("link", name=second, exact=True)
+    expect(to_run).to_have_attribute("href", f"/runs/{second}")
+    expect(page.get_by_test_id("value")).to_have_count(0)
+    page.get_by_test_id("show-input").click()
+    expect(page.get_by_test_id("value")).to_contain_text('ship"Argo"')
+    look_at(page, "inbox-alike")
+    # A search in the input is no answer: nothing is said of one when somebody else answers.
+    page.get_by_test_id("json-search").fill("Argo")
+    waiting.client.act(second, "cancel")
+    expect(page.get_by_test_id("inbox-gone")).not_to_contain_text("was not sent")
+    waiting.client.act(first, "cancel")

@@ -9,14 +9,26 @@ import classes from "./Answer.module.css";
 import { KINDS } from "./kinds.ts";
 import { ReplyForm } from "./ReplyForm.tsx";
 import { ResolveForm } from "./ResolveForm.tsx";
+import { RunInput } from "./RunInput.tsx";
 import { schemaOf, type InboxItem } from "./waiting.ts";
 import { Words } from "./Words.tsx";
 
-/** `isOver`: nobody waits for the answer any more; what was written is still there to be read. */
-export function Answer({ item, onDone, isOver = false }: { item: InboxItem; onDone: () => void; isOver?: boolean }) {
+/**
+ * `isOver`: nobody waits for the answer any more; what was written is still there to be read.
+ * `showsRun`: which run asks is not to be seen beside it.
+ */
+export function Answer({ item, onDone, isOver = false, showsRun }: {
+  readonly item: InboxItem;
+  readonly onDone: () => void;
+  readonly isOver?: boolean;
+  readonly showsRun: boolean;
+}) {
   return (
     <Stack gap="md" data-testid="answer">
-      <Facts item={item} />
+      <Stack gap={4}>
+        <Facts item={item} showsRun={showsRun} />
+        {showsRun && <RunInput run={item.run_id} />}
+      </Stack>
       <div className={classes["asked"]} data-testid="question">
         <Text className={classes["words"]!}><Words text={item.text} /></Text>
         {item.data !== null && schemaOf(item.data) === null && (
@@ -35,7 +47,7 @@ export function Answer({ item, onDone, isOver = false }: { item: InboxItem; onDo
   );
 }
 
-function Facts({ item }: { item: InboxItem }) {
+function Facts({ item, showsRun }: { item: InboxItem; showsRun: boolean }) {
   return (
     <Group gap="2px 16px" fz="sm" c="dimmed">
       <span>
@@ -52,6 +64,22 @@ function Facts({ item }: { item: InboxItem }) {
         </AnchorLink>{" "}
         of {item.workflow.name} v{item.workflow.version}
       </span>
+      {showsRun && (
+        <span>
+          Run{" "}
+          <AnchorLink
+            to="/runs/$run"
+            params={{ run: item.run_id }}
+            search={{}}
+            fz="sm"
+            ff="monospace"
+            underline="always"
+            data-testid="run-id"
+          >
+            {item.run_id}
+          </AnchorLink>
+        </span>
+      )}
       <span>attempt {item.attempt}</span>
       {item.protocol !== null && <span>{item.protocol}</span>}
       <span>asked <Moment at={item.since} /></span>

@@ -19,6 +19,9 @@ const FILTERS = [
   ...(["input", "auth", "outcome"] as const).map((kind) => ({ value: kind, label: KINDS[kind].name })),
 ];
 
+// As much of a run's id as the list of runs always shows.
+const TAIL = 12;
+
 export function InboxPage() {
   const { item, kind } = inboxRoute.useSearch();
   const navigate = useNavigate({ from: "/inbox" });
@@ -103,8 +106,9 @@ function Entry({ item, chosen, onChoose }: { item: InboxItem; chosen: boolean; o
       <div className={classes["words"]}>
         <Text size="sm" fw={600} truncate>{plain(title(item.agent))}</Text>
         <Text size="sm" lineClamp={2}>{item.text}</Text>
+        <Text size="xs" c="dimmed" truncate>{plain(`${item.workflow.name} · ${item.step}`)}</Text>
         <Text size="xs" c="dimmed" truncate>
-          {plain(`${item.workflow.name} · ${item.step}`)} · <Moment at={item.since} />
+          <Text span inherit ff="monospace" title={item.run_id}>…{item.run_id.slice(-TAIL)}</Text> · <Moment at={item.since} />
         </Text>
       </div>
     </UnstyledButton>

@@ -51,6 +51,7 @@ export function Question({ id, where, onDone, onChoose }: {
           onDone();
         }}
         isOver={isGone}
+        showsRun={where === "inbox"}
       />
     </Stack>
   );
