@@ -10,6 +10,7 @@ from typing import cast
 
 import pytest
 from tests.har import check_har
+from tests.unit.cli.exchanges import exchange
 from tests.unit.cli.scripted_server import ScriptedServer, page, run
 
 from trunkline.cli import client as client_module
@@ -190,17 +191,10 @@ def test_the_wire_is_printed_in_one_form_at_a_time(
 def test_the_wire_can_be_printed_as_an_archive(
     server: ScriptedServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    exchange: dict[str, object] = {
-        "step": "write",
-        "attempt": 1,
-        "started_at": "2026-03-01T12:00:00.123456Z",
-        "duration_ms": 3,
-        "request": {"method": "POST", "url": "http://host/agent", "headers": {}, "body": "{}"},
-        "response": None,
-        "error": "The agent did not answer.",
-        "notes": [],
-    }
-    server.on("GET /api/v1/runs/r1/wire?limit=1000", page(exchange))
+    server.on(
+        "GET /api/v1/runs/r1/wire?limit=1000",
+        page(exchange(response=None, error="The agent did not answer.")),
+    )
     code, out, _ = run(capsys, server, "runs", "wire", "r1", "--har")
     assert code == 0
     check_har(json.loads(out))

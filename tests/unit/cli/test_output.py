@@ -4,8 +4,9 @@ from datetime import timedelta
 from typing import cast
 
 import pytest
+from tests.unit.cli.exchanges import exchange
 
-from trunkline.cli.answers import Exchange, Run
+from trunkline.cli.answers import Run
 from trunkline.cli.output import Cell, aligned, note, print_fields, print_table, print_value
 from trunkline.cli.picture import Node, as_mermaid, as_text
 from trunkline.cli.show_run import error_lines, question_lines, show_run
@@ -114,24 +115,20 @@ def test_a_step_that_only_waits_for_its_next_attempt_asks_nothing() -> None:
 
 
 def test_an_exchange_shows_both_sides_with_their_json_laid_out() -> None:
-    exchange: dict[str, object] = {
-        "step": "write",
-        "attempt": 2,
-        "started_at": "2026-03-01T12:00:00Z",
-        "duration_ms": 12.4,
-        "request": {"method": "POST", "url": "http://a/", "headers": {"Accept": "x"}, "body": '{"a":1}'},
-        "response": {"status": 503, "headers": {}, "body": "busy"},
-        "error": {"code": "agent_http_error", "message": "HTTP 503"},
-        "notes": ["cut"],
-    }
-    lines = exchange_lines(cast("Exchange", exchange))
+    refused = exchange(
+        duration_ms=12.4,
+        response={"status": 503, "headers": {}, "body": "busy"},
+        error={"code": "agent_http_error", "message": "HTTP 503"},
+        notes=["cut"],
+    )
+    lines = exchange_lines(refused)
     assert lines[0].endswith("write attempt 2: send (12 ms)")
     assert lines[1:] == [
-        "> POST http://a/",
-        "> Accept: x",
+        "> POST http://host/agent",
+        "> A: b",
         ">",
         "> {",
-        '>   "a": 1',
+        '>   "q": 1',
         "> }",
         "< 503",
         "<",

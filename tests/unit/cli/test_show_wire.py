@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import cast
 
 import pytest
+from tests.unit.cli.exchanges import exchange
 
-from trunkline.cli.answers import Exchange
 from trunkline.cli.show_wire import exchange_lines
 
 
@@ -18,20 +17,6 @@ def utc() -> Iterator[None]:
         time.tzset()
         yield
     time.tzset()
-
-
-def exchange(**fields: object) -> Exchange:
-    known: dict[str, object] = {
-        "step": "write",
-        "attempt": 2,
-        "started_at": "2026-03-01T12:00:00.123456Z",
-        "duration_ms": 1234.5,
-        "request": {"method": "POST", "url": "http://host/agent", "headers": {"A": "b"}, "body": '{"q":1}'},
-        "response": {"status": 200, "headers": {"c": "d"}, "body": "fine"},
-        "error": None,
-        "notes": [],
-    }
-    return cast("Exchange", known | fields)
 
 
 def test_an_exchange_reads_like_curl() -> None:

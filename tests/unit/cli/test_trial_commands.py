@@ -6,22 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.unit.cli.exchanges import exchange
 from tests.unit.cli.scripted_server import Piped, ScriptedServer, run
 
 TRY = "POST /api/v1/agents/A/try"
 
 
 def trial(outcome: str = "success", **fields: object) -> dict[str, object]:
-    exchange: dict[str, object] = {
-        "step": "try",
-        "attempt": 1,
-        "started_at": "2026-03-01T12:00:00Z",
-        "duration_ms": 3,
-        "request": {"method": "POST", "url": "http://host/agent", "headers": {}, "body": '{"a":1}'},
-        "response": {"status": 200, "headers": {}, "body": "fine"},
-        "error": None,
-        "notes": [],
-    }
     known: dict[str, object] = {
         "outcome": outcome,
         "output": None,
@@ -30,7 +21,7 @@ def trial(outcome: str = "success", **fields: object) -> dict[str, object]:
         "warnings": [],
     }
     spoken = {"protocol": "simple-a2a", "started_at": "2026-03-01T12:00:00Z", "duration_ms": 1_234.5}
-    return {**known, **spoken, "exchanges": [exchange], **fields}
+    return {**known, **spoken, "exchanges": [exchange(step="try", attempt=1)], **fields}
 
 
 def test_the_answer_of_an_agent_is_all_that_is_on_stdout(
@@ -49,7 +40,7 @@ def test_the_wire_comes_before_the_answer(server: ScriptedServer, capsys: pytest
     assert code == 0
     assert server.seen[0].json == {"input": {"n": [1]}}
     lines = out.splitlines()
-    assert lines[0].endswith("try attempt 1: send (3 ms)")
+    assert lines[0].endswith("try attempt 1: send (1,234 ms)")
     assert "> POST http://host/agent" in lines
     assert lines[-2:] == ["", "hi"]
 

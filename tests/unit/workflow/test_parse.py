@@ -6,6 +6,7 @@ import tracemalloc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.workflow.values import values_with
 
 from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import Json
@@ -50,17 +51,7 @@ def test_a_byte_order_mark_is_ignored() -> None:
     assert read_document(b"\xef\xbb\xbfa: 1", "x").value == {"a": 1}
 
 
-@given(
-    st.recursive(
-        st.none()
-        | st.booleans()
-        | st.integers(-(2**53), 2**53)
-        | st.floats(allow_nan=False, allow_infinity=False)
-        | st.text(),
-        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
-        max_leaves=20,
-    )
-)
+@given(values_with(st.text()))
 def test_json_objects_are_read_as_they_are(value: Json) -> None:
     document: Json = {"value": value}
     assert read_document(json.dumps(document), "x").value == document

@@ -1,0 +1,21 @@
+"""An exchange with an agent as the API tells of it."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from trunkline.cli.answers import Exchange
+
+
+def exchange(**fields: object) -> Exchange:
+    known: dict[str, object] = {
+        "step": "write",
+        "attempt": 2,
+        "started_at": "2026-03-01T12:00:00.123456Z",
+        "duration_ms": 1234.5,
+        "request": {"method": "POST", "url": "http://host/agent", "headers": {"A": "b"}, "body": '{"q":1}'},
+        "response": {"status": 200, "headers": {"c": "d"}, "body": "fine"},
+        "error": None,
+        "notes": [],
+    }
+    return cast("Exchange", known | fields)
