@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from datetime import timedelta
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -13,6 +15,7 @@ from confluent_kafka.admin._resource import ResourceType
 from trunkline.brokers.kafka import KafkaConnection
 from trunkline.brokers.kafka.topics import TopicPlan, check_topics, create_topics, delete_topics
 from trunkline.errors import ConfigurationError, Unavailable
+from trunkline.messages import TopicNames
 
 pytestmark = pytest.mark.anyio
 
@@ -101,6 +104,24 @@ async def test_a_cluster_that_cannot_be_reached_is_one_finding_for_all_topics() 
     assert "TRUNKLINE_BROKER" in finding.fix
     with pytest.raises(Unavailable, match=r"127\.0\.0\.1:9"):
         await create_topics(nowhere, ["a"], TopicPlan(1))
+
+
+def clients() -> int:
+    """How many of the library's clients live in this process: each has one such thread."""
+    names = (task.read_text() for task in Path("/proc/self/task").glob("*/comm"))
+    return sum(name.strip() == "rdk:main" for name in names)
+
+
+async def test_no_client_is_left_to_the_garbage_collector(
+    connection: KafkaConnection, topics: TopicNames
+) -> None:
+    before = clients()
+    gc.disable()
+    try:
+        await check_topics(connection, [topics.tasks, f"{topics.tasks}.missing"])
+        assert clients() == before
+    finally:
+        gc.enable()
 
 
 async def test_settings_that_make_no_sense_say_so(kafka_servers: str) -> None:

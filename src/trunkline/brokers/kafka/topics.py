@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import timedelta
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
@@ -36,6 +36,7 @@ _LOOK_EVERY_SECONDS = 0.05
 _OF_THE_PLAN = frozenset({"INVALID_REPLICATION_FACTOR", "INVALID_PARTITIONS", "POLICY_VIOLATION"})
 
 Made: TypeAlias = Literal["created", "widened", "unchanged"]
+Answer = TypeVar("Answer")
 Problem: TypeAlias = Literal["unreachable", "missing", "partitions", "not_allowed"]
 
 
@@ -71,19 +72,26 @@ async def create_topics(
 
     Raises `Unavailable`, `NotAllowed` or `ConfigurationError`.
     """
-    return await asyncio.to_thread(_Admin(connection).create, topics, plan)
+    return await asyncio.to_thread(_ask, connection, lambda admin: admin.create(topics, plan))
 
 
 async def check_topics(
     connection: KafkaConnection, topics: Sequence[str], *, partitions: int = 1
 ) -> list[TopicFinding]:
     """What is wrong with them, or with the way to them; nothing is changed."""
-    return await asyncio.to_thread(_Admin(connection).check, topics, partitions)
+    return await asyncio.to_thread(_ask, connection, lambda admin: admin.check(topics, partitions))
 
 
 async def delete_topics(connection: KafkaConnection, topics: Sequence[str]) -> None:
     """Deletes those of them that there are."""
-    await asyncio.to_thread(_Admin(connection).delete, topics)
+    await asyncio.to_thread(_ask, connection, lambda admin: admin.delete(topics))
+
+
+def _ask(connection: KafkaConnection, ask: Callable[[_Admin], Answer]) -> Answer:
+    admin = _Admin(connection)
+    # Not left to the garbage collector: where that works in a thread of the client's own, the library ends the process.
+    with admin.client:
+        return ask(admin)
 
 
 class _Admin:
@@ -94,7 +102,7 @@ class _Admin:
         self._outage: KafkaError | None = None
         options = {**connection.options(), "error_cb": self._hear}
         try:
-            self._client = AdminClient(options, logger=library_log())  # pyright: ignore[reportArgumentType] - a callback is an option too
+            self.client = AdminClient(options, logger=library_log())  # pyright: ignore[reportArgumentType] - a callback is an option too
         except KafkaException as exc:
             raise no_sense(exc) from exc
 
@@ -106,11 +114,11 @@ class _Admin:
         if missing:
             config = {"retention.ms": str(plan.retention // timedelta(milliseconds=1))}
             wanted = [NewTopic(topic, plan.partitions, plan.replication, config=config) for topic in missing]
-            self._change(self._client.create_topics(wanted, request_timeout=_CHANGE_SECONDS))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - the library's futures
+            self._change(self.client.create_topics(wanted, request_timeout=_CHANGE_SECONDS))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - the library's futures
             made.update(dict.fromkeys(missing, "created"))
         if narrow:
             more = [NewPartitions(topic, plan.partitions) for topic in narrow]
-            self._change(self._client.create_partitions(more, request_timeout=_CHANGE_SECONDS))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - the library's futures
+            self._change(self.client.create_partitions(more, request_timeout=_CHANGE_SECONDS))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - the library's futures
             made.update(dict.fromkeys(narrow, "widened"))
         if missing or narrow:
             self._settle(lambda: min(self._counts(topics).values()) >= plan.partitions)
@@ -131,13 +139,13 @@ class _Admin:
     def delete(self, topics: Sequence[str]) -> None:
         there = [topic for topic, partitions in self._counts(topics).items() if partitions]
         if there:
-            self._change(self._client.delete_topics(there, request_timeout=_CHANGE_SECONDS))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - the library's futures
+            self._change(self.client.delete_topics(there, request_timeout=_CHANGE_SECONDS))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - the library's futures
             self._settle(lambda: not any(self._counts(there).values()))
 
     def _describe(self, topics: Sequence[str]) -> dict[str, TopicDescription | KafkaError]:
         futures = cast(
             "Mapping[str, Future[TopicDescription]]",
-            self._client.describe_topics(TopicCollection(list(topics)), request_timeout=_ANSWER_SECONDS),  # pyright: ignore[reportUnknownMemberType] - the library's futures
+            self.client.describe_topics(TopicCollection(list(topics)), request_timeout=_ANSWER_SECONDS),  # pyright: ignore[reportUnknownMemberType] - the library's futures
         )
         found: dict[str, TopicDescription | KafkaError] = {}
         for topic, future in futures.items():
@@ -199,7 +207,7 @@ class _Admin:
     def _words(self, error: KafkaError, topic: str | None) -> Words:
         if is_away(error):
             # What is known of the cause waits for a poll.
-            self._client.poll(0)
+            self.client.poll(0)
             return in_words(more_telling(error, self._outage or error), self._servers)
         return in_words(error, self._servers, topic)
 
