@@ -23,6 +23,7 @@ from trunkline.workflow.durations import DURATION_PATTERN
 from trunkline.workflow.expressions import KEYWORDS
 from trunkline.workflow.secret_places import SECRET_KEY, SECRET_NAME_PATTERN
 from trunkline.workflow.validate import (
+    DOTS,
     MAX_DESCRIPTION,
     MAX_ITEMS_AT_ONCE,
     MAX_JOINED,
@@ -45,7 +46,10 @@ def workflow_json_schema() -> JsonObject:
         "additionalProperties": False,
         "properties": {
             "$schema": {"type": "string", "description": "For editors; Trunkline does not read it."},
-            "name": _text(MAX_NAME, "The workflow's name. Saving under the same name makes a new version."),
+            "name": {
+                **_text(MAX_NAME, "The workflow's name. Saving under the same name makes a new version."),
+                "not": {"enum": [*DOTS]},
+            },
             "description": _text(MAX_DESCRIPTION, "What the workflow is for."),
             "input": {
                 "type": "object",

@@ -70,6 +70,8 @@ MAX_ITEMS_AT_ONCE = 1_000
 _STEP_NAME = re.compile(STEP_NAME_PATTERN)
 # A name is part of addresses.
 _UNFIT_IN_NAME = re.compile(r"[\x00-\x1f\x7f/]|^\s|\s$")
+# A browser takes them for the way up, and comes elsewhere.
+DOTS = (".", "..")
 _STATUS_CLASS = re.compile(r"[1-5]xx\Z")
 _ERROR_CODE = re.compile(r"[a-z][a-z0-9_]*\Z")
 _NUMBER = re.compile(r"-?[0-9]{1,6}\Z")
@@ -116,6 +118,8 @@ def _name(fields: Fields) -> str:
     name = fields.required_text("name", MAX_NAME, "my-workflow") or ""
     if _UNFIT_IN_NAME.search(name):
         fields.error("name", "'name' must not have '/', control characters, or a space at either end")
+    if name in DOTS:
+        fields.error("name", "'name' must not be a dot or two: no address leads to such a workflow")
     return name
 
 

@@ -51,6 +51,8 @@ def unmarked(text: str) -> tuple[str, int | None, int | None]:
         ),
         ("name: ▸''\nsteps: {a: {agent: A}}", "name", "'name' must be text of 1 to 255 characters"),
         ("name: ▸a/b\nsteps: {a: {agent: A}}", "name", "must not have '/'"),
+        ("name: ▸.\nsteps: {a: {agent: A}}", "name", "must not be a dot or two"),
+        ("name: ▸..\nsteps: {a: {agent: A}}", "name", "must not be a dot or two"),
         (
             HEAD + "▸max_paralel: 3",
             "max_paralel",
