@@ -1,10 +1,9 @@
 /** How many items are in which state; each count lists only those, and once more all. */
 
-import { Group, Text, UnstyledButton } from "@mantine/core";
+import { Group, Text } from "@mantine/core";
 
-import { lookOf } from "../../app/StatusBadge.tsx";
+import { StatusToggle } from "../../app/StatusToggle.tsx";
 import type { StepModel } from "../model.ts";
-import classes from "./inspector.module.css";
 import { LISTED, type Listed } from "./itemsSearch.ts";
 import type { Step } from "./useInspected.ts";
 
@@ -21,21 +20,17 @@ export function ItemCounts({ counts, shown, onShow }: { counts: Counts; shown: L
   const names = (Object.keys(LISTED) as Listed[]).filter((name) => counts[name] > 0 || name === shown);
   return (
     <Group gap={6} mb="xs" role="group" aria-label="Only items in this state">
-      {names.map((name) => {
-        const { icon: Icon, color } = lookOf(LISTED[name][0]);
-        return (
-          <UnstyledButton
-            key={name}
-            className={classes["count"]!}
-            aria-pressed={name === shown}
-            onClick={() => onShow(name === shown ? null : name)}
-            data-testid={`items-${name}`}
-          >
-            <Icon size={13} aria-hidden color={color} />
-            {counts[name].toLocaleString()} {name}
-          </UnstyledButton>
-        );
-      })}
+      {names.map((name) => (
+        <StatusToggle
+          key={name}
+          status={LISTED[name][0]}
+          isPressed={name === shown}
+          onPress={() => onShow(name === shown ? null : name)}
+          testId={`items-${name}`}
+        >
+          {counts[name].toLocaleString()} {name}
+        </StatusToggle>
+      ))}
       {counts.pending > 0 && <Text size="xs" c="dimmed">{counts.pending.toLocaleString()} pending</Text>}
     </Group>
   );

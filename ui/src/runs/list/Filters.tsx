@@ -1,6 +1,6 @@
 /** What the list is asked for. Every choice goes into the address, and the way back takes it back. */
 
-import { CloseButton, Group, Select, Switch, TextInput, UnstyledButton } from "@mantine/core";
+import { CloseButton, Group, Select, Switch, TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
@@ -11,6 +11,7 @@ import { api, body } from "../../api/client.ts";
 import { runsRoute } from "../../app/router.tsx";
 import { useShortcut } from "../../app/shortcuts.ts";
 import { lookOf } from "../../app/StatusBadge.tsx";
+import { StatusToggle } from "../../app/StatusToggle.tsx";
 import classes from "./list.module.css";
 import { type RunsSearch, STATUSES, statusesOf } from "./search.ts";
 import { TimeRange } from "./TimeRange.tsx";
@@ -112,19 +113,17 @@ function Statuses({ chosen, onChange }: { chosen: readonly string[]; onChange: (
   return (
     <div className={classes["statuses"]} role="group" aria-label="Only runs in these states">
       {STATUSES.map((status) => {
-        const { icon: Icon, word, color } = lookOf(status);
         const isChosen = chosen.includes(status);
         return (
-          <UnstyledButton
+          <StatusToggle
             key={status}
-            className={classes["toggle"]!}
-            aria-pressed={isChosen}
-            onClick={() => onChange(isChosen ? chosen.filter((each) => each !== status) : STATUSES.filter((each) => each === status || chosen.includes(each)))}
-            data-testid={`filter-${status.toLowerCase()}`}
+            status={status}
+            isPressed={isChosen}
+            onPress={() => onChange(isChosen ? chosen.filter((each) => each !== status) : STATUSES.filter((each) => each === status || chosen.includes(each)))}
+            testId={`filter-${status.toLowerCase()}`}
           >
-            <Icon size={14} aria-hidden color={color} />
-            {word}
-          </UnstyledButton>
+            {lookOf(status).word}
+          </StatusToggle>
         );
       })}
     </div>
