@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 import secrets
+import shutil
 import subprocess
 import sys
 from collections.abc import Generator, Mapping
@@ -34,6 +35,10 @@ from trunkline.stores.migrations import render_upgrade
 
 _ROOT = Path(__file__).parents[1]
 _TEMPLATE = "migrated"
+# What all workers share keeps nothing beyond its session, and makes thousands of files in it: in memory each costs a
+# fraction. A machine that has less to spare keeps them on its disk, and so does whoever names a folder in TMPDIR.
+_MEMORY = Path("/dev/shm")
+_MEMORY_BYTES = 2 << 30
 # Of each topic that a test uses.
 PARTITIONS = 4
 # Until the keepers have stopped their services.
@@ -184,10 +189,17 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     session = ExitStack()
     config.add_cleanup(session.close)
-    folder = session.enter_context(service_folder("test"))
+    folder = session.enter_context(service_folder("test", parent=_memory()))
     session.callback(_leave, folder)
     (folder / SESSION).write_text(str(os.getpid()))
     config.stash[_FOLDER] = folder
+
+
+def _memory() -> Path | None:
+    if "TMPDIR" in os.environ:
+        return None
+    spacious = _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free >= _MEMORY_BYTES
+    return _MEMORY if spacious and os.access(_MEMORY, os.W_OK) else None
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 
 @contextmanager
-def service_folder(purpose: str) -> Generator[Path]:
+def service_folder(purpose: str, *, parent: Path | None = None) -> Generator[Path]:
     """A new one, short enough for a socket's path, and open to the user who runs PostgreSQL for root."""
-    folder = Path(tempfile.mkdtemp(prefix=f"trunkline-{purpose}-"))
+    folder = Path(tempfile.mkdtemp(prefix=f"trunkline-{purpose}-", dir=parent))
     folder.chmod(0o755)
     try:
         yield folder
