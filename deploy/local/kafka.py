@@ -53,6 +53,8 @@ _PROPERTIES = {
     "share.coordinator.state.topic.min.isr": "1",
     # A group of one test does not wait for more members to come.
     "group.initial.rebalance.delay.ms": "0",
+    # No record twice a second for other controllers, of which there are none.
+    "metadata.max.idle.interval.ms": "0",
     "num.network.threads": "2",
     "num.io.threads": "2",
     "num.recovery.threads.per.data.dir": "1",
