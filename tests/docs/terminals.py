@@ -20,7 +20,7 @@ from typing import Self
 from deploy.local.ports import free_port
 from deploy.local.processes import Guard, wait_until
 from tests.docs.blocks import ROOT, Block
-from tests.interop.environments import NODE, go_tool
+from tests.interop.environments import GO_SETTINGS, NODE, go_tool
 
 _PORT = re.compile(r"(?<![\w.-])(80[0-9]{2}|90[0-9]{2})(?![\w.-])")
 _START_SECONDS = 120.0
@@ -115,6 +115,7 @@ class Reader:
             "PATH": os.pathsep.join(path),
             "PYTHONUNBUFFERED": "1",
             "GOFLAGS": "-buildvcs=false",
+            **GO_SETTINGS,
             **self._more_environment,
         }
 
