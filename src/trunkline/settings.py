@@ -184,6 +184,12 @@ class Settings(BaseSettings):
     max_inline_bytes: int = Field(
         256 * 1024, gt=0, description="Longest file of an agent that stays in the step's output."
     )
+    max_wire_bytes: int = Field(
+        64 * 1024,
+        ge=1024,
+        le=4 * 1024 * 1024,
+        description="Most that the wire's record keeps of a request's body, and of an answer's: 1 KiB to 4 MiB.",
+    )
     max_body_bytes: int = Field(4 * 1024 * 1024, gt=0, description="Longest request body taken by the API.")
     ui_folder: Path | None = Field(
         None, description="Folder of a build of the web UI to serve instead of the one in the package."

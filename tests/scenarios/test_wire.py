@@ -12,7 +12,7 @@ from tests.har import check_har
 from tests.token_endpoint import token_endpoint
 
 from trunkline.bridge.exchanges import to_curl
-from trunkline.jsontypes import Json, JsonObject, decode
+from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.testing import (
     Call,
     RunningSystem,
@@ -180,8 +180,55 @@ async def test_a_long_request_is_cut_and_says_so(system: RunningSystem) -> None:
         (exchange,) = await system.items(f"/runs/{run['id']}/wire")
     assert len(str(part(exchange, "request")["body"])) == 64 * 1024
     assert "The request body is cut" in str(exchange["notes"])
-    assert to_curl(exchange).startswith("# The request body is cut")
     assert agent.calls[0].body["input"] == {"text": "x" * 100_000}
+
+
+@needs_curl
+async def test_a_request_that_is_cut_is_repeated_with_a_body_from_a_file_or_not_at_all(
+    tmp_path: Path,
+) -> None:
+    async def answer(command: str) -> tuple[int | None, bytes]:
+        environment = {"PATH": os.environ["PATH"], "NO_PROXY": "*"}
+        shell = await asyncio.create_subprocess_exec(
+            "sh", "-c", command, stdout=asyncio.subprocess.PIPE, cwd=tmp_path, env=environment
+        )
+        printed, _ = await shell.communicate()
+        return shell.returncode, printed
+
+    async with (
+        ScriptedAgent(simple_success("y" * 5_000)) as agent,
+        running_system(tmp_path / "data", max_wire_bytes=2_000) as system,
+    ):
+        await system.register("Agent", agent.url, protocol="simple-a2a")
+        await system.save({"name": "one", "steps": {"only": {"agent": "Agent"}}})
+        run = await system.run("one", {"text": "x" * 3_000})
+        (exchange,) = await system.items(f"/runs/{run['id']}/wire")
+        assert [len(str(part(exchange, name)["body"])) for name in ("request", "response")] == [2_000, 2_000]
+        cut, from_file, command = to_curl(exchange).splitlines()
+        assert cut.startswith("# The request body is cut: it has 3,")
+        assert cut.endswith("bytes, 2,000 are kept. The setting max_wire_bytes says how many.")
+        assert "body-of-only-attempt-1.txt" in from_file
+        assert await answer(command) == (1, b"")
+        assert len(agent.calls) == 1
+        (tmp_path / "body-of-only-attempt-1.txt").write_bytes(encode(agent.calls[0].body))
+        code, printed = await answer(command)
+    assert code == 0
+    assert b"y" * 5_000 in printed
+    assert agent.calls[1].body == agent.calls[0].body
+
+
+async def test_more_of_long_bodies_is_kept_where_it_is_set(tmp_path: Path) -> None:
+    async with (
+        ScriptedAgent(simple_success("y" * 200_000)) as agent,
+        running_system(tmp_path / "data", max_wire_bytes=300_000) as system,
+    ):
+        await system.register("Agent", agent.url, protocol="simple-a2a")
+        await system.save({"name": "one", "steps": {"only": {"agent": "Agent"}}})
+        run = await system.run("one", {"text": "x" * 100_000})
+        (exchange,) = await system.items(f"/runs/{run['id']}/wire")
+    assert "x" * 100_000 in str(part(exchange, "request")["body"])
+    assert "y" * 200_000 in str(part(exchange, "response")["body"])
+    assert exchange["notes"] == []
 
 
 async def test_a_run_that_does_not_exist_has_no_wire(system: RunningSystem) -> None:

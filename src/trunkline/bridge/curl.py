@@ -11,6 +11,8 @@ import re
 import shlex
 from collections.abc import Mapping
 
+import msgspec
+
 from trunkline.agents.carriers import parse_runtime
 from trunkline.agents.urls import UrlError
 
@@ -31,7 +33,18 @@ _AWS_OPTIONS = {
 }
 
 
-def curl_command(method: str, url: str, headers: Mapping[str, str], body: str) -> str:
+class BodyFile(msgspec.Struct, frozen=True):
+    """A file that whoever runs the command makes first; its name needs no quotes."""
+
+    name: str
+
+    @property
+    def is_there(self) -> str:
+        # curl would send an empty body in its place.
+        return f"test -s {self.name} && "
+
+
+def curl_command(method: str, url: str, headers: Mapping[str, str], body: str | BodyFile) -> str:
     words = ["curl", "-sS", "-X", shlex.quote(method)]
     if _GLOB.search(url):
         words.append("--globoff")
@@ -44,7 +57,7 @@ def curl_command(method: str, url: str, headers: Mapping[str, str], body: str) -
     return before + " ".join((*words, *data))
 
 
-def aws_command(url: str, headers: Mapping[str, str], body: str) -> str:
+def aws_command(url: str, headers: Mapping[str, str], body: str | BodyFile) -> str:
     """The same call of InvokeAgentRuntime; it is signed with the keys of whoever runs it."""
     try:
         runtime = parse_runtime(url)
@@ -57,13 +70,15 @@ def aws_command(url: str, headers: Mapping[str, str], body: str) -> str:
     for name, value in headers.items():
         if option := _AWS_OPTIONS.get(name.lower()):
             words += [option, shlex.quote(value)]
+    if isinstance(body, BodyFile):
+        return body.is_there + " ".join((*words, "--payload", f"fileb://{body.name}", "/dev/stdout"))
     words += ["--payload", "fileb:///dev/stdin", "/dev/stdout"]
     return f"{_printed(body)} | {' '.join(words)}"
 
 
-def stdio_line(body: str) -> str:
+def stdio_line(body: str | BodyFile) -> str:
     """What the program reads; its command line is in the operator's settings alone."""
-    line = _printed(f"{body}\n")
+    line = f"cat {body.name}" if isinstance(body, BodyFile) else _printed(f"{body}\n")
     return f"# There is no curl: the agent is a program, and reads this line.\n{line}"
 
 
@@ -75,7 +90,9 @@ def _header(name: str, value: str) -> list[str]:
     return ["-H", _quoted(f"{name}: {value}") if value else shlex.quote(f"{name};")]
 
 
-def _body(body: str) -> tuple[str, list[str]]:
+def _body(body: str | BodyFile) -> tuple[str, list[str]]:
+    if isinstance(body, BodyFile):
+        return body.is_there, ["--data-binary", f"@{body.name}"]
     if not _CONTROL.search(body):
         return "", ["--data-raw", shlex.quote(body)]
     return f"{_printed(body)} | ", ["--data-binary", "@-"]

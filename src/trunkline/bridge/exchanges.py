@@ -7,14 +7,15 @@ is. No I/O here, and no aiohttp: the command line reads records too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
 
 from trunkline.agents.carriers import carried_headers, transport_of
-from trunkline.bridge.curl import aws_command, curl_command, stdio_line
-from trunkline.bridge.frames import Frame, Frames
+from trunkline.bridge.curl import BodyFile, aws_command, curl_command, stdio_line
+from trunkline.bridge.frames import MAX_BYTES, Frame, Frames
 from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import JsonObject
 from trunkline.protocols.base import AgentAnswer
@@ -22,10 +23,13 @@ from trunkline.telemetry.record_text import record_text
 from trunkline.telemetry.redaction import Redaction
 from trunkline.transports.base import FIXED_HEADERS
 
-# Enough to read what happened; whole outputs are with their steps.
-MAX_BODY_BYTES = 64 * 1024
+# Enough to read what happened; whole outputs are with their steps. Where nothing else is set.
+MAX_BODY_BYTES = MAX_BYTES
 _REQUEST = "The request body"
 _RESPONSE = "The response body"
+_CUT_REQUEST = f"{_REQUEST} is cut"
+_MORE = "The setting max_wire_bytes says how many."
+_NOT_IN_A_FILE_NAME = re.compile(r"[^A-Za-z0-9]+")
 
 # What an exchange was for. `push`: the agent has called us, so the request is its own and the response ours.
 ExchangeKind: TypeAlias = Literal["send", "stream", "poll", "cancel", "find", "card", "token", "push"]
@@ -85,12 +89,13 @@ def record(
     notes: Sequence[str] = (),
     kind: ExchangeKind = "send",
     frames: Frames | None = None,
+    most_bytes: int = MAX_BODY_BYTES,
 ) -> Exchange:
     """
     The record of one exchange.
 
     `answer` is also what had come of one that broke off (`TransportError.partial`); `error` says so then. Where
-    `frames` were collected, they are the answer's body.
+    `frames` were collected, they are the answer's body. A body is kept up to `most_bytes`.
     """
     all_notes = [redaction.text(note) for note in notes]
     if kind == "push":
@@ -100,8 +105,8 @@ def record(
         headers = redaction.sent_headers(carried_headers(transport, sent.headers))
         if transport == "https":
             headers.update(FIXED_HEADERS)
-    body = record_text(sent.body, redaction, _REQUEST, all_notes, MAX_BODY_BYTES)
-    response = None if answer is None else _response(answer, redaction, all_notes, frames)
+    body = record_text(sent.body, redaction, _REQUEST, all_notes, most_bytes, more=_MORE)
+    response = None if answer is None else _response(answer, redaction, all_notes, frames, most_bytes)
     timing = None if answer is None else answer.timing
     return Exchange(
         step=step,
@@ -130,28 +135,38 @@ def to_curl(exchange: Exchange | JsonObject) -> str:
     """
     A command that repeats the request; comments before it say what it cannot repeat.
 
-    For an agent in AgentCore it is one of the AWS command line; for a program, the line that it was given.
+    For an agent in AgentCore it is one of the AWS command line; for a program, the line that it was given. Half
+    a body is no request: where the record has cut it, the command reads it from a file.
     """
     known = exchange if isinstance(exchange, Exchange) else msgspec.convert(exchange, Exchange)
-    comments = "".join(f"# {note}\n" for note in known.notes if note.startswith(_REQUEST))
+    comments = [note for note in known.notes if note.startswith(_REQUEST)]
     request = known.request
+    body: str | BodyFile = request.body
+    if any(note.startswith(_CUT_REQUEST) for note in comments):
+        body = _body_file(known)
+        comments.append(f"Put the whole body into {body.name} first; without that file nothing is sent.")
     match transport_of(request.url):
         case "https":
-            return comments + curl_command(request.method, request.url, request.headers, request.body)
+            command = curl_command(request.method, request.url, request.headers, body)
         case "aws-agentcore":
-            return comments + aws_command(request.url, request.headers, request.body)
+            command = aws_command(request.url, request.headers, body)
         case "stdio":
-            return comments + stdio_line(request.body)
+            command = stdio_line(body)
+    return "".join(f"# {' '.join(comment.split())}\n" for comment in comments) + command
+
+
+def _body_file(exchange: Exchange) -> BodyFile:
+    step = _NOT_IN_A_FILE_NAME.sub("-", exchange.step).strip("-")
+    return BodyFile(f"body-of-{step}-attempt-{exchange.attempt}.txt")
 
 
 def _response(
-    answer: AgentAnswer, redaction: Redaction, notes: list[str], frames: Frames | None
+    answer: AgentAnswer, redaction: Redaction, notes: list[str], frames: Frames | None, most_bytes: int
 ) -> WireResponse:
     headers = redaction.received_headers(answer.headers)
     # An agent may answer the wish for a stream with a plain body.
     if frames is None or not frames.kept:
-        return WireResponse(
-            answer.status, headers, record_text(answer.body, redaction, _RESPONSE, notes, MAX_BODY_BYTES)
-        )
+        body = record_text(answer.body, redaction, _RESPONSE, notes, most_bytes, more=_MORE)
+        return WireResponse(answer.status, headers, body)
     notes += frames.notes
     return WireResponse(answer.status, headers, frames.as_body())

@@ -15,9 +15,10 @@ import msgspec
 from trunkline.telemetry.record_text import record_text
 from trunkline.telemetry.redaction import Redaction
 
-# All in all 64 kB, as for a body.
-FIRST_BYTES = 48 * 1024
-LAST_BYTES = 16 * 1024
+# All in all, where nothing else is set.
+MAX_BYTES = 64 * 1024
+# Of that, for how the stream ended; the rest is for how it began.
+_LAST_SHARE = 4
 # What one event takes in a record beside its data; a stream of empty events must have an end too.
 _FRAME_BYTES = 32
 
@@ -32,21 +33,29 @@ class Frame(msgspec.Struct, frozen=True):
 class Frames:
     """Made when the request goes out; `add` is called for every event as it comes."""
 
-    def __init__(self, redaction: Redaction, now: Callable[[], float] = perf_counter) -> None:
+    def __init__(
+        self,
+        redaction: Redaction,
+        now: Callable[[], float] = perf_counter,
+        *,
+        most_bytes: int = MAX_BYTES,
+    ) -> None:
         self._redaction = redaction
         self._now = now
         self._started = now()
         self._first: list[Frame] = []
         self._last: deque[Frame] = deque()
-        self._first_room = FIRST_BYTES
-        self._last_room = LAST_BYTES
+        self._last_room = most_bytes // _LAST_SHARE
+        self._first_room = most_bytes - self._last_room
+        # Even the longest event finds room among the last.
+        self._longest = self._last_room - _FRAME_BYTES
         self._cut = 0
         self.dropped = 0
 
     def add(self, data: bytes) -> None:
         at_ms = round((self._now() - self._started) * 1000, 3)
         cut: list[str] = []
-        frame = Frame(at_ms, record_text(data, self._redaction, "An event", cut, LAST_BYTES - _FRAME_BYTES))
+        frame = Frame(at_ms, record_text(data, self._redaction, "An event", cut, self._longest))
         self._cut += bool(cut)
         size = _size(frame)
         # Once one did not fit, no later one goes to the first: they are without a gap.

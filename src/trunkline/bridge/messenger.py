@@ -23,6 +23,7 @@ import msgspec
 from trunkline.bridge.batches import Batches
 from trunkline.bridge.calls import Finished
 from trunkline.bridge.endings import after_failed_poll, error_of, has_no_streams, is_puzzling, unfinished
+from trunkline.bridge.exchanges import MAX_BODY_BYTES
 from trunkline.bridge.news import News
 from trunkline.bridge.partners import Partner
 from trunkline.bridge.polling import pause_after, pause_of_ringing_after
@@ -54,11 +55,13 @@ class PushTargets(Protocol):
 
 
 class Manners(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a line is held, and how much is listened to."""
+    """How long a line is held, how much is listened to, and how much of it is kept."""
 
     # A task that takes longer than this holds neither a socket nor a lease.
     line_seconds: float = 60.0
     most_answer_bytes: int = 16 * 1024 * 1024
+    # Of a body, for the wire's record.
+    most_wire_bytes: int = MAX_BODY_BYTES
 
 
 class Messenger:
@@ -105,6 +108,7 @@ class Messenger:
             self._traces,
             claim,
             self._manners.most_answer_bytes,
+            self._manners.most_wire_bytes,
             notes=() if way is None else way.notes,
             beside=beside,
         )

@@ -77,6 +77,7 @@ class Talk:
         traces: Traces,
         claim: ClaimedTask,
         most_bytes: int,
+        most_wire_bytes: int,
         *,
         notes: tuple[str, ...] = (),
         beside: Literal["shadow", "trial"] | None = None,
@@ -91,6 +92,7 @@ class Talk:
         # Of the request that is under way.
         self._trace = claim.task.trace
         self._most_bytes = most_bytes
+        self._most_wire_bytes = most_wire_bytes
         self._notes_of_all = notes
         self._has_renewed = False
         # Where the agent may ring: for it alone to know.
@@ -206,7 +208,7 @@ class Talk:
         headers = {**self._headers(partner, request), "Accept": EVENT_STREAM}
         sent = Sent("POST" if request.body else "GET", partner.url(request), headers, request.body)
         started_at, started = self._clock.now(), perf_counter()
-        frames = Frames(partner.redaction)
+        frames = Frames(partner.redaction, most_bytes=self._most_wire_bytes)
         listener = Listener(
             partner.adapter.read_stream(self._task),
             partner.redaction,
@@ -426,6 +428,7 @@ class Talk:
             error=aside.error,
             notes=aside.notes,
             kind=aside.kind,
+            most_bytes=self._most_wire_bytes,
         )
         self.exchanges.append(
             ExchangeRecord(RunId(task.run_id), task.step, task.attempt, encode_exchange(exchange))
@@ -463,6 +466,7 @@ class Talk:
             notes=notes,
             kind=kind,
             frames=frames,
+            most_bytes=self._most_wire_bytes,
         )
         self.exchanges.append(
             ExchangeRecord(RunId(task.run_id), task.step, task.attempt, encode_exchange(exchange))

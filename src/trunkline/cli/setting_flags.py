@@ -83,6 +83,8 @@ class SettingFlags:
         the data folder, else they stay in the outputs.
     max_inline_bytes
         The longest file of an agent that stays in the step's output.
+    max_wire_bytes
+        The most bytes that runs wire shows of a request's body, and of an answer's; 1024 to 4194304.
     max_body_bytes
         The longest request that is taken.
     ui_folder
@@ -132,6 +134,7 @@ class SettingFlags:
     line_timeout: str | None = None
     blobs: str | None = None
     max_inline_bytes: int | None = None
+    max_wire_bytes: int | None = None
     max_body_bytes: int | None = None
     ui_folder: str | None = None
     reply_timeout: str | None = None

@@ -7,12 +7,14 @@ from codecs import utf_8_decode
 from trunkline.telemetry.redaction import Redaction
 
 
-def record_text(body: bytes, redaction: Redaction, what: str, notes: list[str], most_bytes: int) -> str:
-    """`notes` gets what the text does not show of `what`."""
+def record_text(
+    body: bytes, redaction: Redaction, what: str, notes: list[str], most_bytes: int, *, more: str = ""
+) -> str:
+    """`notes` gets what the text does not show of `what`; `more` is how to have more of it."""
     size = len(body)
     if size <= most_bytes:
         return redaction.text(_decoded(body, what, notes))
-    notes.append(f"{what} is cut: it has {size} bytes, {most_bytes} are kept.")
+    notes.append(" ".join((f"{what} is cut: it has {size:,} bytes, {most_bytes:,} are kept.", more)).rstrip())
     # Redacted before it is cut, or half a secret would remain at the edge. The edge of this piece may hold
     # half a secret too, so that much of it goes again.
     margin = max(4 * redaction.longest, 4)

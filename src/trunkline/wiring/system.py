@@ -320,6 +320,7 @@ def _messenger(core: Core) -> Messenger:
         manners=Manners(
             line_seconds=core.settings.line_timeout.total_seconds(),
             most_answer_bytes=core.settings.max_answer_bytes,
+            most_wire_bytes=core.settings.max_wire_bytes,
         ),
         traces=core.traces,
         pushes=core.hooks,

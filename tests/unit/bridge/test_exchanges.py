@@ -96,7 +96,9 @@ def test_a_long_body_is_cut_and_says_so() -> None:
     made = exchange(answer=AgentAnswer(200, {}, b"x" * 1_000_000))
     assert made.response is not None
     assert MAX_BODY_BYTES - 100 < len(made.response.body) <= MAX_BODY_BYTES
-    assert made.notes == ["The response body is cut: it has 1000000 bytes, 65536 are kept."]
+    assert made.notes == [
+        "The response body is cut: it has 1,000,000 bytes, 65,536 are kept. The setting max_wire_bytes says how many."
+    ]
 
 
 @pytest.mark.parametrize("letters", ["é", "€", "🙂"])
@@ -168,12 +170,12 @@ ARN = "arn:aws:bedrock-agentcore:eu-central-1:123456789012:runtime/zone-a1B2c3D4
 HEADERS = {"Accept": "application/json", "X-Correlation-ID": "c-1", "X-Zone-Session": "s" * 36}
 
 
-def called(url: str, body: bytes = b"{}") -> Exchange:
+def called(url: str, body: bytes = b"{}", step: str = "write") -> Exchange:
     return record(
         Redaction(),
         Sent("POST", url, HEADERS, body),
         None,
-        step="write",
+        step=step,
         attempt=1,
         started_at=Instant(0),
         duration_ms=1.0,
@@ -210,6 +212,13 @@ def test_for_a_program_there_is_the_line_that_it_has_read() -> None:
     assert command.startswith("# There is no curl: the agent is a program")
     shown = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True).stdout
     assert shown == '{"text":"it\'s"}\n'
+
+
+@pytest.mark.parametrize(("url", "payload"), [(ARN, "fileb://"), ("stdio:zone", "\ncat ")])
+def test_a_body_that_is_cut_is_read_from_a_file(url: str, payload: str) -> None:
+    command = to_curl(called(url, b"x" * 100_000, step="write[1].a/b"))
+    assert f"{payload}body-of-write-1-a-b-attempt-1.txt" in command
+    assert "xxx" not in command
 
 
 def test_an_arn_that_cannot_be_read_has_no_command() -> None:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline.agents.auth import credentials
-from trunkline.bridge.frames import FIRST_BYTES, LAST_BYTES, Frames
+from trunkline.bridge.frames import MAX_BYTES, Frames
 from trunkline.telemetry.redaction import Redaction
 
 TOKEN = "canary/secret+token"
@@ -37,7 +37,7 @@ def test_of_a_long_stream_the_beginning_and_the_end_are_kept() -> None:
 
 def test_an_event_that_is_too_long_is_cut_and_said() -> None:
     frames = frames_of(b"x" * 1_000_000, b"end")
-    assert len(frames.kept[0].data) < LAST_BYTES
+    assert len(frames.kept[0].data) < MAX_BYTES / 4
     assert frames.kept[1].data == "end"
     assert frames.notes == ["Events that are cut, or not UTF-8: 1."]
 
@@ -53,5 +53,14 @@ def test_a_secret_in_an_event_is_not_shown() -> None:
 @given(st.lists(st.integers(0, 30_000), max_size=40))
 def test_no_stream_takes_more_than_its_share(sizes: list[int]) -> None:
     frames = frames_of(*(b"x" * size for size in sizes))
-    assert sum(len(frame.data) for frame in frames.kept) <= FIRST_BYTES + LAST_BYTES
+    assert sum(len(frame.data) for frame in frames.kept) <= MAX_BYTES
     assert len(frames.kept) + frames.dropped == len(sizes)
+
+
+def test_a_stream_may_take_more_where_it_is_set() -> None:
+    events = [b"x" * 50_000, b"y" * 70_000]
+    frames = Frames(Redaction(), most_bytes=300_000)
+    for event in events:
+        frames.add(event)
+    assert [frame.data.encode() for frame in frames.kept] == events
+    assert frames.notes == []

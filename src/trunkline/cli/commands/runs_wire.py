@@ -36,7 +36,8 @@ def wire(
     Parameters
     ----------
     curl
-        Print the curl commands that repeat the requests; secrets are environment variables, named.
+        Print the curl commands that repeat the requests; secrets are environment variables, named, and a body that
+        is cut is read from a file.
     har
         Print an HTTP Archive (HAR 1.2), for a browser's developer tools: trunkline runs wire RUN --har > run.har
     """
