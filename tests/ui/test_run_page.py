@@ -445,7 +445,13 @@ def test_of_a_run_too_long_to_be_read_as_a_whole_the_part_that_matters_is_shown(
     expect(node(page, "cape0")).not_to_be_in_viewport()
     expect(graph_map).to_be_visible()
     assert sight(page)[2] >= READABLE
+    expect(page.get_by_test_id("run-fix")).to_have_text(
+        f"Look at the wire: trunkline runs wire {run} cape{LOST}."
+    )
     look_at(page, "run-long")
+    page.get_by_test_id("run-wire").click()
+    expect(page.get_by_test_id("inspected")).to_have_text(f"cape{LOST}")
+    expect(page.get_by_test_id("wire-count")).to_have_text("1 exchange")
     row(page, "cape0").get_by_role("button").click()
     expect(node(page, "cape0")).to_be_in_viewport(ratio=0.99)
     see_all(page)

@@ -84,7 +84,7 @@ COAST: JsonObject = {
     "name": "coast",
     "steps": {
         f"cape{number}": {
-            "agent": "Broken" if number == LOST else "Worker",
+            "agent": "Reef" if number == LOST else "Worker",
             "needs": [f"cape{number - 1}"] if number else [],
             "retry": ONCE,
         }
@@ -122,6 +122,7 @@ class Voyages:
         self._register("Worker", simple_success({"text": "Aye."}))
         self._register("Flaky", _flaky)
         self._register("Broken", simple_error("The mast is broken."))
+        self._register("Reef", Reply(503))
         self._register("Legs", _leg, max_concurrency=3)
         self._register("Sea", Hangup())
         self._register("Drifter", _drift, protocol="jsonrpc-2.0")

@@ -5,8 +5,10 @@ import { Ban, CirclePause, CircleX, Hourglass, type LucideIcon, RotateCcw } from
 import { memo, type ReactNode } from "react";
 
 import type { components } from "../api/schema.d.ts";
+import { AnchorLink } from "../app/links.tsx";
 import { lasting } from "../app/Moment.tsx";
 import { ChildLink, childRunIn } from "./ChildLink.tsx";
+import { fixFor } from "./fix.ts";
 import type { RunModel, StepModel } from "./model.ts";
 import { useRunClock } from "./useRunClock.ts";
 
@@ -16,7 +18,7 @@ type Select = (step: string, attempt?: number | null) => void;
 export const RunNotice = memo(function RunNotice({ model, run, onSelect }: { model: RunModel; run: Run; onSelect: Select }) {
   switch (model.status) {
     case "FAILED":
-      return <Failed model={model} onSelect={onSelect} />;
+      return <Failed run={run.id} model={model} onSelect={onSelect} />;
     case "PAUSED":
       return (
         <Notice kind="PAUSED" icon={CirclePause} color="grape">
@@ -49,7 +51,7 @@ export const RunNotice = memo(function RunNotice({ model, run, onSelect }: { mod
   }
 });
 
-function Failed({ model, onSelect }: { model: RunModel; onSelect: Select }) {
+function Failed({ run, model, onSelect }: { run: string; model: RunModel; onSelect: Select }) {
   const { error } = model;
   if (error === null) return null;
   const { step, attempt } = error;
@@ -58,8 +60,21 @@ function Failed({ model, onSelect }: { model: RunModel; onSelect: Select }) {
     <Notice kind="FAILED" icon={CircleX} color="red">
       {step === null ? "The run failed: " : <>Step <Choose step={step} attempt={attempt} onSelect={onSelect} /> failed: </>}
       {error.message} <Code>{error.code}</Code>
-      {error.fix !== "" && <Text size="sm" fw={600} mt={2} data-testid="run-fix">{error.fix}</Text>}
+      {error.fix !== "" && <Text size="sm" fw={600} mt={2} data-testid="run-fix">{fixFor(error, run)}</Text>}
       {child !== null && <ChildLink run={child} />}
+      {child === null && step !== null && attempt !== null && (
+        <AnchorLink
+          from="/runs/$run"
+          search={({ open }) => ({ step, attempt, tab: "wire", ...(open === undefined ? {} : { open }) })}
+          resetScroll={false}
+          size="sm"
+          c="inherit"
+          underline="always"
+          data-testid="run-wire"
+        >
+          See what went over the wire
+        </AnchorLink>
+      )}
     </Notice>
   );
 }

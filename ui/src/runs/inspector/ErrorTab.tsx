@@ -6,8 +6,8 @@ import { CircleX } from "lucide-react";
 import type { ReactNode } from "react";
 
 import { api, body } from "../../api/client.ts";
-import { literal } from "../../wire/quoting.ts";
 import { ChildLink, childRunIn } from "../ChildLink.tsx";
+import { fixFor } from "../fix.ts";
 import type { Failure } from "./attemptErrors.ts";
 import { JsonTree } from "./JsonTree.tsx";
 
@@ -27,7 +27,7 @@ export function FailureView({ run, failure, title, next }: { run: string; failur
   const child = childRunIn(failure);
   // A run of another workflow is no agent.
   const isOfChild = failure.code.startsWith("child_");
-  const told = (fix: string) => filled(fix, child ?? run, failure.step);
+  const told = (fix: string) => fixFor({ ...failure, fix }, run);
   const facts = [
     failure.http_status === null || failure.http_status === undefined ? null : `HTTP ${failure.http_status}`,
     failure.jsonrpc_code === null || failure.jsonrpc_code === undefined ? null : `JSON-RPC ${failure.jsonrpc_code}`,
@@ -53,12 +53,6 @@ export function FailureView({ run, failure, title, next }: { run: string; failur
       </Stack>
     </Alert>
   );
-}
-
-/** The commands in a fix, as they are to be typed for this run. */
-function filled(fix: string, run: string, step: string | null | undefined): string {
-  const named = step === null || step === undefined ? fix : fix.replaceAll(" RUN STEP", ` ${run} ${literal(step)}`);
-  return named.replaceAll(" RUN", ` ${run}`);
 }
 
 export function ToWire({ onTab }: { onTab: (tab: string) => void }) {
