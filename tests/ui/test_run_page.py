@@ -452,6 +452,13 @@ def test_of_a_run_too_long_to_be_read_as_a_whole_the_part_that_matters_is_shown(
     page.get_by_test_id("run-wire").click()
     expect(page.get_by_test_id("inspected")).to_have_text(f"cape{LOST}")
     expect(page.get_by_test_id("wire-count")).to_have_text("1 exchange")
+    page.get_by_test_id("retry").click()
+    kept = page.get_by_test_id("retry-kept")
+    expect(kept).to_contain_text("cape16")
+    # The names stay in their box, on as many lines as they need.
+    assert kept.evaluate("box => box.scrollWidth <= box.clientWidth")
+    look_at(page, "retry-long")
+    page.get_by_role("button", name="Do not retry").click()
     row(page, "cape0").get_by_role("button").click()
     expect(node(page, "cape0")).to_be_in_viewport(ratio=0.99)
     see_all(page)

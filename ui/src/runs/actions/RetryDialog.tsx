@@ -4,7 +4,7 @@ import { Alert, Button, Checkbox, Code, Group, Radio, Select, Stack, Text } from
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { PhoneCall } from "lucide-react";
-import { useState } from "react";
+import { Fragment, useState } from "react";
 
 import { api, body } from "../../api/client.ts";
 import type { components } from "../../api/schema.d.ts";
@@ -194,7 +194,9 @@ function Names({ label, names, testId }: { label: string; names: readonly string
   return (
     <Text size="sm" component="div" data-testid={testId}>
       {label}:{" "}
-      {names.length === 0 ? "nothing" : names.slice(0, MOST_NAMED).map((name) => <Code key={name} mr={4}>{name}</Code>)}
+      {names.length === 0 && "nothing"}
+      {/* With a space between them, at which the line breaks. */}
+      {names.slice(0, MOST_NAMED).map((name) => <Fragment key={name}><Code>{name}</Code> </Fragment>)}
       {names.length > MOST_NAMED && `and ${names.length - MOST_NAMED} more`}
     </Text>
   );
