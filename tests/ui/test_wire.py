@@ -159,7 +159,14 @@ def test_a_stream_is_shown_event_by_event_with_what_was_negotiated(page: Page, i
 def test_a_body_that_was_cut_says_so(page: Page, inspected: Inspected) -> None:
     # The only exchange is open at once.
     open_wire(page, inspected, "step=long&tab=wire")
-    expect(page.get_by_test_id("exchange-notes")).to_contain_text("The response body is cut")
+    expect(page.get_by_test_id("exchange-notes")).to_contain_text(
+        re.compile(
+            r"The response body is cut: it has [\d,]+ bytes, 65,536 are kept\. The setting max_wire_bytes"
+        )
+    )
+    # The request is whole.
+    expect(page.get_by_test_id("copy-curl")).to_be_visible()
+    expect(page.get_by_test_id("cut-command")).to_have_count(0)
     page.get_by_test_id("exchange").get_by_role("button").first.click()
     expect(page).to_have_url(re.compile("[?&]exchange=none$"))
     page.reload()
@@ -332,7 +339,12 @@ def copied(page: Page, row: Locator, form: str) -> str:
 
 
 def run(form: str, text: str, folder: Path) -> None:
-    """As a person would who has pasted it."""
+    done = pasted(form, text, folder)
+    assert done.returncode == 0, f"{done.stderr}\n{text[:2_000]}"
+
+
+def pasted(form: str, text: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """As a person would run it, in that folder."""
     if form == "curl" and shutil.which("curl") is None:
         assert "CI" not in os.environ, "curl is not installed"
         pytest.skip("curl is not installed")
@@ -346,8 +358,9 @@ def run(form: str, text: str, folder: Path) -> None:
         "LANG": "C.UTF-8",
         VARIABLE: SECRET,
     }
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, f"{done.stderr}\n{text[:2_000]}"
+    return subprocess.run(
+        words, env=environment, cwd=folder, capture_output=True, text=True, check=False, timeout=60
+    )
 
 
 @pytest.mark.parametrize("form", ["curl", "httpie", "python"])
@@ -374,6 +387,37 @@ def test_a_copied_request_arrives_as_it_was_recorded(
         expected["authorization"] = f"Bearer {SECRET}"
         assert {name: arrived.headers.get(name) for name in expected} == expected
         open_up(rows.nth(place))
+
+
+CUT = "The request body is cut: it has 300,074 bytes, 65,536 are kept. The setting max_wire_bytes says how many."
+
+
+@pytest.mark.parametrize("form", ["curl", "httpie", "python"])
+def test_a_request_that_is_cut_is_copied_with_a_file_for_its_body(
+    page: Page, inspected: Inspected, captured: Captured, tmp_path: Path, form: str
+) -> None:
+    request: JsonObject = {"method": "POST", "url": f"{captured.url}/agent", "headers": {}, "body": "half of"}
+    exchange: JsonObject = {**exchange_of(request), "notes": [CUT]}
+    show_instead(page, [exchange])
+    rows = open_wire(page, inspected, "step=flaky&attempt=1&tab=wire")
+    expect(page.get_by_test_id("exchange-notes")).to_have_text(CUT)
+    file = "body-of-flaky-attempt-1.txt"
+    expect(page.get_by_test_id("cut-command")).to_contain_text(f"reads it from the file {file}")
+    if form == "curl":
+        look_at(page, "wire-cut")
+    text = copied(page, rows.first, form)
+    assert text.startswith(
+        f"# {CUT}\n# Put the whole body into {file} first; without that file nothing is sent.\n"
+    )
+    assert "half of" not in text
+    if form == "curl":
+        assert text == to_curl(exchange)
+    assert pasted(form, text, tmp_path).returncode != 0
+    body = "é" * 150_037
+    (tmp_path / file).write_text(body, "utf-8")
+    run(form, text, tmp_path)
+    # The first that arrives: nothing was sent before.
+    assert captured.take().body == body.encode()
 
 
 @pytest.mark.parametrize("form", ["curl", "httpie", "python"])

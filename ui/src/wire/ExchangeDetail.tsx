@@ -1,11 +1,11 @@
 /** One exchange in full: what was asked, what was answered, what is to be known about it, and how to repeat it. */
 
-import { Alert, Group, List, Stack, Text } from "@mantine/core";
+import { Alert, Code, Group, List, Stack, Text } from "@mantine/core";
 import { Info, TriangleAlert } from "lucide-react";
 
 import { Copy } from "../app/Copy.tsx";
 import { BodyText } from "./BodyText.tsx";
-import { canRepeat, commandOf, FORMS } from "./commands.ts";
+import { bodyFileOf, canRepeat, commandOf, FORMS } from "./commands.ts";
 import { errorText, type Exchange, kindOf, KINDS } from "./exchange.ts";
 import { FrameList } from "./FrameList.tsx";
 import { HeaderTable } from "./HeaderTable.tsx";
@@ -16,6 +16,7 @@ export function ExchangeDetail({ exchange }: { exchange: Exchange }) {
   const { request, response, notes } = exchange;
   const kind = kindOf(exchange);
   const error = errorText(exchange.error);
+  const bodyFile = canRepeat(exchange) ? bodyFileOf(exchange) : null;
   const [asked, answered] = kind === "push" ? ["The agent's request", "Trunkline's answer"] : ["Request", "Answer"];
   return (
     <Stack gap="sm" className={classes["detail"]!} data-testid="exchange-detail">
@@ -35,6 +36,11 @@ export function ExchangeDetail({ exchange }: { exchange: Exchange }) {
           </Group>
         )}
       </Group>
+      {bodyFile !== null && (
+        <Text size="sm" data-testid="cut-command">
+          The request body is cut, so a copied command reads it from the file <Code>{bodyFile}</Code>: put the whole body there first.
+        </Text>
+      )}
       {error !== null && (
         <Alert color="red" variant="light" icon={<TriangleAlert size={16} />} p="xs" data-testid="exchange-error">{error}</Alert>
       )}

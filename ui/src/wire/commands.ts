@@ -1,7 +1,8 @@
 /**
  * A recorded request as something to run: curl, HTTPie, or Python with nothing but its standard library.
  *
- * Comments before it say what it cannot repeat: secrets, which come from the environment, and what the record has cut.
+ * Comments before it say what it cannot repeat: secrets, which come from the environment, and a body that the record
+ * has cut, which comes from a file: half of it is no request.
  */
 
 import type { Exchange } from "./exchange.ts";
@@ -17,6 +18,9 @@ export const FORMS: readonly { readonly form: Form; readonly name: string }[] = 
 
 type Request = Exchange["request"];
 
+const BODY = "The request body";
+const CUT_BODY = `${BODY} is cut`;
+
 const REDACTED = "[redacted]";
 // curl would read them as patterns.
 const GLOB = /[[\]{}]/;
@@ -29,19 +33,28 @@ export function canRepeat(exchange: Exchange): boolean {
   return exchange.kind !== "push" && /^https?:/.test(exchange.request.url);
 }
 
-export function commandOf(exchange: Exchange, form: Form): string {
-  const { request } = exchange;
-  const makers = { curl, httpie, python };
-  return [...comments(exchange, form), makers[form](request)].join("\n");
+/** The file that whoever runs a command makes first, since the record has not all of the body; null: it has. */
+export function bodyFileOf({ step, attempt, notes }: Exchange): string | null {
+  if (!notes.some((note) => note.startsWith(CUT_BODY))) return null;
+  const name = step.replace(/[^A-Za-z0-9]+/g, "-").replace(/^-|-$/g, "");
+  return `body-of-${name}-attempt-${attempt}.txt`;
 }
 
-function comments(exchange: Exchange, form: Form): readonly string[] {
+export function commandOf(exchange: Exchange, form: Form): string {
+  const makers = { curl, httpie, python };
+  const file = bodyFileOf(exchange);
+  const command = makers[form](exchange.request, file);
+  return [...comments(exchange, form, file), command].join("\n");
+}
+
+function comments(exchange: Exchange, form: Form, file: string | null): readonly string[] {
   const { request, notes } = exchange;
   const everywhere = [request.url, ...Object.values(request.headers)];
   const variables = [...new Set(everywhere.flatMap(variablesIn))];
-  const lines = notes.filter((note) => note.startsWith("The request body"));
+  const lines = notes.filter((note) => note.startsWith(BODY));
+  if (file !== null) lines.push(`Put the whole body into ${file} first; without that file nothing is sent.`);
   if (variables.length > 0) lines.unshift(`Set first, as they are not recorded: ${variables.join(", ")}`);
-  if ([...everywhere, request.body].some((text) => text.includes(REDACTED))) {
+  if ([...everywhere, file ?? request.body].some((text) => text.includes(REDACTED))) {
     lines.push(`Put in yourself what is not recorded: ${REDACTED}`);
   }
   if (form === "httpie") {
@@ -52,7 +65,7 @@ function comments(exchange: Exchange, form: Form): readonly string[] {
   return lines.map((line) => `# ${line.replace(/\s+/g, " ")}`);
 }
 
-function curl(request: Request): string {
+function curl(request: Request, file: string | null): string {
   const words = ["curl", "-sS", "-X", literal(request.method)];
   if (GLOB.test(request.url)) words.push("--globoff");
   words.push(word(request.url));
@@ -63,12 +76,18 @@ function curl(request: Request): string {
     else words.push("-H", value === "" ? literal(`${name};`) : word(`${name}: ${value}`));
   }
   if (request.method === "GET") return words.join(" ");
+  if (file !== null) return `${isThere(file)}${[...words, "--data-binary", `@${file}`].join(" ")}`;
   if (hasControl(request.body)) return `${printed(request.body)} | ${[...words, "--data-binary", "@-"].join(" ")}`;
   return [...words, "--data-raw", literal(request.body)].join(" ");
 }
 
-function httpie(request: Request): string {
-  const piped = hasControl(request.body);
+/** Without it curl would send an empty body. */
+function isThere(file: string): string {
+  return `test -s ${file} && `;
+}
+
+function httpie(request: Request, file: string | null): string {
+  const piped = file !== null || hasControl(request.body);
   const words = ["http", "--pretty=none"];
   if (!piped) words.push("--ignore-stdin");
   if (!piped && request.body !== "") words.push(`--raw=${literal(request.body)}`);
@@ -79,6 +98,7 @@ function httpie(request: Request): string {
     else headers.push(value === "" ? literal(`${name};`) : word(`${name}:${unlike(value)}`));
   }
   const command = [...words, literal(request.method), word(request.url), ...headers].join(" ");
+  if (file !== null) return `${isThere(file)}${command} < ${file}`;
   return piped ? `${printed(request.body)} | ${command}` : command;
 }
 
@@ -87,20 +107,22 @@ function unlike(value: string): string {
   return /^[=@:;]/.test(value) ? `\\${value}` : value;
 }
 
-function python(request: Request): string {
+function python(request: Request, file: string | null): string {
   const login = Object.values(request.headers).some((value) => BASIC.test(value));
   const variables = [request.url, ...Object.values(request.headers)].some((text) => variablesIn(text).length > 0);
   const inUrl = variablesIn(request.url).length > 0;
   const imports = [
     ...(login ? ["import base64"] : []),
     ...(variables ? ["import os"] : []),
+    ...(file === null ? [] : ["import pathlib"]),
     "import urllib.error",
     ...(inUrl ? ["import urllib.parse"] : []),
     "import urllib.request",
   ];
   const headers = Object.entries(request.headers).map(([name, value]) => `        ${JSON.stringify(name)}: ${pythonHeader(value)},`);
   const url = pythonText(request.url, (value) => `urllib.parse.quote(${value}, safe="")`);
-  const data = request.method === "GET" ? [] : [`    data=${pythonText(request.body)}.encode(),`];
+  const body = file === null ? `${pythonText(request.body)}.encode()` : `pathlib.Path(${JSON.stringify(file)}).read_bytes()`;
+  const data = request.method === "GET" ? [] : [`    data=${body},`];
   return [
     ...imports,
     "",
