@@ -96,12 +96,19 @@ class ApiError(CliError):
 class ServerAway(CliError):
     """The server did not answer."""
 
-    def __init__(self, url: str, reason: str) -> None:
-        super().__init__(
-            f"There is no Trunkline at {url}: {reason}",
-            fix="Start one with: trunkline up (or name another with --url or TRUNKLINE_URL)",
-            exit_code=Exit.UNREACHABLE,
+    def __init__(self, url: str, reason: str, *, was_reached: bool = False) -> None:
+        what, fix = (
+            (
+                f"{url} was reached, but gave no whole answer: {reason}",
+                "See whether what you asked for was done, and in the server's log why it broke off; then try again",
+            )
+            if was_reached
+            else (
+                f"There is no Trunkline at {url}: {reason}",
+                "Start one with: trunkline up (or name another with --url or TRUNKLINE_URL)",
+            )
         )
+        super().__init__(what, fix=fix, exit_code=Exit.UNREACHABLE)
 
 
 def place_of(error: dict[str, object]) -> Place:

@@ -56,19 +56,14 @@ class HttpDoor:
 
     def send(self, request: Request, *, timeout: float = TIMEOUT_SECONDS) -> Answer:
         with self.open(request, timeout=timeout) as response:
-            try:
+            with self._reached():
                 body = response.read()
-            except (OSError, http.client.HTTPException) as error:
-                raise ServerAway(self.url, _reason(error)) from error
             return Answer(response.status, response.getheader("ETag"), _decode(body, response))
 
     def read(self, request: Request, *, timeout: float = TIMEOUT_SECONDS) -> bytes:
         """The body as it is."""
-        with self.open(request, timeout=timeout) as response:
-            try:
-                return response.read()
-            except (OSError, http.client.HTTPException) as error:
-                raise ServerAway(self.url, _reason(error)) from error
+        with self.open(request, timeout=timeout) as response, self._reached():
+            return response.read()
 
     @contextmanager
     def open(
@@ -78,20 +73,31 @@ class HttpDoor:
         connection = self._connection(timeout)
         try:
             try:
+                connection.connect()
+            except OSError as error:
+                raise ServerAway(self.url, _reason(error)) from error
+            with self._reached():
+                # Without "Connection: close": told so, a server that refuses a body before it has all of it would
+                # close on what still arrives, and its answer would be lost.
                 connection.request(
                     request.method,
                     self._parts.path + request.path,
                     request.body,
-                    {"Accept": JSON_TYPE, "Connection": "close", **self._key, **request.headers},
+                    {"Accept": JSON_TYPE, **self._key, **request.headers},
                 )
                 response = connection.getresponse()
-            except (OSError, http.client.HTTPException) as error:
-                raise ServerAway(self.url, _reason(error)) from error
             if response.status >= 400:
                 raise ApiError(response.status, _problem(response))
             yield response
         finally:
             connection.close()
+
+    @contextmanager
+    def _reached(self) -> Generator[None]:
+        try:
+            yield
+        except (OSError, http.client.HTTPException) as error:
+            raise ServerAway(self.url, _reason(error), was_reached=True) from error
 
     def _connection(self, timeout: float) -> http.client.HTTPConnection:
         kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection

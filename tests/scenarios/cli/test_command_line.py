@@ -322,6 +322,10 @@ async def test_a_wrong_file_is_refused_where_it_is_wrong(trunkline: Trunkline) -
     applied = await trunkline("workflows", "apply", file)
     assert applied.code == 7
     assert f"{file}:3:17: " in applied.err
+    large = Path(workflow("large", "a: {agent: A}"))
+    large.write_text(f"{large.read_text()}# {'x' * 9_000_000}\n")
+    refused = await trunkline("workflows", "apply", str(large))
+    assert (refused.code, "The body is larger than" in refused.err) == (7, True), refused.err
     assert (await trunkline("run", "no-such-workflow")).code == 3
     assert (await trunkline("runs", "show", "no-such-run")).code == 3
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import cast
 
@@ -122,6 +124,21 @@ def test_a_server_that_stays_away_ends_the_following(
     monkeypatch.setattr(client_module, "RECONNECT_SECONDS", 0)
     with pytest.raises(ServerAway):
         list(Client("http://127.0.0.1:9").follow("r1"))
+
+
+def test_a_server_that_breaks_off_is_not_said_to_be_missing() -> None:
+    def break_off() -> None:
+        taken, _ = listener.accept()
+        taken.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as beside:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        done = beside.submit(break_off)
+        with pytest.raises(ServerAway, match=f"^{url} was reached, but gave no whole answer"):
+            Client(url).run("r1")
+        done.result()
+    with pytest.raises(ServerAway, match="There is no Trunkline at"):
+        Client(url).run("r1")
 
 
 # --- the commands
