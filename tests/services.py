@@ -149,7 +149,7 @@ def backend_variables(store: str, servers: str, topics: TopicNames) -> dict[str,
         "TRUNKLINE_RESULTS_TOPIC": topics.results,
         "TRUNKLINE_EVENTS_TOPIC": topics.events,
         "TRUNKLINE_KAFKA_GROUP": topics.tasks,
-        "TRUNKLINE_TOPICPARTITIONS": str(PARTITIONS),
+        "TRUNKLINE_TOPIC_PARTITIONS": str(PARTITIONS),
     }
 
 
