@@ -2,16 +2,21 @@ import "@mantine/core/styles.css";
 import "./app/app.css";
 
 import { MantineProvider } from "@mantine/core";
-import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { MutationCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 
-import { Problem } from "./api/problem.ts";
+import { NoAnswer, Problem } from "./api/problem.ts";
 import { router } from "./app/router.tsx";
 import { theme, variables } from "./app/theme.ts";
 
 const queries = new QueryClient({
+  mutationCache: new MutationCache({
+    onError: (error) => {
+      if (error instanceof NoAnswer) error.wasPressed = true;
+    },
+  }),
   defaultOptions: {
     queries: {
       staleTime: 1_000,

@@ -6,12 +6,14 @@ import { hearAnswer } from "./clock.ts";
 import { doubtConnection } from "./connection.ts";
 import { parseAnswer } from "./exactJson.ts";
 import { key } from "./key.ts";
-import { Problem, problemOf, unreachable } from "./problem.ts";
+import { NoAnswer, Problem, problemOf } from "./problem.ts";
 import type { paths } from "./schema.d.ts";
 
 // What something before Trunkline says of a Trunkline that does not answer.
 const NOBODY_THERE = new Set([502, 503, 504]);
 const KEY_NEEDED = 401;
+// It changes nothing, but an address has no room for it.
+const LONG_QUESTION: keyof paths = "/api/v1/workflow-validation";
 
 const asked = new WeakMap<Request, number>();
 
@@ -25,7 +27,7 @@ const authorize: Middleware = {
   async onResponse({ request, response, options }) {
     const when = asked.get(request);
     if (when !== undefined) hearAnswer(response.headers.get("Date"), when);
-    if (NOBODY_THERE.has(response.status)) doubtConnection();
+    if (NOBODY_THERE.has(response.status)) void doubtConnection();
     if (response.status === KEY_NEEDED) {
       // There may be another by now.
       if (request.headers.get("Authorization") === `Bearer ${key.read()}`) key.refuse();
@@ -34,12 +36,15 @@ const authorize: Middleware = {
     if (!response.ok) throw await problemOf(response);
     return options.parseAs === "json" ? await readExactly(response) : response;
   },
-  onError({ error }) {
+  async onError({ error, request, schemaPath }) {
     if (error instanceof Problem) return error;
     // Nobody waits for it any more.
     if (error instanceof DOMException && error.name === "AbortError") return error;
-    doubtConnection();
-    return unreachable(error);
+    const known = doubtConnection();
+    if (request.method === "GET" || schemaPath === LONG_QUESTION) return new NoAnswer("read");
+    // What to do about it depends on that.
+    await known;
+    return new NoAnswer(request.headers.has("Idempotency-Key") ? "change that is made once" : "change");
   },
 };
 

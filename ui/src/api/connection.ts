@@ -35,9 +35,9 @@ onlineManager.setEventListener((setOnline) => {
   return () => listeners.delete(tell);
 });
 
-/** Somebody got no answer: see whether anybody would. */
-export function doubtConnection(): void {
-  if (present.answers) void ask();
+/** Somebody got no answer: see whether anybody would; until that is known. */
+export async function doubtConnection(): Promise<void> {
+  if (present.answers) await ask();
 }
 
 /** Ask now, whatever was planned. */

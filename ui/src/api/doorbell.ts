@@ -10,7 +10,7 @@ import { hangUpUnseen, shown, wait } from "./attention.ts";
 import { doubtConnection } from "./connection.ts";
 import { key } from "./key.ts";
 import { inTurn } from "./lines.ts";
-import { Problem, problemOf, unreachable } from "./problem.ts";
+import { NoAnswer, Problem, problemOf } from "./problem.ts";
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
@@ -91,10 +91,10 @@ async function hearOn(signal: AbortSignal): Promise<boolean> {
     try {
       await hear(signal);
     } catch (error) {
-      const problem = error instanceof Problem ? error : unreachable(error);
+      const problem = error instanceof Problem ? error : new NoAnswer("read");
       // What asking again cannot change.
       if (problem.status >= 400 && problem.status < 500 && problem.status !== 429) return true;
-      if (!signal.aborted && !document.hidden && problem.status === 0) doubtConnection();
+      if (!signal.aborted && !document.hidden && problem.status === 0) void doubtConnection();
     } finally {
       hearsItself = false;
       tellLive(false);

@@ -54,11 +54,36 @@ export async function problemOf(response: Response): Promise<Problem> {
   }
 }
 
-export function unreachable(cause: unknown): Problem {
-  return new Problem({
-    title: "Trunkline does not answer",
-    status: 0,
-    detail: cause instanceof Error ? cause.message : String(cause),
-    fix: "Is it running? This page tries again by itself.",
-  });
+/** What was asked for without an answer. A change may have been made all the same, and only its answer be lost. */
+export type Unanswered = "read" | "change" | "change that is made once";
+
+export class NoAnswer extends Problem {
+  readonly to: Unanswered;
+  /** Somebody has pressed for it: it is not asked for again by itself. */
+  wasPressed: boolean;
+
+  constructor(to: Unanswered) {
+    super({
+      title: "Trunkline does not answer",
+      status: 0,
+      detail: to === "read" ? "No answer came." : "It is not known whether this was done: no answer came.",
+      fix: "",
+    });
+    this.to = to;
+    this.wasPressed = to !== "read";
+  }
+
+  /** What to do, while nobody answers and when somebody does again. */
+  adviceWhen(answers: boolean): string {
+    if (!this.wasPressed) return "Is it running? This page tries again by itself.";
+    const when = answers ? "It answers now:" : "Once it answers,";
+    switch (this.to) {
+      case "read":
+        return `${when} press again.`;
+      case "change":
+        return `${when} look whether it was done, and press again if it was not.`;
+      case "change that is made once":
+        return `${when} press again. It is not done twice.`;
+    }
+  }
 }

@@ -13,7 +13,7 @@ import { doubtConnection } from "./connection.ts";
 import { parseAnswer } from "./exactJson.ts";
 import { key } from "./key.ts";
 import { takeLine } from "./lines.ts";
-import { Problem, problemOf, unreachable } from "./problem.ts";
+import { NoAnswer, Problem, problemOf } from "./problem.ts";
 
 export interface RunEvent {
   readonly seq: number;
@@ -71,9 +71,9 @@ export async function follow(run: string, after: number, listener: Listener, sig
         if (!document.hidden) await wait(LOOK_AGAIN_MS, signal);
         continue;
       }
-      const problem = error instanceof Problem ? error : unreachable(error);
+      const problem = error instanceof Problem ? error : new NoAnswer("read");
       listener.onConnection("lost", problem);
-      if (problem.status === 0) doubtConnection();
+      if (problem.status === 0) void doubtConnection();
       // What asking again cannot change.
       if (problem.status >= 400 && problem.status < 500 && problem.status !== 429) return;
     } finally {

@@ -3,7 +3,8 @@
 import { Alert, Button, Code, Group, List, Stack, Text } from "@mantine/core";
 import { TriangleAlert } from "lucide-react";
 
-import { Problem } from "../api/problem.ts";
+import { useConnection } from "../api/connection.ts";
+import { NoAnswer, Problem } from "../api/problem.ts";
 
 export function ProblemPanel({ error, again }: { error: unknown; again?: () => void }) {
   const problem =
@@ -15,8 +16,11 @@ export function ProblemPanel({ error, again }: { error: unknown; again?: () => v
           detail: error instanceof Error ? error.message : String(error),
           fix: "Load the page again; if that does not help, tell whoever runs Trunkline what is written here.",
         });
+  const { answers } = useConnection();
+  const fix = problem instanceof NoAnswer ? problem.adviceWhen(answers) : problem.fix;
+  const title = problem instanceof NoAnswer && problem.wasPressed && answers ? "Trunkline did not answer" : problem.title;
   return (
-    <Alert color="red" variant="light" icon={<TriangleAlert />} title={problem.title} role="alert" data-testid="problem">
+    <Alert color="red" variant="light" icon={<TriangleAlert />} title={title} role="alert" data-testid="problem">
       <Stack gap="xs">
         <Text size="sm">{problem.message}</Text>
         {problem.errors.length > 0 && (
@@ -28,7 +32,7 @@ export function ProblemPanel({ error, again }: { error: unknown; again?: () => v
             ))}
           </List>
         )}
-        {problem.fix !== "" && <Text size="sm" fw={600}>{problem.fix}</Text>}
+        {fix !== "" && <Text size="sm" fw={600}>{fix}</Text>}
         <Group gap="md">
           {again !== undefined && <Button size="xs" variant="default" onClick={again}>Try again</Button>}
           {problem.correlationId !== null && (

@@ -20,8 +20,12 @@ export function CancelDialog({
   const steering = useSteering(run);
   const under = [...model.steps.values()].filter((step) => step.status === "RUNNING" || step.status === "WAITING").length;
   const ended = refusal("cancel", model);
+  const leave = () => {
+    steering.reset();
+    onClose();
+  };
   return (
-    <Modal opened={opened} onClose={onClose} title="Cancel this run?">
+    <Modal opened={opened} onClose={leave} title="Cancel this run?">
       <Stack gap="sm" data-testid="cancel-dialog">
         <Text size="sm">
           {under === 0 ? "No step is under way. " : `${under === 1 ? "One step is" : `${under} steps are`} under way; agents that can be told to stop are told. `}
@@ -31,7 +35,7 @@ export function CancelDialog({
         {ended !== null && <Text size="sm" fw={600} role="status">{ended}</Text>}
         {steering.error !== null && <ProblemPanel error={steering.error} />}
         <Group justify="flex-end" gap="sm">
-          <Button variant="default" onClick={onClose} data-autofocus>Keep it running</Button>
+          <Button variant="default" onClick={leave} data-autofocus>Keep it running</Button>
           <Button
             color="red.9"
             loading={steering.isPending}

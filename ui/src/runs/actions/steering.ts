@@ -5,7 +5,7 @@ import { useRef } from "react";
 
 import { api, body } from "../../api/client.ts";
 import { StartKey } from "../../api/idempotency.ts";
-import { Problem } from "../../api/problem.ts";
+import { NoAnswer, Problem } from "../../api/problem.ts";
 import type { components } from "../../api/schema.d.ts";
 import { toast } from "../../app/toasts.ts";
 import { isFinal, type RunModel } from "../model.ts";
@@ -66,6 +66,7 @@ export function useRetry(run: string) {
 }
 
 export function wordsOf(error: unknown): string {
-  if (error instanceof Problem) return error.status === 0 ? `${error.title}.` : `${error.message} ${error.fix}`.trim();
+  if (error instanceof NoAnswer) return `${error.title}. ${error.message}`;
+  if (error instanceof Problem) return `${error.message} ${error.fix}`.trim();
   return error instanceof Error ? error.message : String(error);
 }
