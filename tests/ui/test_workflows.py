@@ -334,6 +334,26 @@ def test_what_is_not_valid_is_not_saved_and_one_is_led_to_what_is_wrong(page: Pa
     expect(page.get_by_test_id("save")).not_to_have_attribute("aria-disabled", "true")
 
 
+def test_what_nobody_has_checked_is_not_called_valid(browser: Browser, demo: Demo) -> None:
+    letter(demo, "unchecked")
+    with watched_page(browser, demo.url, cuts_are_expected=True) as page:
+        page.goto("/workflows/unchecked/edit")
+        expect(page.get_by_test_id("valid")).to_be_visible()
+        page.context.set_offline(True)
+        paste(page, "this is: [no workflow at all]")
+        expect(page.get_by_test_id("not-checked")).to_have_text("Not checked: Trunkline does not answer.")
+        expect(page.get_by_test_id("valid")).to_have_count(0)
+        expect(page.get_by_test_id("problem")).to_have_count(0)
+        expect(page.get_by_test_id("graph-state")).to_contain_text("the graph as it was before")
+        expect(step(page, "apologize")).to_be_visible()
+        expect(page.get_by_test_id("save")).to_have_accessible_name(re.compile("Trunkline does not answer"))
+        expect(page.get_by_test_id("save")).to_have_attribute("aria-disabled", "true")
+        look_at(page, "editor-unchecked")
+        page.context.set_offline(False)
+        expect(page.get_by_test_id("error").first).to_contain_text("'this is' is not known")
+        expect(page.get_by_test_id("not-checked")).to_have_count(0)
+
+
 def test_unsaved_changes_are_kept_and_warned_about(page: Page, demo: Demo) -> None:
     letter(demo, "unsaved")
     page.goto("/workflows/unsaved/edit")

@@ -3,16 +3,18 @@
 import type { EditorView } from "@codemirror/view";
 import { Alert, Button, Code, Group, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { History, Lock, Save, Undo2 } from "lucide-react";
+import { History, Save, Undo2 } from "lucide-react";
 import { type ReactNode, useCallback, useMemo, useRef, useState } from "react";
 
+import { NoAnswer } from "../../api/problem.ts";
 import { useMay } from "../../app/access.ts";
+import { NotAllowed } from "../../app/NotAllowed.tsx";
 import { ProblemPanel } from "../../app/ProblemPanel.tsx";
 import { useShortcut } from "../../app/shortcuts.ts";
 import { ActionButton } from "../../runs/actions/ActionButton.tsx";
 import { GraphPane } from "../GraphPane.tsx";
 import type { Knowledge } from "../language/completion.ts";
-import { agentNamesQuery, type Finding, type Graph, graphQuery, schemaQuery, type Validation, workflowNamesQuery } from "../queries.ts";
+import { agentNamesQuery, type Finding, type Graph, graphQuery, schemaQuery, workflowNamesQuery } from "../queries.ts";
 import { stepAt, stepStretches } from "../stepStretches.ts";
 import classes from "../workflows.module.css";
 import { offsetOf } from "./diagnostics.ts";
@@ -21,7 +23,7 @@ import { dropDraft, keepDraft, readDraft } from "./drafts.ts";
 import { FindingList } from "./FindingList.tsx";
 import { LeaveWarning } from "./LeaveWarning.tsx";
 import { useSaving } from "./useSaving.ts";
-import { useValidation } from "./validation.ts";
+import { type Checked, useValidation } from "./validation.ts";
 import { YamlEditor } from "./YamlEditor.tsx";
 
 export interface EditorProps {
@@ -49,7 +51,7 @@ export function Editor({ heading, workflow, text: given, version, latest, step, 
   const unsaved = useRef(begun.text !== given);
   const checked = useValidation(text);
   const knowledge = useKnowledge();
-  const graph = useGraph(checked.validation, workflow, version);
+  const graph = useGraph(checked, workflow, version);
   const stretches = useMemo(() => stepStretches(text), [text]);
   const may = useMay("admin");
 
@@ -81,8 +83,7 @@ export function Editor({ heading, workflow, text: given, version, latest, step, 
     if (may.allowed) saving.save();
   };
   const name = checked.validation?.name ?? null;
-  const hasErrors = checked.text === text && (checked.validation?.errors.length ?? 0) > 0;
-  const refused = may.allowed ? (hasErrors ? "It can be saved once there is no error." : null) : may.reason;
+  const refused = may.allowed ? refusal(checked) : may.reason;
   useShortcut("mod+s", "Save", save);
   return (
     <Stack gap="sm">
@@ -107,11 +108,7 @@ export function Editor({ heading, workflow, text: given, version, latest, step, 
           </ActionButton>
         </Group>
       </Group>
-      {!may.allowed && (
-        <Alert variant="light" color="blue" icon={<Lock />} title="What you write here cannot be saved" data-testid="not-allowed">
-          {may.reason} Enter another key before you begin.
-        </Alert>
-      )}
+      <NotAllowed may={may} title="What you write here cannot be saved" />
       {children}
       {begun.restored && (
         <Alert variant="light" color="blue" icon={<History />} title="Your unsaved changes are still here" data-testid="restored">
@@ -139,8 +136,8 @@ export function Editor({ heading, workflow, text: given, version, latest, step, 
               onSave={save}
             />
           </div>
-          {checked.error !== null && <ProblemPanel error={checked.error} />}
-          {checked.validation !== null && <FindingList validation={checked.validation} onGo={go} />}
+          {checked.error !== null && !(checked.error instanceof NoAnswer) && <ProblemPanel error={checked.error} />}
+          <FindingList checked={checked} onGo={go} />
         </section>
         <section className={classes["pane"]} aria-label="Graph">
           <div className={classes["grow"]}>
@@ -167,8 +164,20 @@ function useKnowledge(): Knowledge {
   );
 }
 
+/** Why it cannot be saved as it stands; null: it can, or saving finds out. */
+function refusal({ is, validation, error }: Checked): string | null {
+  if (is === "unanswered") {
+    return error === null || error instanceof NoAnswer
+      ? "Not checked: Trunkline does not answer. It can be saved once it is checked."
+      : "It can be saved once it is checked.";
+  }
+  return is === "current" && (validation?.errors.length ?? 0) > 0 ? "It can be saved once there is no error." : null;
+}
+
 const GRAPHS = {
   written: () => "This is the graph of what you have written.",
+  asked: () => "The graph follows what you write.",
+  unanswered: () => "This is the graph as it was before: what you have written is not checked.",
   earlier: () => "This is the graph as it was before the errors.",
   saved: (version: number | null) => `What you have written has errors: this is the graph of version ${version}, as it is saved.`,
   none: () => "The graph appears once the definition is valid.",
@@ -176,7 +185,7 @@ const GRAPHS = {
 
 /** While the text is wrong, the last graph there was stays; where there was none yet, that of what is saved. */
 function useGraph(
-  validation: Validation | null,
+  { validation, is }: Checked,
   workflow: string | null,
   version: number | null,
 ): { shown: Graph | null; is: keyof typeof GRAPHS } {
@@ -185,6 +194,8 @@ function useGraph(
   if (written !== null) last.current = written;
   const isWanted = validation !== null && last.current === null && workflow !== null && version !== null;
   const saved = useQuery({ ...graphQuery(workflow ?? "", version ?? 0), enabled: isWanted }).data ?? null;
-  if (last.current !== null) return { shown: last.current, is: written === null ? "earlier" : "written" };
-  return isWanted && saved !== null ? { shown: saved, is: "saved" } : { shown: null, is: "none" };
+  const shown = last.current ?? (isWanted ? saved : null);
+  if (shown === null) return { shown, is: "none" };
+  if (is !== "current") return { shown, is };
+  return { shown, is: last.current === null ? "saved" : written === null ? "earlier" : "written" };
 }

@@ -1,30 +1,42 @@
 /** Everything that the server has to say about the text; each line leads to its place. */
 
 import { Group, Stack, Text, UnstyledButton } from "@mantine/core";
-import { CircleCheck, CircleX, TriangleAlert } from "lucide-react";
+import { CircleCheck, CircleDashed, CircleX, TriangleAlert } from "lucide-react";
 
-import type { Finding, Validation } from "../queries.ts";
+import { NoAnswer } from "../../api/problem.ts";
+import type { Finding } from "../queries.ts";
 import classes from "../workflows.module.css";
+import type { Checked } from "./validation.ts";
 
-export function FindingList({
-  validation,
-  onGo,
-}: {
-  validation: Validation;
-  onGo: (finding: Finding) => void;
-}) {
-  const { errors, warnings } = validation;
-  if (errors.length === 0 && warnings.length === 0) {
+export function FindingList({ checked, onGo }: { checked: Checked; onGo: (finding: Finding) => void }) {
+  const { is, validation, error } = checked;
+  if (is === "unanswered") {
     return (
+      <Group gap={6} role="status" data-testid="not-checked">
+        <CircleDashed size={16} aria-hidden />
+        <Text size="sm">{error === null || error instanceof NoAnswer ? "Not checked: Trunkline does not answer." : "Not checked."}</Text>
+      </Group>
+    );
+  }
+  const { errors, warnings } = validation ?? NOTHING;
+  if (errors.length === 0 && warnings.length === 0) {
+    return is === "current" ? (
       <Group gap={6} role="status" data-testid="valid" c="var(--status-completed)">
         <CircleCheck size={16} aria-hidden />
         <Text size="sm">This is a valid workflow.</Text>
+      </Group>
+    ) : (
+      <Group gap={6} c="dimmed" data-testid="checking">
+        <CircleDashed size={16} aria-hidden />
+        <Text size="sm">Checking…</Text>
       </Group>
     );
   }
   return (
     <Stack gap={4}>
-      <Text size="sm" role="status" data-testid="finding-count">{counted(errors.length, warnings.length)}</Text>
+      {is === "current"
+        ? <Text size="sm" role="status" data-testid="finding-count">{counted(errors.length, warnings.length)}</Text>
+        : <Text size="sm" c="dimmed" data-testid="checking">Checking…</Text>}
       <ul className={classes["findings"]} aria-label="Findings" data-testid="findings">
         {errors.map((finding, place) => (
           <Line key={`e${place}`} kind="error" finding={finding} onGo={onGo} />
@@ -36,6 +48,8 @@ export function FindingList({
     </Stack>
   );
 }
+
+const NOTHING: { readonly errors: readonly Finding[]; readonly warnings: readonly Finding[] } = { errors: [], warnings: [] };
 
 function Line({
   kind,

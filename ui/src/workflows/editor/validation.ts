@@ -4,16 +4,19 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import { api, body } from "../../api/client.ts";
+import { useConnection } from "../../api/connection.ts";
 import type { Validation } from "../queries.ts";
 
 // Long enough for a word, short enough to follow the writer.
 const TYPING_MS = 250;
 
 export interface Checked {
-  /** Null: not asked yet. The last answer there is, also while the next is on its way. */
+  /** Null: none yet. The last answer there is, also while the next is on its way. */
   readonly validation: Validation | null;
   /** The text that it is about. */
-  readonly text: string;
+  readonly text: string | null;
+  /** Whether it is about the text as it stands; if not, whether another is on its way. */
+  readonly is: "current" | "asked" | "unanswered";
   readonly error: Error | null;
 }
 
@@ -27,7 +30,9 @@ export function useValidation(text: string): Checked {
     staleTime: 30_000,
     gcTime: 60_000,
   });
-  return { validation: query.data?.validation ?? null, text: query.data?.text ?? "", error: query.error };
+  const { answers } = useConnection();
+  const is = query.data?.text === text ? "current" : answers && query.error === null ? "asked" : "unanswered";
+  return { validation: query.data?.validation ?? null, text: query.data?.text ?? null, is, error: query.error };
 }
 
 export function validate(text: string, signal: AbortSignal | null = null): Promise<Validation> {
