@@ -151,6 +151,30 @@ def test_cancelling_asks_first_and_cannot_be_taken_back(page: Page, stage: Stage
     stage.release(gate)
 
 
+def test_what_got_no_answer_is_not_known_to_be_done_and_is_pressed_again(
+    browser: Browser, stage: Stage
+) -> None:
+    run, gate = stage.held()
+    with watched_page(browser, stage.client.url, cuts_are_expected=True) as page:
+        open_run(page, run, "RUNNING")
+        page.get_by_test_id("cancel").click()
+        page.context.set_offline(True)
+        page.get_by_test_id("confirm-cancel").click()
+        problem = page.get_by_test_id("cancel-dialog").get_by_test_id("problem")
+        expect(problem).to_contain_text("Trunkline does not answer")
+        expect(problem).to_contain_text("not known whether this was done")
+        expect(problem).to_contain_text("Once it answers, look whether it was done")
+        expect(problem).not_to_contain_text("by itself")
+        look_at(page, "cancel-unanswered")
+        page.context.set_offline(False)
+        expect(problem).to_contain_text("It answers now: look whether it was done")
+        expect(problem).to_contain_text("Trunkline did not answer")
+        page.get_by_test_id("confirm-cancel").click()
+        expect_status(page, "CANCELLED")
+        expect(problem).to_have_count(0)
+    stage.release(gate)
+
+
 def test_what_the_runs_state_forbids_is_disabled_and_says_why(page: Page, stage: Stage) -> None:
     run = stage.failed()
     open_run(page, run, "FAILED")
@@ -312,7 +336,11 @@ def test_a_key_that_may_only_look_is_told_so_before_it_is_refused(
             page.get_by_test_id("answer-step").click()
             page.get_by_test_id("answer-text").fill("This one")
             expect(page.get_by_test_id("send-answer")).to_be_disabled()
-            expect(page.get_by_test_id("answer")).to_contain_text("this takes operator")
+            expect(page.get_by_test_id("answer").get_by_test_id("not-allowed")).to_contain_text(
+                "this takes operator"
+            )
+            look_at(page, "answer-not-allowed")
             page.goto("/workflows/ask/start")
             expect(page.get_by_test_id("start")).to_be_disabled()
-            expect(page.get_by_test_id("start-form")).to_contain_text("this takes operator")
+            expect(page.get_by_test_id("not-allowed")).to_contain_text("this takes operator")
+            look_at(page, "start-not-allowed")

@@ -152,6 +152,23 @@ def test_a_viewer_is_told_before_writing_a_workflow_or_starting_one(page: Page, 
     look_at(page, "editor-not-allowed")
 
 
+def test_a_viewer_is_told_before_filling_in_the_form_of_an_agent(page: Page, guarded: Guarded) -> None:
+    Client(guarded.url, api_key=guarded.keys["admin"]).create_agent(
+        {"name": "Told", "url": "http://127.0.0.1:9/", "protocol": "simple-a2a"}
+    )
+    page.goto("/new-agent")
+    enter(page, guarded.keys["viewer"])
+    for address, role, button in (
+        ("/new-agent", "admin", "save-agent"),
+        ("/agents/Told/edit", "admin", "save-agent"),
+        ("/agents/Told?tab=try", "operator", "try-send"),
+    ):
+        page.goto(address)
+        expect(page.get_by_test_id("not-allowed")).to_contain_text(f"has the role viewer; this takes {role}.")
+        expect(page.get_by_test_id(button)).to_be_disabled()
+        look_at(page, f"{button}-not-allowed")
+
+
 def test_a_key_that_is_revoked_meanwhile_is_asked_for_again(page: Page, guarded: Guarded) -> None:
     key = guarded.agents.portal.call(create_key, guarded.data, "viewer", "leaked")
     page.goto("/system")

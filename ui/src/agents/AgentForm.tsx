@@ -6,6 +6,8 @@ import {
 import type { ReactNode } from "react";
 
 import { Problem } from "../api/problem.ts";
+import { useMay } from "../app/access.ts";
+import { NotAllowed } from "../app/NotAllowed.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { JsonEditor, jsonProblem } from "../forms/JsonEditor.tsx";
 import classes from "./agents.module.css";
@@ -25,6 +27,7 @@ interface FormProps {
 }
 
 export function AgentForm({ fields, change, error, hasSecret, isSending, send, word, beside }: FormProps) {
+  const may = useMay("admin");
   const found = findings(error);
   const isBroken = jsonProblem(fields.protocolConfig) !== null || jsonProblem(fields.secretJson) !== null;
   const isReady = fields.name.trim() !== "" && fields.url.trim() !== "" && !isBroken;
@@ -32,10 +35,11 @@ export function AgentForm({ fields, change, error, hasSecret, isSending, send, w
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        if (isReady) send();
+        if (isReady && may.allowed) send();
       }}
     >
       <Stack gap="md" maw={720}>
+        <NotAllowed may={may} title="What you write here cannot be saved" />
         <Section title="Who it is">
           <TextInput
             label="Name"
@@ -104,8 +108,9 @@ export function AgentForm({ fields, change, error, hasSecret, isSending, send, w
         <Limits fields={fields} change={change} found={found} />
         {error !== null && <ProblemPanel error={error} />}
         <Group gap="xs">
-          <Button type="submit" disabled={!isReady} loading={isSending} data-testid="save-agent">{word}</Button>
+          <Button type="submit" disabled={!isReady || !may.allowed} loading={isSending} data-testid="save-agent">{word}</Button>
           {beside}
+          {!may.allowed && <Text size="sm" c="dimmed">{may.reason}</Text>}
         </Group>
       </Stack>
     </form>

@@ -8,6 +8,7 @@ import { useState } from "react";
 import { api, body } from "../api/client.ts";
 import { useMay } from "../app/access.ts";
 import { lasting } from "../app/Moment.tsx";
+import { NotAllowed } from "../app/NotAllowed.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { JsonEditor, jsonProblem, parsed } from "../forms/JsonEditor.tsx";
 import { ActionButton } from "../runs/actions/ActionButton.tsx";
@@ -43,6 +44,7 @@ export function TryPanel({ agent }: { agent: Agent }) {
   };
   return (
     <Stack gap="md">
+      <NotAllowed may={may} title="What you write here cannot be sent" />
       <form
         className={classes["box"]}
         onSubmit={(event) => event.preventDefault()}

@@ -5,6 +5,7 @@ import { Send } from "lucide-react";
 import { useState } from "react";
 
 import { useMay } from "../app/access.ts";
+import { NotAllowed } from "../app/NotAllowed.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { toast } from "../app/toasts.ts";
 import { JsonEditor, jsonProblem, parsed, written } from "../forms/JsonEditor.tsx";
@@ -63,6 +64,7 @@ export function ReplyForm({ item, onDone, isOver }: { item: InboxItem; onDone: (
       }}
     >
       <Stack gap="sm">
+        {!isOver && <NotAllowed may={may} title="What you write here cannot be sent" />}
         <Group justify="space-between">
           <Text fw={600} size="sm" id="answer-as">Answer</Text>
           <SegmentedControl
@@ -111,7 +113,6 @@ export function ReplyForm({ item, onDone, isOver }: { item: InboxItem; onDone: (
           >
             Send the answer
           </Button>
-          {!may.allowed && <Text size="sm" c="dimmed">{may.reason}</Text>}
         </Group>
       </Stack>
     </form>

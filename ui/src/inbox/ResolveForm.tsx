@@ -1,9 +1,10 @@
 /** What became of a call whose answer was lost: a person has found out, or decides. */
 
-import { Button, Group, Radio, Stack, Text } from "@mantine/core";
+import { Button, Group, Radio, Stack } from "@mantine/core";
 import { useState } from "react";
 
 import { useMay } from "../app/access.ts";
+import { NotAllowed } from "../app/NotAllowed.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { toast } from "../app/toasts.ts";
 import { JsonEditor, jsonProblem, parsed } from "../forms/JsonEditor.tsx";
@@ -41,6 +42,7 @@ export function ResolveForm({ item, onDone, isOver }: { item: InboxItem; onDone:
       }}
     >
       <Stack gap="sm">
+        {!isOver && <NotAllowed may={may} title="What you say here cannot be sent" />}
         <Radio.Group
           label="What happened?"
           value={outcome}
@@ -71,7 +73,6 @@ export function ResolveForm({ item, onDone, isOver }: { item: InboxItem; onDone:
           <Button type="submit" loading={resolve.isPending} disabled={!ready || !may.allowed} data-testid="send-outcome">
             {outcome === "call_again" ? "Call it again" : "Say so"}
           </Button>
-          {!may.allowed && <Text size="sm" c="dimmed">{may.reason}</Text>}
         </Group>
       </Stack>
     </form>

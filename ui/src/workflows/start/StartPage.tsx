@@ -14,6 +14,7 @@ import { useMay } from "../../app/access.ts";
 import { Copy } from "../../app/Copy.tsx";
 import { AnchorLink } from "../../app/links.tsx";
 import { Loading } from "../../app/Loading.tsx";
+import { NotAllowed } from "../../app/NotAllowed.tsx";
 import { ProblemPanel } from "../../app/ProblemPanel.tsx";
 import { startRoute } from "../../app/router.tsx";
 import { usePageTitle } from "../../app/title.ts";
@@ -138,6 +139,7 @@ function StartForm({ workflow, pinned }: { workflow: Workflow; pinned: number | 
         data-testid="start-form"
       >
         <Stack gap="md">
+          <NotAllowed may={may} title="This key cannot start a run" />
           {schema === null && (
             <Alert variant="light" p="xs">
               <Text size="sm">This workflow does not say what input it takes: any JSON will do.</Text>
