@@ -379,6 +379,21 @@ def test_it_is_read_on_a_narrow_screen_too(browser: Browser, inspected: Inspecte
         assert not page.evaluate(
             "document.documentElement.scrollWidth > document.documentElement.clientWidth"
         )
+        # Why an item failed is read whole, and the tabs stand in one line, all of them.
+        look_into(page, inspected, "?step=each&items=failed")
+        why = page.get_by_test_id("item").get_by_text("Too deep: 60")
+        expect(why).to_be_visible()
+        assert why.evaluate("it => it.scrollWidth <= it.clientWidth && it.scrollHeight <= it.clientHeight")
+        tabs = page.get_by_role("tab")
+        assert len(set(tabs.evaluate_all("tabs => tabs.map((each) => each.offsetTop)"))) == 1
+        expect(tabs.last).to_be_in_viewport(ratio=0.99)
+        look_at(page, "inspector-items-1024")
+        # Where there is no room for all of them the chosen one is in sight.
+        page.set_viewport_size({"width": 320, "height": 768})
+        look_into(page, inspected, "?step=each&tab=wire")
+        page.get_by_role("tablist").evaluate("tabs => tabs.scrollIntoView({block: 'center'})")
+        expect(tabs.first).not_to_be_in_viewport(ratio=0.9)
+        expect(tabs.last).to_be_in_viewport(ratio=0.99)
 
 
 def clipboard(page: Page) -> str:

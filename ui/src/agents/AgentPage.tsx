@@ -9,6 +9,7 @@ import { AnchorLink } from "../app/links.tsx";
 import { plain } from "../app/plain.ts";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import { agentRoute, type AgentSearch } from "../app/router.tsx";
+import { TabStrip } from "../app/TabStrip.tsx";
 import { StageBadge } from "../migration/StageBadge.tsx";
 import { AgentActions } from "./AgentActions.tsx";
 import classes from "./agents.module.css";
@@ -59,11 +60,11 @@ function Shown({ agent }: { agent: Agent }) {
         onChange={(next) => void navigate({ search: next === "overview" ? {} : { tab: next as AgentSearch["tab"] & string } })}
         keepMounted={false}
       >
-        <Tabs.List>
+        <TabStrip chosen={tab}>
           {TABS.map(([value, word]) => (
             <Tabs.Tab key={value} value={value} data-testid={`tab-${value}`}>{word}</Tabs.Tab>
           ))}
-        </Tabs.List>
+        </TabStrip>
         <Tabs.Panel value="overview" pt="sm"><Overview agent={agent} /></Tabs.Panel>
         <Tabs.Panel value="calls" pt="sm"><CallsPanel agent={agent.name} /></Tabs.Panel>
         <Tabs.Panel value="card" pt="sm"><CardPanel agent={agent} /></Tabs.Panel>

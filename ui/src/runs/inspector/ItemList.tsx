@@ -70,9 +70,9 @@ export function ItemList({
             <button type="button" className={classes["item"]} onClick={() => onSelect(item.name)} data-testid="item">
               <span className={classes["name"]}>{item.name}</span>
               <StatusBadge status={item.status} />
-              <span className={classes["about"]}>{item.error?.message ?? ""}</span>
               <span>{item.attempts > 1 ? `${item.attempts} attempts` : ""}</span>
               <span className={classes["when"]}><Duration from={item.started_at} to={item.finished_at} /></span>
+              {item.error != null && <span className={classes["why"]} title={item.error.message} data-testid="item-why">{item.error.message}</span>}
             </button>
           </li>
         ))}

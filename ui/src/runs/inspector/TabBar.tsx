@@ -3,6 +3,7 @@
 import { Tabs } from "@mantine/core";
 import type { ReactNode } from "react";
 
+import { TabStrip } from "../../app/TabStrip.tsx";
 import classes from "./inspector.module.css";
 
 export interface TabSpec {
@@ -40,11 +41,11 @@ export function TabBar({
   const shown = wish !== null && names.includes(wish) ? wish : names.includes(first) ? first : names[0]!;
   return (
     <Tabs value={shown} onChange={(tab) => tab !== null && onTab(tab)} keepMounted={false} className={classes["tabs"]!}>
-      <Tabs.List aria-label={label}>
+      <TabStrip chosen={shown} label={label}>
         {tabs.map((tab) => (
           <Tabs.Tab key={tab.name} value={tab.name} className={classes["tab"]!} data-testid={`tab-${tab.name}`}>{tab.label}</Tabs.Tab>
         ))}
-      </Tabs.List>
+      </TabStrip>
       {tabs.map((tab) => (
         <Tabs.Panel key={tab.name} value={tab.name} className={classes["panel"]!} data-testid={`panel-${tab.name}`}>
           {tab.name === shown && tab.show()}

@@ -1,0 +1,24 @@
+/** The tabs of a page in one line: where there is no room for all of them it scrolls, and the chosen one is in sight. */
+
+import { Tabs } from "@mantine/core";
+import { type ReactNode, useLayoutEffect, useRef } from "react";
+
+import classes from "./TabStrip.module.css";
+
+export function TabStrip({ chosen, label, children }: { chosen: string; label?: string; children: ReactNode }) {
+  const list = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const strip = list.current!;
+    const tab = strip.querySelector<HTMLElement>("[role=tab][aria-selected=true]");
+    if (tab === null) return;
+    // As little as is needed, and of the page nothing.
+    const [before, after] = [tab.offsetLeft, tab.offsetLeft + tab.offsetWidth - strip.clientWidth];
+    if (strip.scrollLeft > before) strip.scrollLeft = before;
+    else if (strip.scrollLeft < after) strip.scrollLeft = after;
+  }, [chosen]);
+  return (
+    <div className={classes["room"]}>
+      <Tabs.List ref={list} className={classes["strip"]!} {...(label === undefined ? {} : { "aria-label": label })}>{children}</Tabs.List>
+    </div>
+  );
+}
