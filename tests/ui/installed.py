@@ -29,14 +29,14 @@ def installed_wheel(session: Path) -> Path:
     with (session / "wheel.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not site.exists():
-            wheel = build_wheel(session / "wheel")
+            wheel = _build_wheel(session / "wheel")
             pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
             _run(*pip, "--no-deps", "--no-compile", "--target", str(session / "unpacked"), str(wheel))
             (session / "unpacked").rename(site)
     return site
 
 
-def build_wheel(folder: Path) -> Path:
+def _build_wheel(folder: Path) -> Path:
     _run(sys.executable, str(ROOT / "ui" / "build.py"))
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet"]
     _run(*pip, "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT))
