@@ -171,6 +171,11 @@ def test_an_agent_is_shown_with_its_activity_its_limits_and_how_it_is_known(page
     page.get_by_text("24 h", exact=True).click()
     expect(page).to_have_url(re.compile("minutes=1440"))
     expect(page.get_by_test_id("calls-total")).to_contain_text("2 calls, 2 failed")
+    # On a phone its tabs stand in one line.
+    page.set_viewport_size({"width": 390, "height": 800})
+    tabs = page.get_by_role("tab")
+    assert len(set(tabs.evaluate_all("tabs => tabs.map((each) => each.offsetTop)"))) == 1
+    expect(tabs.last).to_be_in_viewport(ratio=0.99)
 
 
 def test_the_last_calls_lead_to_their_attempts(page: Page, scene: Scene, demo: Demo) -> None:
@@ -179,6 +184,16 @@ def test_the_last_calls_lead_to_their_attempts(page: Page, scene: Scene, demo: D
     expect(calls).to_have_count(2)
     expect(calls.first).to_contain_text("agent_http_error")
     look_at(page, "agent-calls")
+    page.set_viewport_size({"width": 390, "height": 800})
+    to_run = calls.first.get_by_role(
+        "link", name=re.compile(f"…({'|'.join(run[-12:] for run in scene.failing_runs)})$")
+    )
+    expect(to_run).to_be_in_viewport(ratio=0.99)
+    # On one line, as is everything in the row; nothing lies beyond the edge.
+    assert to_run.evaluate("link => link.getClientRects().length") == 1
+    assert calls.first.evaluate("row => row.closest('table').scrollWidth <= innerWidth")
+    expect(calls.first.get_by_text("took").filter(visible=True)).to_be_in_viewport(ratio=0.99)
+    look_at(page, "agent-calls-phone")
     calls.first.get_by_role("link", name="first").click()
     expect(page).to_have_url(re.compile(f"{demo.url}/runs/({'|'.join(scene.failing_runs)}).*step=first"))
 

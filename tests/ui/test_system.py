@@ -155,5 +155,12 @@ def test_a_phone_shows_it_without_scrolling_sideways(browser: Browser, stage: St
         page.goto(f"/system?tab={tab}")
         expect(page.get_by_test_id(f"tab-{tab}")).to_have_attribute("aria-selected", "true")
         expect(page.get_by_test_id("version")).to_be_visible()
+        if tab == "audit":
+            page.goto("/system?tab=audit&subject=write")
+            entry = page.get_by_test_id("audit-entry").filter(has_text="saved the workflow write")
+            who = entry.get_by_text("somebody").filter(visible=True)
+            expect(who).to_be_in_viewport(ratio=0.99)
+            assert who.evaluate("word => word.getClientRects().length") == 1
+            expect(entry.get_by_text("version: 1").filter(visible=True)).to_be_in_viewport(ratio=0.99)
         look_at(page, f"system-phone-{tab}")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -1,12 +1,11 @@
 /** The last attempts on an agent that have ended, each with the way to its step. */
 
-import { Button, Stack, Table, Text } from "@mantine/core";
+import { Button, Group, Stack, Table, Text } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 
 import { Loading } from "../app/Loading.tsx";
 import { AnchorLink } from "../app/links.tsx";
 import { lasting, Moment } from "../app/Moment.tsx";
-import { NamedColumns } from "../app/NamedColumns.tsx";
 import { ProblemPanel } from "../app/ProblemPanel.tsx";
 import classes from "./agents.module.css";
 import { OutcomeMark } from "./Marks.tsx";
@@ -25,9 +24,20 @@ export function CallsPanel({ agent }: { agent: string }) {
         </Text>
       )}
       {calls.length > 0 && (
-        <NamedColumns columns={["Outcome", "Step", "Attempt", "Run", "Took", "Ended"]} testid="agent-calls">
-          {calls.map((call) => <CallRow key={`${call.run}/${call.step}/${call.attempt}`} call={call} />)}
-        </NamedColumns>
+        <Table.ScrollContainer minWidth={0}>
+          <Table highlightOnHover verticalSpacing={6} data-testid="agent-calls">
+            <Table.Thead>
+              <Table.Tr>
+                <Table.Th>Outcome</Table.Th>
+                <Table.Th>Step</Table.Th>
+                {["Attempt", "Run", "Took", "Ended"].map((name) => <Table.Th key={name} visibleFrom="sm">{name}</Table.Th>)}
+              </Table.Tr>
+            </Table.Thead>
+            <Table.Tbody>
+              {calls.map((call) => <CallRow key={`${call.run}/${call.step}/${call.attempt}`} call={call} />)}
+            </Table.Tbody>
+          </Table>
+        </Table.ScrollContainer>
       )}
       {query.hasNextPage && (
         <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()} data-testid="more-calls">
@@ -39,6 +49,7 @@ export function CallsPanel({ agent }: { agent: string }) {
 }
 
 function CallRow({ call }: { call: AgentCall }) {
+  const took = call.duration_ms === null ? "–" : lasting(call.duration_ms);
   return (
     <Table.Tr data-testid="agent-call" data-outcome={call.outcome}>
       <Table.Td>
@@ -51,18 +62,30 @@ function CallRow({ call }: { call: AgentCall }) {
           params={{ run: call.run }}
           search={{ step: call.step, attempt: call.attempt }}
           size="sm"
+          underline="always"
         >
           {call.step}
         </AnchorLink>
+        {/* On a phone there is no room for columns of their own. */}
+        <Group hiddenFrom="sm" mt={6} gap="2px 12px" fz="xs" c="dimmed">
+          <RunLink call={call} />
+          <span>attempt {call.attempt}</span>
+          <span>took {took}</span>
+          <Moment at={call.ended_at} />
+        </Group>
       </Table.Td>
-      <Table.Td>{call.attempt}</Table.Td>
-      <Table.Td>
-        <AnchorLink to="/runs/$run" params={{ run: call.run }} size="sm" ff="monospace" title={call.run}>
-          …{call.run.slice(-12)}
-        </AnchorLink>
-      </Table.Td>
-      <Table.Td>{call.duration_ms === null ? "–" : lasting(call.duration_ms)}</Table.Td>
-      <Table.Td><Moment at={call.ended_at} /></Table.Td>
+      <Table.Td visibleFrom="sm">{call.attempt}</Table.Td>
+      <Table.Td visibleFrom="sm"><RunLink call={call} /></Table.Td>
+      <Table.Td visibleFrom="sm">{took}</Table.Td>
+      <Table.Td visibleFrom="sm"><Moment at={call.ended_at} /></Table.Td>
     </Table.Tr>
+  );
+}
+
+function RunLink({ call: { run } }: { call: AgentCall }) {
+  return (
+    <AnchorLink to="/runs/$run" params={{ run }} inherit ff="monospace" underline="always" title={run} className={classes["whole"]!}>
+      …{run.slice(-12)}
+    </AnchorLink>
   );
 }

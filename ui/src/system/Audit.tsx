@@ -44,7 +44,7 @@ export function Audit() {
             <Table.Thead>
               <Table.Tr>
                 <Table.Th className={classes["when"]!}>When</Table.Th>
-                <Table.Th>Who</Table.Th>
+                <Table.Th visibleFrom="sm">Who</Table.Th>
                 <Table.Th>What</Table.Th>
                 <Table.Th visibleFrom="sm">More</Table.Th>
               </Table.Tr>
@@ -65,20 +65,24 @@ export function Audit() {
 }
 
 function Entry({ entry }: { entry: AuditEntry }) {
+  const details = detailsOf(entry).join(" · ");
   return (
     <Table.Tr data-testid="audit-entry" data-kind={entry.kind} data-action={entry.action}>
       <Table.Td className={classes["when"]!}><Moment at={entry.at} /></Table.Td>
+      <Table.Td visibleFrom="sm" className={classes["wrap"]!}><Text span size="sm" c="dimmed"><Who entry={entry} /></Text></Table.Td>
       <Table.Td className={classes["wrap"]!}>
-        {entry.who === null
-          ? <Text size="sm" c="dimmed" title="No key was asked for">somebody</Text>
-          : <AnchorLink to="/system" search={{ tab: "audit", who: entry.who }} fz="sm">{entry.who}</AnchorLink>}
+        {deedOf(entry)} <Subject entry={entry} />
+        {/* On a phone there is no room for columns of their own. */}
+        <Text hiddenFrom="sm" size="xs" c="dimmed">by <Who entry={entry} />{details !== "" && ` · ${details}`}</Text>
       </Table.Td>
-      <Table.Td className={classes["wrap"]!}>{deedOf(entry)} <Subject entry={entry} /></Table.Td>
-      <Table.Td visibleFrom="sm" className={classes["wrap"]!}>
-        <Text size="xs" c="dimmed">{detailsOf(entry).join(" · ")}</Text>
-      </Table.Td>
+      <Table.Td visibleFrom="sm" className={classes["wrap"]!}><Text size="xs" c="dimmed">{details}</Text></Table.Td>
     </Table.Tr>
   );
+}
+
+function Who({ entry: { who } }: { entry: AuditEntry }) {
+  if (who === null) return <span className={classes["word"]} title="No key was asked for">somebody</span>;
+  return <AnchorLink to="/system" search={{ tab: "audit", who }} inherit underline="always">{who}</AnchorLink>;
 }
 
 function Subject({ entry: { kind, subject } }: { entry: AuditEntry }) {
