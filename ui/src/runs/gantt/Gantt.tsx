@@ -28,8 +28,9 @@ import { Zoom } from "./Zoom.tsx";
 
 const NAMES_WIDTH = { wide: 200, narrow: 128 };
 const NARROW = 560;
-// To the right of the bars, for the last one's duration; as in the style sheet.
-const MARGIN = 72;
+// To the right of the bars, for the longest duration of a row: "59.9 s", or as long as "999 h 59 min".
+const DURATIONS_WIDTH = { seconds: 64, longer: 100 };
+const MINUTE_MS = 60_000;
 
 export function Gantt({
   run,
@@ -57,8 +58,7 @@ export function Gantt({
 }) {
   const model = useModel(live);
   const scroller = useRef<HTMLDivElement>(null);
-  const { ref: measured, width } = useElementSize();
-  const { ref: shown, height: room } = useElementSize();
+  const { ref: shown, width, height: room } = useElementSize();
   const scrolled = useMergedRef(scroller, shown);
   const [zoom, setZoom] = useState(1);
   const [scale, now] = useScale(model, [...pictures.values()].map((picture) => picture.model));
@@ -94,9 +94,10 @@ export function Gantt({
     });
   }, []);
   const names = width < NARROW ? NAMES_WIDTH.narrow : NAMES_WIDTH.wide;
+  const durations = scale.to - scale.from < MINUTE_MS ? DURATIONS_WIDTH.seconds : DURATIONS_WIDTH.longer;
   const inner = names + Math.max(160, width - names) * zoom;
   return (
-    <div className={classes["chart"]} ref={measured} style={{ "--names": `${names}px` } as React.CSSProperties} data-testid="gantt">
+    <div className={classes["chart"]} style={{ "--names": `${names}px`, "--durations": `${durations}px` } as React.CSSProperties} data-testid="gantt">
       <Group className={classes["bar-of-tools"]!} justify="space-between" wrap="nowrap" gap="xs">
         <Legend kinds={useKinds(model, pictures)} pauses={model.pauses.length > 0} />
         <Zoom zoom={zoom} onZoom={zoomTo} />
@@ -133,7 +134,7 @@ export function Gantt({
                   ready={queuedFrom(told, step, waits.get(row.node)?.get(row.name))}
                   calls={calls.get(child?.run ?? run)?.get(row.name)}
                   scale={scale}
-                  width={inner - names - MARGIN}
+                  width={inner - names - durations}
                   end={step !== null && step.finishedAt === null ? now : 0}
                   selected={selected === row.id}
                   attempt={selected === row.id ? attempt : null}
