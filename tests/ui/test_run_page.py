@@ -107,16 +107,21 @@ def moment(text: str | None) -> float:
 
 
 def assert_apart(page: Page) -> None:
-    """Where all of the graph is shown, nothing that lies upon it covers a step or an item of it."""
-    see_all(page)
+    """Nothing that lies upon the graph covers what is seen of a step or an item of it."""
     page.wait_for_function(
         """() => {
             const boxes = (what) => [...document.querySelectorAll(what)].map((each) => each.getBoundingClientRect());
             const apart = (one, other) => one.right <= other.left || other.right <= one.left
                 || one.bottom <= other.top || other.bottom <= one.top;
-            const steps = boxes("[data-testid^=graph-step-], [data-testid^=graph-item-]");
-            const panels = boxes(".react-flow__panel");
-            return steps.length > 0 && panels.every((panel) => steps.every((step) => apart(panel, step)));
+            const [frame] = boxes(".react-flow");
+            const seen = boxes("[data-testid^=graph-step-], [data-testid^=graph-item-]")
+                .filter((each) => !apart(each, frame))
+                .map(({left, top, right, bottom}) => ({
+                    left: Math.max(left, frame.left), right: Math.min(right, frame.right),
+                    top: Math.max(top, frame.top), bottom: Math.min(bottom, frame.bottom),
+                }));
+            const upon = boxes(".react-flow__panel, [data-testid=graph] [role=group]");
+            return seen.length > 0 && upon.every((each) => seen.every((step) => apart(each, step)));
         }"""
     )
 
@@ -215,6 +220,10 @@ def test_the_chart_tells_calls_back_off_work_elsewhere_and_waiting_apart(page: P
     assert kinds_of(page, "detour") == []
     expect(node(page, "detour")).to_contain_text("Skipped")
     expect(node(page, "radio")).to_contain_text("Failed · handled")
+    expect(node(page, "scout")).to_contain_text("attempt 2Completed")
+    expect(node(page, "harbour")).to_contain_text("Waiting · for a person")
+    for step in ("radio", "scout", "harbour"):
+        assert_uncut(node(page, step))
     expect(page.get_by_role("list", name="What the patterns mean")).to_contain_text("Back-off")
     look_at(page, "run")
 
@@ -242,6 +251,15 @@ def test_bars_are_as_long_as_the_ruler_says_however_many_a_row_has(page: Page, s
     # What is too short for it is still there to be asked.
     scout.last.click()
     expect(page).to_have_url(re.compile("step=scout&attempt=2$"))
+    # To the right of the longest row there is room for how long it took.
+    page.clock.set_fixed_time(datetime.fromtimestamp(begin, UTC) + timedelta(hours=272, minutes=15))
+    spent = row(page, "harbour").get_by_text("272 h 1")
+    expect(spent).to_be_visible()
+    chart = page.get_by_role("region", name="Time of each step").bounding_box()
+    label = spent.bounding_box()
+    assert chart is not None
+    assert label is not None
+    assert label["x"] + label["width"] <= chart["x"] + chart["width"]
 
 
 def test_a_call_that_waits_for_its_turn_is_shown_as_queued(page: Page, sea: Voyages) -> None:
@@ -291,7 +309,8 @@ def test_one_selection_is_shared_and_the_address_keeps_it(page: Page, sea: Voyag
 
 def test_items_open_as_a_group_and_each_can_be_chosen(page: Page, sea: Voyages) -> None:
     run = open_waiting(page, sea)
-    expect(node(page, "legs")).to_contain_text(f"Completed · 1 failed · {LEGS - 1}/{LEGS}")
+    expect(node(page, "legs")).to_contain_text(f"{LEGS - 1}/{LEGS}Completed · 1 failed")
+    assert_uncut(node(page, "legs"))
     row(page, "legs").get_by_role("button", name="legs").last.click()
     expect(node(page, "legs")).to_be_in_viewport(ratio=0.99)
     places = [corner(node(page, "legs")), corner(page.get_by_test_id("graph-open-legs"))]
@@ -310,6 +329,8 @@ def test_items_open_as_a_group_and_each_can_be_chosen(page: Page, sea: Voyages) 
     page.goto(f"/runs/{run}?step=legs[{SUNK}]")
     expect(page.get_by_test_id(f"graph-item-legs[{SUNK}]")).to_have_attribute("data-selected", "true")
     expect(page.get_by_test_id(f"graph-item-legs[{SUNK}]")).to_be_in_viewport(ratio=0.99)
+    assert_apart(page)
+    see_all(page)
     assert_apart(page)
     assert_uncut(node(page, "legs"))
     # Closing the group of what is chosen chooses the group.
@@ -335,7 +356,15 @@ def test_of_very_many_items_those_that_failed_are_shown_and_the_first(page: Page
     # The map is there while part of the graph is out of sight.
     graph_map = page.get_by_role("img", name="Map of the graph")
     expect(graph_map).to_be_visible()
+    assert_apart(page)
     look_at(page, "run-many-items")
+    # Where it would cover something it comes when it is asked for.
+    page.get_by_test_id("graph-item-legs[17]").hover()
+    page.mouse.wheel(0, -2000)
+    expect(graph_map).to_have_count(0)
+    page.get_by_test_id("graph").get_by_role("button", name="Map", pressed=False).click()
+    expect(graph_map).to_be_visible()
+    see_all(page)
     assert_apart(page)
     expect(graph_map).to_have_count(0)
     expect(page.get_by_role("table", name="Time of each step")).to_have_attribute(
@@ -361,6 +390,8 @@ def test_a_run_of_another_workflow_opens_inside_and_on_its_own_page(page: Page, 
     for step in ("sort", "lash"):
         expect(node(page, step)).to_have_attribute("data-status", "COMPLETED")
         assert_inside(page, f"provisions/stow/{step}", "provisions/stow")
+    assert_apart(page)
+    see_all(page)
     assert_apart(page)
     look_at(page, "run-grandchild")
     # One control closes what the other has opened, and what was open inside is there again with it.
@@ -542,8 +573,8 @@ def test_a_step_that_the_tab_key_leads_to_is_brought_into_sight(page: Page, sea:
     for _ in range(4):
         closer.click()
     expect(node(page, "plan")).not_to_be_in_viewport()
-    closer.focus()
-    page.keyboard.press("Shift+Tab")
+    page.get_by_test_id("direction-down").focus()
+    page.keyboard.press("Tab")
     expect(node(page, "plan").get_by_role("button")).to_be_focused()
     expect(node(page, "plan")).to_be_in_viewport(ratio=0.9)
 
@@ -619,9 +650,11 @@ def test_on_a_smaller_screen_what_is_known_of_a_chosen_step_is_in_sight(
         assert graph["y"] + graph["height"] <= chart["y"]
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert sight(page)[2] >= READABLE
+        assert_apart(page)
         look_at(page, f"run-{width}")
         press(node(page, "harbour").get_by_role("button").first)
         expect(page.get_by_test_id("inspected")).to_have_text("harbour")
         expect(page.get_by_test_id("inspected")).to_be_in_viewport(ratio=0.99)
+        see_all(page)
         assert_apart(page)
         look_at(page, f"run-{width}-chosen")

@@ -23,7 +23,7 @@ const CHOICES = [
 
 export function DirectionSwitch({ value, onChange }: { value: Direction | null; onChange: (value: Direction | null) => void }) {
   return (
-    <Group gap={4} role="group" aria-label="Direction of the graph">
+    <Group gap={4} wrap="nowrap" role="group" aria-label="Direction of the graph">
       {CHOICES.map(({ value: choice, name, icon: Icon, id }) => (
         <Tooltip key={id} label={name} openDelay={400}>
           <ActionIcon

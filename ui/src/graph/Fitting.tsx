@@ -3,15 +3,13 @@
  * opened or chosen. A run that goes on moves nothing.
  */
 
-import { type FitViewOptions, useReactFlow, useStore, useStoreApi } from "@xyflow/react";
+import { useReactFlow, useStore, useStoreApi } from "@xyflow/react";
 import { useEffect, useLayoutEffect, useRef } from "react";
 
 import type { Layout, Room } from "./layout.ts";
-import { around, held, isInSight, middleOf, READABLE, type Sight, TOOLS, whole } from "./sight.ts";
+import { around, held, isInSight, middleOf, READABLE, type Sight, whole } from "./sight.ts";
 import { type Chosen, useFollowing } from "./useFollowing.ts";
 
-/** What the button does: all of it, however small. */
-export const FIT: FitViewOptions = { padding: { top: `${TOOLS}px`, x: "20px", bottom: "20px" }, maxZoom: 1 };
 // Words of 12 pixels are 4 then.
 const FAR = 0.33;
 // Below it a step has no room for what a finger needs.

@@ -33,7 +33,7 @@ export const ItemNode = memo(function ItemNode({ id }: NodeProps<ItemNodeType>) 
     >
       <Icon size={12} aria-hidden />
       <span className={classes["number"]}>{indexOf(state.name)}</span>
-      <span className={classes["word"]}>{word}</span>
+      <span className={classes["word"]}>{status === "OUTCOME_UNKNOWN" ? "Unknown" : word}</span>
     </button>
   );
 });

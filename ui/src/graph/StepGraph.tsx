@@ -8,20 +8,20 @@
 import "@xyflow/react/dist/style.css";
 
 import { Loader, useComputedColorScheme } from "@mantine/core";
-import { Background, Controls, MarkerType, type Node, Panel, ReactFlow, ReactFlowProvider } from "@xyflow/react";
+import { Background, MarkerType, type Node, ReactFlow, ReactFlowProvider } from "@xyflow/react";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 
 import type { StepModel } from "../runs/model.ts";
 import { DirectionSwitch, useDirection } from "./DirectionSwitch.tsx";
-import { FIT, Fitting } from "./Fitting.tsx";
+import { Fitting } from "./Fitting.tsx";
 import classes from "./graph.module.css";
 import { GraphMap } from "./GraphMap.tsx";
+import { GraphTools } from "./GraphTools.tsx";
 import { ItemNode } from "./ItemNode.tsx";
 import { type Direction, type Layout, layOut } from "./layout.ts";
 import { type Acts, GraphContext, Live } from "./live.ts";
 import { childId, depthOf, type Graph, type Inside, isSlot, planOf, slotId } from "./plan.ts";
 import { RouteEdge, type RouteEdgeType } from "./RouteEdge.tsx";
-import { TOOLS } from "./sight.ts";
 import { StepNode } from "./StepNode.tsx";
 import { useArrows } from "./useArrows.ts";
 import { useBringing } from "./useBringing.ts";
@@ -89,7 +89,7 @@ function Drawn({
     let wanted = true;
     const { clientWidth: width, clientHeight: height } = frame.current!;
     const known = found.current?.graph === graph ? found.current.direction : null;
-    layOut(planOf(graph, insides), direction ?? known, { width, height: height - TOOLS }).then(
+    layOut(planOf(graph, insides), direction ?? known, { width, height }).then(
       (done) => {
         if (!wanted) return;
         found.current = direction === null ? { graph, direction: done.direction } : null;
@@ -112,7 +112,6 @@ function Drawn({
   if (failure !== null) throw failure;
   return (
     <div
-      ref={frame}
       className={classes["graph"]}
       data-testid="graph"
       data-direction={layout?.found.direction}
@@ -120,35 +119,36 @@ function Drawn({
       onFocus={(event) => bringFocused(event.target, bring)}
     >
       <GraphContext.Provider value={acts}>
-        {layout === null ? (
-          <div className={classes["laying"]}><Loader size="sm" role="status" aria-label="The graph is being laid out" /></div>
-        ) : (
-          <ReactFlow
-            nodes={layout.nodes}
-            edges={layout.edges}
-            nodeTypes={NODE_TYPES}
-            edgeTypes={EDGE_TYPES}
-            colorMode={scheme}
-            onlyRenderVisibleElements={layout.nodes.length > DRAW_ALL_UP_TO}
-            nodesDraggable={false}
-            nodesConnectable={false}
-            nodesFocusable={false}
-            edgesFocusable={false}
-            elementsSelectable={false}
-            deleteKeyCode={null}
-            disableKeyboardA11y
-            minZoom={0.03}
-            maxZoom={2}
-            onPaneClick={() => onSelect?.(null)}
-            proOptions={{ hideAttribution: true }}
-          >
-            <Background />
-            <Controls position="top-left" orientation="horizontal" showInteractive={false} fitViewOptions={FIT} />
-            <Panel position="top-right"><DirectionSwitch value={direction} onChange={setDirection} /></Panel>
-            <GraphMap layout={layout.found} />
-            <Fitting layout={layout.found} chosen={following} begin={begin} opened={opened} />
-          </ReactFlow>
-        )}
+        <GraphTools layout={layout?.found ?? null}><DirectionSwitch value={direction} onChange={setDirection} /></GraphTools>
+        <div ref={frame} className={classes["frame"]}>
+          {layout === null ? (
+            <div className={classes["laying"]}><Loader size="sm" role="status" aria-label="The graph is being laid out" /></div>
+          ) : (
+            <ReactFlow
+              nodes={layout.nodes}
+              edges={layout.edges}
+              nodeTypes={NODE_TYPES}
+              edgeTypes={EDGE_TYPES}
+              colorMode={scheme}
+              onlyRenderVisibleElements={layout.nodes.length > DRAW_ALL_UP_TO}
+              nodesDraggable={false}
+              nodesConnectable={false}
+              nodesFocusable={false}
+              edgesFocusable={false}
+              elementsSelectable={false}
+              deleteKeyCode={null}
+              disableKeyboardA11y
+              minZoom={0.03}
+              maxZoom={2}
+              onPaneClick={() => onSelect?.(null)}
+              proOptions={{ hideAttribution: true }}
+            >
+              <Background />
+              <GraphMap layout={layout.found} />
+              <Fitting layout={layout.found} chosen={following} begin={begin} opened={opened} />
+            </ReactFlow>
+          )}
+        </div>
       </GraphContext.Provider>
     </div>
   );

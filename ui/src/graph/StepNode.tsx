@@ -11,7 +11,7 @@ import { lookOf } from "../app/StatusBadge.tsx";
 import type { StepModel, StepStatus } from "../runs/model.ts";
 import classes from "./graph.module.css";
 import { useActs, useIsSelected, useIsStop, useStatus, useStepState } from "./live.ts";
-import { progressOf } from "./words.ts";
+import { countOf, progressOf } from "./words.ts";
 
 export type GraphStep = components["schemas"]["GraphStep"];
 
@@ -70,6 +70,7 @@ function Face({
   const look = status === null ? null : lookOf(status);
   const Icon = look?.icon;
   const progress = status === null ? null : progressOf(status, state);
+  const count = countOf(state);
   const who = step.kind === "workflow" ? `${step.workflow}${step.version === null ? "" : ` v${step.version}`}` : step.agent;
   return (
     <button
@@ -84,9 +85,10 @@ function Face({
       <span className={classes["agent"]}>
         <Kind step={step} />
         <span className={classes["words"]}>{who === null ? null : plain(who)}</span>
+        {count !== null && <span className={classes["count"]}>{count}</span>}
       </span>
       {progress !== null && Icon !== undefined && (
-        <span className={classes["status"]} title={state?.items == null ? undefined : progress}>
+        <span className={classes["status"]}>
           <Icon size={13} aria-hidden />
           <span className={classes["words"]}>{progress}</span>
           {shown !== null && state?.items != null && shown < state.items && (

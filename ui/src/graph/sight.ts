@@ -13,17 +13,17 @@ export interface Sight {
   readonly zoom: number;
 }
 
-/** How high the row of tools above the graph is: nothing is put under it. */
-export const TOOLS = 48;
 // Words of 12 pixels are 9 then: whatever is shown without being asked for is at least so large.
 export const READABLE = 0.75;
-const EDGE = 20;
+export const EDGE = 20;
 // How far React Flow puts the map from the corner.
 const MAP_EDGE = 15;
+// The map is in the first of them in which it covers nothing.
+const CORNERS = ["bottom-right", "bottom-left", "top-right", "top-left"] as const;
 
 /** All of it, or null where that would be too small to read. */
 export function whole(layout: Layout, room: Room): Sight | null {
-  const zoom = Math.min(1, (room.width - 2 * EDGE) / layout.width, (room.height - TOOLS - EDGE) / layout.height);
+  const zoom = Math.min(1, (room.width - 2 * EDGE) / layout.width, (room.height - 2 * EDGE) / layout.height);
   return zoom < READABLE ? null : around(layout, room, { x: 0, y: 0, width: 0, height: 0 }, zoom);
 }
 
@@ -35,7 +35,7 @@ export function around(layout: Layout, room: Room, place: Place, zoom: number): 
   const isBeside = layout.width * zoom > room.width - 2 * EDGE + 1 && (room.width + head.width * zoom) / 2 < room.width - MAP_EDGE - map.width;
   return {
     x: along(layout.width, head.x + head.width / 2, zoom, EDGE, room.width - EDGE, map.width),
-    y: along(layout.height, head.y + head.height / 2, zoom, TOOLS, room.height - EDGE, isBeside ? 0 : map.height),
+    y: along(layout.height, head.y + head.height / 2, zoom, EDGE, room.height - EDGE, isBeside ? 0 : map.height),
     zoom,
   };
 }
@@ -57,15 +57,43 @@ export function isAllInSight(layout: Layout, { x, y, zoom }: Sight, room: Room):
   return x >= 0 && y >= 0 && x + layout.width * zoom <= room.width && y + layout.height * zoom <= room.height;
 }
 
-/** Whether one can read it: neither the tools nor the map lie upon it. */
+/** Whether one can read it, also where the reader has put the map into the corner that it has. */
 export function isInSight(layout: Layout, place: Place, sight: Sight, room: Room): boolean {
   const head = headOf(place);
   const [left, top] = [head.x * sight.zoom + sight.x, head.y * sight.zoom + sight.y];
   const [right, bottom] = [left + head.width * sight.zoom, top + head.height * sight.zoom];
-  if (left < 0 || top < TOOLS || right > room.width || bottom > room.height) return false;
+  if (left < 0 || top < 0 || right > room.width || bottom > room.height) return false;
   const map = mapSize(room);
   const isUnderMap = right > room.width - MAP_EDGE - map.width && bottom > room.height - MAP_EDGE - map.height;
   return !isUnderMap || isAllInSight(layout, sight, room);
+}
+
+export type Corner = (typeof CORNERS)[number];
+
+/** Where the map would cover no step and no way between steps. */
+export function freeCorners(layout: Layout, { x, y, zoom }: Sight, room: Room): readonly Corner[] {
+  const map = mapSize(room);
+  const [right, bottom] = [room.width - MAP_EDGE - map.width, room.height - MAP_EDGE - map.height];
+  // As they lie in the graph.
+  const free = CORNERS.map((corner) => {
+    const [left, top] = [corner.endsWith("right") ? right : MAP_EDGE, corner.startsWith("bottom") ? bottom : MAP_EDGE];
+    return { corner, left: (left - x) / zoom, top: (top - y) / zoom, right: (left + map.width - x) / zoom, bottom: (top + map.height - y) / zoom };
+  });
+  const covers = (one: (typeof free)[number], left: number, top: number, right: number, bottom: number) =>
+    one.left <= right && left <= one.right && one.top <= bottom && top <= one.bottom;
+  const isFree = (one: (typeof free)[number]) => {
+    for (const place of layout.places.values()) {
+      if (covers(one, place.x, place.y, place.x + place.width, place.y + place.height)) return false;
+    }
+    for (const route of layout.routes.values()) {
+      for (let end = 1; end < route.length; end++) {
+        const [from, to] = [route[end - 1]!, route[end]!];
+        if (covers(one, Math.min(from.x, to.x), Math.min(from.y, to.y), Math.max(from.x, to.x), Math.max(from.y, to.y))) return false;
+      }
+    }
+    return true;
+  };
+  return free.filter(isFree).map(({ corner }) => corner);
 }
 
 /** The node nearest to the middle of the frame, of those that are in both. */

@@ -1,4 +1,4 @@
-/** How a step stands, in a few words. */
+/** How a step stands, in few words: a step of the graph has room for about twenty letters in each of its lines. */
 
 import { lookOf } from "../app/StatusBadge.tsx";
 import type { StepModel, StepStatus } from "../runs/model.ts";
@@ -7,19 +7,21 @@ export function progressOf(status: StepStatus, state: StepModel | null): string 
   const { word } = lookOf(status);
   if (status === "CANCELLED" && state?.finishedAt == null) return "Never began";
   if (state === null) return word;
-  const words = state.items === null || state.counts === null ? [word] : itemsOf(word, state.items, state.counts);
+  const running = state.counts?.RUNNING ?? 0;
+  const words = [status === "RUNNING" && running > 0 ? `${running} running` : word];
+  if (state.counts !== null && state.counts.FAILED > 0) words.push(`${state.counts.FAILED} failed`);
   if (state.kept) words.push("kept");
   if (state.handled) words.push("handled");
-  if (state.attempts > 1) words.push(`attempt ${state.attempts}`);
   if (status === "WAITING" && state.waitingFor !== null) {
     words.push(state.waitingFor.kind === "retry" ? "tries again" : "for a person");
   }
   return words.join(" · ");
 }
 
-/** How many failed comes before what may be cut off. */
-function itemsOf(word: string, total: number, { COMPLETED, FAILED, RUNNING }: NonNullable<StepModel["counts"]>): string[] {
-  const done = `${COMPLETED}/${total}`;
-  const words = FAILED > 0 ? [word, `${FAILED} failed`, done] : [`${word} ${done}`];
-  return RUNNING > 0 ? [...words, `${RUNNING} running`] : words;
+/** How far it has come: how often it was tried, and how many of its items are completed; null: there is nothing to count. */
+export function countOf(state: StepModel | null): string | null {
+  if (state === null) return null;
+  const words = state.attempts > 1 ? [`attempt ${state.attempts}`] : [];
+  if (state.items !== null && state.counts !== null) words.push(`${state.counts.COMPLETED}/${state.items}`);
+  return words.length === 0 ? null : words.join(" · ");
 }
