@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 
 from trunkline.errors import ConfigurationError
 from trunkline.serving.connection import Connection
+from trunkline.serving.hearing import HearsOut
 
 # Event streams and waiting calls have been told to end by then; whoever still holds a connection is cut.
 _GRACE_SECONDS = 1
@@ -94,7 +95,7 @@ async def serving(
 ) -> AsyncGenerator[None]:
     """Serves while the block runs; at its end no request is taken any more, and those under way have ended."""
     config = uvicorn.Config(
-        app,
+        HearsOut(app),
         loop="none",
         http=connection,
         ws="none",

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from trunkline.api.connection import ApiConnection
 from trunkline.api.server import listen, serving
@@ -27,6 +27,10 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
     await Response(body)(scope, receive, send)
 
 
+async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+    await Response(b"no", 413)(scope, receive, send)
+
+
 class Hasty(ApiConnection):
     """A patience that a test can outwait."""
 
@@ -36,10 +40,10 @@ class Hasty(ApiConnection):
 
 @asynccontextmanager
 async def connected(
-    kind: type[ApiConnection] = ApiConnection,
+    kind: type[ApiConnection] = ApiConnection, app: ASGIApp = echo
 ) -> AsyncGenerator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     with listen("127.0.0.1", 0) as listener:
-        async with serving(echo, listener, kind):
+        async with serving(app, listener, kind):
             reader, writer = await asyncio.open_connection(*listener.getsockname())
             try:
                 yield reader, writer
@@ -102,6 +106,26 @@ async def test_a_large_body_behind_a_small_head_is_none_of_its_business() -> Non
     async with connected() as (reader, writer):
         writer.write(HEAD + b"Connection: close\r\nContent-Length: 1000000\r\n\r\n" + body)
         assert (await all_that_comes(reader)).endswith(b"\r\n\r\n" + body)
+
+
+@pytest.mark.parametrize("version", [b"1.0", b"1.1"])
+async def test_who_is_refused_before_all_is_sent_sees_the_answer_where_it_ends_the_connection(
+    version: bytes,
+) -> None:
+    body = b"b" * 9_000_000
+    async with connected(app=refuse) as (reader, writer):
+        head = HEAD.replace(b"1.1", version) + b"Connection: close\r\nContent-Length: 9000000\r\n\r\n"
+        writer.write(head + body)
+        await writer.drain()
+        answer = await all_that_comes(reader)
+        assert answer.startswith(b"HTTP/1.1 413 "), answer
+        assert answer.endswith(b"\r\n\r\nno"), answer
+
+
+async def test_who_is_refused_and_does_not_go_on_is_let_go_of() -> None:
+    async with connected(Hasty, refuse) as (reader, writer):
+        writer.write(HEAD + b"Connection: close\r\nContent-Length: 9000000\r\n\r\nb")
+        assert (await all_that_comes(reader)).endswith(b"\r\n\r\nno")
 
 
 @pytest.mark.parametrize(
