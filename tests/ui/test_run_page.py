@@ -313,6 +313,16 @@ def test_items_open_as_a_group_and_each_can_be_chosen(page: Page, sea: Voyages) 
     assert_uncut(node(page, "legs"))
     row(page, "legs").get_by_role("button", name="legs").last.click()
     expect(node(page, "legs")).to_be_in_viewport(ratio=0.99)
+    sign, count = (
+        part.bounding_box()
+        for part in (
+            page.get_by_test_id("graph-open-legs").locator("svg"),
+            node(page, "legs").get_by_text(f"{LEGS - 1}/{LEGS}", exact=True),
+        )
+    )
+    assert sign is not None
+    assert count is not None
+    assert sign["y"] + sign["height"] <= count["y"] + 0.5
     places = [corner(node(page, "legs")), corner(page.get_by_test_id("graph-open-legs"))]
     press(page.get_by_test_id("graph-open-legs"))
     expect(page.locator("[data-testid^=graph-item-]")).to_have_count(LEGS)
