@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import sys
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence, Set
 from concurrent.futures import Future
 from typing import cast
 
@@ -224,6 +224,30 @@ async def test_a_buffer_is_full_of_bytes_too(
             count += len(records)
             source.settle(records)
     assert count == 24
+
+
+async def test_a_partition_that_was_paused_when_another_took_it_flows_when_it_comes_back(
+    connection: KafkaConnection, topics: TopicNames, group: str
+) -> None:
+    await send(connection, topics.tasks, range(400))
+    seen: set[int] = set()
+
+    def has_taken(wanted: Set[int]) -> bool:
+        records = first.waiting(1_000)
+        seen.update(numbers(records))
+        first.settle(records)
+        return wanted <= seen
+
+    few = Capacity(records=10)
+    async with open_source(connection, group=group, topics=[topics.tasks], capacity=few) as first:
+        await until(lambda: len(first.waiting(1_000)) >= 10)
+        async with open_source(connection, group=group, topics=[topics.tasks]) as second:
+            await until(lambda: len(second.waiting(1_000)) > 0)
+            await until(lambda: has_taken(set(range(400)) - set(numbers(second.waiting(1_000)))))
+            yours = set(numbers(second.waiting(1_000)))
+        # It had room when they came back: nothing but the change of hands can let them flow.
+        seen.clear()
+        await until(lambda: has_taken(yours))
 
 
 async def test_a_topic_that_is_missing_is_named_and_found_once_it_is_made(

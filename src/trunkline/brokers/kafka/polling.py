@@ -7,7 +7,7 @@ It tells the event loop what has come, what is not ours any more, and what is wr
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
 from time import monotonic
 from typing import NamedTuple, TypeAlias
@@ -189,10 +189,13 @@ class Poller(threading.Thread):
         self._commit_settled(consumer)
         self._lost(consumer, partitions)
 
-    def _lost(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._forget([(each.topic, each.partition) for each in partitions])
+    def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        places = {(each.topic, each.partition) for each in partitions}
+        # The library keeps a pause beyond the loss: one that came back later would stand still for ever.
+        consumer.resume(_places([lane for lane in self._paused if (lane.topic, lane.partition) in places]))
+        self._forget(places)
 
-    def _forget(self, places: Sequence[tuple[str, int]]) -> None:
+    def _forget(self, places: Collection[tuple[str, int]]) -> None:
         for place in places:
             lane = self._lanes.pop(place, None)
             if lane is not None:
