@@ -87,6 +87,7 @@ async def test_a_run_of_many_steps_keeps_every_step_and_every_event(system: Runn
     assert run["status"] == "COMPLETED"
     assert len(agent.calls) == 300
     assert [event["seq"] for event in events] == list(range(1, 2 + 2 * 300 + 1))
+    assert run["last_seq"] == events[-1]["seq"]
 
 
 async def test_old_finished_runs_are_deleted_and_all_others_kept(tmp_path: Path) -> None:

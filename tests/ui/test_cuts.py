@@ -74,6 +74,7 @@ def test_a_line_that_is_cut_twenty_times_loses_and_doubles_nothing(
     run = client.execute("long", {})["id"]
     with watched_page(browser, line.url, cuts_are_expected=True) as page:
         page.goto(f"/runs/{run}")
+        expect(page.get_by_test_id("connection")).to_have_attribute("data-connection", "live")
         for number in range(CUTS):
             expect(page.get_by_test_id(f"graph-step-step{number}")).to_have_attribute(
                 "data-status", "RUNNING"
@@ -101,6 +102,7 @@ def test_a_page_that_nobody_sees_gives_its_line_back_and_is_complete_when_it_is_
         page.clock.install()
         page.goto(f"/runs/{run}")
         expect(page.get_by_test_id("graph-step-only")).to_have_attribute("data-status", "RUNNING")
+        expect(page.get_by_test_id("connection")).to_have_attribute("data-connection", "live")
         assert line.open_streams == 1
         page.evaluate(HIDE, arg=True)
         page.clock.fast_forward("01:00")

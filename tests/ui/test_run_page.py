@@ -9,10 +9,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 from tests.ui.agents import Agents
 from tests.ui.browser import look_at, watched_page
 from tests.ui.voyages import LEGS, LOST, SUNK, Voyages, voyages
+
+from trunkline.cli.follow import follow_run
 
 MANY = 300
 SHOWN_ITEMS = 50
@@ -59,6 +61,7 @@ def show(page: Page, run: str) -> None:
     page.goto(f"/runs/{run}")
     expect(page.locator("[data-testid^=graph-step-]").first).to_be_visible()
     expect(page.locator("[data-testid^=gantt-row-]").first).to_be_visible()
+    expect(page.get_by_test_id("connection")).not_to_have_attribute("data-connection", "connecting")
 
 
 def open_waiting(page: Page, sea: Voyages, *, legs: int = LEGS) -> str:
@@ -186,6 +189,74 @@ def test_what_is_shown_live_is_what_rest_says_and_what_a_fresh_load_shows(page: 
     show(page, run)
     expect(node(page, "harbour")).to_have_attribute("data-status", "COMPLETED")
     assert shown_statuses(page, run) == live
+
+
+def held_back(page: Page, run: str) -> list[Route]:
+    """The page of a run whose history is asked for, and does not come; each state that is shown is written down."""
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/events", hold)
+    with page.expect_request("**/events"):
+        page.goto(f"/runs/{run}")
+    expect(page.locator("[data-testid^=gantt-row-]").first).to_be_visible()
+    expect(page.locator("[data-testid^=graph-step-]").first).to_be_visible()
+    page.evaluate(
+        """() => {
+            const badge = () => document.querySelector("[data-testid=run-status] [data-status]").dataset.status;
+            window.shown = [badge()];
+            const write = () => { if (badge() !== window.shown.at(-1)) window.shown.push(badge()); };
+            new MutationObserver(write).observe(document.body, {subtree: true, childList: true, attributes: true});
+        }"""
+    )
+    assert len(held) == 1
+    return held
+
+
+def test_a_run_that_is_over_says_so_before_its_history_is_there(page: Page, sea: Voyages) -> None:
+    run = sea.start("coast")
+    follow_run(sea.client, run, show="nothing")
+    held = held_back(page, run)
+    marks = page.get_by_role("columnheader", name="Time, 0 to")
+    told = [page.get_by_test_id("run-duration").inner_text(), marks.get_attribute("aria-label")]
+    expect(page).to_have_title(re.compile("Failed · coast"))
+    expect(page.locator("dl").first).to_contain_text("Took")
+    for action in ("pause", "cancel"):
+        expect(page.get_by_test_id(action)).to_have_attribute("aria-disabled", "true")
+    expect(page.get_by_test_id("retry")).not_to_have_attribute("aria-disabled", "true")
+    expect(page.get_by_test_id("run-notice")).to_contain_text(f"Step cape{LOST} failed")
+    expect(page.get_by_test_id("bar")).to_have_count(0)
+    assert shown_statuses(page, run) == sea.statuses(run)
+
+    held.pop().continue_()
+    expect(page.get_by_test_id("connection")).to_have_attribute("data-connection", "over")
+    expect(page.get_by_test_id("bar").first).to_be_visible()
+    assert page.evaluate("window.shown") == ["FAILED"]
+    assert shown_statuses(page, run) == sea.statuses(run)
+    assert [page.get_by_test_id("run-duration").inner_text(), marks.get_attribute("aria-label")] == told
+
+
+def test_a_run_that_goes_on_is_shown_as_it_stands_before_its_history_is_there(
+    page: Page, sea: Voyages
+) -> None:
+    run = open_waiting(page, sea)
+    sea.client.act(run, "pause")
+    expect_status(page, "PAUSED")
+    held = held_back(page, run)
+    expect(page).to_have_title(re.compile("Paused · voyage"))
+    expect(page.get_by_test_id("run-notice")).to_contain_text("The run is paused")
+    expect(page.get_by_test_id("resume")).not_to_have_attribute("aria-disabled", "true")
+    expect(page.locator("dl").first).to_contain_text("Running for")
+    assert shown_statuses(page, run) == sea.statuses(run)
+
+    held.pop().continue_()
+    expect(page.get_by_test_id("connection")).to_have_attribute("data-connection", "live")
+    expect(row(page, "harbour").get_by_test_id("bar").first).to_be_visible()
+    assert page.evaluate("window.shown") == ["PAUSED"]
+    page.get_by_test_id("resume").click()
+    expect_status(page, "WAITING")
 
 
 def test_the_age_of_a_run_goes_on_though_its_page_is_drawn_more_often(page: Page, sea: Voyages) -> None:

@@ -124,6 +124,7 @@ class _Run(msgspec.Struct):
     cancel_requested_at: str | msgspec.UnsetType
     parent: _Parent | msgspec.UnsetType
     trace_id: str | msgspec.UnsetType
+    last_seq: int | msgspec.UnsetType
     steps: list[_Step] | msgspec.UnsetType
 
 
@@ -212,6 +213,7 @@ def _run(
         msgspec.UNSET if cancel_requested_at is None else rfc3339(cancel_requested_at),
         msgspec.UNSET if record.parent is None else _Parent(*record.parent),
         msgspec.UNSET if record.trace is None else record.trace.trace_id,
+        msgspec.UNSET if steps is msgspec.UNSET else record.seq,
         steps,
     )
 

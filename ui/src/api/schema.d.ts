@@ -3761,6 +3761,11 @@ export interface components {
             /** Id */
             id: string;
             input: components["schemas"]["JsonValue"];
+            /**
+             * Last Seq
+             * @description The number of its last event: what is told here is how it stood then. 0: it has not begun.
+             */
+            last_seq: number;
             output: components["schemas"]["JsonValue"];
             /**
              * @description Only of a run that a step has begun.

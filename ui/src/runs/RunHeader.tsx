@@ -41,7 +41,7 @@ export const RunHeader = memo(function RunHeader({
             </AnchorLink>
           </Title>
           <Text c="dimmed" size="sm">v{run.workflow.version}</Text>
-          <span data-testid="run-status"><StatusBadge status={model.seq > 0 ? model.status : run.status} /></span>
+          <span data-testid="run-status"><StatusBadge status={model.status} /></span>
           <Connected connection={connection} problem={problem} />
         </Group>
         <RunActions run={run.id} model={model} step={step} />

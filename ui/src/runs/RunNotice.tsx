@@ -4,7 +4,6 @@ import { Alert, Anchor, Code, Group, Text } from "@mantine/core";
 import { Ban, CirclePause, CircleX, Hourglass, type LucideIcon, RotateCcw } from "lucide-react";
 import { memo, type ReactNode } from "react";
 
-import type { components } from "../api/schema.d.ts";
 import { AnchorLink } from "../app/links.tsx";
 import { lasting } from "../app/Moment.tsx";
 import { ChildLink, childRunIn } from "./ChildLink.tsx";
@@ -12,13 +11,12 @@ import { fixFor } from "./fix.ts";
 import type { RunModel, StepModel } from "./model.ts";
 import { useRunClock } from "./useRunClock.ts";
 
-type Run = components["schemas"]["Run"];
 type Select = (step: string, attempt?: number | null) => void;
 
-export const RunNotice = memo(function RunNotice({ model, run, onSelect }: { model: RunModel; run: Run; onSelect: Select }) {
+export const RunNotice = memo(function RunNotice({ model, run, onSelect }: { model: RunModel; run: string; onSelect: Select }) {
   switch (model.status) {
     case "FAILED":
-      return <Failed run={run.id} model={model} onSelect={onSelect} />;
+      return <Failed run={run} model={model} onSelect={onSelect} />;
     case "PAUSED":
       return (
         <Notice kind="PAUSED" icon={CirclePause} color="grape">
@@ -32,9 +30,7 @@ export const RunNotice = memo(function RunNotice({ model, run, onSelect }: { mod
         </Notice>
       );
     case "PENDING":
-      return model.seq === 0 && run.status === "PENDING" ? (
-        <Notice kind="PENDING" icon={Hourglass} color="gray">The run is accepted and has not begun yet.</Notice>
-      ) : null;
+      return <Notice kind="PENDING" icon={Hourglass} color="gray">The run is accepted and has not begun yet.</Notice>;
     case "RUNNING":
       if (model.cancelRequestedAt !== null) {
         return (

@@ -33,23 +33,29 @@ export function RunPage() {
 }
 
 function OneRun({ run }: { run: string }) {
-  const { live, connection, problem } = useFollowed(run);
+  const { data: known, error, isFetching, refetch } = useQuery(runQuery(run));
+  if (known === undefined) return <UnknownRun error={error} again={() => void refetch()} />;
+  return <KnownRun run={known} isLatest={!isFetching} again={refetch} />;
+}
+
+/** It is not read yet, or cannot be. */
+function UnknownRun({ error, again }: { error: Error | null; again: () => void }) {
+  usePageTitle("Run");
+  return error === null ? <Loading lines={8} /> : <RunMissing error={error} again={again} />;
+}
+
+function KnownRun({ run, isLatest, again }: { run: Run; isLatest: boolean; again: () => unknown }) {
+  const { live, connection, problem } = useFollowed(run, isLatest);
   const model = useCalmModel(live);
-  const query = useQuery(runQuery(run));
-  const { refetch } = query;
-  const known = query.data;
-  // What the history does not tell (ids, the workflow) stays; the rest is asked for again when the run has moved. Of a
-  // run that is over all is known, while its history is still being read.
+  // What the history does not tell (ids, the workflow) stays; the rest is asked for again when the run has moved.
   useEffect(() => {
-    if (known !== undefined && !isFinal(known.status) && model.seq > 0 && known.status !== model.status) void refetch();
-  }, [model.status, known, refetch]);
-  usePageTitle(known === undefined ? "Run" : `${lookOf(model.seq > 0 ? model.status : known.status).word} · ${known.workflow.name}`);
-  if (query.error !== null && known === undefined) return <RunMissing error={query.error} again={() => void refetch()} />;
-  if (known === undefined) return <Loading lines={8} />;
+    if (!isFinal(run.status) && run.status !== model.status) void again();
+  }, [model.status, run, again]);
+  usePageTitle(`${lookOf(model.status).word} · ${run.workflow.name}`);
   return (
     <Stack gap="xs" className={classes["page"]!} data-testid="run-page">
-      <RunHeader run={known} model={model} connection={connection} problem={problem} />
-      <Body run={known} live={live} model={model} />
+      <RunHeader run={run} model={model} connection={connection} problem={problem} />
+      <Body run={run} live={live} model={model} />
     </Stack>
   );
 }
@@ -132,7 +138,7 @@ function Body({ run, live, model }: { run: Run; live: LiveModel; model: RunModel
   );
   return (
     <>
-      <RunNotice model={model} run={run} onSelect={select} />
+      <RunNotice model={model} run={run.id} onSelect={select} />
       <Box className={classes["body"]!}>
         {wide ? <Side top={picture} bottom={chart} aside={inspector} /> : <Stacked parts={[picture, chart, inspector]} chosen={step === null ? null : `${step} ${attempt}`} />}
       </Box>

@@ -137,6 +137,9 @@ class RunSummary(_RunFacts):
 class Run(_RunFacts):
     input: JsonValue
     output: JsonValue
+    last_seq: int = Field(
+        description="The number of its last event: what is told here is how it stood then. 0: it has not begun."
+    )
     steps: list[Step]
 
 

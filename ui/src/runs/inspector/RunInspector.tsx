@@ -76,7 +76,7 @@ export function RunInspector({ run, model, tab, onTab, onSelect }: InspectorProp
     <Stack gap="xs" className={classes["inspector"]!} data-testid="inspector">
       <Group gap="sm">
         <Text component="h2" size="sm" fw={700}>The run</Text>
-        <Text span size="sm"><StatusBadge status={model.seq === 0 ? status : model.status} /></Text>
+        <Text span size="sm"><StatusBadge status={model.status} /></Text>
         <Text size="xs" c="dimmed">Select a step to look into it.</Text>
       </Group>
       <TabBar tabs={tabs} wish={wished} first={first} onTab={onTab} label="What is known of the run" />
