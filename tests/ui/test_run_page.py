@@ -481,6 +481,8 @@ def test_a_run_of_another_workflow_opens_inside_and_on_its_own_page(page: Page, 
     expect(node(page, "lash")).to_have_count(0)
     page.get_by_test_id("gantt-open-provisions").click()
     expect(row(page, "provisions/stow/lash")).to_be_visible()
+    # The graph is laid out anew for it, and only then shows all.
+    expect(node(page, "lash")).to_be_attached()
     see_all(page)
     press(node(page, "lash").get_by_role("button"))
     expect(page.get_by_test_id("run-title")).to_have_text("hold")
