@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 from pathlib import Path
 
@@ -87,3 +88,8 @@ def test_a_page_that_is_opened_meanwhile_comes_when_trunkline_is_back(
     trunkline.start()
     expect(page.locator('[data-testid=card][data-agent="Asked"]')).to_be_visible()
     expect(page.get_by_test_id("connection-lost")).to_have_count(0)
+    # The worker that lays out a graph has a script of its own, and a graph waits for that, too.
+    page.route(re.compile(r"/assets/elk-worker"), lambda route: route.abort(), times=1)
+    with page.expect_request_finished(lambda request: "/assets/elk-worker" in request.url):
+        page.goto("/workflows/one")
+    expect(page.get_by_test_id("graph-step-ask")).to_be_visible()

@@ -339,6 +339,7 @@ def test_what_nobody_has_checked_is_not_called_valid(browser: Browser, demo: Dem
     with watched_page(browser, demo.url, cuts_are_expected=True) as page:
         page.goto("/workflows/unchecked/edit")
         expect(page.get_by_test_id("valid")).to_be_visible()
+        expect(step(page, "apologize")).to_be_visible()
         page.context.set_offline(True)
         paste(page, "this is: [no workflow at all]")
         expect(page.get_by_test_id("not-checked")).to_have_text("Not checked: Trunkline does not answer.")

@@ -6,8 +6,9 @@
  * first, and the group is as large as that needs.
  */
 
-import ELK, { type ElkExtendedEdge, type ElkNode } from "elkjs/lib/elk-api";
-import ElkWorker from "elkjs/lib/elk-worker.min.js?worker";
+import type { ElkExtendedEdge, ElkNode } from "elkjs/lib/elk-api";
+
+import { layOutByElk } from "./elk.ts";
 
 export interface Box {
   readonly id: string;
@@ -57,8 +58,6 @@ export interface Room {
 export const GROUP = { top: 56, side: 12, width: 300 };
 const GAP = 8;
 const BETWEEN = { layers: 48, boxes: 24 };
-
-const elk = new ELK({ workerFactory: () => new ElkWorker() });
 
 const OPTIONS = {
   "elk.algorithm": "layered",
@@ -132,7 +131,7 @@ async function laidOut(plan: Plan, direction: Direction): Promise<Layout> {
     children,
     edges: plan.ways.map(({ id, from, to }) => ({ id, sources: [from], targets: [to] })),
   };
-  const done = await elk.layout(whole);
+  const done = await layOutByElk(whole);
   const places = new Map<string, Place>();
   const routes = new Map<string, readonly Point[]>((done.edges ?? []).map((edge) => [edge.id, routeOf(edge)]));
   for (const { id, x = 0, y = 0, width = 0, height = 0 } of done.children ?? []) {
