@@ -295,6 +295,9 @@ def test_rows_do_not_move_while_one_points_at_them(page: Page, works: Works) -> 
     assert place is not None
     assert now is not None
     assert now["y"] == place["y"]
+    # Whoever is on the way to it finds it still there.
+    page.get_by_test_id("new-runs").hover()
+    expect(row(page, run)).to_contain_text("no more in this list")
     page.get_by_test_id("new-runs").click()
     expect(row(page, fresh)).to_be_visible()
     expect(row(page, run)).to_have_count(0)

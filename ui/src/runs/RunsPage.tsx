@@ -21,12 +21,13 @@ export function RunsPage() {
   const search = runsRoute.useSearch();
   const { query, live } = useRuns(search);
   const runs = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
+  const area = useRef<HTMLDivElement>(null);
   const table = useRef<HTMLTableElement>(null);
   // Counts how often somebody has asked for what is new.
   const [looks, setLooks] = useState(0);
   const list = written(search);
   const selection = useSelection(runs, list);
-  const held = useHeld(table, runs.length > 0) || selection.runs.size > 0;
+  const held = useHeld(area, table, runs.length > 0) || selection.runs.size > 0;
   const { rows, fresh } = useSteadyRows(runs, query.hasNextPage, held, query.isPlaceholderData ? null : `${looks} ${list}`);
   const showFresh = () => {
     window.scrollTo(0, 0);
@@ -43,7 +44,7 @@ export function RunsPage() {
       {query.isPending && <Loading />}
       {query.isSuccess && rows.length === 0 && (isFiltered(search) ? <NothingLikeThis search={search} /> : <NoRuns />)}
       {rows.length > 0 && (
-        <div>
+        <div ref={area}>
           <Bar shown={rows.length} hasMore={query.hasNextPage} live={live} fresh={fresh} onFresh={showFresh} selection={selection} isFiltered={isFiltered(search)} />
           <RunTable rows={rows} selection={selection} area={table} />
         </div>

@@ -1,16 +1,19 @@
-/** Whether somebody is busy with the rows: points at them, has the focus in them, or reads further down. */
+/**
+ * Whether somebody is busy with the rows: points at them or at the bar above, has the focus in them, or reads further
+ * down. The way from a row to the button that shows what is new leads out of the rows, and must not take it away.
+ */
 
 import { type RefObject, useEffect, useState } from "react";
 
 const TOP_PX = 40;
 
-export function useHeld(area: RefObject<HTMLElement | null>, isThere: boolean): boolean {
+export function useHeld(list: RefObject<HTMLElement | null>, table: RefObject<HTMLElement | null>, isThere: boolean): boolean {
   const [pointed, setPointed] = useState(false);
   const [focused, setFocused] = useState(false);
   const [scrolled, setScrolled] = useState(false);
   useEffect(() => {
-    const element = area.current;
-    if (element === null) {
+    const [outer, rows] = [list.current, table.current];
+    if (outer === null || rows === null) {
       setPointed(false);
       setFocused(false);
       return;
@@ -18,18 +21,18 @@ export function useHeld(area: RefObject<HTMLElement | null>, isThere: boolean): 
     // A finger leaves nothing behind where it was.
     const point = (event: PointerEvent) => setPointed(event.type === "pointerenter" && event.pointerType === "mouse");
     const focus = () => setFocused(true);
-    const blur = (event: FocusEvent) => setFocused(element.contains(event.relatedTarget as Node | null));
-    element.addEventListener("pointerenter", point);
-    element.addEventListener("pointerleave", point);
-    element.addEventListener("focusin", focus);
-    element.addEventListener("focusout", blur);
+    const blur = (event: FocusEvent) => setFocused(rows.contains(event.relatedTarget as Node | null));
+    outer.addEventListener("pointerenter", point);
+    outer.addEventListener("pointerleave", point);
+    rows.addEventListener("focusin", focus);
+    rows.addEventListener("focusout", blur);
     return () => {
-      element.removeEventListener("pointerenter", point);
-      element.removeEventListener("pointerleave", point);
-      element.removeEventListener("focusin", focus);
-      element.removeEventListener("focusout", blur);
+      outer.removeEventListener("pointerenter", point);
+      outer.removeEventListener("pointerleave", point);
+      rows.removeEventListener("focusin", focus);
+      rows.removeEventListener("focusout", blur);
     };
-  }, [area, isThere]);
+  }, [list, table, isThere]);
   useEffect(() => {
     const scroll = () => setScrolled(window.scrollY > TOP_PX);
     window.addEventListener("scroll", scroll, { passive: true });
