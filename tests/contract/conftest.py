@@ -1,4 +1,4 @@
-"""A store of every backend, with a clock that stands until it is moved."""
+"""A store of every backend, with a clock that stands until it is moved, and the way to Kafka."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 import pytest
 from tests.contract.backends import BROKERS, STORES, OpenBroker, OpenStore
 
+from trunkline.brokers.kafka import KafkaConnection
 from trunkline.stores.base import Store
 from trunkline.stores.postgres import open_postgres
 from trunkline.testing import FakeClock
@@ -63,3 +64,8 @@ def two(stores: tuple[Store, Store]) -> Store:
 @pytest.fixture
 def database(postgres_url: str) -> str:
     return postgres_url.rpartition("/")[2]
+
+
+@pytest.fixture
+def connection(kafka_servers: str) -> KafkaConnection:
+    return KafkaConnection(servers=kafka_servers)

@@ -28,11 +28,6 @@ PATIENCE = 60.0
 
 
 @pytest.fixture
-def connection(kafka_servers: str) -> KafkaConnection:
-    return KafkaConnection(servers=kafka_servers)
-
-
-@pytest.fixture
 def group() -> str:
     return f"group-{secrets.token_hex(6)}"
 

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import OFFSET_END, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from trunkline.brokers.base import ConsumerGroup, Lag
+from trunkline.brokers.base import ConsumerGroup, Lag, Source
 from trunkline.brokers.kafka import KafkaConnection, KafkaLag, open_producer, open_source
 from trunkline.messages import Outgoing, TopicNames
 
@@ -18,11 +18,6 @@ pytestmark = pytest.mark.anyio
 
 PATIENCE = 60.0
 SENT = 6
-
-
-@pytest.fixture
-def connection(kafka_servers: str) -> KafkaConnection:
-    return KafkaConnection(servers=kafka_servers)
 
 
 def group_of(topic: str, pool: str | None = None) -> ConsumerGroup:
@@ -33,6 +28,12 @@ async def fill(connection: KafkaConnection, topic: str) -> None:
     async with open_producer(connection) as producer:
         messages = [Outgoing(topic, f"run-{number}", b"{}") for number in range(SENT)]
         assert await producer.send(messages) == []
+
+
+async def all_there(source: Source) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while len(source.waiting(100)) < SENT:
+            await asyncio.sleep(0.01)
 
 
 async def look(connection: KafkaConnection, *groups: ConsumerGroup) -> Sequence[Lag]:
@@ -58,9 +59,7 @@ async def test_what_is_settled_does_not_wait_and_what_comes_later_does(
     group, other = group_of(topics.tasks), group_of(topics.tasks)
     await fill(connection, topics.tasks)
     async with open_source(connection, group=group.name, topics=[group.topic]) as source:
-        async with asyncio.timeout(PATIENCE):
-            while len(source.waiting(100)) < SENT:
-                await asyncio.sleep(0.01)
+        await all_there(source)
         assert await look(connection, group) == [Lag(group, SENT, 4)]
         source.settle(source.waiting(100))
     assert await look(connection, group, other) == [Lag(group, 0, 4), Lag(other, SENT, 4)]
@@ -74,9 +73,7 @@ async def test_what_the_topic_has_no_longer_does_not_wait(
     group, other = group_of(topics.tasks), group_of(topics.tasks)
     await fill(connection, topics.tasks)
     async with open_source(connection, group=group.name, topics=[group.topic]) as source:
-        async with asyncio.timeout(PATIENCE):
-            while len(source.waiting(100)) < SENT:
-                await asyncio.sleep(0.01)
+        await all_there(source)
         source.settle(source.waiting(1))
     assert await look(connection, group, other) == [Lag(group, SENT - 1, 4), Lag(other, SENT, 4)]
     ends = [TopicPartition(topics.tasks, number, OFFSET_END) for number in range(4)]

@@ -17,11 +17,6 @@ PATIENCE = 60.0
 SENT = 6
 
 
-@pytest.fixture
-def connection(kafka_servers: str) -> KafkaConnection:
-    return KafkaConnection(servers=kafka_servers)
-
-
 def committed(servers: str, group: str, topic: str) -> int:
     """How many records of the topic the group need not get again."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": group})

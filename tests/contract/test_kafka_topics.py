@@ -20,11 +20,6 @@ from trunkline.messages import TopicNames
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def connection(kafka_servers: str) -> KafkaConnection:
-    return KafkaConnection(servers=kafka_servers)
-
-
 async def test_a_missing_topic_is_found_made_and_not_made_again(
     connection: KafkaConnection, topic_prefix: str
 ) -> None:

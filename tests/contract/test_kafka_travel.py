@@ -30,11 +30,6 @@ async def take_tasks(tx: Transaction, messages: Sequence[TaskMessage]) -> None:
 
 
 @pytest.fixture
-def connection(kafka_servers: str) -> KafkaConnection:
-    return KafkaConnection(servers=kafka_servers)
-
-
-@pytest.fixture
 async def carriage(
     store: Store, connection: KafkaConnection, topics: TopicNames
 ) -> AsyncGenerator[tuple[KafkaBroker, Arrive]]:
