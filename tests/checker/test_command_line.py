@@ -25,9 +25,9 @@ from trunkline.checker.attested import attestations
 from trunkline.checker.check import plan_for
 from trunkline.checker.choosing import Spoken
 from trunkline.cli.app import run_command_line
-from trunkline.cli.check_junit import junit_xml
-from trunkline.cli.check_markdown import markdown
 from trunkline.cli.exit_codes import Exit
+from trunkline.cli.rendering.check_junit import junit_xml
+from trunkline.cli.rendering.check_markdown import markdown
 from trunkline.errors import Invalid
 
 

@@ -20,7 +20,7 @@ from tests.ui.installed import trunkline_up
 
 from trunkline.cli.client import Client
 from trunkline.cli.demo.processes import running
-from trunkline.cli.demo.story import AGENTS, INPUT, workflow_text
+from trunkline.cli.demo.walkthrough import AGENTS, INPUT, workflow_text
 from trunkline.cli.follow import follow_run
 
 

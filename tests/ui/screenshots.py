@@ -21,7 +21,7 @@ from tests.ui.installed import trunkline_up
 
 from trunkline.cli.client import Client
 from trunkline.cli.demo.processes import running
-from trunkline.cli.demo.story import AGENTS, workflow_text
+from trunkline.cli.demo.walkthrough import AGENTS, workflow_text
 from trunkline.cli.follow import follow_run
 from trunkline.jsontypes import Json
 from trunkline.testing.agents import Call, jsonrpc_error, jsonrpc_task, simple_success

@@ -17,9 +17,9 @@ from cyclopts import App, CycloptsError
 from trunkline import __version__
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
-from trunkline.cli.follow import Interrupted, say_that_it_goes_on
+from trunkline.cli.follow import FollowInterrupted, say_that_it_goes_on
 from trunkline.cli.inputs import HYPHEN, STDIN
-from trunkline.cli.output import note
+from trunkline.cli.rendering.output import note
 
 HELP = "Trunkline runs workflows whose steps are AI agents reached over HTTP, durably."
 
@@ -77,7 +77,7 @@ def run_command_line(arguments: Sequence[str]) -> int:
         return _report(_usage(error), arguments)
     except CliError as error:
         return _report(error, arguments)
-    except Interrupted as interrupted:
+    except FollowInterrupted as interrupted:
         return say_that_it_goes_on(str(interrupted))
     except KeyboardInterrupt:
         return Exit.INTERRUPTED

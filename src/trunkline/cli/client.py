@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
 from urllib.parse import quote
 
 from trunkline.cli.failures import ServerAway
-from trunkline.cli.http_door import JSON_TYPE, TIMEOUT_SECONDS, Answer, HttpDoor, Request, with_query
+from trunkline.cli.http_client import (
+    JSON_TYPE,
+    TIMEOUT_SECONDS,
+    HttpClient,
+    RestRequest,
+    RestResponse,
+    with_query,
+)
 from trunkline.cli.sse import ServerEvent, read_events
 
 if TYPE_CHECKING:
@@ -79,14 +86,14 @@ class Client:
     """One server's API."""
 
     def __init__(self, url: str, *, api_key: str | None = None) -> None:
-        self._door = HttpDoor(url, api_key=api_key)
+        self._http = HttpClient(url, api_key=api_key)
 
     @property
     def url(self) -> str:
-        return self._door.url
+        return self._http.url
 
     def get(self, path: str) -> Json:
-        return self._door.send(Request("GET", path)).value
+        return self._http.send(RestRequest("GET", path)).value
 
     # Agents
 
@@ -95,7 +102,7 @@ class Client:
 
     def agent(self, name: str) -> tuple[Agent, str | None]:
         """The agent and its ETag."""
-        answer = self._door.send(Request("GET", f"{API}/agents/{_segment(name)}"))
+        answer = self._http.send(RestRequest("GET", f"{API}/agents/{_segment(name)}"))
         return cast("Agent", answer.value), answer.etag
 
     def create_agent(self, spec: JsonObject) -> Agent:
@@ -167,8 +174,8 @@ class Client:
 
     def save_workflow(self, text: bytes) -> tuple[SavedWorkflow, bool]:
         """The version that now holds this definition, and whether it is new."""
-        request = Request("POST", f"{API}/workflows", text, {"Content-Type": YAML_TYPE})
-        answer = self._door.send(request)
+        request = RestRequest("POST", f"{API}/workflows", text, {"Content-Type": YAML_TYPE})
+        answer = self._http.send(request)
         return cast("SavedWorkflow", answer.value), answer.status == 201
 
     def workflows(self, *, limit: int | None = None) -> Page[JsonObject]:
@@ -224,10 +231,10 @@ class Client:
         return cast("Page[LogLine]", self._list(f"/runs/{_segment(run_id)}/logs", query, limit, cursor))
 
     def file(self, run_id: str, blob: str) -> bytes:
-        request = Request(
+        request = RestRequest(
             "GET", f"{API}/runs/{_segment(run_id)}/blobs/{_segment(blob)}", headers={"Accept": "*/*"}
         )
-        return self._door.read(request)
+        return self._http.read(request)
 
     def events(self, run_id: str) -> Page[Event]:
         return cast("Page[Event]", self._list(f"/runs/{_segment(run_id)}/events"))
@@ -302,9 +309,9 @@ class Client:
 
     def _stream(self, run_id: str, last_id: str | None, until: float | None) -> Iterator[ServerEvent]:
         headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last_id} if last_id else {})
-        request = Request("GET", f"{API}/runs/{_segment(run_id)}/events", headers=headers)
+        request = RestRequest("GET", f"{API}/runs/{_segment(run_id)}/events", headers=headers)
         timeout = STREAM_SILENCE_SECONDS if until is None else max(0.1, until - time.monotonic())
-        with self._door.open(request, timeout=min(timeout, STREAM_SILENCE_SECONDS)) as response:
+        with self._http.open(request, timeout=min(timeout, STREAM_SILENCE_SECONDS)) as response:
             yield from read_events(_lines(response, until))
 
     def _send(
@@ -315,10 +322,10 @@ class Client:
         headers: Mapping[str, str] = {},
         *,
         seconds: float = TIMEOUT_SECONDS,
-    ) -> Answer:
+    ) -> RestResponse:
         content = None if body is None else json.dumps(body).encode()
         kind = {} if content is None else {"Content-Type": JSON_TYPE}
-        return self._door.send(Request(method, API + path, content, {**kind, **headers}), timeout=seconds)
+        return self._http.send(RestRequest(method, API + path, content, {**kind, **headers}), timeout=seconds)
 
     def _list(
         self,

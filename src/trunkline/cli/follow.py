@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 from trunkline.cli.client import Client, WaitOver
 from trunkline.cli.exit_codes import Exit, exit_for_run
-from trunkline.cli.output import note, on_terminal, print_now
-from trunkline.cli.progress import RunProgress
+from trunkline.cli.rendering.output import note, on_terminal, print_now
+from trunkline.cli.rendering.progress import FollowedRun
 
 if TYPE_CHECKING:
     from trunkline.cli.answers import Event, Run
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Show = Literal["picture", "lines", "notes", "json", "nothing"]
 
 
-class Interrupted(Exception):
+class FollowInterrupted(Exception):
     """Ctrl-C: the person has seen enough."""
 
 
@@ -32,7 +32,7 @@ def progress_for_people() -> Show:
 
 def follow_run(client: Client, run_id: str, *, show: Show, seconds: float | None = None) -> Run:
     """Returns the run as it is when it is final, waits for a person, or the time is up."""
-    progress = RunProgress.of(client.run(run_id))
+    progress = FollowedRun.of(client.run(run_id))
     try:
         with _view(progress, show):
             for event in client.follow(run_id, seconds=seconds):
@@ -42,7 +42,7 @@ def follow_run(client: Client, run_id: str, *, show: Show, seconds: float | None
     except WaitOver:
         pass
     except KeyboardInterrupt as error:
-        raise Interrupted(run_id) from error
+        raise FollowInterrupted(run_id) from error
     return client.run(run_id)
 
 
@@ -68,10 +68,10 @@ def say_that_it_goes_on(run_id: str) -> Exit:
     return Exit.INTERRUPTED
 
 
-def _view(progress: RunProgress, show: Show) -> AbstractContextManager[None]:
+def _view(progress: FollowedRun, show: Show) -> AbstractContextManager[None]:
     if show != "picture":
         return nullcontext()
-    from trunkline.cli.live import live_view  # noqa: PLC0415  (rich is for terminals)
+    from trunkline.cli.rendering.live_view import live_view  # noqa: PLC0415  (rich is for terminals)
 
     return live_view(progress)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from trunkline.cli.output import note
+from trunkline.cli.rendering.output import note
 
 
 def note_next_page(

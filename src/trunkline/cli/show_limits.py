@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trunkline.cli.output import print_fields, print_text
+from trunkline.cli.rendering.output import print_fields, print_text
 
 if TYPE_CHECKING:
     from trunkline.cli.answers import AgentLimits, BreakerState

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from trunkline.cli.client import Client
 from trunkline.cli.failures import ApiError, place_of
 from trunkline.cli.inputs import STDIN, read_bytes
-from trunkline.cli.output import note
+from trunkline.cli.rendering.output import note
 
 if TYPE_CHECKING:
     from trunkline.cli.answers import SavedWorkflow

@@ -16,7 +16,7 @@ import pytest
 from trunkline.api.page_files import is_there
 from trunkline.cli.client import Client
 from trunkline.cli.demo.processes import running
-from trunkline.cli.demo.story import how_to_go_on
+from trunkline.cli.demo.walkthrough import how_to_go_on
 
 DEMO = [sys.executable, "-m", "trunkline", "demo"]
 

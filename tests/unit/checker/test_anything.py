@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from trunkline.agents.check_reports import Report
 from trunkline.checker import Checker, Subject
-from trunkline.cli.check_junit import junit_xml
-from trunkline.cli.check_markdown import markdown
+from trunkline.cli.rendering.check_junit import junit_xml
+from trunkline.cli.rendering.check_markdown import markdown
 from trunkline.clock import SystemClock
 from trunkline.jsontypes import encode
 from trunkline.protocols import AgentAnswer

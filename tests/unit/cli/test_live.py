@@ -8,14 +8,14 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from trunkline.cli.live import draw
-from trunkline.cli.progress import RunProgress, StepProgress
+from trunkline.cli.rendering.live_view import draw
+from trunkline.cli.rendering.progress import FollowedRun, FollowedStep
 
 NOW = datetime(2026, 3, 1, 12, 0, 5, tzinfo=UTC)
 
 
-def picture(*steps: StepProgress, width: int, rows: int = 20) -> list[str]:
-    progress = RunProgress("r1", "report v1", "RUNNING", steps={step.name: step for step in steps})
+def picture(*steps: FollowedStep, width: int, rows: int = 20) -> list[str]:
+    progress = FollowedRun("r1", "report v1", "RUNNING", steps={step.name: step for step in steps})
     console = Console(file=StringIO(), width=width)
     with console.capture() as shown:
         console.print(draw(progress, NOW, rows, narrow=width < 100))
@@ -24,7 +24,7 @@ def picture(*steps: StepProgress, width: int, rows: int = 20) -> list[str]:
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_what_is_one_word_stays_in_one_piece(width: int) -> None:
-    step = StepProgress(
+    step = FollowedStep(
         "ask_the_researcher",
         "Researcher",
         "WAITING",
@@ -43,7 +43,7 @@ def test_what_is_one_word_stays_in_one_piece(width: int) -> None:
 
 
 def test_steps_that_do_not_fit_are_counted() -> None:
-    quiet = [StepProgress(f"done_{number}", status="COMPLETED") for number in range(5)]
-    lines = picture(*quiet, StepProgress("busy", status="RUNNING"), width=120, rows=3)
+    quiet = [FollowedStep(f"done_{number}", status="COMPLETED") for number in range(5)]
+    lines = picture(*quiet, FollowedStep("busy", status="RUNNING"), width=120, rows=3)
     assert [line for line in lines if "busy" in line]
     assert lines[-1] == "and 5 COMPLETED"

@@ -7,11 +7,11 @@ import pytest
 from tests.unit.cli.exchanges import exchange
 
 from trunkline.cli.answers import Run
-from trunkline.cli.output import Cell, aligned, note, print_fields, print_table, print_value
-from trunkline.cli.picture import Node, as_mermaid, as_text
-from trunkline.cli.show_run import error_lines, question_lines, show_run
-from trunkline.cli.show_wire import exchange_lines
-from trunkline.cli.times import duration_between, duration_text
+from trunkline.cli.rendering.exchanges import exchange_lines
+from trunkline.cli.rendering.output import Cell, aligned, note, print_fields, print_table, print_value
+from trunkline.cli.rendering.run import error_lines, question_lines, show_run
+from trunkline.cli.rendering.times import duration_between, duration_text
+from trunkline.cli.rendering.workflow_graph import Node, as_mermaid, as_text
 
 
 def test_a_piped_table_has_aligned_columns_and_one_line_per_row() -> None:

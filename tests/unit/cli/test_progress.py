@@ -8,7 +8,7 @@ from typing import cast, get_args
 import pytest
 
 from trunkline.cli.answers import Event, Run
-from trunkline.cli.progress import KNOWN_EVENTS, RunProgress
+from trunkline.cli.rendering.progress import KNOWN_EVENTS, FollowedRun
 from trunkline.machine import events
 
 
@@ -22,10 +22,10 @@ def utc() -> Iterator[None]:
     time.tzset()
 
 
-def a_run() -> RunProgress:
+def a_run() -> FollowedRun:
     steps = [{"name": "research", "agent": "Researcher"}, {"name": "write", "agent": "Writer"}]
     run = {"id": "r1", "workflow": {"name": "report", "version": 2}, "steps": steps}
-    return RunProgress.of(cast("Run", run))
+    return FollowedRun.of(cast("Run", run))
 
 
 def event(second: float, kind: str, **data: object) -> Event:

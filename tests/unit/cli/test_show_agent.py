@@ -8,7 +8,7 @@ import pytest
 
 from trunkline.cli.answers import Agent
 from trunkline.cli.options import Server
-from trunkline.cli.show_agent import print_agent
+from trunkline.cli.rendering.agent import print_agent
 
 AGENT: Agent = {
     "id": "1",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from tests.unit.cli.exchanges import exchange
 
-from trunkline.cli.show_wire import exchange_lines
+from trunkline.cli.rendering.exchanges import exchange_lines
 
 
 @pytest.fixture(autouse=True)

@@ -24,7 +24,7 @@ from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import ApiError, CliError, explained
 from trunkline.cli.inputs import read_bytes
 from trunkline.cli.options import HERE, Server
-from trunkline.cli.output import print_json, print_table, status_cell
+from trunkline.cli.rendering.output import print_json, print_table, status_cell
 
 if TYPE_CHECKING:
     from trunkline.jsontypes import Json, JsonObject

@@ -12,8 +12,8 @@ from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError, explained
 from trunkline.cli.inputs import parse_pairs
 from trunkline.cli.options import HERE, Flag, InputPairs, Pairs, Server
-from trunkline.cli.output import note
-from trunkline.cli.show_check import Form, ProgressLine, print_report
+from trunkline.cli.rendering.check_report import Form, ProgressLine, print_report
+from trunkline.cli.rendering.output import note
 
 if TYPE_CHECKING:
     from trunkline.agents.check_reports import Report

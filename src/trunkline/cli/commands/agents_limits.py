@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.options import HERE, AgentArgument, Server
-from trunkline.cli.output import note, print_json
+from trunkline.cli.rendering.output import note, print_json
 
 
 def reset(agent: AgentArgument, /, *, server: Server = HERE) -> int:

@@ -13,8 +13,8 @@ from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.inputs import parse_pairs
 from trunkline.cli.options import HERE, AgentArgument, Flag, Pairs, Server
-from trunkline.cli.output import print_json
-from trunkline.cli.show_migration import print_change, print_outcome
+from trunkline.cli.rendering.migration import print_change, print_outcome
+from trunkline.cli.rendering.output import print_json
 
 if TYPE_CHECKING:
     from trunkline.cli.migration_answers import Outcome

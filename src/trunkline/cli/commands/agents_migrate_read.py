@@ -10,8 +10,8 @@ from cyclopts import Parameter
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import ApiError
 from trunkline.cli.options import HERE, Server
-from trunkline.cli.output import Cell, note, print_json, print_table
-from trunkline.cli.show_migration import print_agent_events, print_blockers, print_plan, print_status
+from trunkline.cli.rendering.migration import print_agent_events, print_blockers, print_plan, print_status
+from trunkline.cli.rendering.output import Cell, note, print_json, print_table
 
 if TYPE_CHECKING:
     from trunkline.cli.client import Client

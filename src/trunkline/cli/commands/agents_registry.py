@@ -11,8 +11,8 @@ from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.inputs import parse_pairs
 from trunkline.cli.options import HERE, AgentArgument, Flag, Pairs, Server
-from trunkline.cli.output import note, print_fields, print_json, print_table
-from trunkline.cli.show_agent import print_agent
+from trunkline.cli.rendering.agent import print_agent
+from trunkline.cli.rendering.output import note, print_fields, print_json, print_table
 
 if TYPE_CHECKING:
     from trunkline.cli.answers import Agent

@@ -11,8 +11,8 @@ from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.inputs import given_json, given_text
 from trunkline.cli.options import HERE, AgentArgument, Flag, Server
-from trunkline.cli.output import harmless, note, print_json, print_text, print_value
-from trunkline.cli.show_wire import print_exchanges
+from trunkline.cli.rendering.exchanges import print_exchanges
+from trunkline.cli.rendering.output import harmless, note, print_json, print_text, print_value
 
 if TYPE_CHECKING:
     from trunkline.cli.answers import Trial

@@ -10,8 +10,8 @@ from cyclopts import Parameter, validators
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.next_page import note_next_page
 from trunkline.cli.options import HERE, Server
-from trunkline.cli.output import harmless, note, print_json, print_table
-from trunkline.cli.times import date_time
+from trunkline.cli.rendering.output import harmless, note, print_json, print_table
+from trunkline.cli.rendering.times import date_time
 
 if TYPE_CHECKING:
     from trunkline.cli.answers import AuditEntry

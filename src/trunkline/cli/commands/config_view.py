@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import explained
 from trunkline.cli.options import JsonFlag
-from trunkline.cli.output import print_json, print_table
+from trunkline.cli.rendering.output import print_json, print_table
 from trunkline.jsontypes import encode
 
 if TYPE_CHECKING:

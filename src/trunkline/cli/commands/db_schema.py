@@ -16,7 +16,7 @@ from cyclopts import Parameter
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import explained
 from trunkline.cli.options import STORE_HERE, StorePlace
-from trunkline.cli.output import note, print_fields, print_json
+from trunkline.cli.rendering.output import note, print_fields, print_json
 
 if TYPE_CHECKING:
     from trunkline.stores.schema import SchemaState

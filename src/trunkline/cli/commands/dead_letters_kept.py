@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.options import HERE, Server
-from trunkline.cli.output import note, print_fields, print_json, print_table, print_text
+from trunkline.cli.rendering.output import note, print_fields, print_json, print_table, print_text
 
 if TYPE_CHECKING:
     from trunkline.cli.answers import DeadLetterSummary

@@ -10,9 +10,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from trunkline.cli.exit_codes import Exit
-from trunkline.cli.follow import Interrupted, exit_for
+from trunkline.cli.follow import FollowInterrupted, exit_for
 from trunkline.cli.options import Flag, JsonFlag
-from trunkline.cli.output import note, print_json
+from trunkline.cli.rendering.output import note, print_json
 
 
 def demo(
@@ -33,7 +33,7 @@ def demo(
         and its run stay there.
     """
     from trunkline.cli.demo.processes import sigterm_as_exit  # noqa: PLC0415  (only this command needs them)
-    from trunkline.cli.demo.story import demo_system, run_demo, say_how_to_go_on, where_to_look  # noqa: PLC0415
+    from trunkline.cli.demo.walkthrough import demo_system, run_demo, say_how_to_go_on, where_to_look  # noqa: PLC0415
 
     # With --json the story is not the data: the run is.
     story = redirect_stdout(sys.stderr) if json else nullcontext()
@@ -45,7 +45,7 @@ def demo(
                 note(where_to_look(run, client.url))
                 note(f"Trunkline stays at {client.url} until Ctrl-C")
                 _wait_for_ctrl_c()
-    except Interrupted:
+    except FollowInterrupted:
         note("The demo is stopped")
         return Exit.INTERRUPTED
     if json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import explained
 from trunkline.cli.options import HERE, Server
-from trunkline.cli.output import Cell, print_json, print_table
+from trunkline.cli.rendering.output import Cell, print_json, print_table
 
 
 def doctor(*, data: str | None = None, server: Server = HERE) -> int:

@@ -15,7 +15,7 @@ from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import ApiError, CliError, explained
 from trunkline.cli.inputs import read_bytes
 from trunkline.cli.options import Server
-from trunkline.cli.output import note, print_json, print_text
+from trunkline.cli.rendering.output import note, print_json, print_text
 from trunkline.errors import Finding, Invalid
 from trunkline.importing import Imported, ImportedWorkflow, Remark
 from trunkline.importing.litecone import import_files

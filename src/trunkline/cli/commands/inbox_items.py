@@ -12,9 +12,16 @@ from trunkline.cli.failures import CliError
 from trunkline.cli.function_calls import function_response, verdict
 from trunkline.cli.inputs import given_json, given_text, given_value, read_json
 from trunkline.cli.options import HERE, Flag, Server
-from trunkline.cli.output import note, print_fields, print_json, print_table, print_text, print_value
-from trunkline.cli.show_run import print_run
-from trunkline.cli.times import date_time
+from trunkline.cli.rendering.output import (
+    note,
+    print_fields,
+    print_json,
+    print_table,
+    print_text,
+    print_value,
+)
+from trunkline.cli.rendering.run import print_run
+from trunkline.cli.rendering.times import date_time
 
 if TYPE_CHECKING:
     from trunkline.cli.answers import InboxItem

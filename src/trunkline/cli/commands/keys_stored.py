@@ -16,7 +16,7 @@ from cyclopts import Parameter
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import explained
 from trunkline.cli.options import STORE_HERE, StorePlace
-from trunkline.cli.output import Cell, note, print_fields, print_json, print_table, print_text
+from trunkline.cli.rendering.output import Cell, note, print_fields, print_json, print_table, print_text
 
 if TYPE_CHECKING:
     from trunkline.services.keys import Keys

@@ -11,8 +11,8 @@ from trunkline.cli.exit_codes import Exit
 from trunkline.cli.follow import Show, exit_for, follow_run, progress_for_people
 from trunkline.cli.inputs import run_input
 from trunkline.cli.options import HERE, Flag, InputPairs, Server
-from trunkline.cli.output import note, print_json, print_text, print_value
-from trunkline.cli.show_run import error_lines, question_lines
+from trunkline.cli.rendering.output import note, print_json, print_text, print_value
+from trunkline.cli.rendering.run import error_lines, question_lines
 from trunkline.cli.workflow_files import is_file, save_file
 
 

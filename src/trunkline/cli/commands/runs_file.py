@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.options import HERE, RunArgument, Server
-from trunkline.cli.output import note, print_json
+from trunkline.cli.rendering.output import note, print_json
 
 
 def file(

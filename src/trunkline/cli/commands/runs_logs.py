@@ -9,9 +9,9 @@ from cyclopts import Parameter, validators
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.next_page import note_next_page
 from trunkline.cli.options import HERE, OnlyStep, RunArgument, Server
-from trunkline.cli.output import aligned, harmless, note, print_json, print_text
+from trunkline.cli.rendering.output import aligned, harmless, note, print_json, print_text
+from trunkline.cli.rendering.times import date_time
 from trunkline.cli.run_steps import check_step
-from trunkline.cli.times import date_time
 
 if TYPE_CHECKING:
     from trunkline.cli.answers import LogLine

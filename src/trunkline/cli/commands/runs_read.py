@@ -10,10 +10,10 @@ from trunkline.cli.exit_codes import Exit
 from trunkline.cli.follow import Show, exit_for, follow_run, progress_for_people
 from trunkline.cli.next_page import note_next_page
 from trunkline.cli.options import HERE, RunArgument, Server
-from trunkline.cli.output import note, print_json, print_table, print_text, print_value, status_cell
-from trunkline.cli.progress import RunProgress
-from trunkline.cli.show_run import error_lines, print_steps, question_lines, show_run
-from trunkline.cli.times import date_time, duration_between
+from trunkline.cli.rendering.output import note, print_json, print_table, print_text, print_value, status_cell
+from trunkline.cli.rendering.progress import FollowedRun
+from trunkline.cli.rendering.run import error_lines, print_steps, question_lines, show_run
+from trunkline.cli.rendering.times import date_time, duration_between
 
 Status = Literal["PENDING", "RUNNING", "WAITING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"]
 
@@ -175,7 +175,7 @@ def events(run: RunArgument, /, *, server: Server = HERE) -> int:
     if server.json:
         print_json(happened.answer())
         return Exit.OK
-    progress = RunProgress.of(client.run(run))
+    progress = FollowedRun.of(client.run(run))
     for event in happened.items:
         print_text(f"{event['seq']:>4} {progress.apply(event)}")
     return Exit.OK

@@ -10,8 +10,8 @@ from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.inputs import given_json, given_text, given_value, read_json, run_input
 from trunkline.cli.options import HERE, Flag, InputPairs, RunArgument, Server
-from trunkline.cli.output import note
-from trunkline.cli.show_run import print_run
+from trunkline.cli.rendering.output import note
+from trunkline.cli.rendering.run import print_run
 
 if TYPE_CHECKING:
     from trunkline.cli.answers import Run

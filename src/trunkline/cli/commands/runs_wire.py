@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, cast
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.options import HERE, Flag, OnlyStep, RunArgument, Server
-from trunkline.cli.output import note, print_json, print_text
+from trunkline.cli.rendering.exchanges import print_exchanges
+from trunkline.cli.rendering.output import note, print_json, print_text
 from trunkline.cli.run_steps import check_step
-from trunkline.cli.show_wire import print_exchanges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.inputs import STDIN, secret_from_env, secret_from_file
 from trunkline.cli.options import HERE, Server
-from trunkline.cli.output import note, print_json, print_table
+from trunkline.cli.rendering.output import note, print_json, print_table
 
 NameArgument = Annotated[str, Parameter(name="NAME", help="The secret's name, as workflows have it.")]
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.options import HERE, Server
-from trunkline.cli.output import Cell, note, print_fields, print_json, print_table, print_text
-from trunkline.cli.times import date_time
+from trunkline.cli.rendering.output import Cell, note, print_fields, print_json, print_table, print_text
+from trunkline.cli.rendering.times import date_time
 
 if TYPE_CHECKING:
     from trunkline.cli.answers import Consumers, Count, Dependency, Process, SystemState

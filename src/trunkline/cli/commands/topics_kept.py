@@ -14,7 +14,7 @@ from cyclopts import Parameter
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import explained
 from trunkline.cli.options import JsonFlag
-from trunkline.cli.output import Cell, note, print_json, print_table, status_cell
+from trunkline.cli.rendering.output import Cell, note, print_json, print_table, status_cell
 
 if TYPE_CHECKING:
     from trunkline.settings import Settings

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import explained
 from trunkline.cli.options import STORE_HERE, StorePlace
-from trunkline.cli.output import note, print_json, print_text
+from trunkline.cli.rendering.output import note, print_json, print_text
 
 if TYPE_CHECKING:
     from trunkline.services.transfer import Exported, Imported

@@ -11,8 +11,8 @@ from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError, Place, explained, place_of
 from trunkline.cli.inputs import read_bytes
 from trunkline.cli.options import HERE, JsonFlag, Server
-from trunkline.cli.output import print_json, print_text
-from trunkline.cli.picture import Node, as_mermaid, as_text
+from trunkline.cli.rendering.output import print_json, print_text
+from trunkline.cli.rendering.workflow_graph import Node, as_mermaid, as_text
 from trunkline.cli.workflow_files import is_file
 
 if TYPE_CHECKING:

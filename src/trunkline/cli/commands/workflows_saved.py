@@ -8,8 +8,8 @@ from cyclopts import Parameter
 
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.options import HERE, Server
-from trunkline.cli.output import note, print_json, print_table, print_text, status_cell
-from trunkline.cli.times import date_time
+from trunkline.cli.rendering.output import note, print_json, print_table, print_text, status_cell
+from trunkline.cli.rendering.times import date_time
 from trunkline.cli.workflow_files import save_file
 
 

@@ -10,8 +10,8 @@ from cyclopts import Parameter, validators
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import explained
 from trunkline.cli.options import JsonFlag
-from trunkline.cli.output import note, print_json, print_table
-from trunkline.cli.times import date_time
+from trunkline.cli.rendering.output import note, print_json, print_table
+from trunkline.cli.rendering.times import date_time
 
 if TYPE_CHECKING:
     from trunkline.stores.zones import Refusal

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from trunkline.cli.demo.serving import Reply, Request, serve
+from trunkline.cli.demo.agent_server import DemoReply, DemoRequest, serve
 
 FAILURES = 2
 
@@ -17,13 +17,13 @@ FAILURES = 2
 _calls: Counter[str] = Counter()
 
 
-def answer(request: Request, headers: Mapping[str, str]) -> Reply:
+def answer(request: DemoRequest, headers: Mapping[str, str]) -> DemoReply:
     run = headers.get("X-Correlation-ID", "")
     _calls[run] += 1
     if _calls[run] <= FAILURES:
-        return Reply(503, {"error": f"Overloaded, call {_calls[run]}"})
+        return DemoReply(503, {"error": f"Overloaded, call {_calls[run]}"})
     output = {"text": f"The facts hold; it took {_calls[run]} calls to find out."}
-    return Reply(
+    return DemoReply(
         200, {"task_id": request.get("task_id"), "status": "success", "output": output, "error": None}
     )
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from typing import cast
 
-from trunkline.cli.demo.serving import Reply, Request
+from trunkline.cli.demo.agent_server import DemoReply, DemoRequest
 
 
-def text_of(request: Request) -> str:
+def text_of(request: DemoRequest) -> str:
     """The text of the message's first part; raises `ValueError` when there is none."""
     try:
         params = cast("dict[str, dict[str, list[dict[str, object]]]]", request["params"])
@@ -31,10 +31,10 @@ def task(task_id: str, state: str, text: str | None = None) -> dict[str, object]
     return {"kind": "task", "id": task_id, "status": {"state": state}, "artifacts": artifacts}
 
 
-def result(request: Request, value: dict[str, object]) -> Reply:
-    return Reply(200, {"jsonrpc": "2.0", "id": request.get("id"), "result": value})
+def result(request: DemoRequest, value: dict[str, object]) -> DemoReply:
+    return DemoReply(200, {"jsonrpc": "2.0", "id": request.get("id"), "result": value})
 
 
-def error(request: Request, code: int, message: str) -> Reply:
+def error(request: DemoRequest, code: int, message: str) -> DemoReply:
     body = {"jsonrpc": "2.0", "id": request.get("id"), "error": {"code": code, "message": message}}
-    return Reply(200, body)
+    return DemoReply(200, body)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from trunkline.cli.demo import jsonrpc
-from trunkline.cli.demo.serving import Reply, Request, serve
+from trunkline.cli.demo.agent_server import DemoReply, DemoRequest, serve
 
 
 def research(query: str) -> dict[str, object]:
@@ -14,10 +14,10 @@ def research(query: str) -> dict[str, object]:
     return {"summary": f"Three sources agree on what matters about {query}.", "score": 0.62}
 
 
-def answer(request: Request, headers: Mapping[str, str]) -> Reply:
+def answer(request: DemoRequest, headers: Mapping[str, str]) -> DemoReply:
     del headers
     if request.get("jsonrpc") != "2.0":
-        return jsonrpc.error(request, -32600, "Invalid Request: jsonrpc must be 2.0")
+        return jsonrpc.error(request, -32600, "Invalid DemoRequest: jsonrpc must be 2.0")
     if request.get("method") != "message/send":
         return jsonrpc.error(request, -32601, f"Method not found: {request.get('method')}")
     try:

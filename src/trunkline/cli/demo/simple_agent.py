@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from trunkline.cli.demo.serving import Reply, Request, serve
+from trunkline.cli.demo.agent_server import DemoReply, DemoRequest, serve
 
 
 def write(notes: Mapping[str, object]) -> str:
@@ -20,14 +20,14 @@ def write(notes: Mapping[str, object]) -> str:
     return "\n".join(lines)
 
 
-def answer(request: Request, headers: Mapping[str, str]) -> Reply:
+def answer(request: DemoRequest, headers: Mapping[str, str]) -> DemoReply:
     del headers
     task_id = request.get("task_id")
     notes = request.get("input")
     if not isinstance(notes, dict):
-        return Reply(200, _failed(task_id, "The input must be an object"))
+        return DemoReply(200, _failed(task_id, "The input must be an object"))
     text = write(cast("Mapping[str, object]", notes))
-    return Reply(200, {"task_id": task_id, "status": "success", "output": {"text": text}, "error": None})
+    return DemoReply(200, {"task_id": task_id, "status": "success", "output": {"text": text}, "error": None})
 
 
 def _failed(task_id: object, error: str) -> dict[str, object]:

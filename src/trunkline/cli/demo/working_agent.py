@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from trunkline.cli.demo import jsonrpc
-from trunkline.cli.demo.serving import Reply, Request, serve
+from trunkline.cli.demo.agent_server import DemoReply, DemoRequest, serve
 
 WORK_SECONDS = 2.0
 
@@ -20,7 +20,7 @@ WORK_SECONDS = 2.0
 _tasks: dict[str, tuple[str, float]] = {}
 
 
-def answer(request: Request, headers: Mapping[str, str]) -> Reply:
+def answer(request: DemoRequest, headers: Mapping[str, str]) -> DemoReply:
     del headers
     match request.get("method"):
         case "message/send":
@@ -31,7 +31,7 @@ def answer(request: Request, headers: Mapping[str, str]) -> Reply:
             return jsonrpc.error(request, -32601, f"Method not found: {method}")
 
 
-def _begin(request: Request) -> Reply:
+def _begin(request: DemoRequest) -> DemoReply:
     try:
         question = jsonrpc.text_of(request)
     except ValueError as error:
@@ -42,7 +42,7 @@ def _begin(request: Request) -> Reply:
     return jsonrpc.result(request, jsonrpc.task(task_id, "working"))
 
 
-def _look(request: Request) -> Reply:
+def _look(request: DemoRequest) -> DemoReply:
     params = request.get("params")
     task_id = str(cast("Mapping[str, object]", params).get("id")) if isinstance(params, dict) else ""
     if task_id not in _tasks:

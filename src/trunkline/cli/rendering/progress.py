@@ -1,7 +1,7 @@
 """
 A run as its events tell it: where each step stands, and one line of text per event.
 
-Pure: events go in, a picture comes out; `cli.follow` reads the events, `cli.live` draws the picture. An event
+Pure: events go in, a picture comes out; `cli.follow` reads the events, `live_view` draws the picture. An event
 of a kind that is not known here is shown by its name.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
-from trunkline.cli.times import clock_time, duration_text, parse_time
+from trunkline.cli.rendering.times import clock_time, duration_text, parse_time
 
 if TYPE_CHECKING:
     from trunkline.cli.answers import Event, Run
@@ -24,7 +24,7 @@ _KEPT_CHARACTERS = 4_000
 
 
 @dataclass
-class StepProgress:
+class FollowedStep:
     """Where one step stands."""
 
     name: str
@@ -50,7 +50,7 @@ class StepProgress:
 
 
 @dataclass
-class RunProgress:
+class FollowedRun:
     """Where a run and its steps stand."""
 
     id: str
@@ -61,19 +61,19 @@ class RunProgress:
     finished_at: datetime | None = None
     # Steps that wait for a person.
     asking: tuple[str, ...] = ()
-    steps: dict[str, StepProgress] = field(default_factory=dict[str, StepProgress])
+    steps: dict[str, FollowedStep] = field(default_factory=dict[str, FollowedStep])
     # Those under way of steps that run item by item; their steps tell how many there are.
-    items: dict[str, StepProgress] = field(default_factory=dict[str, StepProgress])
+    items: dict[str, FollowedStep] = field(default_factory=dict[str, FollowedStep])
 
     @classmethod
-    def of(cls, run: Run) -> RunProgress:
+    def of(cls, run: Run) -> FollowedRun:
         """The picture before the first event: every step still to come."""
         workflow = run["workflow"]
         return cls(
             id=run["id"],
             workflow=f"{workflow['name']} v{workflow['version']}",
             steps={
-                step["name"]: StepProgress(step["name"], step["agent"] or step.get("workflow", ""))
+                step["name"]: FollowedStep(step["name"], step["agent"] or step.get("workflow", ""))
                 for step in run["steps"]
             },
         )
@@ -93,7 +93,7 @@ class RunProgress:
         if isinstance(name, str):
             owner = self.steps.get(name.partition("[")[0])
             is_item = owner is not None and owner.name != name
-            step = (self.items if is_item else self.steps).setdefault(name, StepProgress(name))
+            step = (self.items if is_item else self.steps).setdefault(name, FollowedStep(name))
             tell = _STEP_EVENTS.get(event["type"])
             text = tell(step, data, at) if tell else _unknown(event)
             if is_item and owner is not None:
@@ -103,7 +103,7 @@ class RunProgress:
         text = change(self, data, at) if change else _unknown(event)
         return f"{clock_time(at)} run {text}"
 
-    def _take_item(self, owner: StepProgress, item: StepProgress) -> None:
+    def _take_item(self, owner: FollowedStep, item: FollowedStep) -> None:
         owner.agent = item.agent or owner.agent
         owner.protocol = item.protocol or owner.protocol
         if item.finished_at is not None:
@@ -115,11 +115,11 @@ class RunProgress:
             owner.reason = f"{owner.items_over} of {owner.items} items{failed}"
 
 
-StepTelling = Callable[[StepProgress, "JsonObject", "datetime | None"], str]
-RunTelling = Callable[[RunProgress, "JsonObject", "datetime | None"], str]
+StepTelling = Callable[[FollowedStep, "JsonObject", "datetime | None"], str]
+RunTelling = Callable[[FollowedRun, "JsonObject", "datetime | None"], str]
 
 
-def _started(step: StepProgress, data: JsonObject, at: datetime | None) -> str:
+def _started(step: FollowedStep, data: JsonObject, at: datetime | None) -> str:
     step.status, step.reason, step.said = "RUNNING", "", ""
     step.attempts = _number(data.get("attempt"), step.attempts + 1)
     step.agent = _text(data.get("agent")) or step.agent
@@ -128,27 +128,27 @@ def _started(step: StepProgress, data: JsonObject, at: datetime | None) -> str:
     return _with("started", _attempt(step), step.agent)
 
 
-def _child_started(step: StepProgress, data: JsonObject, at: datetime | None) -> str:
+def _child_started(step: FollowedStep, data: JsonObject, at: datetime | None) -> str:
     _started(step, data, at)
     workflow, run_id = _text(data.get("workflow")), _text(data.get("run_id"))
     step.reason = f"run {run_id}"
     return _with("started", _attempt(step), f"workflow {workflow}", step.reason)
 
 
-def _fanned_out(step: StepProgress, data: JsonObject, at: datetime | None) -> str:
+def _fanned_out(step: FollowedStep, data: JsonObject, at: datetime | None) -> str:
     step.items = _number(data.get("items"), 0)
     step.status, step.reason, step.attempts = "RUNNING", f"{step.items_over} of {step.items} items", 1
     step.started_at = step.attempt_started_at = at
     return f"has {step.items} item{'s' * (step.items != 1)}"
 
 
-def _working(step: StepProgress, data: JsonObject, _at: datetime | None) -> str:
+def _working(step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
     _note_protocol(step, data)
     step.status, step.reason = "RUNNING", "the agent works on it and is asked again"
     return _with("working", _attempt(step), step.protocol)
 
 
-def _said(step: StepProgress, data: JsonObject, _at: datetime | None) -> str:
+def _said(step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
     news = _joined(_object(item) for item in _list(data.get("news")))
     for item in news:
         text = _text(item.get("text"))
@@ -207,7 +207,7 @@ def _one_line(text: str) -> str:
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
-def _completed(step: StepProgress, data: JsonObject, at: datetime | None) -> str:
+def _completed(step: FollowedStep, data: JsonObject, at: datetime | None) -> str:
     _note_protocol(step, data)
     warnings = [str(warning) for warning in _list(data.get("warnings"))]
     step.status, step.reason, step.finished_at = "COMPLETED", "; ".join(warnings), at
@@ -215,16 +215,16 @@ def _completed(step: StepProgress, data: JsonObject, at: datetime | None) -> str
     return f"{line}, warning: {step.reason}" if warnings else line
 
 
-def _kept(step: StepProgress, _data: JsonObject, at: datetime | None) -> str:
+def _kept(step: FollowedStep, _data: JsonObject, at: datetime | None) -> str:
     step.status, step.reason, step.finished_at = "COMPLETED", "kept from the run before", at
     return "completed (kept from the run before)"
 
 
-def _input_given(_step: StepProgress, _data: JsonObject, _at: datetime | None) -> str:
+def _input_given(_step: FollowedStep, _data: JsonObject, _at: datetime | None) -> str:
     return "gets the input that the retry brought"
 
 
-def _retry_scheduled(step: StepProgress, data: JsonObject, at: datetime | None) -> str:
+def _retry_scheduled(step: FollowedStep, data: JsonObject, at: datetime | None) -> str:
     _note_protocol(step, data)
     message = _message(data)
     due = clock_time(parse_time(data.get("due")))
@@ -232,12 +232,12 @@ def _retry_scheduled(step: StepProgress, data: JsonObject, at: datetime | None) 
     return f"{_with('tries again', f'at {due}', _attempt(step), _attempt_took(step, at))}: {message}"
 
 
-def _requeued(step: StepProgress, _data: JsonObject, _at: datetime | None) -> str:
+def _requeued(step: FollowedStep, _data: JsonObject, _at: datetime | None) -> str:
     step.status, step.reason = "PENDING", "its next attempt may not start yet"
     return "queued for its next attempt"
 
 
-def _failed(step: StepProgress, data: JsonObject, at: datetime | None) -> str:
+def _failed(step: FollowedStep, data: JsonObject, at: datetime | None) -> str:
     _note_protocol(step, data)
     step.status, step.reason, step.finished_at = "FAILED", _message(data), at
     goes_on = "the run goes on" if data.get("handled") else ""
@@ -246,66 +246,66 @@ def _failed(step: StepProgress, data: JsonObject, at: datetime | None) -> str:
     )
 
 
-def _skipped(step: StepProgress, data: JsonObject, at: datetime | None) -> str:
+def _skipped(step: FollowedStep, data: JsonObject, at: datetime | None) -> str:
     step.status, step.reason, step.finished_at = "SKIPPED", _text(data.get("reason")), at
     return _with("skipped", step.reason)
 
 
-def _waiting(step: StepProgress, data: JsonObject, _at: datetime | None) -> str:
+def _waiting(step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
     _note_protocol(step, data)
     waiting_for = _object(data.get("waiting_for"))
     step.status, step.reason = "WAITING", _text(waiting_for.get("text"))
     return f"waits for {_text(waiting_for.get('kind')) or 'input'}: {step.reason}"
 
 
-def _replied(step: StepProgress, _data: JsonObject, _at: datetime | None) -> str:
+def _replied(step: FollowedStep, _data: JsonObject, _at: datetime | None) -> str:
     step.status, step.reason = "RUNNING", ""
     return "got its reply"
 
 
-def _outcome_unknown(step: StepProgress, data: JsonObject, _at: datetime | None) -> str:
+def _outcome_unknown(step: FollowedStep, data: JsonObject, _at: datetime | None) -> str:
     step.status, step.reason = "OUTCOME_UNKNOWN", _message(data)
     return f"{_with('has an unknown outcome', _attempt(step))}: {step.reason}"
 
 
-def _outcome_resolved(step: StepProgress, _data: JsonObject, _at: datetime | None) -> str:
+def _outcome_resolved(step: FollowedStep, _data: JsonObject, _at: datetime | None) -> str:
     step.status, step.reason = "PENDING", ""
     return "is called again, as a person decided"
 
 
-def _cancelled(step: StepProgress, data: JsonObject, at: datetime | None) -> str:
+def _cancelled(step: FollowedStep, data: JsonObject, at: datetime | None) -> str:
     step.status, step.reason, step.finished_at = "CANCELLED", _text(data.get("reason")), at
     return _with("cancelled", step.reason)
 
 
-def _run_started(run: RunProgress, _data: JsonObject, at: datetime | None) -> str:
+def _run_started(run: FollowedRun, _data: JsonObject, at: datetime | None) -> str:
     run.status, run.started_at = "RUNNING", at
     return _with("started", run.workflow, run.id)
 
 
-def _run_paused(run: RunProgress, _data: JsonObject, _at: datetime | None) -> str:
+def _run_paused(run: FollowedRun, _data: JsonObject, _at: datetime | None) -> str:
     run.status = "PAUSED"
     return "paused"
 
 
-def _run_continued(run: RunProgress, _data: JsonObject, _at: datetime | None) -> str:
+def _run_continued(run: FollowedRun, _data: JsonObject, _at: datetime | None) -> str:
     run.status, run.asking = "RUNNING", ()
     return "goes on"
 
 
-def _run_cancel_requested(run: RunProgress, _data: JsonObject, _at: datetime | None) -> str:
+def _run_cancel_requested(run: FollowedRun, _data: JsonObject, _at: datetime | None) -> str:
     run.reason = "being cancelled"
     return "is being cancelled"
 
 
-def _run_waiting(run: RunProgress, data: JsonObject, _at: datetime | None) -> str:
+def _run_waiting(run: FollowedRun, data: JsonObject, _at: datetime | None) -> str:
     run.status = "WAITING"
     run.asking = tuple(str(step) for step in _list(data.get("steps")))
     return _with("waits for a person", ", ".join(run.asking))
 
 
 def _run_ended(status: str) -> RunTelling:
-    def tell(run: RunProgress, data: JsonObject, at: datetime | None) -> str:
+    def tell(run: FollowedRun, data: JsonObject, at: datetime | None) -> str:
         run.status, run.finished_at, run.reason = status, at, _message(data)
         took = duration_text(at - run.started_at) if at and run.started_at else ""
         line = _with(status.lower(), took)
@@ -358,15 +358,15 @@ def _with(verb: str, *details: str) -> str:
     return f"{verb} ({given})" if given else verb
 
 
-def _attempt(step: StepProgress) -> str:
+def _attempt(step: FollowedStep) -> str:
     return f"attempt {step.attempts}" if step.attempts else ""
 
 
-def _attempt_took(step: StepProgress, at: datetime | None) -> str:
+def _attempt_took(step: FollowedStep, at: datetime | None) -> str:
     return duration_text(at - step.attempt_started_at) if at and step.attempt_started_at else ""
 
 
-def _note_protocol(step: StepProgress, data: JsonObject) -> None:
+def _note_protocol(step: FollowedStep, data: JsonObject) -> None:
     step.protocol = _text(data.get("protocol")) or step.protocol
 
 

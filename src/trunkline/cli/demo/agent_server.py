@@ -11,16 +11,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import FrameType
 from typing import NamedTuple, NoReturn, cast
 
-Request = dict[str, object]
+DemoRequest = dict[str, object]
 
 
-class Reply(NamedTuple):
+class DemoReply(NamedTuple):
     status: int
     body: Mapping[str, object]
 
 
 # Gets the request's JSON object and its headers.
-Agent = Callable[[Request, Mapping[str, str]], Reply]
+Agent = Callable[[DemoRequest, Mapping[str, str]], DemoReply]
 
 
 def serve(agent: Agent) -> None:
@@ -44,7 +44,7 @@ def _leave(_signal: int, _frame: FrameType | None) -> NoReturn:
 
 
 def _handler(agent: Agent) -> type[BaseHTTPRequestHandler]:
-    class AgentRequest(BaseHTTPRequestHandler):
+    class DemoRequestHandler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         # Head and body in one packet; in two, the kernel may hold the second back for 40 ms.
         wbufsize = -1
@@ -56,14 +56,14 @@ def _handler(agent: Agent) -> type[BaseHTTPRequestHandler]:
             except ValueError:
                 request = None
             if not isinstance(request, dict):
-                self._send(Reply(400, {"error": "The body must be a JSON object"}))
+                self._send(DemoReply(400, {"error": "The body must be a JSON object"}))
                 return
-            self._send(agent(cast("Request", request), dict(self.headers.items())))
+            self._send(agent(cast("DemoRequest", request), dict(self.headers.items())))
 
         def do_GET(self) -> None:
-            self._send(Reply(404, {"error": "This agent has no card; POST to it"}))
+            self._send(DemoReply(404, {"error": "This agent has no card; POST to it"}))
 
-        def _send(self, reply: Reply) -> None:
+        def _send(self, reply: DemoReply) -> None:
             content = json.dumps(reply.body).encode()
             self.send_response(reply.status)
             self.send_header("Content-Type", "application/json")
@@ -74,4 +74,4 @@ def _handler(agent: Agent) -> type[BaseHTTPRequestHandler]:
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002  (the standard library's name)
             del format, args
 
-    return AgentRequest
+    return DemoRequestHandler

@@ -13,8 +13,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from trunkline.cli.output import STATUS_ICONS, STATUS_STYLES, harmless
-from trunkline.cli.progress import RunProgress, StepProgress
+from trunkline.cli.rendering.output import STATUS_ICONS, STATUS_STYLES, harmless
+from trunkline.cli.rendering.progress import FollowedRun, FollowedStep
 
 COLUMNS = ("STEP", "STATUS", "AGENT", "ATTEMPTS", "TIME", "DIALECT", "WHY")
 # Often enough for the tenths of a second to run.
@@ -28,7 +28,7 @@ QUIET = frozenset({"PENDING", "COMPLETED", "SKIPPED", "CANCELLED"})
 
 
 @contextmanager
-def live_view(progress: RunProgress) -> Generator[None]:
+def live_view(progress: FollowedRun) -> Generator[None]:
     """Keeps `progress` on the screen, and leaves its last picture there."""
 
     console = Console()
@@ -42,7 +42,7 @@ def live_view(progress: RunProgress) -> Generator[None]:
         yield
 
 
-def draw(progress: RunProgress, now: datetime, rows: int, *, narrow: bool = False) -> RenderableType:
+def draw(progress: FollowedRun, now: datetime, rows: int, *, narrow: bool = False) -> RenderableType:
     """The run with at most `rows` steps: a picture higher than the screen would only scroll."""
     table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
     columns = [column for column in COLUMNS if not (narrow and column == "AGENT")]
@@ -63,13 +63,13 @@ def draw(progress: RunProgress, now: datetime, rows: int, *, narrow: bool = Fals
     return Group(_headline(progress, now), table, Text(f"and {rest}" if rest else "", style="dim"))
 
 
-def _shown(steps: list[StepProgress], rows: int) -> list[StepProgress]:
+def _shown(steps: list[FollowedStep], rows: int) -> list[FollowedStep]:
     if len(steps) <= rows:
         return steps
     return [step for step in steps if step.status not in QUIET][:rows]
 
 
-def _headline(progress: RunProgress, now: datetime) -> Text:
+def _headline(progress: FollowedRun, now: datetime) -> Text:
     line = Text.assemble((progress.workflow, "bold"), f"  {progress.id}  ", _status(progress.status))
     line.append(f"  {progress.took(now)}")
     if progress.reason:
@@ -77,7 +77,7 @@ def _headline(progress: RunProgress, now: datetime) -> Text:
     return line
 
 
-def _row(step: StepProgress, now: datetime) -> dict[str, Text]:
+def _row(step: FollowedStep, now: datetime) -> dict[str, Text]:
     return {
         "STEP": Text(harmless(step.name)),
         "STATUS": Text.assemble(_status(step.status)),

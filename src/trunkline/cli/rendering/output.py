@@ -1,7 +1,7 @@
 """
 How answers are printed: tables for people, aligned text for pipes, JSON for programs.
 
-Only this module and `cli.live` write to stdout. rich is imported for a terminal
+Only this module and `cli.rendering.live_view` write to stdout. rich is imported for a terminal
 alone: a pipe has no use for it.
 """
 

@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING, cast
 
 from trunkline.cli.options import Server
-from trunkline.cli.output import print_fields, print_json, print_table, print_text
+from trunkline.cli.rendering.migration import migration_fields
+from trunkline.cli.rendering.output import print_fields, print_json, print_table, print_text
 from trunkline.cli.show_limits import print_limits
-from trunkline.cli.show_migration import migration_fields
 
 if TYPE_CHECKING:
     from trunkline.cli.answers import Agent, Dialect

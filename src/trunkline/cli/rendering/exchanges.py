@@ -11,8 +11,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from trunkline.cli.output import harmless, on_terminal, print_text
-from trunkline.cli.times import clock_time, parse_time
+from trunkline.cli.rendering.output import harmless, on_terminal, print_text
+from trunkline.cli.rendering.times import clock_time, parse_time
 
 if TYPE_CHECKING:
     from trunkline.cli.answers import Exchange, Frame

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from trunkline.cli.output import (
+from trunkline.cli.rendering.output import (
     Cell,
     print_fields,
     print_json,
@@ -14,7 +14,7 @@ from trunkline.cli.output import (
     print_value,
     status_cell,
 )
-from trunkline.cli.times import clock_time, date_time, duration_between, parse_time
+from trunkline.cli.rendering.times import clock_time, date_time, duration_between, parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

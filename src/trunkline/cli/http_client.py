@@ -27,13 +27,13 @@ JSON_TYPE = "application/json"
 _KEY = re.compile(r"[\x21-\x7e]+")
 
 
-class Answer(NamedTuple):
+class RestResponse(NamedTuple):
     status: int
     etag: str | None
     value: Json
 
 
-class Request(NamedTuple):
+class RestRequest(NamedTuple):
     method: str
     path: str
     body: bytes | None = None
@@ -46,7 +46,7 @@ def with_query(path: str, query: Mapping[str, object]) -> str:
     return f"{path}?{urlencode(given, doseq=True)}" if given else path
 
 
-class HttpDoor:
+class HttpClient:
     """Sends requests to one base URL, each with the key that opens it."""
 
     def __init__(self, url: str, *, api_key: str | None = None) -> None:
@@ -54,20 +54,20 @@ class HttpDoor:
         self._parts = _split(self.url)
         self._key = _authorization(api_key)
 
-    def send(self, request: Request, *, timeout: float = TIMEOUT_SECONDS) -> Answer:
+    def send(self, request: RestRequest, *, timeout: float = TIMEOUT_SECONDS) -> RestResponse:
         with self.open(request, timeout=timeout) as response:
             with self._reached():
                 body = response.read()
-            return Answer(response.status, response.getheader("ETag"), _decode(body, response))
+            return RestResponse(response.status, response.getheader("ETag"), _decode(body, response))
 
-    def read(self, request: Request, *, timeout: float = TIMEOUT_SECONDS) -> bytes:
+    def read(self, request: RestRequest, *, timeout: float = TIMEOUT_SECONDS) -> bytes:
         """The body as it is."""
         with self.open(request, timeout=timeout) as response, self._reached():
             return response.read()
 
     @contextmanager
     def open(
-        self, request: Request, *, timeout: float = TIMEOUT_SECONDS
+        self, request: RestRequest, *, timeout: float = TIMEOUT_SECONDS
     ) -> Generator[http.client.HTTPResponse]:
         """The response with its body still to be read; an error status is raised with its problem."""
         connection = self._connection(timeout)

@@ -20,9 +20,9 @@ from trunkline.cli.demo.names import commands_of_this_program
 from trunkline.cli.demo.processes import running
 from trunkline.cli.follow import follow_run, progress_for_people
 from trunkline.cli.options import API_KEY
-from trunkline.cli.output import print_now, print_text, print_value
-from trunkline.cli.show_run import error_lines, print_steps
-from trunkline.cli.show_wire import exchange_lines
+from trunkline.cli.rendering.exchanges import exchange_lines
+from trunkline.cli.rendering.output import print_now, print_text, print_value
+from trunkline.cli.rendering.run import error_lines, print_steps
 
 if TYPE_CHECKING:
     from trunkline.cli.answers import Run

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from trunkline.checker.checklist import CHECKLIST, state_of
-from trunkline.cli.show_check import summary
+from trunkline.cli.rendering.check_report import summary
 
 if TYPE_CHECKING:
     from trunkline.agents.check_reports import Evidence, Finding, Report

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Literal
 
-from trunkline.cli.output import Cell, note, print_fields, print_json, print_table, print_text
+from trunkline.cli.rendering.output import Cell, note, print_fields, print_json, print_table, print_text
 
 if TYPE_CHECKING:
     from trunkline.agents.check_reports import Evidence, Finding, Report
@@ -48,11 +48,11 @@ def print_report(report: Report, form: Form) -> None:
 
             print_json(msgspec.to_builtins(report))
         case "junit":
-            from trunkline.cli.check_junit import junit_xml  # noqa: PLC0415  (as above)
+            from trunkline.cli.rendering.check_junit import junit_xml  # noqa: PLC0415  (as above)
 
             print_text(junit_xml(report))
         case "md":
-            from trunkline.cli.check_markdown import markdown  # noqa: PLC0415  (as above)
+            from trunkline.cli.rendering.check_markdown import markdown  # noqa: PLC0415  (as above)
 
             print_text(markdown(report))
         case "table":

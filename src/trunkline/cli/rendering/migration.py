@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trunkline.cli.output import Cell, note, print_fields, print_table, print_text
+from trunkline.cli.rendering.output import Cell, note, print_fields, print_table, print_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
