@@ -7,7 +7,7 @@ from tests.contract.samples import insert, new_run
 from tests.services import private_postgres
 
 from trunkline.stores.postgres import open_postgres
-from trunkline.stores.postgres.connection import connect
+from trunkline.stores.postgres.database.connection import connect
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ from trunkline.agents import AgentOptions, BreakerPolicy, RateLimit
 from trunkline.agents.breaker import CallEnd
 from trunkline.clock import after
 from trunkline.stores.base import BreakerChange, NotedCall, Store
-from trunkline.stores.postgres.connection import connect
+from trunkline.stores.postgres.database.connection import connect
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio

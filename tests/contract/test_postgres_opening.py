@@ -13,7 +13,7 @@ from tests.contract.samples import insert, new_run
 from trunkline.errors import ConfigurationError, TrunklineError, Unavailable
 from trunkline.stores.migrations import HEAD
 from trunkline.stores.postgres import open_postgres
-from trunkline.stores.postgres.migrate import downgrade, schema_state, upgrade
+from trunkline.stores.postgres.database.migrate import downgrade, schema_state, upgrade
 
 pytestmark = pytest.mark.anyio
 

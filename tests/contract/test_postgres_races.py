@@ -9,7 +9,7 @@ from tests.contract.samples import insert, item, new_run, put, run_id, transitio
 
 from trunkline.stores.base import Store, WokenRun
 from trunkline.stores.postgres import open_postgres
-from trunkline.stores.postgres.connection import connect
+from trunkline.stores.postgres.database.connection import connect
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ from tests.contract.bridges import DEAD, LEASE, ME, answer, claim, done, hold, n
 from tests.contract.samples import insert, key_of, new_run, queue, run_id, task
 
 from trunkline.stores.base import Store, TaskKey
-from trunkline.stores.tables import TASKS
+from trunkline.stores.port.transfer import TASKS
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio

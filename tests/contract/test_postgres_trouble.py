@@ -14,8 +14,8 @@ from tests.contract.samples import insert, item, new_run, put, run_id, transitio
 from trunkline.errors import AlreadyExists, Unavailable
 from trunkline.stores.base import Store
 from trunkline.stores.postgres import open_postgres
-from trunkline.stores.postgres.connection import connect
-from trunkline.stores.postgres.inbox import Inbox
+from trunkline.stores.postgres.database.connection import connect
+from trunkline.stores.postgres.tables.input_queue import Inbox
 
 pytestmark = pytest.mark.anyio
 

@@ -13,8 +13,8 @@ from deploy.local.postgres import PostgresServer
 from trunkline.cli.app import run_command_line
 from trunkline.cli.exit_codes import Exit
 from trunkline.stores.migrations import HEAD
-from trunkline.stores.sqlite.connection import owned
-from trunkline.stores.sqlite.driver import execute
+from trunkline.stores.sqlite.database.connection import owned
+from trunkline.stores.sqlite.database.statements import execute
 
 Output = pytest.CaptureFixture[str]
 

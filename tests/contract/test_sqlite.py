@@ -19,8 +19,8 @@ from tests.contract.samples import insert, new_run, run_id
 from trunkline.errors import ConfigurationError, DataInUse, Unavailable
 from trunkline.stores.migrations import HEAD
 from trunkline.stores.sqlite import open_sqlite
-from trunkline.stores.sqlite.connection import connect
-from trunkline.stores.sqlite.driver import execute, first
+from trunkline.stores.sqlite.database.connection import connect
+from trunkline.stores.sqlite.database.statements import execute, first
 
 pytestmark = pytest.mark.anyio
 

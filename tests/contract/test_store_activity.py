@@ -12,9 +12,9 @@ from tests.contract.samples import NOW, queue, run_id, task
 
 from trunkline.clock import Instant, after
 from trunkline.ids import new_id
-from trunkline.stores.activity import AgentMinute, begin_of, minute_of
-from trunkline.stores.agent_records import CheckRecord
 from trunkline.stores.base import ClaimedTask, Store, TaskAnswer
+from trunkline.stores.port.activity import AgentMinute, begin_of, minute_of
+from trunkline.stores.port.agent_events import CheckRecord
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio

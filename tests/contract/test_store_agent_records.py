@@ -13,16 +13,16 @@ from tests.contract.test_store_agents import FULL
 
 from trunkline.clock import after
 from trunkline.ids import RunId
-from trunkline.stores.agent_records import (
+from trunkline.stores.base import Store
+from trunkline.stores.port.agent_events import (
     AgentEvent,
     AgentEventKind,
     CheckRecord,
     ComparisonRecord,
     NewAgentEvent,
 )
-from trunkline.stores.base import Store
 from trunkline.stores.postgres import open_postgres
-from trunkline.stores.postgres.connection import connect
+from trunkline.stores.postgres.database.connection import connect
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio

@@ -13,7 +13,7 @@ from trunkline.clock import Instant, after
 from trunkline.ids import new_id
 from trunkline.messages import Outgoing
 from trunkline.stores.base import Store
-from trunkline.stores.oversight import AuditEntry, AuditKind, NewAuditEntry, Process, SeenProcess
+from trunkline.stores.port.operations import AuditEntry, AuditKind, NewAuditEntry, Process, SeenProcess
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio

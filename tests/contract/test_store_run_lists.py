@@ -14,10 +14,10 @@ from tests.contract.samples import NOW, id_of, insert, new_run, run_id, transiti
 
 from trunkline.machine.state import RUN_STATUSES, RunStatus
 from trunkline.stores.base import NewRun, Parent, RunRecord, Store, WorkflowVersion
-from trunkline.stores.postgres import run_lists as postgres_lists
-from trunkline.stores.postgres.connection import connect
-from trunkline.stores.run_lists import ANY_RUN, RunFilter, SavedVersion, VersionKey
-from trunkline.stores.sqlite import run_lists as sqlite_lists
+from trunkline.stores.port.run_filters import ANY_RUN, RunFilter, SavedVersion, VersionKey
+from trunkline.stores.postgres.database.connection import connect
+from trunkline.stores.postgres.tables import run_lists as postgres_lists
+from trunkline.stores.sqlite.tables import run_lists as sqlite_lists
 
 pytestmark = pytest.mark.anyio
 

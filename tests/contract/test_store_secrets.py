@@ -9,8 +9,8 @@ from tests.contract.samples import NOW
 
 from trunkline.clock import after
 from trunkline.stores.base import Store
-from trunkline.stores.secrets import Secret
-from trunkline.stores.tables import TABLES
+from trunkline.stores.port.credentials import Secret
+from trunkline.stores.port.transfer import TABLES
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio

@@ -38,8 +38,8 @@ from trunkline.messages import AgentResult, CancelTask, StepError, TraceContext
 from trunkline.messages.codec import encode_task
 from trunkline.services.transfer import export_store, import_store
 from trunkline.stores.base import ApiKey, ExchangeRecord, Moved, Parent, Store, WorkflowVersion
+from trunkline.stores.port.transfer import AGENTS, DISPATCHES, RUNS, TABLES, Table, TableRow
 from trunkline.stores.sqlite import open_sqlite
-from trunkline.stores.tables import AGENTS, DISPATCHES, RUNS, TABLES, Table, TableRow
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio

@@ -21,7 +21,7 @@ import pytest
 
 from trunkline.clock import Instant, after
 from trunkline.errors import ConfigurationError, DataInUse, Unavailable
-from trunkline.stores.sqlite.driver import execute
+from trunkline.stores.sqlite.database.statements import execute
 from trunkline.stores.zones import CallKey, Refusal, ZoneCall
 from trunkline.stores.zones.file import ZoneFile, open_zone_file, zone_in_memory
 from trunkline.stores.zones.refusals import MOST_REFUSALS, read_refusals, refusals_file

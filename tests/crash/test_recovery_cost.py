@@ -10,8 +10,8 @@ import pytest
 
 from trunkline.clock import Instant
 from trunkline.stores.sqlite import open_sqlite
-from trunkline.stores.sqlite.driver import rows
-from trunkline.stores.sqlite.tasks import reclaim_tasks
+from trunkline.stores.sqlite.database.statements import rows
+from trunkline.stores.sqlite.tables.tasks import reclaim_tasks
 
 pytestmark = pytest.mark.anyio
 

@@ -104,7 +104,7 @@ CHILDREN: Sequence[Rule] = (
     Rule(
         name="child-stays-with-its-parent",
         breaks="A run under way refers to a run that was deleted.",
-        file="stores/sqlite/runs.py",
+        file="stores/sqlite/tables/runs.py",
         old="parent.id = runs.parent_id AND parent.finished_at IS NULL",
         new="parent.id = runs.id AND parent.finished_at IS NULL",
         caught_by=(
@@ -114,7 +114,7 @@ CHILDREN: Sequence[Rule] = (
     Rule(
         name="ended-child-wakes-nobody",
         breaks="A run whose child has ended unheard is not counted as stuck.",
-        file="stores/sqlite/backlog.py",
+        file="stores/sqlite/tables/backlog.py",
         old=" AND child.finished_at IS NULL",
         new="",
         caught_by=(f"{_STORE}::test_a_run_whose_child_has_ended_unheard_has_no_reason_to_wake[sqlite]",),

@@ -15,7 +15,7 @@ LIMITS: Sequence[Rule] = (
     Rule(
         name="tokens-kept-sqlite",
         breaks="An agent is called faster than its rate.",
-        file="stores/sqlite/agent_states.py",
+        file="stores/sqlite/tables/agent_limits.py",
         old="        _write(self._db, self._allowances.changed())",
         new="        _write(self._db, {})",
         caught_by=(f"{_LIMITS}::test_a_queue_drains_at_its_agents_rate_whoever_claims[sqlite]",),
@@ -23,7 +23,7 @@ LIMITS: Sequence[Rule] = (
     Rule(
         name="tokens-kept-postgres",
         breaks="An agent is called faster than its rate.",
-        file="stores/postgres/claims.py",
+        file="stores/postgres/tables/task_claims.py",
         old="await write_states(self._db, allowances.changed())",
         new="await write_states(self._db, {})",
         caught_by=(f"{_LIMITS}::test_a_queue_drains_at_its_agents_rate_whoever_claims[postgres]",),
@@ -55,7 +55,7 @@ LIMITS: Sequence[Rule] = (
     Rule(
         name="failures-of-all-bridges",
         breaks="Failures that two bridges note at once are counted once, and the breaker opens late or never.",
-        file="stores/postgres/agent_states.py",
+        file="stores/postgres/tables/agent_limits.py",
         old="    await db.execute(_MAKE_ROWS, changing)\n    states = _by_name(await db.rows(_LOCK, changing))\n",
         new="    states = _by_name(await db.rows(_READ, changing))\n",
         caught_by=(f"{_TOGETHER}::test_failures_that_are_noted_at_once_add_up[after another failure]",),
@@ -63,7 +63,7 @@ LIMITS: Sequence[Rule] = (
     Rule(
         name="state-in-other-hands",
         breaks="A bridge takes an agent for fresh while another one is about to open its breaker.",
-        file="stores/postgres/agent_states.py",
+        file="stores/postgres/tables/agent_limits.py",
         old="None if row[0] is None else _state_of(row)",
         new="FRESH if row[0] is None else _state_of(row)",
         caught_by=(f"{_TOGETHER}::test_who_claims_does_not_wait_for_who_notes",),
@@ -71,7 +71,7 @@ LIMITS: Sequence[Rule] = (
     Rule(
         name="held-back-task-wakes",
         breaks="A task that an agent's limits hold back goes a second late, or when something else happens.",
-        file="stores/limits.py",
+        file="stores/agent_limits.py",
         old="return min((wait for wait in waits if wait is not None), default=None)",
         new="return max((wait for wait in waits if wait is None), default=None)",
         caught_by=(

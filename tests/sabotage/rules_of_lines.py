@@ -30,7 +30,7 @@ LINES: Sequence[Rule] = (
     Rule(
         name="open-stream-is-no-end",
         breaks="A task counts as done while its agent still talks: if the bridge dies, its run waits for ever.",
-        file="stores/task_records.py",
+        file="stores/port/tasks.py",
         old="        if self.holds:\n",
         new="        if self.holds and self.poll_at is not None:\n",
         caught_by=(

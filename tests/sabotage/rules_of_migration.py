@@ -14,7 +14,7 @@ MIGRATION: Sequence[Rule] = (
     Rule(
         name="agent-events-one-after-the-other",
         breaks="A change with a smaller number appears after a greater one was seen: some bridges never hear of it.",
-        file="stores/postgres/agent_records.py",
+        file="stores/postgres/tables/agent_events.py",
         old="    await db.command(_LOCK)\n",
         new="    del db\n",
         caught_by=(f"{_STORE}::test_no_smaller_number_appears_after_a_greater_one_was_seen",),
@@ -22,7 +22,7 @@ MIGRATION: Sequence[Rule] = (
     Rule(
         name="agent-sides-counted-together",
         breaks="Two bridges that note calls at the same time forget each other's, and a bad side is not found out.",
-        file="stores/postgres/agent_records.py",
+        file="stores/postgres/tables/agent_events.py",
         old="    ORDER BY agent_id, side FOR UPDATE\n",
         new="    ORDER BY agent_id, side\n",
         caught_by=(f"{_STORE}::test_two_bridges_count_the_calls_of_a_side_one_after_the_other",),

@@ -23,7 +23,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="version-compare-sqlite",
         breaks="Two who moved the same run both write: a transition is lost.",
-        file="stores/sqlite/runs.py",
+        file="stores/sqlite/tables/runs.py",
         old="WHERE id = ? AND version = ?",
         new="WHERE id = ? AND ? >= 0",
         caught_by=(f"{_RUNS}::test_a_run_that_has_moved_is_returned_and_nothing_of_it_is_written[sqlite]",),
@@ -31,7 +31,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="version-compare-postgres",
         breaks="Two who moved the same run both write: a transition is lost.",
-        file="stores/postgres/transitions.py",
+        file="stores/postgres/tables/transitions.py",
         old=" AND runs.version = new.expected",
         new="",
         caught_by=(f"{_RUNS}::test_a_run_that_has_moved_is_returned_and_nothing_of_it_is_written[postgres]",),
@@ -50,7 +50,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="run-locked-while-it-moves",
         breaks="Two executors decide the same inputs of a run; one has worked in vain, or doubled what it sends.",
-        file="stores/postgres/inbox.py",
+        file="stores/postgres/tables/input_queue.py",
         old=" FOR NO KEY UPDATE OF runs SKIP LOCKED",
         new="",
         caught_by=(f"{_POSTGRES}::test_a_run_that_one_executor_has_claimed_is_left_out_by_the_other",),
@@ -58,7 +58,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="inbox-read-after-the-lock",
         breaks="What another executor has applied just before the lock was given is applied once more.",
-        file="stores/postgres/inbox.py",
+        file="stores/postgres/tables/input_queue.py",
         old="    WHERE applied = 0 AND id <= $2 AND",
         new="    WHERE id <= $2 AND",
         caught_by=(
@@ -69,7 +69,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="inbox-key-once-sqlite",
         breaks="An input that comes a second time is taken in a second time.",
-        file="stores/sqlite/inbox.py",
+        file="stores/sqlite/tables/input_queue.py",
         old='" ON CONFLICT(run_id, key) DO NOTHING",',
         new='" ON CONFLICT(run_id, key) DO UPDATE SET applied = 0",',
         caught_by=(f"{_INBOX}::test_a_key_that_was_applied_is_remembered_for_as_long_as_its_run[sqlite]",),
@@ -77,7 +77,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="inbox-key-once-postgres",
         breaks="An input that comes a second time is taken in a second time.",
-        file="stores/postgres/inbox.py",
+        file="stores/postgres/tables/input_queue.py",
         old="    ON CONFLICT (run_id, key) DO NOTHING\n",
         new="    ON CONFLICT (run_id, key) DO UPDATE SET applied = 0, payload = excluded.payload\n",
         caught_by=(f"{_INBOX}::test_a_key_that_was_applied_is_remembered_for_as_long_as_its_run[postgres]",),
@@ -85,7 +85,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="inbox-applied-sqlite",
         breaks="An input is applied in every turn again.",
-        file="stores/sqlite/inbox.py",
+        file="stores/sqlite/tables/input_queue.py",
         old="UPDATE inbox SET applied = 1, payload = x''",
         new="UPDATE inbox SET applied = 0, payload = x''",
         caught_by=(
@@ -95,7 +95,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="inbox-applied-postgres",
         breaks="An input is applied in every turn again.",
-        file="stores/postgres/transitions.py",
+        file="stores/postgres/tables/transitions.py",
         old="UPDATE inbox SET applied = 1, payload = ''",
         new="UPDATE inbox SET applied = 0, payload = ''",
         caught_by=(
@@ -105,7 +105,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="inbox-left-over-sqlite",
         breaks="An input that was not taken in by the turn that brought it is lost.",
-        file="stores/sqlite/inbox.py",
+        file="stores/sqlite/tables/input_queue.py",
         old="UPDATE inbox SET applied = 0, payload = ? WHERE",
         new="UPDATE inbox SET applied = 1, payload = ? WHERE",
         caught_by=(
@@ -115,7 +115,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="inbox-left-over-postgres",
         breaks="An input that was not taken in by the turn that brought it is lost.",
-        file="stores/postgres/inbox.py",
+        file="stores/postgres/tables/input_queue.py",
         old="UPDATE inbox SET applied = 0, payload = kept.payload",
         new="UPDATE inbox SET applied = 1, payload = kept.payload",
         caught_by=(
@@ -125,7 +125,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="timer-dropped-sqlite",
         breaks="A timer that is not wanted any more rings: a call is made again though its answer is here.",
-        file="stores/sqlite/runs.py",
+        file="stores/sqlite/tables/runs.py",
         old='"DELETE FROM timers WHERE run_id = ? AND key = ?",',
         new='"DELETE FROM timers WHERE run_id = ? AND key = ? AND due < 0",',
         caught_by=(f"{_INBOX}::test_a_dropped_timer_never_rings_and_its_namesakes_do[sqlite]",),
@@ -133,7 +133,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="timer-dropped-postgres",
         breaks="A timer that is not wanted any more rings: a call is made again though its answer is here.",
-        file="stores/postgres/transitions.py",
+        file="stores/postgres/tables/transitions.py",
         old="WHERE timers.run_id = dropped.run_id AND",
         new="WHERE due < 0 AND timers.run_id = dropped.run_id AND",
         caught_by=(f"{_INBOX}::test_a_dropped_timer_never_rings_and_its_namesakes_do[postgres]",),
@@ -141,7 +141,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="timer-set-again-sqlite",
         breaks="A timer that is set again keeps its old time.",
-        file="stores/sqlite/runs.py",
+        file="stores/sqlite/tables/runs.py",
         old="DO UPDATE SET due = excluded.due, payload = excluded.payload",
         new="DO NOTHING",
         caught_by=(f"{_INBOX}::test_a_timer_that_is_set_again_has_its_new_time[sqlite]",),
@@ -149,7 +149,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="timer-set-again-postgres",
         breaks="A timer that is set again keeps its old time.",
-        file="stores/postgres/transitions.py",
+        file="stores/postgres/tables/transitions.py",
         old="DO UPDATE SET due = excluded.due, payload = excluded.payload",
         new="DO NOTHING",
         caught_by=(f"{_INBOX}::test_a_timer_that_is_set_again_has_its_new_time[postgres]",),
@@ -157,7 +157,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="commit-waits-for-the-disk-sqlite",
         breaks="What was answered is gone after a power cut.",
-        file="stores/sqlite/connection.py",
+        file="stores/sqlite/database/connection.py",
         old='"PRAGMA synchronous=FULL"',
         new='"PRAGMA synchronous=OFF"',
         caught_by=(f"{_SQLITE}::test_every_commit_waits_for_the_disk",),
@@ -182,7 +182,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="paused-executor-gives-its-runs-back",
         breaks="Runs that a paused process has locked stay locked for as long as it is paused.",
-        file="stores/postgres/connection.py",
+        file="stores/postgres/database/connection.py",
         old='"idle_in_transaction_session_timeout": "10s"',
         new='"idle_in_transaction_session_timeout": "0"',
         caught_by=(
@@ -192,7 +192,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="one-process-owns-the-file",
         breaks="Two processes work on one SQLite file, and take one another for dead.",
-        file="stores/sqlite/connection.py",
+        file="stores/sqlite/database/connection.py",
         old="fcntl.LOCK_EX | fcntl.LOCK_NB",
         new="fcntl.LOCK_SH | fcntl.LOCK_NB",
         caught_by=(
@@ -228,7 +228,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="answered-step-leaves-the-inbox-sqlite",
         breaks="The inbox shows a step by the time of a question that it asked before.",
-        file="stores/sqlite/runs.py",
+        file="stores/sqlite/tables/runs.py",
         old="waiting_since = excluded.waiting_since, ",
         new="",
         caught_by=(f"{_WAITING}::test_a_step_that_was_answered_waits_no_more[sqlite]",),
@@ -236,7 +236,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="answered-step-leaves-the-inbox-postgres",
         breaks="The inbox shows a step by the time of a question that it asked before.",
-        file="stores/postgres/transitions.py",
+        file="stores/postgres/tables/transitions.py",
         old=", waiting_since = excluded.waiting_since",
         new="",
         caught_by=(f"{_WAITING}::test_a_step_that_was_answered_waits_no_more[postgres]",),

@@ -37,7 +37,7 @@ TRIALS: Sequence[Rule] = (
     Rule(
         name="minutes-add-up",
         breaks="Of the calls of a minute only those of the last commit are counted.",
-        file="stores/sqlite/activity.py",
+        file="stores/sqlite/tables/activity.py",
         old="calls = calls + excluded.calls",
         new="calls = excluded.calls",
         caught_by=(f"{_ACTIVITY}::test_a_minute_adds_up_over_transactions_and_bridges[sqlite]",),
@@ -45,7 +45,7 @@ TRIALS: Sequence[Rule] = (
     Rule(
         name="calls-begin-once",
         breaks="A call that an agent works on for an hour seems to have lasted as long as the last question.",
-        file="stores/sqlite/tasks.py",
+        file="stores/sqlite/tables/tasks.py",
         old="called_at = coalesce(called_at, ?)",
         new="called_at = ?",
         caught_by=(

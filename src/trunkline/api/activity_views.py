@@ -17,7 +17,7 @@ from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import encode
 from trunkline.services.activity import AgentActivity, AgentOverview
 from trunkline.services.cards import CardView
-from trunkline.stores.activity import AgentMinute, EndedCall, Grade, begin_of
+from trunkline.stores.port.activity import AgentMinute, EndedCall, Grade, begin_of
 
 
 class _Minute(msgspec.Struct):

@@ -10,7 +10,7 @@ from trunkline.agents.check_reports import Finding, Verdict
 from trunkline.api.views import page_json
 from trunkline.clock import rfc3339
 from trunkline.jsontypes import decode, encode
-from trunkline.stores.agent_records import CheckRecord
+from trunkline.stores.port.agent_events import CheckRecord
 
 
 class _Findings(msgspec.Struct):

@@ -15,7 +15,7 @@ from trunkline.services.migration import Change, Outcome, Refusal
 from trunkline.services.migration_plan import LastCheck, Offer, PlanEntry, SideCalls, Status
 from trunkline.services.moving import state_of
 from trunkline.services.output_forms import ChangedRead
-from trunkline.stores.agent_records import AgentEvent, ComparisonRecord, Side
+from trunkline.stores.port.agent_events import AgentEvent, ComparisonRecord, Side
 
 
 class _Target(msgspec.Struct):

@@ -14,7 +14,7 @@ from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import encode
 from trunkline.services.oversight import MOST_COUNTED, Sight
 from trunkline.stores.base import KeyRole
-from trunkline.stores.oversight import AuditEntry, Queues, SeenProcess
+from trunkline.stores.port.operations import AuditEntry, Queues, SeenProcess
 
 
 class _Dependency(msgspec.Struct):

@@ -12,8 +12,8 @@ import msgspec
 
 from trunkline.bridge.calls import Finished
 from trunkline.clock import Instant
-from trunkline.stores.activity import AgentMinute, minute_of
 from trunkline.stores.base import TaskAnswer, Transaction
+from trunkline.stores.port.activity import AgentMinute, minute_of
 
 _FAILURES = frozenset({"error", "unknown"})
 

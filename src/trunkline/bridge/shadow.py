@@ -28,8 +28,8 @@ from trunkline.ids import RunId, new_id
 from trunkline.jsontypes import decode, encode
 from trunkline.messages import ERROR_CODES, AgentResult
 from trunkline.protocols import Failed, Interrupted, Succeeded
-from trunkline.stores.agent_records import ComparisonRecord
 from trunkline.stores.base import ClaimedTask, Store, Transaction
+from trunkline.stores.port.agent_events import ComparisonRecord
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 

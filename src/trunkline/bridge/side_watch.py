@@ -30,8 +30,8 @@ from trunkline.bridge.calls import Finished
 from trunkline.clock import seconds_between
 from trunkline.errors import NotFound, Unavailable
 from trunkline.services.routes import Routes
-from trunkline.stores.agent_records import AgentRecordReads
 from trunkline.stores.base import Transaction
+from trunkline.stores.port.agent_events import AgentRecordReads
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 

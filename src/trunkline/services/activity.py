@@ -9,8 +9,8 @@ import msgspec
 from trunkline.agents import Agent
 from trunkline.clock import Clock, Instant
 from trunkline.services.registry import Registry
-from trunkline.stores.activity import AgentMinute, CallPlace, EndedCall, Grade, begin_of, minute_of
 from trunkline.stores.base import AgentLoad, Store
+from trunkline.stores.port.activity import AgentMinute, CallPlace, EndedCall, Grade, begin_of, minute_of
 
 # As long as minutes are kept.
 MOST_MINUTES = 24 * 60

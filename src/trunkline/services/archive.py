@@ -21,7 +21,7 @@ import msgspec
 
 from trunkline.clock import Instant
 from trunkline.errors import Conflict, Invalid, NotFound, Unavailable
-from trunkline.stores.tables import TABLES, Table, TableRow
+from trunkline.stores.port.transfer import TABLES, Table, TableRow
 
 VERSION = 1
 _FORMAT = "trunkline-export"

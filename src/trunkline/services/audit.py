@@ -16,7 +16,7 @@ from msgspec import UNSET, UnsetType
 from trunkline.ids import new_id
 from trunkline.jsontypes import Json, encode
 from trunkline.stores.base import Store
-from trunkline.stores.oversight import AuditEntry, AuditKind, NewAuditEntry
+from trunkline.stores.port.operations import AuditEntry, AuditKind, NewAuditEntry
 
 _who: ContextVar[str | None] = ContextVar("who", default=None)
 

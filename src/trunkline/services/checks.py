@@ -15,8 +15,8 @@ from trunkline.agents.check_reports import USUAL, CheckTarget, Report, Sample
 from trunkline.errors import NotFound
 from trunkline.services.drift import KEPT_CHECKS, Drifts
 from trunkline.services.registry import Registry
-from trunkline.stores.agent_records import CheckRecord
 from trunkline.stores.base import Store
+from trunkline.stores.port.agent_events import CheckRecord
 
 
 class CheckAgent(Protocol):

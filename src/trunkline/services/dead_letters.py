@@ -12,7 +12,7 @@ from trunkline.ids import new_id
 from trunkline.messages import Outgoing, Record
 from trunkline.services.audit import audit_entry
 from trunkline.stores.base import DeadLetter, Store
-from trunkline.stores.oversight import NewAuditEntry
+from trunkline.stores.port.operations import NewAuditEntry
 from trunkline.telemetry import names
 
 log = structlog.stdlib.get_logger()

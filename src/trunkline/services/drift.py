@@ -13,8 +13,8 @@ from trunkline.agents import Agent, Dialect
 from trunkline.agents.check_reports import CheckTarget, Report, drift_between
 from trunkline.ids import new_id
 from trunkline.jsontypes import encode
-from trunkline.stores.agent_records import AgentEvent, AgentEventKind, CheckRecord, NewAgentEvent
 from trunkline.stores.base import Store, Transaction
+from trunkline.stores.port.agent_events import AgentEvent, AgentEventKind, CheckRecord, NewAgentEvent
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 

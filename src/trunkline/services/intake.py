@@ -12,7 +12,7 @@ from trunkline.errors import Unavailable
 from trunkline.machine.inputs import RunRequested, encode_input
 from trunkline.services.commits import CommitLoop
 from trunkline.stores.base import ExistingRun, InboxFilled, InboxItem, NewRun, Transaction
-from trunkline.stores.oversight import NewAuditEntry
+from trunkline.stores.port.operations import NewAuditEntry
 
 START = "start"
 # A database that fails over is back sooner, and then nobody has noticed.

@@ -40,9 +40,9 @@ from trunkline.services.drift import Drifts
 from trunkline.services.migration_targets import TargetWish, target_for
 from trunkline.services.moving import encode_state, state_of
 from trunkline.services.routes import FRESH_FOR, Routes
-from trunkline.stores.agent_records import AgentEvent, CheckRecord, NewAgentEvent
 from trunkline.stores.base import Store, Transaction
-from trunkline.stores.oversight import NewAuditEntry
+from trunkline.stores.port.agent_events import AgentEvent, CheckRecord, NewAgentEvent
+from trunkline.stores.port.operations import NewAuditEntry
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 

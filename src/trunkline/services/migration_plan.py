@@ -16,8 +16,8 @@ from trunkline.errors import NotFound
 from trunkline.services.migration_targets import DEFAULT_PROTOCOL
 from trunkline.services.moving import state_of
 from trunkline.services.output_forms import ChangedRead, changed_reads, form_of
-from trunkline.stores.agent_records import AgentEvent, CheckRecord, ComparisonRecord, Side
 from trunkline.stores.base import Store, WorkflowVersion
+from trunkline.stores.port.agent_events import AgentEvent, CheckRecord, ComparisonRecord, Side
 from trunkline.workflow import OutputRead, definition_from_canonical, output_reads
 
 _PAGE = 200

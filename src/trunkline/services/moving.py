@@ -10,8 +10,8 @@ from trunkline.agents import Agent
 from trunkline.agents.migration import MigrationState, Stage
 from trunkline.errors import Conflict
 from trunkline.jsontypes import encode
-from trunkline.stores.agent_records import AgentEvent, AgentRecordWrites
 from trunkline.stores.base import Store
+from trunkline.stores.port.agent_events import AgentEvent, AgentRecordWrites
 
 _PAGE = 1_000
 _states = msgspec.json.Decoder(MigrationState)

@@ -13,7 +13,7 @@ from trunkline.brokers.base import Lag
 from trunkline.clock import Clock
 from trunkline.errors import Unavailable
 from trunkline.stores.base import Store
-from trunkline.stores.oversight import Process, Queues, SeenProcess
+from trunkline.stores.port.operations import Process, Queues, SeenProcess
 
 # Enough to tell a queue that is long from one that grows, and counted in milliseconds.
 MOST_COUNTED = 10_000

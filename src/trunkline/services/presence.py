@@ -15,7 +15,7 @@ import structlog
 
 from trunkline.errors import Unavailable
 from trunkline.stores.base import Store
-from trunkline.stores.oversight import Process
+from trunkline.stores.port.operations import Process
 from trunkline.telemetry import names
 
 log = structlog.stdlib.get_logger()

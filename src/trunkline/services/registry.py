@@ -26,8 +26,8 @@ from trunkline.services.directory import AgentDirectory
 from trunkline.services.drift import Drifts, card_change, put_news
 from trunkline.services.moving import refuse_while_moving
 from trunkline.services.vault import Vault
-from trunkline.stores.agent_records import AgentEvent
 from trunkline.stores.base import AgentLoad, Store
+from trunkline.stores.port.agent_events import AgentEvent
 from trunkline.telemetry import names
 
 __all__ = ["AgentSpec", "Registry", "document_of", "parse_spec"]

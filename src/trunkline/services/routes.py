@@ -19,7 +19,7 @@ from trunkline.agents.migration import MigrationState
 from trunkline.agents.migration.sides import Moment, Moves
 from trunkline.clock import Clock, Instant, SystemClock, after
 from trunkline.errors import Unavailable
-from trunkline.stores.agent_records import AgentEvent
+from trunkline.stores.port.agent_events import AgentEvent
 from trunkline.telemetry import names
 
 log = structlog.stdlib.get_logger()

@@ -19,7 +19,7 @@ from trunkline.clock import Instant
 from trunkline.ids import RunId, first_run_id
 from trunkline.machine.state import RunStatus
 from trunkline.stores.base import RunRecord, Store, WorkflowVersion
-from trunkline.stores.run_lists import RunFilter, SavedVersion, VersionKey
+from trunkline.stores.port.run_filters import RunFilter, SavedVersion, VersionKey
 from trunkline.workflow import definition_from_canonical
 
 # A version takes about a kilobyte here.

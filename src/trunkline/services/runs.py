@@ -38,7 +38,7 @@ from trunkline.services.run_logs import LogLine, LogPlace, Wanted, log_lines
 from trunkline.services.watch import Watch, Watchers
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import EventRecord, InboxItem, NewRun, RunRecord, Store, WorkflowVersion
-from trunkline.stores.oversight import NewAuditEntry
+from trunkline.stores.port.operations import NewAuditEntry
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 from trunkline.workflow import Step, Workflow, item_place, owner_of

@@ -22,7 +22,7 @@ from trunkline.jsontypes import Json, JsonObject
 from trunkline.services.audit import audit_entry
 from trunkline.services.vault import Vault
 from trunkline.stores.base import Store
-from trunkline.stores.secrets import Secret
+from trunkline.stores.port.credentials import Secret
 from trunkline.telemetry import names
 from trunkline.workflow import SECRET_NAME_RULE, is_secret_name
 

@@ -23,8 +23,18 @@ from trunkline.messages import AgentResult, CancelTask, Dispatch, Outgoing, Reco
 from trunkline.messages.codec import Unreadable, decode_result, decode_task, read_task
 from trunkline.services.archive import check_archive, read_archive, writing
 from trunkline.stores.base import QueuedTask, Store, Transaction
-from trunkline.stores.packing import unpack_messages
-from trunkline.stores.tables import AGENTS, DISPATCHES, OUTBOX, RUNS, TABLES, TASKS, Table, TableRow, Value
+from trunkline.stores.port.transfer import (
+    AGENTS,
+    DISPATCHES,
+    OUTBOX,
+    RUNS,
+    TABLES,
+    TASKS,
+    Table,
+    TableRow,
+    Value,
+)
+from trunkline.stores.rows.messaging import unpack_messages
 
 TakeResults: TypeAlias = Callable[[Transaction, Sequence[AgentResult]], Awaitable[None]]
 # Called with a table and how many of its rows have gone by.

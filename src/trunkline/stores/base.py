@@ -23,11 +23,12 @@ from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.machine.state import Parent, RunStatus, StepState, StepStatus
 from trunkline.messages import Dispatch, Outgoing, TaskKey
-from trunkline.stores.activity import ActivityReads, ActivityWrites
-from trunkline.stores.agent_records import AgentRecordReads, AgentRecordWrites
-from trunkline.stores.oversight import OversightReads, OversightWrites
-from trunkline.stores.run_lists import ANY_RUN, RunFilter, SavedVersion
-from trunkline.stores.run_records import (
+from trunkline.stores.port.activity import ActivityReads, ActivityWrites
+from trunkline.stores.port.agent_events import AgentRecordReads, AgentRecordWrites
+from trunkline.stores.port.credentials import SecretReads, SecretWrites
+from trunkline.stores.port.operations import OversightReads, OversightWrites
+from trunkline.stores.port.run_filters import ANY_RUN, RunFilter, SavedVersion
+from trunkline.stores.port.runs import (
     EventRecord,
     ExistingRun,
     InboxItem,
@@ -42,9 +43,7 @@ from trunkline.stores.run_records import (
     WokenRun,
     WorkflowVersion,
 )
-from trunkline.stores.secrets import SecretReads, SecretWrites
-from trunkline.stores.tables import Table, TableRow
-from trunkline.stores.task_records import (
+from trunkline.stores.port.tasks import (
     AgentLoad,
     BreakerChange,
     ClaimedTask,
@@ -56,6 +55,7 @@ from trunkline.stores.task_records import (
     TaskAnswer,
     TaskStatus,
 )
+from trunkline.stores.port.transfer import Table, TableRow
 
 __all__ = [
     "AgentLoad",

@@ -49,11 +49,11 @@ class SchemaState(msgspec.Struct, frozen=True, kw_only=True):
 
 async def schema_state(url: str) -> SchemaState:
     if _is_sqlite(url):
-        from trunkline.stores.sqlite.migrate import file_revision  # noqa: PLC0415 - see above
+        from trunkline.stores.sqlite.database.migrate import file_revision  # noqa: PLC0415 - see above
 
         path = _path(url)
         return SchemaState(place=str(path), revision=await asyncio.to_thread(file_revision, path))
-    from trunkline.stores.postgres import migrate  # noqa: PLC0415 - see above
+    from trunkline.stores.postgres.database import migrate  # noqa: PLC0415 - see above
 
     return await migrate.schema_state(url)
 
@@ -61,11 +61,11 @@ async def schema_state(url: str) -> SchemaState:
 async def upgrade_schema(url: str) -> SchemaState:
     """How it is afterwards. Raises `WrongSchema` when a newer program has written the database."""
     if _is_sqlite(url):
-        from trunkline.stores.sqlite.migrate import upgrade_file  # noqa: PLC0415 - see above
+        from trunkline.stores.sqlite.database.migrate import upgrade_file  # noqa: PLC0415 - see above
 
         await asyncio.to_thread(upgrade_file, _path(url))
     else:
-        from trunkline.stores.postgres import migrate  # noqa: PLC0415 - see above
+        from trunkline.stores.postgres.database import migrate  # noqa: PLC0415 - see above
 
         await migrate.upgrade(url)
     return await schema_state(url)
@@ -78,11 +78,11 @@ async def downgrade_schema(url: str, to: str) -> SchemaState:
     A database at `to` or below stays as it is.
     """
     if _is_sqlite(url):
-        from trunkline.stores.sqlite.migrate import downgrade_file  # noqa: PLC0415 - see above
+        from trunkline.stores.sqlite.database.migrate import downgrade_file  # noqa: PLC0415 - see above
 
         await asyncio.to_thread(downgrade_file, _path(url), to)
     else:
-        from trunkline.stores.postgres import migrate  # noqa: PLC0415 - see above
+        from trunkline.stores.postgres.database import migrate  # noqa: PLC0415 - see above
 
         await migrate.downgrade(url, to)
     return await schema_state(url)

@@ -58,7 +58,7 @@ from trunkline.services.runs import Runs
 from trunkline.services.trials import Trials
 from trunkline.settings import Settings, is_loopback
 from trunkline.stores.base import InboxFilled, Notice, RunsChanged, TasksRung
-from trunkline.stores.oversight import Process
+from trunkline.stores.port.operations import Process
 from trunkline.telemetry import names
 from trunkline.wiring.checks import AgentChecks
 from trunkline.wiring.core import Core, open_core

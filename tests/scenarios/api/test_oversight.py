@@ -18,7 +18,7 @@ from trunkline.errors import Unavailable
 from trunkline.jsontypes import JsonObject
 from trunkline.services.oversight import Oversight, Setup
 from trunkline.stores.base import KeyRole, Store
-from trunkline.stores.oversight import Process
+from trunkline.stores.port.operations import Process
 from trunkline.testing import (
     FakeClock,
     RunningSystem,

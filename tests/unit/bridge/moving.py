@@ -23,8 +23,8 @@ from trunkline.services.directory import AgentDirectory
 from trunkline.services.registry import AgentSpec, Registry
 from trunkline.services.routes import Routes
 from trunkline.services.vault import KEY_BYTES, Vault
-from trunkline.stores.agent_records import NewAgentEvent
 from trunkline.stores.base import ClaimedTask, Store, TaskAnswer
+from trunkline.stores.port.agent_events import NewAgentEvent
 from trunkline.testing import FakeClock
 
 TARGET = Target(url="http://new.example/agent", protocol="jsonrpc-2.0")

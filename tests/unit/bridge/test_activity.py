@@ -12,8 +12,8 @@ from trunkline.bridge.endings import error_of
 from trunkline.clock import Instant, after
 from trunkline.messages import AgentResult, AgentTask
 from trunkline.messages.model import ResultStatus
-from trunkline.stores.activity import AgentMinute, begin_of
 from trunkline.stores.base import ClaimedTask, TaskAnswer, TaskKey
+from trunkline.stores.port.activity import AgentMinute, begin_of
 
 BEGAN = begin_of(29_000_000)
 

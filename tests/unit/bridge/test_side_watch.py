@@ -15,8 +15,8 @@ from trunkline.bridge.calls import Finished
 from trunkline.bridge.side_watch import SideWatch
 from trunkline.errors import Unavailable
 from trunkline.messages import ERROR_CODES, ResultStatus
-from trunkline.stores.agent_records import Side
 from trunkline.stores.base import Store
+from trunkline.stores.port.agent_events import Side
 from trunkline.telemetry.metrics import Metrics
 from trunkline.testing import FakeClock
 

@@ -11,8 +11,8 @@ from tests.unit.executor.stage import Stage
 
 from trunkline.executor.retention import Retention
 from trunkline.services.audit import audit_entry
-from trunkline.stores.activity import AgentMinute, minute_of
 from trunkline.stores.blobs.folder import BlobFolder
+from trunkline.stores.port.activity import AgentMinute, minute_of
 
 pytestmark = pytest.mark.anyio
 

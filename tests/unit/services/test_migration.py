@@ -23,8 +23,8 @@ from trunkline.services.migration_targets import TargetWish
 from trunkline.services.moving import state_of
 from trunkline.services.registry import Registry
 from trunkline.services.routes import Routes
-from trunkline.stores.agent_records import ComparisonRecord
 from trunkline.stores.base import Store
+from trunkline.stores.port.agent_events import ComparisonRecord
 from trunkline.telemetry.metrics import Metrics
 from trunkline.testing import FakeClock
 

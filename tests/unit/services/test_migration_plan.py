@@ -17,8 +17,8 @@ from trunkline.services.migration_plan import MigrationPlan, PlanEntry
 from trunkline.services.moving import encode_state
 from trunkline.services.registry import Registry
 from trunkline.services.workflows import Workflows
-from trunkline.stores.agent_records import CheckRecord, NewAgentEvent
 from trunkline.stores.base import Store
+from trunkline.stores.port.agent_events import CheckRecord, NewAgentEvent
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio

@@ -16,7 +16,7 @@ from trunkline.clock import Instant
 from trunkline.errors import Unavailable
 from trunkline.services.presence import Presence
 from trunkline.stores.base import Store, Transaction
-from trunkline.stores.oversight import Process
+from trunkline.stores.port.operations import Process
 from trunkline.stores.sqlite import open_sqlite
 
 pytestmark = pytest.mark.anyio

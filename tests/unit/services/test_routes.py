@@ -11,7 +11,7 @@ from trunkline.agents.migration import MigrationState, Stage, Target
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
 from trunkline.services.routes import FRESH_FOR, Routes
-from trunkline.stores.agent_records import AgentEvent
+from trunkline.stores.port.agent_events import AgentEvent
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio

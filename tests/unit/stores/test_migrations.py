@@ -15,8 +15,8 @@ from alembic.script import ScriptDirectory
 from trunkline.errors import ConfigurationError
 from trunkline.stores import migrations
 from trunkline.stores.migrations import HEAD, REVISIONS, render_downgrade, render_upgrade
-from trunkline.stores.sqlite.driver import Value, execute, rows
-from trunkline.stores.sqlite.migrate import current_revision, downgrade, upgrade
+from trunkline.stores.sqlite.database.migrate import current_revision, downgrade, upgrade
+from trunkline.stores.sqlite.database.statements import Value, execute, rows
 
 TABLES = {
     "agents", "workflows", "workflow_versions", "runs", "steps", "events", "inbox", "timers", "tasks",
@@ -59,7 +59,7 @@ def test_the_revisions_known_without_alembic_are_alembics_own() -> None:
 
 def test_importing_the_migrations_does_not_import_alembic() -> None:
     code = (
-        "import sys, trunkline.stores.migrations, trunkline.stores.sqlite.migrate\n"
+        "import sys, trunkline.stores.migrations, trunkline.stores.sqlite.database.migrate\n"
         "print([m for m in ('alembic', 'sqlalchemy') if m in sys.modules])"
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

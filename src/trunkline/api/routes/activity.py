@@ -14,7 +14,7 @@ from trunkline.api.routes.agents import AGENTS, AgentPath
 from trunkline.api.services import Services
 from trunkline.clock import Instant
 from trunkline.services.activity import MOST_MINUTES
-from trunkline.stores.activity import CallPlace
+from trunkline.stores.port.activity import CallPlace
 
 _HOUR = 60
 

@@ -14,7 +14,7 @@ from trunkline.api.oversight_views import audit_json, caller_json, system_json
 from trunkline.api.paging import DEFAULT_LIMIT, Limit, TextCursor, decode_cursor, page
 from trunkline.api.services import Services
 from trunkline.clock import SystemClock
-from trunkline.stores.oversight import AuditKind
+from trunkline.stores.port.operations import AuditKind
 
 SYSTEM = "/api/v1/system"
 AUDIT = "/api/v1/audit"

@@ -17,7 +17,7 @@ from trunkline.api.views import page_json
 from trunkline.clock import rfc3339
 from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import encode
-from trunkline.stores.secrets import Secret
+from trunkline.stores.port.credentials import Secret
 from trunkline.workflow import SECRET_NAME_PATTERN
 
 SECRETS = "/api/v1/secrets"

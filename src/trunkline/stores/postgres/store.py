@@ -17,8 +17,6 @@ from trunkline.clock import Clock, Instant
 from trunkline.errors import ConfigurationError, Unavailable
 from trunkline.ids import RunId
 from trunkline.machine.state import RunStatus, StepState, StepStatus
-from trunkline.stores.activity import AgentMinute, CallPlace, EndedCall, Grade
-from trunkline.stores.agent_records import AgentEvent, CheckRecord, ComparisonRecord, Side
 from trunkline.stores.base import (
     AgentLoad,
     ApiKey,
@@ -35,32 +33,34 @@ from trunkline.stores.base import (
     WorkflowVersion,
 )
 from trunkline.stores.migrations import REVISIONS
-from trunkline.stores.oversight import AuditEntry, AuditKind, Queues, SeenProcess
-from trunkline.stores.postgres import (
+from trunkline.stores.port.activity import AgentMinute, CallPlace, EndedCall, Grade
+from trunkline.stores.port.agent_events import AgentEvent, CheckRecord, ComparisonRecord, Side
+from trunkline.stores.port.credentials import Secret
+from trunkline.stores.port.operations import AuditEntry, AuditKind, Queues, SeenProcess
+from trunkline.stores.port.run_filters import ANY_RUN, RunFilter, SavedVersion
+from trunkline.stores.postgres.database import migrate
+from trunkline.stores.postgres.database.clock import DatabaseClock, GivenClock
+from trunkline.stores.postgres.database.connection import Pool
+from trunkline.stores.postgres.database.errors import place_of
+from trunkline.stores.postgres.database.session import Session
+from trunkline.stores.postgres.notifications import Bell, listening
+from trunkline.stores.postgres.tables import (
     activity,
-    agent_records,
-    agent_states,
     agents,
     backlog,
     dead_letters,
     history,
     keys,
-    migrate,
-    oversight,
     run_lists,
     runs,
-    secrets,
-    waiting,
     workflows,
 )
-from trunkline.stores.postgres.bell import Bell, listening
-from trunkline.stores.postgres.clock import DatabaseClock, GivenClock
-from trunkline.stores.postgres.connection import Pool
-from trunkline.stores.postgres.driver import Session
+from trunkline.stores.postgres.tables import agent_events as agent_records
+from trunkline.stores.postgres.tables import agent_limits as agent_states
+from trunkline.stores.postgres.tables import credentials as secrets
+from trunkline.stores.postgres.tables import operations as oversight
+from trunkline.stores.postgres.tables import waiting_steps as waiting
 from trunkline.stores.postgres.transaction import PostgresTransaction
-from trunkline.stores.postgres.trouble import place_of
-from trunkline.stores.run_lists import ANY_RUN, RunFilter, SavedVersion
-from trunkline.stores.secrets import Secret
 
 # Whoever asks does not wait for as long as a statement may.
 _CHECK_SECONDS = 5.0

@@ -11,8 +11,6 @@ from trunkline.clock import Instant, after
 from trunkline.ids import RunId
 from trunkline.machine.state import StepState
 from trunkline.messages import Outgoing
-from trunkline.stores.activity import AgentMinute
-from trunkline.stores.agent_records import AgentEvent, CheckRecord, ComparisonRecord, NewAgentEvent, Side
 from trunkline.stores.base import (
     ApiKey,
     BreakerChange,
@@ -35,30 +33,32 @@ from trunkline.stores.base import (
     WokenRun,
     WorkflowVersion,
 )
-from trunkline.stores.oversight import NewAuditEntry, Process
-from trunkline.stores.postgres import (
+from trunkline.stores.port.activity import AgentMinute
+from trunkline.stores.port.agent_events import AgentEvent, CheckRecord, ComparisonRecord, NewAgentEvent, Side
+from trunkline.stores.port.credentials import Secret
+from trunkline.stores.port.operations import NewAuditEntry, Process
+from trunkline.stores.port.transfer import Table, TableRow
+from trunkline.stores.postgres.database.session import Session
+from trunkline.stores.postgres.tables import (
     activity,
-    agent_records,
-    agent_states,
     agents,
-    claims,
     dead_letters,
-    inbox,
     keys,
-    oversight,
     runs,
-    secrets,
     tasks,
     transfer,
-    travelling,
     workflows,
 )
-from trunkline.stores.postgres.driver import Session
-from trunkline.stores.postgres.inbox import Inbox
-from trunkline.stores.postgres.pending import Pending
-from trunkline.stores.postgres.transitions import write_transitions
-from trunkline.stores.secrets import Secret
-from trunkline.stores.tables import Table, TableRow
+from trunkline.stores.postgres.tables import agent_events as agent_records
+from trunkline.stores.postgres.tables import agent_limits as agent_states
+from trunkline.stores.postgres.tables import credentials as secrets
+from trunkline.stores.postgres.tables import input_queue as inbox
+from trunkline.stores.postgres.tables import messaging as travelling
+from trunkline.stores.postgres.tables import operations as oversight
+from trunkline.stores.postgres.tables import task_claims as claims
+from trunkline.stores.postgres.tables.deferred_writes import Pending
+from trunkline.stores.postgres.tables.input_queue import Inbox
+from trunkline.stores.postgres.tables.transitions import write_transitions
 
 
 class PostgresTransaction:

@@ -19,8 +19,6 @@ from trunkline.agents import Agent
 from trunkline.clock import Clock, Instant, SystemClock
 from trunkline.ids import RunId
 from trunkline.machine.state import RunStatus, StepState, StepStatus
-from trunkline.stores.activity import AgentMinute, CallPlace, EndedCall, Grade
-from trunkline.stores.agent_records import AgentEvent, CheckRecord, ComparisonRecord, Side
 from trunkline.stores.base import (
     AgentLoad,
     ApiKey,
@@ -36,27 +34,14 @@ from trunkline.stores.base import (
     WaitPlace,
     WorkflowVersion,
 )
-from trunkline.stores.oversight import AuditEntry, AuditKind, Queues, SeenProcess
-from trunkline.stores.run_lists import ANY_RUN, RunFilter, SavedVersion
-from trunkline.stores.secrets import Secret
-from trunkline.stores.sqlite import (
-    activity,
-    agent_records,
-    agent_states,
-    agents,
-    backlog,
-    dead_letters,
-    history,
-    keys,
-    oversight,
-    run_lists,
-    runs,
-    secrets,
-    waiting,
-    workflows,
-)
-from trunkline.stores.sqlite.committer import Committer
-from trunkline.stores.sqlite.connection import (
+from trunkline.stores.port.activity import AgentMinute, CallPlace, EndedCall, Grade
+from trunkline.stores.port.agent_events import AgentEvent, CheckRecord, ComparisonRecord, Side
+from trunkline.stores.port.credentials import Secret
+from trunkline.stores.port.operations import AuditEntry, AuditKind, Queues, SeenProcess
+from trunkline.stores.port.run_filters import ANY_RUN, RunFilter, SavedVersion
+from trunkline.stores.sqlite.cache import Changes, Recent
+from trunkline.stores.sqlite.database.committer import Committer
+from trunkline.stores.sqlite.database.connection import (
     check_library,
     connect,
     make_file,
@@ -64,9 +49,24 @@ from trunkline.stores.sqlite.connection import (
     owned,
     translated_errors,
 )
-from trunkline.stores.sqlite.driver import execute, first
-from trunkline.stores.sqlite.migrate import is_up_to_date, upgrade
-from trunkline.stores.sqlite.recent import Changes, Recent
+from trunkline.stores.sqlite.database.migrate import is_up_to_date, upgrade
+from trunkline.stores.sqlite.database.statements import execute, first
+from trunkline.stores.sqlite.tables import (
+    activity,
+    agents,
+    backlog,
+    dead_letters,
+    history,
+    keys,
+    run_lists,
+    runs,
+    workflows,
+)
+from trunkline.stores.sqlite.tables import agent_events as agent_records
+from trunkline.stores.sqlite.tables import agent_limits as agent_states
+from trunkline.stores.sqlite.tables import credentials as secrets
+from trunkline.stores.sqlite.tables import operations as oversight
+from trunkline.stores.sqlite.tables import waiting_steps as waiting
 from trunkline.stores.sqlite.transaction import SqliteTransaction
 
 

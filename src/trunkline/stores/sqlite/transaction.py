@@ -17,8 +17,7 @@ from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.machine.state import FINAL_RUN_STATUSES, StepState
 from trunkline.messages import Outgoing
-from trunkline.stores.activity import AgentMinute
-from trunkline.stores.agent_records import AgentEvent, CheckRecord, ComparisonRecord, NewAgentEvent, Side
+from trunkline.stores.agent_limits import earlier
 from trunkline.stores.base import (
     ApiKey,
     BreakerChange,
@@ -41,32 +40,33 @@ from trunkline.stores.base import (
     WokenRun,
     WorkflowVersion,
 )
-from trunkline.stores.limits import earlier
-from trunkline.stores.oversight import NewAuditEntry, Process
-from trunkline.stores.secrets import Secret
-from trunkline.stores.sqlite import (
+from trunkline.stores.port.activity import AgentMinute
+from trunkline.stores.port.agent_events import AgentEvent, CheckRecord, ComparisonRecord, NewAgentEvent, Side
+from trunkline.stores.port.credentials import Secret
+from trunkline.stores.port.operations import NewAuditEntry, Process
+from trunkline.stores.port.transfer import Table, TableRow
+from trunkline.stores.sqlite.cache import NOT_KNOWN, Changes
+from trunkline.stores.sqlite.database.statements import execute
+from trunkline.stores.sqlite.tables import (
     activity,
-    agent_records,
-    agent_states,
     agents,
     dead_letters,
     history,
-    inbox,
     keys,
-    oversight,
     runs,
-    secrets,
     tasks,
     transfer,
-    travelling,
     workflows,
 )
-from trunkline.stores.sqlite.agent_states import Restraint
-from trunkline.stores.sqlite.driver import execute
-from trunkline.stores.sqlite.fresh_tasks import FreshTasks
-from trunkline.stores.sqlite.inbox import Inbox
-from trunkline.stores.sqlite.recent import NOT_KNOWN, Changes
-from trunkline.stores.tables import Table, TableRow
+from trunkline.stores.sqlite.tables import agent_events as agent_records
+from trunkline.stores.sqlite.tables import agent_limits as agent_states
+from trunkline.stores.sqlite.tables import credentials as secrets
+from trunkline.stores.sqlite.tables import input_queue as inbox
+from trunkline.stores.sqlite.tables import messaging as travelling
+from trunkline.stores.sqlite.tables import operations as oversight
+from trunkline.stores.sqlite.tables.agent_limits import Restraint
+from trunkline.stores.sqlite.tables.held_tasks import FreshTasks
+from trunkline.stores.sqlite.tables.input_queue import Inbox
 
 
 class SqliteTransaction:

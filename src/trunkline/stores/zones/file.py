@@ -18,8 +18,8 @@ import apsw
 
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
-from trunkline.stores.sqlite.committer import Committer
-from trunkline.stores.sqlite.connection import (
+from trunkline.stores.sqlite.database.committer import Committer
+from trunkline.stores.sqlite.database.connection import (
     check_library,
     connect,
     make_file,
@@ -27,7 +27,7 @@ from trunkline.stores.sqlite.connection import (
     owned,
     translated_errors,
 )
-from trunkline.stores.sqlite.driver import Row, execute, first, rows
+from trunkline.stores.sqlite.database.statements import Row, execute, first, rows
 from trunkline.stores.zones import CallKey, Refusal, ZoneCall
 from trunkline.stores.zones.refusals import Refusals, refusals_file
 from trunkline.stores.zones.schema import Schema, bring_to

@@ -13,8 +13,8 @@ from pathlib import Path
 import apsw
 
 from trunkline.errors import ConfigurationError
-from trunkline.stores.sqlite.connection import connect, translated_errors
-from trunkline.stores.sqlite.driver import execute, rows
+from trunkline.stores.sqlite.database.connection import connect, translated_errors
+from trunkline.stores.sqlite.database.statements import execute, rows
 from trunkline.stores.zones import Refusal
 from trunkline.stores.zones.schema import Schema, bring_to, check
 

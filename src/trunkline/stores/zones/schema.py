@@ -8,7 +8,7 @@ from typing import NamedTuple
 import apsw
 
 from trunkline.errors import ConfigurationError
-from trunkline.stores.sqlite.driver import execute, first
+from trunkline.stores.sqlite.database.statements import execute, first
 
 
 class Schema(NamedTuple):

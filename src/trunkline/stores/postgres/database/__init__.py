@@ -1,0 +1,1 @@
+"""The driver's side: sessions and their pool, errors and texts, the clock, the schema."""

@@ -1,0 +1,316 @@
+"""
+Who may call an agent: leases, slots over all bridges, and what the dead have left.
+
+An agent's row is locked while its slots and tokens are given away, so that two bridges never give the same one. A
+bridge that finds it locked leaves that agent out for now and looks again in a moment.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
+from typing import NamedTuple
+
+from trunkline.clock import Instant, after
+from trunkline.stores.agent_limits import NO_LIMIT, Allowances, earlier, limiting
+from trunkline.stores.base import ClaimedTask, ReclaimedTasks
+from trunkline.stores.postgres.database.session import Row, Session, columns
+from trunkline.stores.postgres.database.text_encoding import restored
+from trunkline.stores.postgres.tables.agent_limits import lock_states, write_states
+from trunkline.stores.postgres.tables.runs import FINAL
+from trunkline.stores.postgres.tables.tasks import CLAIM_COLUMNS, claim_of
+
+_LIVES = "EXISTS (SELECT 1 FROM leases WHERE owner = $1 AND until > $2)"
+# $3: the pools, '' among them for tasks of none; NULL: all.
+_IN_POOLS = "($3::text[] IS NULL OR coalesce(tasks.pool, '') = ANY($3))"
+# Nobody can call such an agent, or ask it: its secret did not come along when the store was moved.
+CANNOT_BE_CALLED = "agents.auth_type <> 'none' AND agents.secret IS NULL"
+_CAN_BE_CALLED = f"""
+    NOT EXISTS (SELECT 1 FROM agents WHERE agents.name = tasks.agent AND {CANNOT_BE_CALLED})
+"""  # noqa: S608 - constants of this module
+_CLAIM = "status = 'claimed', owner = $1, epoch = epoch + 1"
+
+# Its run has ended, and whoever was to hear of that may not have.
+_UNWANTED = f"EXISTS (SELECT 1 FROM runs WHERE runs.id = tasks.run_id AND runs.status IN {FINAL})"  # noqa: S608 - as above
+
+_CLAIM_DUE = f"""
+    WITH due AS MATERIALIZED (
+        SELECT id FROM tasks WHERE status = 'remote' AND poll_at <= $2 AND {_IN_POOLS} AND {_CAN_BE_CALLED}
+            AND {_LIVES}
+        ORDER BY poll_at LIMIT $4 FOR UPDATE SKIP LOCKED
+    )
+    UPDATE tasks SET {_CLAIM}, poll_at = NULL, stopping = CASE WHEN {_UNWANTED} THEN 1 ELSE stopping END
+    FROM due WHERE tasks.id = due.id RETURNING {CLAIM_COLUMNS}
+"""  # noqa: S608 - as above
+_FIRST_POLL = f"""
+    SELECT poll_at FROM tasks WHERE status = 'remote' AND {_CAN_BE_CALLED} ORDER BY poll_at LIMIT 1
+"""  # noqa: S608 - as above
+# The distinct pools and agents of the queue by skipping from one to the next: the queue's length does not matter.
+# First the agent whose task has waited longest. One row at least, for the time of the next poll.
+_LOOK = f"""
+    WITH RECURSIVE queued(pool, agent) AS (
+        (SELECT coalesce(tasks.pool, ''), tasks.agent FROM tasks WHERE status = 'queued' AND {_LIVES}
+            ORDER BY coalesce(tasks.pool, ''), tasks.agent LIMIT 1)
+        UNION ALL
+        SELECT next.pool, next.agent FROM queued CROSS JOIN LATERAL (
+            SELECT coalesce(tasks.pool, '') AS pool, tasks.agent FROM tasks
+            WHERE status = 'queued' AND (coalesce(tasks.pool, ''), tasks.agent) > (queued.pool, queued.agent)
+            ORDER BY coalesce(tasks.pool, ''), tasks.agent LIMIT 1
+        ) AS next
+    ), waiting AS MATERIALIZED (
+        SELECT queued.pool, queued.agent, few.number, few.first_row FROM queued CROSS JOIN LATERAL (
+            SELECT count(*)::int AS number, min(id) AS first_row FROM (
+                SELECT id FROM tasks
+                WHERE status = 'queued' AND coalesce(tasks.pool, '') = queued.pool AND tasks.agent = queued.agent
+                ORDER BY id LIMIT $4
+            ) AS oldest
+        ) AS few
+        WHERE $3::text[] IS NULL OR queued.pool = ANY($3)
+    ), locked AS MATERIALIZED (
+        SELECT name, options, CASE WHEN {CANNOT_BE_CALLED} THEN 0 ELSE max_concurrency END AS slots FROM agents
+        WHERE name = ANY(ARRAY(SELECT agent FROM waiting)) ORDER BY name FOR NO KEY UPDATE SKIP LOCKED
+    )
+    SELECT ({_FIRST_POLL}), waiting.agent, waiting.pool, waiting.number, locked.slots, locked.options,
+        locked.name IS NULL AND EXISTS (SELECT 1 FROM agents WHERE agents.name = waiting.agent)
+    FROM (VALUES (1)) AS one(row) LEFT JOIN waiting ON true LEFT JOIN locked ON locked.name = waiting.agent
+    ORDER BY waiting.first_row
+"""  # noqa: S608 - as above
+# Busy slots are counted here, in a statement after the one that has locked the agents: it sees what those who had the
+# locks before have claimed.
+_CLAIM_QUEUED = f"""
+    WITH busy AS MATERIALIZED (
+        SELECT agent, count(*)::int AS number FROM tasks
+        WHERE status IN ('claimed', 'remote') AND agent = ANY($3::text[]) GROUP BY agent
+    ), picked AS MATERIALIZED (
+        SELECT queued.id FROM unnest($3::text[], $4::text[], $5::int[], $6::int[]) AS share(agent, pool, number, slots)
+            LEFT JOIN busy ON busy.agent = share.agent
+            CROSS JOIN LATERAL (
+                SELECT id FROM tasks
+                WHERE status = 'queued' AND coalesce(tasks.pool, '') = share.pool AND tasks.agent = share.agent
+                ORDER BY id LIMIT greatest(0, least(share.number, share.slots - coalesce(busy.number, 0)))
+                FOR UPDATE SKIP LOCKED
+            ) AS queued
+        WHERE {_LIVES}
+    )
+    UPDATE tasks SET {_CLAIM} FROM picked WHERE tasks.id = picked.id RETURNING tasks.id, {CLAIM_COLUMNS}
+"""  # noqa: S608 - as above
+_STOPPING = f"""
+    SELECT {CLAIM_COLUMNS} FROM tasks WHERE status = 'claimed' AND owner = $1 AND (stopping = 1 OR {_UNWANTED})
+"""  # noqa: S608 - as above
+
+_HOLD = """
+    INSERT INTO leases(owner, until, process) VALUES ($1, $2, $3)
+    ON CONFLICT (owner) DO UPDATE SET until = excluded.until, process = excluded.process
+"""
+_IS_UP = "SELECT clock_timestamp() - pg_postmaster_start_time() >= make_interval(secs => $1)"
+# Two bridges may look at once: each dead one is buried by one of them.
+_BURY = """
+    DELETE FROM leases WHERE owner = ANY(ARRAY(
+        SELECT owner FROM leases WHERE until <= $2 AND owner <> $1 FOR UPDATE SKIP LOCKED))
+    RETURNING coalesce(process, owner)
+"""
+_GONE = """
+    SELECT DISTINCT owner FROM tasks
+    WHERE status = 'claimed' AND owner <> $1 AND NOT EXISTS (SELECT 1 FROM leases WHERE leases.owner = tasks.owner)
+"""
+# What was to end ends, unless the agent has taken it: that stays claimed until the agent has been told. What the agent
+# has taken is asked for, never sent again. What must not be called twice keeps owner and epoch: whoever called it may
+# still bring the answer.
+_RECLAIM = f"""
+    WITH left_behind AS MATERIALIZED (
+        SELECT id FROM tasks WHERE status = 'claimed' AND owner = ANY($3::text[]) FOR UPDATE SKIP LOCKED
+    )
+    UPDATE tasks SET
+        status = CASE
+            WHEN stopping = 1 AND remote_task_id IS NULL THEN 'done'
+            WHEN stopping = 1 THEN 'claimed'
+            WHEN remote_task_id IS NOT NULL THEN 'remote'
+            WHEN at_most_once = 1 THEN 'in_doubt'
+            ELSE 'queued'
+        END,
+        poll_at = CASE WHEN stopping = 0 AND remote_task_id IS NOT NULL THEN $2 ELSE poll_at END,
+        owner = CASE stopping WHEN 1 THEN $1 ELSE owner END,
+        epoch = CASE stopping WHEN 1 THEN epoch + 1 ELSE epoch END
+    FROM left_behind WHERE tasks.id = left_behind.id
+    RETURNING tasks.stopping = 1, tasks.status = 'in_doubt', {CLAIM_COLUMNS}
+"""  # noqa: S608 - as above
+_HELD = f"""
+    SELECT {CLAIM_COLUMNS} FROM tasks WHERE status = 'claimed' AND owner = $1 AND stopping = 0 AND NOT {_UNWANTED}
+"""  # noqa: S608 - as above
+
+
+class _Queue(NamedTuple):
+    """Tasks that wait for one agent in one pool."""
+
+    pool: str
+    number: int
+    slots: int
+
+
+class Claims:
+    """What one transaction takes."""
+
+    def __init__(self, db: Session, now: Instant) -> None:
+        self._db = db
+        self._now = now
+        self._left_out = False
+        # Known while nothing has changed since the look.
+        self._first_poll: tuple[Instant | None] | None = None
+        # When a task may go that its agent's limits have held back.
+        self._next_begin: Instant | None = None
+
+    async def claim_tasks(
+        self, owner: str, limit: int, pools: Collection[str | None] | None
+    ) -> list[ClaimedTask]:
+        wanted = None if pools is None else sorted({pool or "" for pool in pools})
+        found = await self._db.rows(_LOOK, owner, self._now, wanted, limit)
+        self._first_poll = (found[0][0],)
+        claimed: list[ClaimedTask] = []
+        if found[0][0] is not None and found[0][0] <= self._now:
+            due = await self._db.rows(_CLAIM_DUE, owner, self._now, wanted, limit)
+            claimed += map(claim_of, due)
+            self._first_poll = None
+        queues = self._queues(found)
+        allowances = await self._allowances(found, queues)
+        waiting = {agent: sum(queue.number for queue in of_agent) for agent, of_agent in queues.items()}
+        while queues and (room := limit - len(claimed)) > 0:
+            claimed += await self._claim_queued(owner, queues, room, allowances)
+        if allowances is None:
+            return claimed
+        await write_states(self._db, allowances.changed())
+        counts = Counter(claim.task.agent for claim in claimed if claim.remote_task_id is None)
+        left = [agent for agent, number in waiting.items() if number > counts[agent]]
+        self._next_begin = allowances.next_begin(left)
+        return [allowances.marked(claim) for claim in claimed]
+
+    async def _allowances(self, found: Sequence[Row], queues: dict[str, list[_Queue]]) -> Allowances | None:
+        """
+        Of the agents that have limits; None where there are none, so that they cost nothing.
+
+        Read by a statement of its own, as busy slots are. Takes agents out of `queues` that another bridge holds.
+        """
+        limits = {
+            restored(agent): limited
+            for _, agent, _, _, _, options, _ in found
+            if options is not None and (limited := limiting(restored(options))) is not None
+        }
+        if not limits:
+            return None
+        allowances = Allowances(self._now)
+        for agent, state in (await lock_states(self._db, limits)).items():
+            if state is None:
+                self._left_out = True
+                del queues[agent]
+            else:
+                allowances.add(agent, limits[agent], state)
+        return allowances
+
+    def _queues(self, found: Sequence[Row]) -> dict[str, list[_Queue]]:
+        """By agent. One that has tasks in several pools gets its slots for one pool after the other."""
+        queues: dict[str, list[_Queue]] = {}
+        for _, agent, pool, number, slots, _, is_locked in found:
+            if is_locked:
+                self._left_out = True
+            elif agent is not None:
+                # One that is not registered has no slots; its tasks go on to fail with that reason.
+                queue = _Queue(restored(pool), number, NO_LIMIT if slots is None else slots)
+                queues.setdefault(restored(agent), []).append(queue)
+        return queues
+
+    async def _claim_queued(
+        self, owner: str, queues: dict[str, list[_Queue]], room: int, allowances: Allowances | None
+    ) -> list[ClaimedTask]:
+        """Takes out of `queues` what has no more to give."""
+        firsts = {agent: waiting[0] for agent, waiting in queues.items()}
+        most = {agent: min(queue.number, queue.slots) for agent, queue in firsts.items()}
+        if allowances is not None:
+            most = {agent: min(number, allowances.left(agent)) for agent, number in most.items()}
+        shares = _shares(most, room)
+        rows = [(agent, firsts[agent].pool, share, firsts[agent].slots) for agent, share in shares.items()]
+        taken = await self._db.rows(_CLAIM_QUEUED, owner, self._now, *columns(rows, 4)) if rows else []
+        claimed = [claim_of(row[1:]) for row in sorted(taken, key=lambda row: row[0])]
+        counts = Counter(claim.task.agent for claim in claimed)
+        for agent, queue in firsts.items():
+            if allowances is not None:
+                allowances.take(agent, counts[agent])
+            left = queue.number - counts[agent]
+            if counts[agent] < shares.get(agent, 1):
+                # Its slots are used up, or another bridge was quicker.
+                del queues[agent]
+            elif left:
+                queues[agent][0] = queue._replace(number=left)
+            else:
+                del queues[agent][0]
+                if not queues[agent]:
+                    del queues[agent]
+        return claimed
+
+    async def next_poll(self) -> Instant | None:
+        if self._first_poll is None:
+            row = await self._db.first(_FIRST_POLL)
+            self._first_poll = (None if row is None else row[0],)
+        (due,) = self._first_poll
+        due = earlier(due, self._next_begin)
+        return earlier(due, after(self._now, _LOOK_AGAIN)) if self._left_out else due
+
+    def forget_polls(self) -> None:
+        """Something has been written that is to be asked for."""
+        self._first_poll = None
+
+
+# About as long as another bridge's transaction lasts.
+_LOOK_AGAIN = timedelta(milliseconds=5)
+
+
+def _shares(waiting: Mapping[str, int], room: int) -> dict[str, int]:
+    """Equal shares: a long queue for one agent does not keep the others waiting."""
+    left = {agent: number for agent, number in waiting.items() if number > 0}
+    shares = dict.fromkeys(left, 0)
+    while left and room > 0:
+        share = max(1, room // len(left))
+        for agent, number in list(left.items()):
+            given = min(share, number, room)
+            shares[agent] += given
+            room -= given
+            left[agent] = number - given
+            if not left[agent]:
+                del left[agent]
+    return {agent: number for agent, number in shares.items() if number}
+
+
+async def stopping_tasks(db: Session, owner: str) -> list[ClaimedTask]:
+    return [claim_of(row) for row in await db.rows(_STOPPING, owner)]
+
+
+async def held_tasks(db: Session, owner: str) -> list[ClaimedTask]:
+    return [claim_of(row) for row in await db.rows(_HELD, owner)]
+
+
+async def hold_lease(db: Session, owner: str, until: Instant, process: str) -> None:
+    await db.execute(_HOLD, owner, until, process)
+
+
+async def release_lease(db: Session, owner: str) -> None:
+    await db.execute("DELETE FROM leases WHERE owner = $1", owner)
+
+
+async def reclaim_tasks(db: Session, owner: str, now: Instant, grace: timedelta) -> ReclaimedTasks:
+    in_doubt: list[ClaimedTask] = []
+    stopped: list[ClaimedTask] = []
+    buried: list[str] = []
+    if not grace or await _has_been_up(db, grace):
+        buried = [restored(process) for (process,) in await db.rows(_BURY, owner, now)]
+        gone = [restored(name) for (name,) in await db.rows(_GONE, owner)]
+        found = await db.rows(_RECLAIM, owner, now, gone) if gone else []
+        for was_stopping, is_in_doubt, *columns_ in found:
+            if was_stopping:
+                stopped.append(claim_of(columns_))
+            elif is_in_doubt:
+                in_doubt.append(claim_of(columns_))
+    return ReclaimedTasks(in_doubt=in_doubt, stopped=stopped, gone=[process for process in buried if process])
+
+
+async def _has_been_up(db: Session, grace: timedelta) -> bool:
+    row = await db.first(_IS_UP, grace.total_seconds())
+    return row is not None and row[0]

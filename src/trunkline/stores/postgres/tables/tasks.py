@@ -1,0 +1,216 @@
+"""Tasks: what the bridges have taken in, and what became of it. Who may take which is in `claims`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import msgspec
+
+from trunkline.clock import Instant
+from trunkline.messages import AgentTask
+from trunkline.stores.base import ClaimedTask, QueuedTask, StoppedTask, TaskAnswer, TaskKey
+from trunkline.stores.postgres.database.session import Column, Row, Session, columns
+from trunkline.stores.postgres.database.text_encoding import LOWEST_UUID, as_uuid, restored, restored_if_any
+from trunkline.stores.postgres.tables.runs import FINAL
+
+_tasks: msgspec.json.Decoder[AgentTask] = msgspec.json.Decoder(AgentTask)
+
+CLAIM_COLUMNS = """
+    tasks.task_id, tasks.attempt, tasks.payload, tasks.epoch, tasks.remote_task_id, tasks.context_id,
+    tasks.deadline, tasks.called_at, tasks.polls
+"""
+# The rows of the keys in $1 and $2, in their order.
+_OF_KEYS = """
+    unnest($1::text[], $2::int[]) AS wanted(task_id, attempt)
+        JOIN tasks ON tasks.task_id = wanted.task_id AND tasks.attempt = wanted.attempt
+"""
+
+_PUT = f"""
+    INSERT INTO tasks(task_id, attempt, run_id, agent, pool, status, at_most_once, payload)
+    SELECT new.task_id, new.attempt, new.run_id, new.agent, new.pool, 'queued', new.at_most_once, new.payload
+    FROM unnest($1::text[], $2::int[], $3::uuid[], $4::text[], $5::text[], $6::smallint[], $7::bytea[])
+        AS new(task_id, attempt, run_id, agent, pool, at_most_once, payload)
+        JOIN runs ON runs.id = new.run_id AND runs.status NOT IN {FINAL}
+    ON CONFLICT (task_id, attempt) DO NOTHING
+    RETURNING task_id, attempt
+"""  # noqa: S608 - constants only
+# None for a run that is gone: its tasks are not taken in any more, and nobody would ever delete the tombstone.
+_TOMBSTONES = """
+    INSERT INTO tasks(task_id, attempt, run_id, agent, status, payload)
+    SELECT new.task_id, new.attempt, new.run_id, '', 'done', ''
+    FROM unnest($1::text[], $2::int[], $3::uuid[]) AS new(task_id, attempt, run_id) JOIN runs ON runs.id = new.run_id
+    ON CONFLICT (task_id, attempt) DO NOTHING
+    RETURNING task_id, attempt
+"""
+_LOCK = f"""
+    SELECT tasks.id, tasks.status, {CLAIM_COLUMNS} FROM {_OF_KEYS}
+    ORDER BY wanted.task_id, wanted.attempt FOR UPDATE OF tasks
+"""  # noqa: S608 - as above
+_STOP = """
+    UPDATE tasks SET
+        status = CASE status WHEN 'queued' THEN 'done' ELSE 'claimed' END,
+        stopping = CASE status WHEN 'queued' THEN 0 ELSE 1 END,
+        owner = CASE status WHEN 'remote' THEN $2 ELSE owner END,
+        epoch = CASE status WHEN 'remote' THEN epoch + 1 ELSE epoch END
+    WHERE id = ANY($1::bigint[]) AND status IN ('queued', 'claimed', 'remote')
+"""
+# What is to end stays with who has it, to tell the agent: nobody asks for it any more.
+_ANSWER = """
+    UPDATE tasks SET status = CASE
+            WHEN new.status = 'claimed' THEN tasks.status
+            WHEN new.status = 'remote' AND stopping = 1 THEN 'claimed'
+            ELSE new.status
+        END,
+        poll_at = CASE
+            WHEN new.status = 'claimed' THEN tasks.poll_at
+            WHEN new.poll_at IS NOT NULL THEN least(new.poll_at, tasks.poll_at)
+        END,
+        polls = new.polls, deadline = new.deadline,
+        result = coalesce(new.result, tasks.result),
+        remote_task_id = coalesce(new.remote_task_id, tasks.remote_task_id),
+        context_id = coalesce(new.context_id, tasks.context_id),
+        called_at = coalesce(tasks.called_at, new.called_at), ended_at = new.ended_at,
+        outcome = new.outcome, error_code = new.error_code
+    FROM unnest($2::text[], $3::int[], $4::bigint[], $5::text[], $6::bigint[], $7::int[], $8::bigint[], $9::bytea[],
+        $10::text[], $11::text[], $12::bigint[], $13::bigint[], $14::text[], $15::text[])
+        AS new(task_id, attempt, epoch, status, poll_at, polls, deadline, result, remote_task_id, context_id,
+            called_at, ended_at, outcome, error_code)
+    WHERE tasks.task_id = new.task_id AND tasks.attempt = new.attempt AND tasks.epoch = new.epoch
+        AND tasks.owner = $1 AND tasks.status IN ('claimed', 'in_doubt')
+    RETURNING tasks.task_id, tasks.attempt
+"""
+_RESULTS = f"""
+    SELECT tasks.task_id, tasks.attempt, tasks.result FROM {_OF_KEYS} WHERE tasks.result IS NOT NULL
+"""  # noqa: S608 - as above
+_KEEP_RESULTS = """
+    UPDATE tasks SET result = new.result
+    FROM unnest($1::text[], $2::int[], $3::bytea[]) AS new(task_id, attempt, result)
+    WHERE tasks.task_id = new.task_id AND tasks.attempt = new.attempt
+"""
+DROP_RESULTS = """
+    UPDATE tasks SET result = NULL FROM unnest($1::text[], $2::int[]) AS old(task_id, attempt)
+    WHERE tasks.task_id = old.task_id AND tasks.attempt = old.attempt AND tasks.result IS NOT NULL
+"""
+
+
+async def put_tasks(db: Session, queued: Sequence[QueuedTask]) -> list[bytes]:
+    # In the order of keys: two bridges that take in the same tasks do not wait for one another.
+    ordered = sorted(
+        (item for item in queued if as_uuid(item.task.run_id)),
+        key=lambda item: (item.task.task_id, item.task.attempt),
+    )
+    if not ordered:
+        return []
+    rows = [
+        (
+            item.task.task_id,
+            item.task.attempt,
+            item.task.run_id,
+            item.task.agent,
+            item.task.pool,
+            int(item.task.at_most_once),
+            item.payload,
+        )
+        for item in ordered
+    ]
+    inserted = {key_of(row) for row in await db.rows(_PUT, *columns(rows, 7))}
+    known = {TaskKey(item.task.task_id, item.task.attempt) for item in ordered} - inserted
+    return list((await stored_results(db, known)).values())
+
+
+async def stored_results(db: Session, keys: Collection[TaskKey]) -> dict[TaskKey, bytes]:
+    if not keys:
+        return {}
+    found = await db.rows(_RESULTS, *key_columns(keys))
+    return {key_of(row): row[2] for row in found}
+
+
+async def keep_results(db: Session, results: Mapping[TaskKey, bytes]) -> None:
+    rows = sorted((key.task_id, key.attempt, result) for key, result in results.items())
+    if rows:
+        await db.execute(_KEEP_RESULTS, *columns(rows, 3))
+
+
+async def stop_tasks(db: Session, owner: str, keys: Sequence[TaskKey]) -> list[StoppedTask]:
+    wanted = sorted({(key.task_id, key.attempt) for key in keys})
+    if not wanted:
+        return []
+    # First of all: whoever takes such a task in at this moment is waited for, and its row is then seen below.
+    rows = [(task_id, attempt, _run_of(task_id)) for task_id, attempt in wanted]
+    unknown = {key_of(row) for row in await db.rows(_TOMBSTONES, *columns(rows, 3))}
+    known = [key for key in wanted if TaskKey(*key) not in unknown]
+    if not known:
+        return []
+    # One without a payload is a tombstone.
+    found = [row for row in await db.rows(_LOCK, *columns(known, 2)) if row[4]]
+    await db.execute(_STOP, [row[0] for row in found], owner)
+    return [_stopped(row) for row in found]
+
+
+def _stopped(row: Row) -> StoppedTask:
+    was = row[1]
+    claim = claim_of(row[2:])
+    if was == "remote":
+        claim = msgspec.structs.replace(claim, epoch=claim.epoch + 1)
+    return StoppedTask(claim=claim, was=was)
+
+
+def _run_of(task_id: str) -> str:
+    # A task's id begins with its run's id and a slash.
+    return as_uuid(task_id.partition("/")[0]) or LOWEST_UUID
+
+
+async def write_answers(db: Session, owner: str, answers: Sequence[TaskAnswer]) -> set[TaskKey]:
+    if not answers:
+        return set()
+    rows = [
+        (
+            answer.key.task_id,
+            answer.key.attempt,
+            answer.epoch,
+            answer.new_status,
+            answer.poll_at,
+            answer.polls,
+            answer.deadline,
+            answer.result,
+            answer.remote_task_id,
+            answer.context_id,
+            answer.called_at,
+            answer.ended_at,
+            answer.outcome,
+            answer.error_code,
+        )
+        for answer in sorted(answers, key=lambda answer: (answer.key.task_id, answer.key.attempt))
+    ]
+    written = {key_of(row) for row in await db.rows(_ANSWER, owner, *columns(rows, 14))}
+    return {answer.key for answer in answers} - written
+
+
+async def ask_soon(db: Session, key: TaskKey, now: Instant) -> bool:
+    statement = """
+        UPDATE tasks SET poll_at = least(poll_at, $3)
+        WHERE task_id = $1 AND attempt = $2 AND status IN ('claimed', 'remote')
+    """
+    return await db.execute(statement, key.task_id, key.attempt, now) == 1
+
+
+def key_of(row: Row) -> TaskKey:
+    return TaskKey(restored(row[0]), row[1])
+
+
+def key_columns(keys: Collection[TaskKey]) -> list[Column]:
+    return columns(sorted((key.task_id, key.attempt) for key in keys), 2)
+
+
+def claim_of(row: Row) -> ClaimedTask:
+    task_id, attempt, payload, epoch, remote_task_id, context_id, deadline, called_at, polls = row
+    return ClaimedTask(
+        key=TaskKey(restored(task_id), attempt),
+        task=_tasks.decode(payload),
+        epoch=epoch,
+        remote_task_id=restored_if_any(remote_task_id),
+        context_id=restored_if_any(context_id),
+        deadline=deadline,
+        called_at=called_at,
+        polls=polls,
+    )

@@ -1,0 +1,159 @@
+"""How the steps forward of many runs are written at once, in one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trunkline.ids import RunId
+from trunkline.jsontypes import encode
+from trunkline.machine.state import StepState
+from trunkline.stores.base import Transition
+from trunkline.stores.postgres.database.combined_statements import Part, combined
+from trunkline.stores.postgres.database.session import Session, Value, columns
+from trunkline.stores.rows.messaging import wait_of
+
+# If somebody else has moved a run meanwhile, PostgreSQL looks at the condition again before it writes.
+_UPDATE_RUNS = """
+    UPDATE runs SET status = new.status, version = new.version, seq = new.seq, output = new.output,
+        error = new.error, paused = new.paused, contexts = new.contexts,
+        cancel_requested_at = new.cancel_requested_at, started_at = new.started_at, finished_at = new.finished_at
+    FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::bytea[], $7::bytea[],
+        $8::smallint[], $9::bytea[], $10::bigint[], $11::bigint[], $12::bigint[])
+        AS new(id, expected, status, version, seq, output, error, paused, contexts, cancel_requested_at, started_at,
+            finished_at)
+    WHERE runs.id = new.id AND runs.version = new.expected
+    RETURNING runs.id
+"""
+# Everything else only for runs that this has moved. `IS TRUE` keeps it from being a join, or the choice of an index.
+_OF_MOVED_RUN = "run_id IN (SELECT id FROM part_1)) IS TRUE"
+# `place` counts up as rows are inserted: a step keeps the one it began with.
+_UPSERT_STEPS = f"""
+    INSERT INTO steps(run_id, name, status, attempts, answered_failures, replies, protocol, context_id,
+        remote_task_id, reply, input, output, error, warnings, waiting_for, started_at, finished_at, waiting_kind,
+        waiting_since, waiting_workflow)
+    SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::int[], $5::int[], $6::int[], $7::text[], $8::text[],
+        $9::text[], $10::bytea[], $11::bytea[], $12::bytea[], $13::bytea[], $14::bytea[], $15::bytea[], $16::bigint[],
+        $17::bigint[], $18::text[], $19::bigint[], $20::text[]) AS new(run_id)
+    WHERE ({_OF_MOVED_RUN}
+    ON CONFLICT (run_id, name) DO UPDATE SET
+        status = excluded.status, attempts = excluded.attempts, answered_failures = excluded.answered_failures,
+        replies = excluded.replies, protocol = excluded.protocol, context_id = excluded.context_id,
+        remote_task_id = excluded.remote_task_id, reply = excluded.reply, input = excluded.input,
+        output = excluded.output, error = excluded.error, warnings = excluded.warnings,
+        waiting_for = excluded.waiting_for, started_at = excluded.started_at, finished_at = excluded.finished_at,
+        waiting_kind = excluded.waiting_kind, waiting_since = excluded.waiting_since,
+        waiting_workflow = excluded.waiting_workflow
+"""  # noqa: S608 - constants of this module
+_INSERT_EVENTS = f"""
+    INSERT INTO events(run_id, seq, type, at, data)
+    SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::bigint[], $5::bytea[]) AS new(run_id)
+    WHERE ({_OF_MOVED_RUN}
+"""  # noqa: S608 - as above
+# The row stays, so that a duplicate finds it; what it said is in the state now.
+_APPLY_INBOX = f"""
+    UPDATE inbox SET applied = 1, payload = '' WHERE id = ANY($1::bigint[]) AND ({_OF_MOVED_RUN}
+"""  # noqa: S608 - as above
+_UPSERT_TIMERS = f"""
+    INSERT INTO timers(run_id, key, due, payload)
+    SELECT * FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::bytea[]) AS new(run_id) WHERE ({_OF_MOVED_RUN}
+    ON CONFLICT (run_id, key) DO UPDATE SET due = excluded.due, payload = excluded.payload
+"""  # noqa: S608 - as above
+# One that is ringing in another transaction is left to it: two who wait for each other's timers would never end, and
+# a timer that rings too late says nothing to its run.
+_DROP_TIMERS = f"""
+    WITH dropped AS MATERIALIZED (
+        SELECT timers.run_id, timers.key FROM unnest($1::uuid[], $2::text[]) AS old(run_id, key)
+            JOIN timers ON timers.run_id = old.run_id AND timers.key = old.key
+        FOR UPDATE OF timers SKIP LOCKED
+    )
+    DELETE FROM timers USING dropped
+    WHERE timers.run_id = dropped.run_id AND timers.key = dropped.key AND (dropped.{_OF_MOVED_RUN}
+"""  # noqa: S608 - as above
+
+
+async def write_transitions(
+    db: Session, transitions: Sequence[Transition], applied: Sequence[int]
+) -> set[RunId]:
+    """`applied`: those rows of the inbox that are still to be marked."""
+    if not transitions:
+        return set()
+    # In one order everywhere: two processes that hold the same runs do not wait for one another.
+    ordered = sorted(transitions, key=lambda transition: transition.state.id)
+    parts = [Part(_UPDATE_RUNS, columns([_run_row(transition) for transition in ordered], 12))]
+    if applied:
+        parts.append(Part(_APPLY_INBOX, [list(applied)]))
+    sql, values = combined([*parts, *_parts(ordered)], "SELECT id::text FROM part_1")
+    written = {run_id for (run_id,) in await db.rows(sql, *values)}
+    return {transition.state.id for transition in ordered if transition.state.id not in written}
+
+
+def _parts(transitions: Sequence[Transition]) -> list[Part]:
+    """What there is of each kind."""
+    steps = [
+        (*_step_row(each.state.id, step), *wait_of(step, each.state.workflow.definition.name))
+        for each in transitions
+        for step in each.changed_steps
+    ]
+    events = [
+        (each.state.id, event.seq, event.type, event.at, event.data)
+        for each in transitions
+        for event in each.events
+    ]
+    dropped = {(each.state.id, key) for each in transitions for key in each.dropped_timers}
+    timers = {
+        (timer.run_id, timer.key): (timer.run_id, timer.key, timer.due, timer.payload)
+        for each in transitions
+        for timer in each.timers
+        if (timer.run_id, timer.key) not in dropped
+    }
+    kinds = (
+        (_UPSERT_STEPS, steps, 20),
+        (_INSERT_EVENTS, events, 5),
+        (_UPSERT_TIMERS, list(timers.values()), 4),
+        (_DROP_TIMERS, sorted(dropped), 2),
+    )
+    return [Part(sql, columns(rows, count)) for sql, rows, count in kinds if rows]
+
+
+def _run_row(transition: Transition) -> tuple[Value, ...]:
+    state = transition.state
+    return (
+        state.id,
+        transition.expected_version,
+        state.status,
+        state.version,
+        state.seq,
+        state.output,
+        _json(state.error),
+        int(state.paused),
+        encode(state.contexts) if state.contexts else None,
+        state.cancel_requested_at,
+        state.started_at,
+        state.finished_at,
+    )
+
+
+def _step_row(run_id: RunId, step: StepState) -> tuple[Value, ...]:
+    return (
+        run_id,
+        step.name,
+        step.status,
+        step.attempts,
+        step.answered_failures,
+        step.replies,
+        step.protocol,
+        step.context_id,
+        step.remote_task_id,
+        step.reply,
+        step.input,
+        step.output,
+        _json(step.error),
+        _json(step.warnings or None),
+        _json(step.waiting_for),
+        step.started_at,
+        step.finished_at,
+    )
+
+
+def _json(value: object) -> bytes | None:
+    return None if value is None else encode(value)

@@ -1,0 +1,1 @@
+"""Rows of tables as records and back: what is the same in every backend."""

@@ -1,0 +1,1 @@
+"""The driver's side: connections, statements, the thread that commits, the schema."""

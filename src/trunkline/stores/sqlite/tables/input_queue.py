@@ -1,0 +1,99 @@
+"""Inbox and timers: what wakes a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import apsw
+
+from trunkline.clock import Instant
+from trunkline.ids import RunId
+from trunkline.stores.base import InboxItem, WokenRun
+from trunkline.stores.sqlite.database.statements import execute_many, first, inserted_rows, query_many, rows
+
+_UNAPPLIED = """
+    SELECT inbox.id, inbox.run_id, inbox.payload, runs.version FROM inbox JOIN runs ON runs.id = inbox.run_id
+    WHERE inbox.applied = 0 ORDER BY inbox.id LIMIT ?
+"""
+
+
+class Inbox:
+    """
+    The inbox as one transaction sees it.
+
+    Nearly every row is applied in the transaction that made it. So each is written as applied at once, for a duplicate
+    to find, and its payload is held here; `write` gives it to the rows that are left over.
+    """
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+        # By row.
+        self._held: dict[int, InboxItem] = {}
+        # Of the runs that they are for.
+        self._versions: dict[RunId, int] = {}
+
+    def put(self, items: Sequence[InboxItem]) -> None:
+        unknown = {item.run_id for item in items} - self._versions.keys()
+        found = query_many(
+            self._db, "SELECT id, version FROM runs WHERE id = ?", [(run_id,) for run_id in unknown]
+        )
+        self._versions.update(found)
+        wanted = [item for item in items if item.run_id in self._versions]
+        written = inserted_rows(
+            self._db,
+            "INSERT INTO inbox(run_id, key, payload, applied) VALUES (?, ?, x'', 1)"
+            " ON CONFLICT(run_id, key) DO NOTHING",
+            [(item.run_id, item.key) for item in wanted],
+        )
+        for item, row in zip(wanted, written, strict=True):
+            if row is not None:
+                self._held[row] = item
+
+    def claim(self, limit: int) -> list[WokenRun]:
+        # The writer's transaction is the claim: nobody else can write meanwhile.
+        woken: dict[RunId, WokenRun] = {}
+        taken = 0
+        for row, run_id, payload, version in rows(self._db, _UNAPPLIED, (limit,)):
+            woken.setdefault(run_id, WokenRun(run_id, version, [])).items.append((row, payload))
+            taken += 1
+        for row, item in list(self._held.items())[: limit - taken]:
+            run = woken.get(item.run_id)
+            if run is None:
+                run = woken[item.run_id] = WokenRun(item.run_id, self._versions[item.run_id], [])
+            run.items.append((row, item.payload))
+        return list(woken.values())
+
+    def apply(self, run_id: RunId, version: int, applied: Iterable[int]) -> None:
+        """The run has taken these in, and is at `version` now."""
+        if run_id in self._versions:
+            self._versions[run_id] = version
+        earlier = [(row,) for row in applied if self._held.pop(row, None) is None]
+        if earlier:
+            # The row stays, so that a duplicate finds it; what it said is in the state now.
+            execute_many(self._db, "UPDATE inbox SET applied = 1, payload = x'' WHERE id = ?", earlier)
+
+    def write(self) -> None:
+        """What nobody has taken in is for the next turn."""
+        if self._held:
+            left = [(item.payload, row) for row, item in self._held.items()]
+            execute_many(self._db, "UPDATE inbox SET applied = 0, payload = ? WHERE id = ?", left)
+            self._held = {}
+
+
+def take_due_timers(db: apsw.Connection, now: Instant, limit: int) -> list[InboxItem]:
+    """Deletes them; what they put into the inbox is returned."""
+    due = list(
+        rows(
+            db,
+            "SELECT rowid, run_id, key, payload FROM timers WHERE due <= ? ORDER BY due LIMIT ?",
+            (now, limit),
+        )
+    )
+    if due:
+        execute_many(db, "DELETE FROM timers WHERE rowid = ?", ((row[0],) for row in due))
+    return [InboxItem(RunId(run_id), f"timer/{key}", payload) for _, run_id, key, payload in due]
+
+
+def next_timer(db: apsw.Connection) -> Instant | None:
+    row = first(db, "SELECT min(due) FROM timers")
+    return None if row is None else row[0]
