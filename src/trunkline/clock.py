@@ -1,13 +1,12 @@
 """
-Time as the system stores it: microseconds since the Unix epoch, UTC.
+Time as the system stores it: microseconds since the Unix epoch, UTC; and the port through which it is read.
 
-Code that decides leases and timers takes its time from the store's transaction, never from here directly; the
-stores read this clock, so a test that moves it moves the whole system.
+Nothing here reads a clock: `system_clock.py` does. Code that decides leases and timers takes its time from the store's
+transaction; the stores read a `Clock`, so a test that moves it moves the whole system.
 """
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import NewType, Protocol
@@ -23,11 +22,6 @@ class Clock(Protocol):
     def now(self) -> Instant: ...
 
 
-class SystemClock:
-    def now(self) -> Instant:
-        return Instant(time.time_ns() // 1_000)
-
-
 def after(instant: Instant, delay: timedelta) -> Instant:
     return Instant(instant + delay // _MICROSECOND)
 
@@ -37,7 +31,7 @@ def seconds_between(earlier: Instant, later: Instant) -> float:
 
 
 def rfc3339(instant: Instant) -> str:
-    """The form in which every door shows a time, e.g. `2026-03-01T12:00:00.123456Z`."""
+    """The form in which every interface shows a time, e.g. `2026-03-01T12:00:00.123456Z`."""
     seconds, microseconds = divmod(instant, 1_000_000)
     return f"{_to_the_second(seconds)}.{microseconds:06d}Z"
 

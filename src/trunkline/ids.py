@@ -1,11 +1,13 @@
-"""Identifiers: how they are made, and types that keep them apart."""
+"""
+Identifiers: types that keep them apart, and ids that are derived from others.
+
+Nothing here reads a clock or draws a random number: `id_generation.py` does.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import time
 from typing import NewType
 
 from trunkline.clock import Instant
@@ -18,31 +20,8 @@ _MOST_MILLISECONDS = 2**48 - 1
 _VERSION_7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
-# The last id that this process has made, as a number.
-_last = 0
-
-
-def new_id() -> str:
-    """
-    A UUID of version 7: it begins with the time, so ids sort by creation and lists page by id.
-
-    In one process each is greater than the one before, also within a millisecond. CPython has `uuid.uuid7` from 3.14 on
-    only.
-    """
-    global _last  # noqa: PLW0603 - an id made before is what the next one has to be greater than
-    milliseconds = time.time_ns() // 1_000_000
-    value = milliseconds << 80 | int.from_bytes(os.urandom(10), "big")
-    value = value & ~(0xF000 << 64) | 0x7000 << 64
-    value = value & ~(0xC000 << 48) | 0x8000 << 48
-    if value <= _last:
-        value = _last + 1 + int.from_bytes(os.urandom(4), "big")
-    _last = value
-    digits = f"{value:032x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
-
-
 def made_at(id_: str) -> Instant | None:
-    """When `new_id` has made it, to the millisecond; None for a text that is none of these."""
+    """When `new_id` generated it, to the millisecond; None if the text is not such an id."""
     if not _VERSION_7.fullmatch(id_):
         return None
     return Instant(int(id_[:8] + id_[9:13], 16) * 1_000)
@@ -52,10 +31,6 @@ def first_run_id(at: Instant) -> RunId:
     """Lower than the id of any run that was begun at that millisecond or later, higher than any other."""
     digits = f"{min(max(at // 1_000, 0), _MOST_MILLISECONDS):012x}"
     return RunId(f"{digits[:8]}-{digits[8:]}-0000-0000-000000000000")
-
-
-def new_run_id() -> RunId:
-    return RunId(new_id())
 
 
 def child_run_id(parent: RunId, step: str, attempt: int) -> RunId:

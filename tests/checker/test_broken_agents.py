@@ -11,7 +11,7 @@ from tests.checker.good_agents import GOOD
 
 from trunkline.agents.check_reports import Report
 from trunkline.checker import CHECKS, Checker, Limits, Subject
-from trunkline.clock import SystemClock
+from trunkline.system_clock import SystemClock
 from trunkline.transports.base import Transport
 from trunkline.transports.guard import AddressPolicy
 from trunkline.transports.https import HttpTransport

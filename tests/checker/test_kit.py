@@ -14,7 +14,7 @@ from tests.scenarios.kit import served
 from trunkline.agent import Agent, Task
 from trunkline.agents.check_reports import Report, Sample
 from trunkline.checker import Checker, Limits, Subject
-from trunkline.clock import SystemClock
+from trunkline.system_clock import SystemClock
 from trunkline.transports.guard import AddressPolicy
 from trunkline.transports.https import HttpTransport
 

@@ -10,9 +10,9 @@ from tests.scenarios.zones.served import served
 
 from trunkline.agents.check_reports import USUAL, Report, Sample
 from trunkline.checker import Checker, Limits, Subject
-from trunkline.clock import SystemClock
 from trunkline.errors import Invalid
 from trunkline.jsontypes import Json, JsonObject
+from trunkline.system_clock import SystemClock
 from trunkline.testing import Call, ScriptedAgent
 from trunkline.transports.guard import AddressPolicy
 from trunkline.transports.https import HttpTransport

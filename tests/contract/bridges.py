@@ -10,7 +10,7 @@ from tests.contract.samples import NOW
 
 from trunkline.agents import NO_OPTIONS, Agent, AgentOptions, AuthType
 from trunkline.clock import Instant, after
-from trunkline.ids import new_id
+from trunkline.id_generation import new_id
 from trunkline.stores.base import (
     ClaimedTask,
     ReclaimedTasks,

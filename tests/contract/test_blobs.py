@@ -12,7 +12,8 @@ from deploy.local.object_store import ObjectStore
 from tests.services import needed
 
 from trunkline.errors import Unavailable
-from trunkline.ids import RunId, new_run_id
+from trunkline.id_generation import new_run_id
+from trunkline.ids import RunId
 from trunkline.stores.blobs import BlobStore, digest_of
 from trunkline.stores.blobs.bucket import BlobBucket
 from trunkline.stores.blobs.folder import BlobFolder

@@ -11,7 +11,7 @@ from tests.contract.bridges import ME, answer, claim, done, register, taken
 from tests.contract.samples import NOW, queue, run_id, task
 
 from trunkline.clock import Instant, after
-from trunkline.ids import new_id
+from trunkline.id_generation import new_id
 from trunkline.stores.base import ClaimedTask, Store, TaskAnswer
 from trunkline.stores.port.activity import AgentMinute, begin_of, minute_of
 from trunkline.stores.port.agent_events import CheckRecord

@@ -10,7 +10,7 @@ from tests.contract.test_store_dead_letters import letter
 
 from trunkline.agents import Agent
 from trunkline.clock import Instant, after
-from trunkline.ids import new_id
+from trunkline.id_generation import new_id
 from trunkline.messages import Outgoing
 from trunkline.stores.base import Store
 from trunkline.stores.port.operations import AuditEntry, AuditKind, NewAuditEntry, Process, SeenProcess

@@ -8,7 +8,7 @@ import pytest
 from tests.examples.processes import Side
 
 from trunkline.checker import Checker, Limits, Subject
-from trunkline.clock import SystemClock
+from trunkline.system_clock import SystemClock
 from trunkline.transports.guard import AddressPolicy
 from trunkline.transports.https import HttpTransport
 

@@ -9,7 +9,7 @@ from tests.interop.agents import Agent
 
 from trunkline.agents.check_reports import Report
 from trunkline.checker import Checker, Limits, Subject
-from trunkline.clock import SystemClock
+from trunkline.system_clock import SystemClock
 from trunkline.transports.base import Transport
 from trunkline.transports.guard import AddressPolicy
 from trunkline.transports.https import HttpTransport

@@ -80,7 +80,7 @@ CALLS: Sequence[Rule] = (
         breaks="A call that is made again has another name: its agent cannot see that, and no late answer fits.",
         file="ids.py",
         old='return TaskId(f"{run}/{step}/{answered_failures}{suffix}")',
-        new='return TaskId(f"{run}/{step}/{answered_failures}{suffix}/{new_id()}")',
+        new="return TaskId(f'{run}/{step}/{answered_failures}{suffix}/{__import__(\"os\").urandom(4).hex()}')",
         caught_by=(
             f"{_MACHINE_RETRIES}::test_a_call_without_an_answer_is_made_again_under_the_same_task_id",
         ),

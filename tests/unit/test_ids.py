@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from trunkline.ids import RunId, child_run_id, made_at, new_id, task_id
+from trunkline.id_generation import new_id
+from trunkline.ids import RunId, child_run_id, made_at, task_id
 
 
 def test_an_id_is_a_uuid_of_version_7() -> None:

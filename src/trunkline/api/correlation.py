@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from trunkline.ids import new_id
+from trunkline.id_generation import new_id
 
 HEADER = "X-Correlation-ID"
 RAW_HEADER = HEADER.lower().encode()

@@ -24,7 +24,8 @@ from trunkline.bridge.sides import Sides, Way
 from trunkline.bridge.task_log import task_log
 from trunkline.clock import Clock
 from trunkline.errors import Unavailable
-from trunkline.ids import RunId, new_id
+from trunkline.id_generation import new_id
+from trunkline.ids import RunId
 from trunkline.jsontypes import decode, encode
 from trunkline.messages import ERROR_CODES, AgentResult
 from trunkline.protocols import Failed, Interrupted, Succeeded

@@ -9,7 +9,7 @@ from trunkline.agents import Agent
 from trunkline.bridge.beside import Beside, BesideInvoker
 from trunkline.bridge.sides import Sides
 from trunkline.clock import Clock, Instant
-from trunkline.ids import new_id
+from trunkline.id_generation import new_id
 from trunkline.jsontypes import Json
 from trunkline.messages import AgentTask
 from trunkline.protocols import Failed, Interrupted, Succeeded

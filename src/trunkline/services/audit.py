@@ -13,7 +13,7 @@ from contextvars import ContextVar
 
 from msgspec import UNSET, UnsetType
 
-from trunkline.ids import new_id
+from trunkline.id_generation import new_id
 from trunkline.jsontypes import Json, encode
 from trunkline.stores.base import Store
 from trunkline.stores.port.operations import AuditEntry, AuditKind, NewAuditEntry

@@ -16,7 +16,7 @@ import structlog
 
 from trunkline.brokers.base import Source
 from trunkline.errors import TrunklineError, Unavailable
-from trunkline.ids import new_id
+from trunkline.id_generation import new_id
 from trunkline.messages import Record, TraceContext
 from trunkline.messages.codec import Unreadable
 from trunkline.messages.commands import idempotency_key, read_command

@@ -8,7 +8,7 @@ import structlog
 
 from trunkline.clock import Instant
 from trunkline.errors import Conflict, NotFound
-from trunkline.ids import new_id
+from trunkline.id_generation import new_id
 from trunkline.messages import Outgoing, Record
 from trunkline.services.audit import audit_entry
 from trunkline.stores.base import DeadLetter, Store

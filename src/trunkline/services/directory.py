@@ -10,7 +10,8 @@ from datetime import timedelta
 from typing import NamedTuple, Protocol
 
 from trunkline.agents import Agent
-from trunkline.clock import Clock, Instant, SystemClock, after
+from trunkline.clock import Clock, Instant, after
+from trunkline.system_clock import SystemClock
 
 # Short enough that an operator does not notice, long enough that a busy agent costs no reads.
 FRESH_FOR = timedelta(seconds=2)

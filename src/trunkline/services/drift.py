@@ -11,7 +11,7 @@ import structlog
 
 from trunkline.agents import Agent, Dialect
 from trunkline.agents.check_reports import CheckTarget, Report, drift_between
-from trunkline.ids import new_id
+from trunkline.id_generation import new_id
 from trunkline.jsontypes import encode
 from trunkline.stores.base import Store, Transaction
 from trunkline.stores.port.agent_events import AgentEvent, AgentEventKind, CheckRecord, NewAgentEvent

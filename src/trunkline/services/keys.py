@@ -15,7 +15,7 @@ from datetime import timedelta
 
 from trunkline.clock import Clock, Instant, after
 from trunkline.errors import Invalid, NotAllowed, NotFound
-from trunkline.ids import new_id
+from trunkline.id_generation import new_id
 from trunkline.services.audit import audit_entry
 from trunkline.stores.base import ApiKey, KeyRole, Store
 from trunkline.telemetry.metrics import Metrics

@@ -18,7 +18,7 @@ from trunkline.agents.auth import sends_elsewhere
 from trunkline.agents.urls import origin_of
 from trunkline.clock import Instant
 from trunkline.errors import ConfigurationError, Conflict, Finding, NotFound, StaleVersion
-from trunkline.ids import new_id
+from trunkline.id_generation import new_id
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.services.agent_specs import AgentSpec, check_spec, document_of, parse_spec, refuse
 from trunkline.services.audit import audit_entry

@@ -17,9 +17,10 @@ import structlog
 
 from trunkline.agents.migration import MigrationState
 from trunkline.agents.migration.sides import Moment, Moves
-from trunkline.clock import Clock, Instant, SystemClock, after
+from trunkline.clock import Clock, Instant, after
 from trunkline.errors import Unavailable
 from trunkline.stores.port.agent_events import AgentEvent
+from trunkline.system_clock import SystemClock
 from trunkline.telemetry import names
 
 log = structlog.stdlib.get_logger()

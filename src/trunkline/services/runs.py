@@ -11,7 +11,8 @@ import structlog
 
 from trunkline.clock import Clock, rfc3339
 from trunkline.errors import Conflict, Invalid, NotFound
-from trunkline.ids import RunId, new_id, new_run_id
+from trunkline.id_generation import new_id, new_run_id
+from trunkline.ids import RunId
 from trunkline.jsontypes import Json, encode
 from trunkline.machine.inputs import (
     CancelRequested,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from trunkline.errors import ConfigurationError
-from trunkline.ids import new_id
+from trunkline.id_generation import new_id
 from trunkline.jsontypes import JsonObject, decode, encode
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from trunkline.errors import Finding, Invalid, NotFound
-from trunkline.ids import new_id
+from trunkline.id_generation import new_id
 from trunkline.messages import ERROR_CODES
 from trunkline.services.audit import audit_entry
 from trunkline.services.directory import AgentDirectory

@@ -14,7 +14,7 @@ from trunkline.bridge.dialects import Dialects
 from trunkline.bridge.partners import Partners
 from trunkline.bridge.sides import Sides
 from trunkline.bridge.tokens import Tokens
-from trunkline.clock import Clock, SystemClock
+from trunkline.clock import Clock
 from trunkline.services.commits import CommitLoop
 from trunkline.services.directory import AgentDirectory
 from trunkline.services.drift import Drifts
@@ -29,6 +29,7 @@ from trunkline.services.workflows import Workflows
 from trunkline.settings import Settings
 from trunkline.stores.base import Store
 from trunkline.stores.blobs import BlobStore
+from trunkline.system_clock import SystemClock
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 from trunkline.telemetry.traces import Traces

@@ -40,7 +40,7 @@ from trunkline.executor.driver import Driver
 from trunkline.executor.retention import Retention
 from trunkline.executor.states import RunStates
 from trunkline.executor.timers import Timers
-from trunkline.ids import new_id
+from trunkline.id_generation import new_id
 from trunkline.services.activity import Activities
 from trunkline.services.audit import Audit
 from trunkline.services.checks import Checks

@@ -29,11 +29,11 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 import structlog
 
-from trunkline.clock import SystemClock
 from trunkline.errors import Unavailable
 from trunkline.jsontypes import JsonObject, encode
 from trunkline.services.vault import KEY_BYTES, Vault, load_key
 from trunkline.stores.zones import CallKey, ZoneCall, ZoneStore
+from trunkline.system_clock import SystemClock
 from trunkline.telemetry import names
 from trunkline.telemetry.redaction import Redaction
 from trunkline.zones.caller import ANYBODY, Caller

@@ -27,7 +27,6 @@ from trunkline.agents.auth import NO_CREDENTIALS, Credentials, credentials
 from trunkline.agents.carriers import check_carried, transport_of
 from trunkline.agents.credentials import Signer
 from trunkline.agents.model import AuthType
-from trunkline.clock import SystemClock
 from trunkline.errors import Invalid, TrunklineError
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.messages import ERROR_CODES, StepError
@@ -42,6 +41,7 @@ from trunkline.protocols.zone_call import (
     poll_request,
     with_correlation_id,
 )
+from trunkline.system_clock import SystemClock
 from trunkline.telemetry import names
 from trunkline.telemetry.redaction import Redaction
 from trunkline.telemetry.telling import is_telling

@@ -20,12 +20,13 @@ from typing import TypeAlias
 import msgspec
 import structlog
 
-from trunkline.clock import Clock, Instant, SystemClock
+from trunkline.clock import Clock, Instant
 from trunkline.errors import ConfigurationError, Unavailable
-from trunkline.ids import new_id
+from trunkline.id_generation import new_id
 from trunkline.jsontypes import JsonObject
 from trunkline.services.vault import Vault
 from trunkline.stores.zones import CallKey, ZoneCall, ZoneStore
+from trunkline.system_clock import SystemClock
 from trunkline.telemetry import names
 from trunkline.zones.faults import INTERNAL_ERROR, OTHER, TIMEOUT, ZoneFault, error_text
 

@@ -23,9 +23,9 @@ from trunkline.agents.credentials import NO_CREDENTIALS, Credentials
 from trunkline.agents.programs import Program
 from trunkline.agents.signing import signed_token
 from trunkline.agents.tls import Tls
-from trunkline.clock import SystemClock
 from trunkline.jsontypes import JsonObject, encode
 from trunkline.protocols.base import AgentAnswer
+from trunkline.system_clock import SystemClock
 from trunkline.transports.aws_agentcore import AgentCoreTransport
 from trunkline.transports.base import StreamedAnswer, StreamLimits, Transport
 from trunkline.transports.guard import AddressPolicy

@@ -16,7 +16,7 @@ from trunkline.api.app import create_app
 from trunkline.api.server import base_url, listen, serving
 from trunkline.cli.app import run_command_line
 from trunkline.clock import Instant
-from trunkline.ids import new_id
+from trunkline.id_generation import new_id
 from trunkline.services.dead_letters import DeadLetters
 from trunkline.settings import load_settings
 from trunkline.stores.base import DeadLetter

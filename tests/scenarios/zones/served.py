@@ -15,9 +15,9 @@ from tests.certificates import signing_key
 from trunkline.agents.credentials import Signer
 from trunkline.agents.signing import signed_token
 from trunkline.agents.tls import Tls
-from trunkline.clock import SystemClock
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.serving import base_url, listen, serving
+from trunkline.system_clock import SystemClock
 from trunkline.transports.guard import AddressPolicy
 from trunkline.transports.https import HttpTransport
 from trunkline.zones import Zone

@@ -6,7 +6,7 @@ import pytest
 
 from trunkline.agents.migration import MigrationState, Stage, Target
 from trunkline.agents.migration.sides import Moves, is_among, is_shadowed, side_of
-from trunkline.ids import new_id
+from trunkline.id_generation import new_id
 
 TARGET = Target(url="http://new.example/agent", protocol="jsonrpc-2.0")
 RUNS = [new_id() for _ in range(10_000)]

@@ -16,7 +16,7 @@ from trunkline.bridge.partners import Partners
 from trunkline.bridge.sides import Sides, Way
 from trunkline.bridge.tokens import Tokens
 from trunkline.clock import Instant
-from trunkline.ids import new_id
+from trunkline.id_generation import new_id
 from trunkline.jsontypes import Json, encode
 from trunkline.messages import AgentResult, AgentTask, ResultStatus, StepError, TaskKey
 from trunkline.services.directory import AgentDirectory

@@ -12,7 +12,7 @@ from tests.unit.bridge.test_partners import INTERFACE, URL
 from trunkline.agents.migration import Target
 from trunkline.bridge.partners import Partner
 from trunkline.bridge.sides import Way
-from trunkline.ids import new_id
+from trunkline.id_generation import new_id
 from trunkline.stores.base import Store
 from trunkline.testing import FakeClock
 

@@ -15,9 +15,9 @@ from trunkline.agents.check_reports import Report
 from trunkline.checker import Checker, Subject
 from trunkline.cli.rendering.check_junit import junit_xml
 from trunkline.cli.rendering.check_markdown import markdown
-from trunkline.clock import SystemClock
 from trunkline.jsontypes import encode
 from trunkline.protocols import AgentAnswer
+from trunkline.system_clock import SystemClock
 from trunkline.transports.base import StreamedAnswer, TransportError
 
 PROTOCOLS = [

@@ -7,7 +7,7 @@ import pytest
 
 from trunkline.clock import Instant
 from trunkline.errors import Conflict, NotFound
-from trunkline.ids import new_id
+from trunkline.id_generation import new_id
 from trunkline.messages import Outgoing
 from trunkline.services.dead_letters import DeadLetters
 from trunkline.stores.base import DeadLetter, Store

@@ -10,14 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.clock import Instant, SystemClock
+from trunkline.clock import Instant
 from trunkline.errors import Unavailable
-from trunkline.ids import RunId, new_id
+from trunkline.id_generation import new_id
+from trunkline.ids import RunId
 from trunkline.machine.inputs import RunRequested
 from trunkline.services.commits import CommitLoop
 from trunkline.services.intake import PATIENCE, Intake
 from trunkline.stores.base import NewRun, Store, Transaction
 from trunkline.stores.sqlite import open_sqlite
+from trunkline.system_clock import SystemClock
 from trunkline.telemetry.metrics import Metrics
 
 pytestmark = pytest.mark.anyio

@@ -11,7 +11,8 @@ from tests.unit.services.test_deliveries import Shelf, letters, turn
 
 from trunkline.brokers.base import TaskMessage
 from trunkline.clock import Instant
-from trunkline.ids import made_at, new_id
+from trunkline.id_generation import new_id
+from trunkline.ids import made_at
 from trunkline.messages import AgentTask
 from trunkline.messages.codec import encode_task
 from trunkline.services.deliveries import tasks_of

@@ -13,8 +13,8 @@ from trunkline.api.operations import JSON, add_operation, answer, problems
 from trunkline.api.oversight_views import audit_json, caller_json, system_json
 from trunkline.api.paging import DEFAULT_LIMIT, Limit, TextCursor, decode_cursor, page
 from trunkline.api.services import Services
-from trunkline.clock import SystemClock
 from trunkline.stores.port.operations import AuditKind
+from trunkline.system_clock import SystemClock
 
 SYSTEM = "/api/v1/system"
 AUDIT = "/api/v1/audit"

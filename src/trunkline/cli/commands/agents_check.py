@@ -157,7 +157,7 @@ async def _check_here(
     from trunkline.agents.auth import credentials  # noqa: PLC0415
     from trunkline.agents.check_reports import USUAL, Sample  # noqa: PLC0415
     from trunkline.checker import Checker, Limits, Subject  # noqa: PLC0415
-    from trunkline.clock import SystemClock  # noqa: PLC0415
+    from trunkline.system_clock import SystemClock  # noqa: PLC0415
     from trunkline.transports.guard import AddressPolicy  # noqa: PLC0415
     from trunkline.transports.https import HttpTransport  # noqa: PLC0415
 

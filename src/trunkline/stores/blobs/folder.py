@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from trunkline.errors import Unavailable
-from trunkline.ids import RunId, new_id
+from trunkline.id_generation import new_id
+from trunkline.ids import RunId
 from trunkline.stores.blobs.base import digest_of
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")

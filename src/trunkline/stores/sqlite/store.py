@@ -16,7 +16,7 @@ from pathlib import Path
 import apsw
 
 from trunkline.agents import Agent
-from trunkline.clock import Clock, Instant, SystemClock
+from trunkline.clock import Clock, Instant
 from trunkline.ids import RunId
 from trunkline.machine.state import RunStatus, StepState, StepStatus
 from trunkline.stores.base import (
@@ -68,6 +68,7 @@ from trunkline.stores.sqlite.tables import credentials as secrets
 from trunkline.stores.sqlite.tables import operations as oversight
 from trunkline.stores.sqlite.tables import waiting_steps as waiting
 from trunkline.stores.sqlite.transaction import SqliteTransaction
+from trunkline.system_clock import SystemClock
 
 
 class SqliteStore:
