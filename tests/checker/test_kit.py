@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.scenarios.kit import served
 
-from trunkline.agent import Agent, Task
+from trunkline.agentkit import Agent, Task
 from trunkline.agents.check_reports import Report, Sample
 from trunkline.checker import Checker, Limits, Subject
 from trunkline.system_clock import SystemClock

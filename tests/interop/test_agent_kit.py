@@ -12,7 +12,7 @@ from tests.interop.environments import NODE, environment
 from tests.scenarios.kit import served
 from tests.services import needed
 
-from trunkline.agent import Agent, AgentError, Message, Question, Task
+from trunkline.agentkit import Agent, AgentError, Message, Question, Task
 from trunkline.jsontypes import JsonObject, decode
 
 pytestmark = pytest.mark.anyio

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from tests.sabotage.rule import Rule
 
-_ANSWERS = "tests/unit/agent/test_answers.py"
-_REQUESTS = "tests/unit/agent/test_requests.py"
-_TASKS = "tests/unit/agent/test_tasks.py"
+_ANSWERS = "tests/unit/agentkit/test_answers.py"
+_REQUESTS = "tests/unit/agentkit/test_requests.py"
+_TASKS = "tests/unit/agentkit/test_tasks.py"
 
 AGENT_KIT: Sequence[Rule] = (
     Rule(
         name="kit-message-done-once",
         breaks="A caller that got no answer and sends its message again has its work done twice.",
-        file="agent/shelf.py",
+        file="agentkit/task_store.py",
         old="known = self._by_message.get(message.key())",
         new="known = None",
         caught_by=(
@@ -25,15 +25,15 @@ AGENT_KIT: Sequence[Rule] = (
     Rule(
         name="kit-reply-given-once",
         breaks="A reply that is sent again is refused, though it was taken.",
-        file="agent/shelf.py",
-        old="        work.reply(message)\n        self._by_message[message.key()] = work\n",
-        new="        work.reply(message)\n",
+        file="agentkit/task_store.py",
+        old="        execution.reply(message)\n        self._by_message[message.key()] = execution\n",
+        new="        execution.reply(message)\n",
         caught_by=(f"{_ANSWERS}::test_a_question_waits_for_its_reply",),
     ),
     Rule(
         name="kit-other-content-is-another-message",
         breaks="A message under an id that another caller has used gets the answer to the other one's.",
-        file="agent/messages.py",
+        file="agentkit/messages.py",
         old="return sha256(msgspec.json.encode(self)).digest()",
         new="return sha256(self.id.encode()).digest()",
         caught_by=(f"{_TASKS}::test_another_content_under_the_same_id_is_another_task",),
@@ -41,16 +41,17 @@ AGENT_KIT: Sequence[Rule] = (
     Rule(
         name="kit-task-outlives-its-caller",
         breaks="A caller whose connection breaks takes its task with it, and the work is lost.",
-        file="agent/app.py",
-        old="        await work.settled()\n        if work.is_asking:",
-        new="        try:\n            await work.settled()\n        except BaseException:\n            work.cancel()\n"
-        "            raise\n        if work.is_asking:",
+        file="agentkit/app.py",
+        old="        await execution.wait_until_idle()\n        if execution.is_asking:",
+        new="        try:\n            await execution.wait_until_idle()\n"
+        "        except BaseException:\n            execution.cancel()\n"
+        "            raise\n        if execution.is_asking:",
         caught_by=(f"{_TASKS}::test_a_caller_that_goes_away_does_not_end_the_task",),
     ),
     Rule(
         name="kit-cancel-reaches-the-function",
         breaks="A task that is canceled goes on in secret, and what it does is done all the same.",
-        file="agent/work.py",
+        file="agentkit/task_execution.py",
         old="            self.runner.cancel()",
         new="            pass",
         caught_by=(f"{_TASKS}::test_a_cancel_cancels_the_handler",),
@@ -58,9 +59,9 @@ AGENT_KIT: Sequence[Rule] = (
     Rule(
         name="kit-running-tasks-are-kept",
         breaks="An agent with much to do forgets tasks that it has accepted and not done.",
-        file="agent/shelf.py",
-        old="next((work for work in self._works.values() if work.has_ended), None)",
-        new="next(iter(self._works.values()), None)",
+        file="agentkit/task_store.py",
+        old="next((execution for execution in self._executions.values() if execution.has_ended), None)",
+        new="next(iter(self._executions.values()), None)",
         caught_by=(
             f"{_TASKS}::test_when_every_place_is_taken_what_has_ended_makes_room_and_what_runs_does_not",
         ),
@@ -68,16 +69,17 @@ AGENT_KIT: Sequence[Rule] = (
     Rule(
         name="kit-mistakes-are-for-the-log",
         breaks="What a function's mistake says, with whatever is in it, is told to strangers.",
-        file="agent/handlers.py",
-        old='        log.exception("The handler of task %s has failed", work.id)\n        work.end("failed", FAILED)',
-        new='        log.exception("The handler of task %s has failed", work.id)\n'
-        '        work.end("failed", __import__("traceback").format_exc())',
+        file="agentkit/handlers.py",
+        old='        log.exception("The handler of task %s has failed", execution.id)\n'
+        '        execution.end("failed", FAILED)',
+        new='        log.exception("The handler of task %s has failed", execution.id)\n'
+        '        execution.end("failed", __import__("traceback").format_exc())',
         caught_by=(f"{_ANSWERS}::test_a_mistake_in_a_handler_is_for_the_log_and_not_for_the_caller",),
     ),
     Rule(
         name="kit-lists-one-context",
         breaks="A list without a context is answered, so that somebody may come to see the tasks of others.",
-        file="agent/lists.py",
+        file="agentkit/protocols/task_list.py",
         old="if not isinstance(context_id, str) or not context_id:",
         new='if not isinstance(context_id := context_id or "", str):',
         caught_by=(f"{_REQUESTS}::test_a_wrong_request_gets_its_code_and_its_id[a list of everything]",),
@@ -85,7 +87,7 @@ AGENT_KIT: Sequence[Rule] = (
     Rule(
         name="kit-turns-browsers-away",
         breaks="A page on the internet can call the agents on the machine of whoever looks at it.",
-        file="agent/app.py",
+        file="agentkit/app.py",
         old='if header(scope, b"origin"):',
         new='if header(scope, b"no-such-header"):',
         caught_by=(f"{_REQUESTS}::test_a_page_in_a_browser_is_turned_away",),
@@ -93,7 +95,7 @@ AGENT_KIT: Sequence[Rule] = (
     Rule(
         name="kit-request-size",
         breaks="One request can fill the agent's memory.",
-        file="agent/http.py",
+        file="agentkit/asgi.py",
         old="if size > limit:",
         new="if size > 2 * limit:",
         caught_by=(f"{_REQUESTS}::test_a_request_that_is_too_large_is_not_read_to_its_end",),
@@ -101,7 +103,7 @@ AGENT_KIT: Sequence[Rule] = (
     Rule(
         name="kit-request-depth",
         breaks="JSON that is nested without end reaches functions that recurse into it.",
-        file="agent/values.py",
+        file="agentkit/json_values.py",
         old="    if _is_too_deep(value):\n",
         new="    if value is None and _is_too_deep(value):\n",
         caught_by=(f"{_REQUESTS}::test_a_wrong_request_gets_its_code_and_its_id[too deep]",),
@@ -109,9 +111,9 @@ AGENT_KIT: Sequence[Rule] = (
     Rule(
         name="kit-answers-have-the-requests-id",
         breaks="A caller takes the answer for somebody else's.",
-        file="agent/rpc.py",
-        old='return {"jsonrpc": VERSION, "id": call_id, "result": value}',
-        new='return {"jsonrpc": VERSION, "id": str(call_id), "result": value}',
+        file="agentkit/jsonrpc.py",
+        old='return {"jsonrpc": VERSION, "id": request_id, "result": value}',
+        new='return {"jsonrpc": VERSION, "id": str(request_id), "result": value}',
         caught_by=(f"{_REQUESTS}::test_an_answer_has_the_id_of_its_request[0]",),
     ),
 )

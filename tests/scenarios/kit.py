@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 import uvicorn
 
-from trunkline.agent import Agent
+from trunkline.agentkit import Agent
 
 
 class _Server(uvicorn.Server):

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 import pytest
 from tests.scenarios.kit import served
 
-from trunkline.agent import Agent, AgentError, Artifact, Message, Question, Rejected, Status, Task
+from trunkline.agentkit import Agent, AgentError, Artifact, Message, Question, Rejected, Status, Task
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.testing import RunningSystem
 from trunkline.testing.system import error_of, objects_in, step_of

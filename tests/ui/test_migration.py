@@ -15,7 +15,7 @@ from tests.ui.agents import Agents
 from tests.ui.browser import look_at, watched_page
 from tests.ui.installed import trunkline_up
 
-from trunkline.agent import Agent, Task
+from trunkline.agentkit import Agent, Task
 from trunkline.cli.client import Client
 from trunkline.cli.follow import follow_run
 from trunkline.jsontypes import JsonObject

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncGenerator
 
-from trunkline.agent import Agent, AgentError, Message, Question, Status, Task
+from trunkline.agentkit import Agent, AgentError, Message, Question, Status, Task
 
 PORT = int(sys.argv[1]) if len(sys.argv) > 1 else 8080
 

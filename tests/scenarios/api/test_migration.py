@@ -9,7 +9,7 @@ import pytest
 from tests.scenarios.api.test_keys import bearer, create_key, guarded_system
 from tests.scenarios.kit import served
 
-from trunkline.agent import Agent, Task
+from trunkline.agentkit import Agent, Task
 from trunkline.api.schemas import (
     AgentEventPage,
     AgentMetadata,

@@ -21,11 +21,11 @@ from typing import NamedTuple, TypeAlias, cast
 
 import msgspec
 
-from trunkline.agent.answers import AgentError, Question, Rejected, Status, artifacts_of
-from trunkline.agent.messages import Message
-from trunkline.agent.parts import Part
-from trunkline.agent.values import Json, JsonObject
-from trunkline.agent.work import Work
+from trunkline.agentkit.json_values import Json, JsonObject
+from trunkline.agentkit.messages import Message
+from trunkline.agentkit.outputs import AgentError, Question, Rejected, Status, artifacts_of
+from trunkline.agentkit.parts import Part
+from trunkline.agentkit.task_execution import TaskExecution
 
 log = logging.getLogger("trunkline.agent")
 
@@ -66,7 +66,7 @@ Handler: TypeAlias = Callable[[Task], object]
 _Yielding: TypeAlias = "AsyncGenerator[object, Message | None]"
 
 
-class _Raised(NamedTuple):
+class _RaisedInThread(NamedTuple):
     error: BaseException
 
 
@@ -78,46 +78,52 @@ def check_handler(handler: Handler) -> None:
         raise TypeError("A handler that yields is written with async def.")
 
 
-async def perform(handler: Handler, work: Work, before: Sequence[Message], threads: Executor) -> None:
+async def perform(
+    handler: Handler, execution: TaskExecution, before: Sequence[Message], threads: Executor
+) -> None:
     """Brings the task to its end, whatever the handler does."""
     try:
-        work.begin()
-        await _answer(handler, work, before, threads)
-        work.end("completed")
+        execution.start()
+        await _answer(handler, execution, before, threads)
+        execution.end("completed")
     except asyncio.CancelledError:
-        work.end("canceled")
+        execution.end("canceled")
         raise
     except Rejected as exc:
-        work.end("rejected", str(exc) or "The agent does not take the task on.")
+        execution.end("rejected", str(exc) or "The agent does not take the task on.")
     except AgentError as exc:
-        work.end("failed", str(exc) or FAILED)
+        execution.end("failed", str(exc) or FAILED)
     # The outermost frame of the author's code, which may raise anything, also a wish to exit.
     except (Exception, SystemExit):
-        log.exception("The handler of task %s has failed", work.id)
-        work.end("failed", FAILED)
+        log.exception("The handler of task %s has failed", execution.id)
+        execution.end("failed", FAILED)
 
 
-async def _answer(handler: Handler, work: Work, before: Sequence[Message], threads: Executor) -> None:
-    task = Task(id=work.id, context_id=work.context_id, message=work.message, history=tuple(before))
-    given = await _called(handler, task, work, threads)
+async def _answer(
+    handler: Handler, execution: TaskExecution, before: Sequence[Message], threads: Executor
+) -> None:
+    task = Task(
+        id=execution.id, context_id=execution.context_id, message=execution.message, history=tuple(before)
+    )
+    given = await _called(handler, task, execution, threads)
     while isinstance(given, Question):
-        reply = await work.ask(given.text)
-        task = msgspec.structs.replace(task, message=reply, history=(*before, *work.history[:-1]))
-        given = await _called(handler, task, work, threads)
+        reply = await execution.ask(given.text)
+        task = msgspec.structs.replace(task, message=reply, history=(*before, *execution.history[:-1]))
+        given = await _called(handler, task, execution, threads)
     if isinstance(given, Status):
         raise TypeError("A Status is yielded, not returned.")
     for artifact in artifacts_of(given):
-        work.add(artifact)
+        execution.add_artifact(artifact)
 
 
-async def _called(handler: Handler, task: Task, work: Work, threads: Executor) -> object:
+async def _called(handler: Handler, task: Task, execution: TaskExecution, threads: Executor) -> object:
     """What the handler returns; what it yields is told already."""
     if inspect.iscoroutinefunction(handler) or inspect.isasyncgenfunction(handler):
         given = handler(task)
     else:
         given = await _in_thread(handler, task, threads)
     if inspect.isasyncgen(given):
-        await _told(cast("_Yielding", given), work)
+        await _told(cast("_Yielding", given), execution)
         return None
     return await cast("Awaitable[object]", given) if inspect.isawaitable(given) else given
 
@@ -130,36 +136,36 @@ async def _in_thread(handler: Handler, task: Task, threads: Executor) -> object:
         try:
             return context.run(handler, task)
         except BaseException as exc:  # noqa: BLE001
-            return _Raised(exc)
+            return _RaisedInThread(exc)
 
     given = await asyncio.get_running_loop().run_in_executor(threads, call)
-    if isinstance(given, _Raised):
+    if isinstance(given, _RaisedInThread):
         raise given.error
     return given
 
 
-async def _told(pieces: _Yielding, work: Work) -> None:
+async def _told(pieces: _Yielding, execution: TaskExecution) -> None:
     reply: Message | None = None
     try:
         while True:
-            reply = await _tell(await pieces.asend(reply), work)
+            reply = await _tell(await pieces.asend(reply), execution)
     except StopAsyncIteration:
         return
     finally:
         await pieces.aclose()
 
 
-async def _tell(piece: object, work: Work) -> Message | None:
+async def _tell(piece: object, execution: TaskExecution) -> Message | None:
     """Publishes what was yielded; the reply if it was a question."""
     match piece:
         case str():
             if piece:
-                work.add_piece(piece)
+                execution.append_text(piece)
         case Status(text):
-            work.tell(text)
+            execution.report_progress(text)
         case Question(text):
-            return await work.ask(text)
+            return await execution.ask(text)
         case _:
             for artifact in artifacts_of(piece):
-                work.add(artifact)
+                execution.add_artifact(artifact)
     return None

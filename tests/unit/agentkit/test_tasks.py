@@ -8,14 +8,14 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.unit.agent.asgi import begin, call, post, result_of, stream
-from tests.unit.agent.versions import V03, V1, VERSIONS, Version, texts, words
+from tests.unit.agentkit.asgi import begin, call, post, result_of, stream
+from tests.unit.agentkit.versions import V03, V1, VERSIONS, Version, texts, words
 
-from trunkline.agent import Agent, AgentError, Message, Question, Status, Task
-from trunkline.agent.messages import Message as ReadMessage
-from trunkline.agent.parts import Text
-from trunkline.agent.refusals import Busy, UnknownTask
-from trunkline.agent.shelf import Shelf
+from trunkline.agentkit import Agent, AgentError, Message, Question, Status, Task
+from trunkline.agentkit.errors import TaskNotFound, TooManyTasks
+from trunkline.agentkit.messages import Message as ReadMessage
+from trunkline.agentkit.parts import Text
+from trunkline.agentkit.task_store import InMemoryTaskStore
 from trunkline.jsontypes import JsonObject
 
 pytestmark = pytest.mark.anyio
@@ -225,51 +225,51 @@ class SetClock:
 
 async def test_what_has_ended_is_forgotten_after_a_while() -> None:
     clock = SetClock()
-    shelf = Shelf(keep=timedelta(minutes=5), now=clock)
+    store = InMemoryTaskStore(keep=timedelta(minutes=5), now=clock)
     held = Held()
-    ended = shelf.take(message(1), lambda task: task.text)
-    running = shelf.take(message(2), lambda _: held.may_end.wait())
-    asking = shelf.take(message(3), lambda _: Question("Which?"))
-    await ended.settled()
-    await asking.settled()
+    ended = store.submit(message(1), lambda task: task.text)
+    running = store.submit(message(2), lambda _: held.may_end.wait())
+    asking = store.submit(message(3), lambda _: Question("Which?"))
+    await ended.wait_until_idle()
+    await asking.wait_until_idle()
     clock.now += timedelta(minutes=4)
-    assert shelf.take(message(1), lambda _: "another") is ended
+    assert store.submit(message(1), lambda _: "another") is ended
     clock.now += timedelta(minutes=1)
-    assert shelf.find(running.id) is running
+    assert store.get(running.id) is running
     for gone in (ended, asking):
-        with pytest.raises(UnknownTask):
-            shelf.find(gone.id)
+        with pytest.raises(TaskNotFound):
+            store.get(gone.id)
     assert asking.state == "canceled"
-    await shelf.close()
+    await store.close()
     assert running.state == "canceled"
 
 
 async def test_what_has_ended_is_forgotten_earlier_when_it_takes_too_much_memory() -> None:
     clock = SetClock()
-    shelf = Shelf(max_kept_bytes=2_500, now=clock)
-    large = [shelf.take(message(number), lambda _: "x" * 1_000) for number in range(3)]
-    for work in large:
-        await work.settled()
+    store = InMemoryTaskStore(max_kept_bytes=2_500, now=clock)
+    large = [store.submit(message(number), lambda _: "x" * 1_000) for number in range(3)]
+    for execution in large:
+        await execution.wait_until_idle()
     clock.now += timedelta(seconds=1)
-    assert [shelf.find(work.id) for work in large[1:]] == large[1:]
-    with pytest.raises(UnknownTask):
-        shelf.find(large[0].id)
+    assert [store.get(execution.id) for execution in large[1:]] == large[1:]
+    with pytest.raises(TaskNotFound):
+        store.get(large[0].id)
 
 
 async def test_when_every_place_is_taken_what_has_ended_makes_room_and_what_runs_does_not() -> None:
-    shelf = Shelf(max_tasks=2)
-    ended = shelf.take(message(1), lambda task: task.text)
-    await ended.settled()
+    store = InMemoryTaskStore(max_tasks=2)
+    ended = store.submit(message(1), lambda task: task.text)
+    await ended.wait_until_idle()
     forever = asyncio.Event()
-    running = [shelf.take(message(number), lambda _: forever.wait()) for number in (2, 3)]
-    with pytest.raises(UnknownTask):
-        shelf.find(ended.id)
-    with suppress(Busy):
-        shelf.take(message(4), lambda task: task.text)
-    assert not any(work.has_ended for work in running)
-    with pytest.raises(Busy):
-        shelf.take(message(5), lambda task: task.text)
-    await shelf.close()
+    running = [store.submit(message(number), lambda _: forever.wait()) for number in (2, 3)]
+    with pytest.raises(TaskNotFound):
+        store.get(ended.id)
+    with suppress(TooManyTasks):
+        store.submit(message(4), lambda task: task.text)
+    assert not any(execution.has_ended for execution in running)
+    with pytest.raises(TooManyTasks):
+        store.submit(message(5), lambda task: task.text)
+    await store.close()
 
 
 @pytest.mark.parametrize(

@@ -15,14 +15,14 @@ import base64
 from collections.abc import Mapping
 from typing import ClassVar
 
-from trunkline.agent import refusals
-from trunkline.agent.dialect import Dialect, Operation, flag_in, latest, length_in, timestamp
-from trunkline.agent.messages import Message
-from trunkline.agent.parts import Data, File, Part, Text
-from trunkline.agent.values import Json, JsonObject
-from trunkline.agent.work import Result, State, Status, Update, Work
+from trunkline.agentkit import errors as refusals
+from trunkline.agentkit.json_values import Json, JsonObject
+from trunkline.agentkit.messages import Message
+from trunkline.agentkit.parts import Data, File, Part, Text
+from trunkline.agentkit.protocols.base import A2ADialect, Operation, flag_in, latest, length_in, timestamp
+from trunkline.agentkit.task_execution import TaskArtifact, TaskExecution, TaskState, TaskStatus, TaskUpdate
 
-STATES: dict[State, str] = {
+STATES: dict[TaskState, str] = {
     "submitted": "TASK_STATE_SUBMITTED",
     "working": "TASK_STATE_WORKING",
     "input-required": "TASK_STATE_INPUT_REQUIRED",
@@ -42,7 +42,7 @@ _REASONS = {
 }
 
 
-class A2AV1(Dialect):
+class A2AV1(A2ADialect):
     operations: ClassVar[Mapping[str, Operation]] = {
         "SendMessage": "send",
         "SendStreamingMessage": "stream",
@@ -58,29 +58,29 @@ class A2AV1(Dialect):
     }
     streams_ended_tasks = False
 
-    def waits(self, configuration: JsonObject) -> bool:
+    def is_blocking(self, configuration: JsonObject) -> bool:
         return not flag_in(configuration, "returnImmediately")
 
     def history_length(self, fields: JsonObject) -> int | None:
         return length_in(fields)
 
-    def task(self, work: Work, history: int | None, *, artifacts: bool = True) -> JsonObject:
+    def task(self, execution: TaskExecution, history: int | None, *, artifacts: bool = True) -> JsonObject:
         task: JsonObject = {
-            "id": work.id,
-            "contextId": work.context_id,
-            "status": _status(work.status),
-            "history": [_message(message) for message in latest(work.history, history)],
+            "id": execution.id,
+            "contextId": execution.context_id,
+            "status": _status(execution.status),
+            "history": [_message(message) for message in latest(execution.history, history)],
         }
         if artifacts:
-            task["artifacts"] = [_artifact(result) for result in work.artifacts()]
+            task["artifacts"] = [_artifact(result) for result in execution.artifacts()]
         return task
 
-    def sent(self, task: JsonObject) -> JsonObject:
+    def send_result(self, task: JsonObject) -> JsonObject:
         return {"task": task}
 
-    def update(self, work: Work, update: Update) -> JsonObject:
-        about: JsonObject = {"taskId": work.id, "contextId": work.context_id}
-        if isinstance(update, Status):
+    def update(self, execution: TaskExecution, update: TaskUpdate) -> JsonObject:
+        about: JsonObject = {"taskId": execution.id, "contextId": execution.context_id}
+        if isinstance(update, TaskStatus):
             return {"statusUpdate": {**about, "status": _status(update)}}
         artifact = _artifact(update)
         return {
@@ -88,7 +88,7 @@ class A2AV1(Dialect):
                 **about,
                 "artifact": artifact,
                 "append": update.appends,
-                "lastChunk": not update.is_piece,
+                "lastChunk": not update.is_partial,
             }
         }
 
@@ -100,7 +100,7 @@ class A2AV1(Dialect):
         return [{"@type": kind, "reason": reason, "domain": "a2a-protocol.org"}]
 
 
-def _status(status: Status) -> JsonObject:
+def _status(status: TaskStatus) -> JsonObject:
     fields: JsonObject = {"state": STATES[status.state], "timestamp": timestamp(status.at)}
     if status.message is not None:
         fields["message"] = _message(status.message)
@@ -120,7 +120,7 @@ def _message(message: Message) -> JsonObject:
     return fields
 
 
-def _artifact(result: Result) -> JsonObject:
+def _artifact(result: TaskArtifact) -> JsonObject:
     fields: JsonObject = {
         "artifactId": result.id,
         "name": result.name,

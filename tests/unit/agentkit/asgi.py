@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
-from trunkline.agent import Agent
-from trunkline.agent.http import Event
+from trunkline.agentkit import Agent
+from trunkline.agentkit.asgi import Event
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 
 

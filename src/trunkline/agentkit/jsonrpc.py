@@ -1,28 +1,28 @@
-"""JSON-RPC 2.0: a request opened, and answers that have its id."""
+"""JSON-RPC 2.0: reads requests and writes responses with the id of their request."""
 
 from __future__ import annotations
 
 import msgspec
 
-from trunkline.agent.refusals import INVALID_REQUEST, Refusal, invalid_params
-from trunkline.agent.values import Json, JsonObject, encode, kind_of
+from trunkline.agentkit.errors import INVALID_REQUEST, RequestError, invalid_params
+from trunkline.agentkit.json_values import Json, JsonObject, encode, kind_of
 
 VERSION = "2.0"
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True):
+class RpcRequest(msgspec.Struct, frozen=True, kw_only=True):
     id: Json
     method: str
     params: JsonObject
 
 
 def id_of(body: Json) -> Json:
-    """The id to answer with, also of a request that is wrong otherwise."""
+    """The id to respond with, also for an invalid request."""
     found = body.get("id") if isinstance(body, dict) else None
     return found if isinstance(found, str | int | float) and not isinstance(found, bool) else None
 
 
-def read_call(body: Json) -> Call:
+def read_request(body: Json) -> RpcRequest:
     if not isinstance(body, dict):
         raise _invalid(f"a request is an object, not {kind_of(body)}")
     if body.get("jsonrpc") != VERSION:
@@ -37,24 +37,24 @@ def read_call(body: Json) -> Call:
     params = body.get("params", {})
     if not isinstance(params, dict):
         raise invalid_params(f"params is {kind_of(params)}, not an object")
-    return Call(id=body["id"], method=method, params=params)
+    return RpcRequest(id=body["id"], method=method, params=params)
 
 
-def result(call_id: Json, value: Json) -> JsonObject:
-    return {"jsonrpc": VERSION, "id": call_id, "result": value}
+def result(request_id: Json, value: Json) -> JsonObject:
+    return {"jsonrpc": VERSION, "id": request_id, "result": value}
 
 
-def error(call_id: Json, refused: Refusal, data: Json = None) -> JsonObject:
-    told: JsonObject = {"code": refused.code, "message": refused.message}
+def error(request_id: Json, exc: RequestError, data: Json = None) -> JsonObject:
+    fields: JsonObject = {"code": exc.code, "message": exc.message}
     if data is not None:
-        told["data"] = data
-    return {"jsonrpc": VERSION, "id": call_id, "error": told}
+        fields["data"] = data
+    return {"jsonrpc": VERSION, "id": request_id, "error": fields}
 
 
-def event(call_id: Json, value: Json) -> bytes:
+def event(request_id: Json, value: Json) -> bytes:
     """One event of a stream."""
-    return b"data: " + encode(result(call_id, value)) + b"\n\n"
+    return b"data: " + encode(result(request_id, value)) + b"\n\n"
 
 
-def _invalid(message: str) -> Refusal:
-    return Refusal(INVALID_REQUEST, f"Invalid Request: {message}")
+def _invalid(message: str) -> RequestError:
+    return RequestError(INVALID_REQUEST, f"Invalid Request: {message}")

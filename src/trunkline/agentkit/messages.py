@@ -17,9 +17,9 @@ from typing import Literal
 
 import msgspec
 
-from trunkline.agent.parts import Data, Part, Text, read_parts, size_of
-from trunkline.agent.refusals import invalid_params
-from trunkline.agent.values import Json, JsonObject, NotJson, TooDeep, decode, encode, kind_of
+from trunkline.agentkit.errors import invalid_params
+from trunkline.agentkit.json_values import InvalidJson, Json, JsonObject, JsonTooDeep, decode, encode, kind_of
+from trunkline.agentkit.parts import Data, Part, Text, read_parts, size_of
 
 Role = Literal["user", "agent"]
 
@@ -55,7 +55,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
         if text.lstrip().startswith(("{", "[")):
             try:
                 return decode(text)
-            except (NotJson, TooDeep):
+            except (InvalidJson, JsonTooDeep):
                 return None
         return self.metadata if self.metadata and _named_text(self.metadata) == text else None
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.agent.asgi import begin, call, post, result_of
-from tests.unit.agent.versions import V03, V1, VERSIONS, Version
+from tests.unit.agentkit.asgi import begin, call, post, result_of
+from tests.unit.agentkit.versions import V03, V1, VERSIONS, Version
 
-from trunkline.agent import Agent, Artifact, Task
+from trunkline.agentkit import Agent, Artifact, Task
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 
 pytestmark = pytest.mark.anyio

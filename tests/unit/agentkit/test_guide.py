@@ -13,10 +13,10 @@ from urllib.request import Request, urlopen
 import pytest
 from deploy.local.ports import free_port
 from deploy.local.processes import ServiceProcess
-from tests.unit.agent.asgi import post, result_of
-from tests.unit.agent.versions import V1, texts, words
+from tests.unit.agentkit.asgi import post, result_of
+from tests.unit.agentkit.versions import V1, texts, words
 
-from trunkline.agent import Agent
+from trunkline.agentkit import Agent
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 
 ROOT = Path(__file__).parents[3]

@@ -8,10 +8,10 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 import pytest
-from tests.unit.agent.asgi import call, living, post, result_of
-from tests.unit.agent.versions import V1, VERSIONS, Version, parts, texts, words
+from tests.unit.agentkit.asgi import call, living, post, result_of
+from tests.unit.agentkit.versions import V1, VERSIONS, Version, parts, texts, words
 
-from trunkline.agent import Agent, AgentError, Artifact, File, Message, Question, Rejected, Task
+from trunkline.agentkit import Agent, AgentError, Artifact, File, Message, Question, Rejected, Task
 from trunkline.jsontypes import Json, JsonObject
 
 pytestmark = [

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from trunkline.agent.refusals import invalid_params
-from trunkline.agent.values import Json, JsonObject, encode, kind_of
+from trunkline.agentkit.errors import invalid_params
+from trunkline.agentkit.json_values import Json, JsonObject, encode, kind_of
 
 # Both alphabets of base64 are in use.
 _URL_ALPHABET = str.maketrans("-_", "+/")

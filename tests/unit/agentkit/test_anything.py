@@ -6,10 +6,10 @@ import asyncio
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.agent.asgi import post
-from tests.unit.agent.versions import VERSIONS
+from tests.unit.agentkit.asgi import post
+from tests.unit.agentkit.versions import VERSIONS
 
-from trunkline.agent import Agent, Task
+from trunkline.agentkit import Agent, Task
 from trunkline.jsontypes import Json, JsonObject, decode
 
 _LEAVES = st.none() | st.booleans() | st.integers(-5, 5) | st.floats(allow_nan=False) | st.text(max_size=5)

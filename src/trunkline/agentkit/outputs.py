@@ -17,8 +17,8 @@ from typing import cast
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from trunkline.agent.parts import Data, File, Part, clean
-from trunkline.agent.values import Json, encode
+from trunkline.agentkit.json_values import Json, encode
+from trunkline.agentkit.parts import Data, File, Part, clean
 
 
 class Artifact:

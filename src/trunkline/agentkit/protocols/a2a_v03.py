@@ -17,14 +17,14 @@ from typing import ClassVar
 
 import msgspec
 
-from trunkline.agent.dialect import Dialect, Operation, flag_in, latest, length_in, timestamp
-from trunkline.agent.messages import Message
-from trunkline.agent.parts import Data, File, Part, Text
-from trunkline.agent.values import Json, JsonObject
-from trunkline.agent.work import RESTING, Result, Status, Update, Work
+from trunkline.agentkit.json_values import Json, JsonObject
+from trunkline.agentkit.messages import Message
+from trunkline.agentkit.parts import Data, File, Part, Text
+from trunkline.agentkit.protocols.base import A2ADialect, Operation, flag_in, latest, length_in, timestamp
+from trunkline.agentkit.task_execution import IDLE_STATES, TaskArtifact, TaskExecution, TaskStatus, TaskUpdate
 
 
-class A2AV03(Dialect):
+class A2AV03(A2ADialect):
     operations: ClassVar[Mapping[str, Operation]] = {
         "message/send": "send",
         "message/stream": "stream",
@@ -39,38 +39,38 @@ class A2AV03(Dialect):
     }
     streams_ended_tasks = True
 
-    def waits(self, configuration: JsonObject) -> bool:
+    def is_blocking(self, configuration: JsonObject) -> bool:
         return flag_in(configuration, "blocking") is not False
 
     def history_length(self, fields: JsonObject) -> int | None:
         return length_in(fields) or None
 
-    def task(self, work: Work, history: int | None, *, artifacts: bool = True) -> JsonObject:
+    def task(self, execution: TaskExecution, history: int | None, *, artifacts: bool = True) -> JsonObject:
         task: JsonObject = {
             "kind": "task",
-            "id": work.id,
-            "contextId": work.context_id,
-            "status": _status(work.status),
-            "history": [_message(message) for message in latest(_history(work), history)],
+            "id": execution.id,
+            "contextId": execution.context_id,
+            "status": _status(execution.status),
+            "history": [_message(message) for message in latest(_history(execution), history)],
         }
         if artifacts:
-            task["artifacts"] = [_artifact(result) for result in work.artifacts()]
+            task["artifacts"] = [_artifact(result) for result in execution.artifacts()]
         return task
 
-    def sent(self, task: JsonObject) -> JsonObject:
+    def send_result(self, task: JsonObject) -> JsonObject:
         return task
 
-    def update(self, work: Work, update: Update) -> JsonObject:
-        about: JsonObject = {"taskId": work.id, "contextId": work.context_id}
-        if isinstance(update, Status):
-            final = update.state in RESTING
+    def update(self, execution: TaskExecution, update: TaskUpdate) -> JsonObject:
+        about: JsonObject = {"taskId": execution.id, "contextId": execution.context_id}
+        if isinstance(update, TaskStatus):
+            final = update.state in IDLE_STATES
             return {"kind": "status-update", **about, "status": _status(update), "final": final}
         return {
             "kind": "artifact-update",
             **about,
             "artifact": _artifact(update),
             "append": update.appends,
-            "lastChunk": not update.is_piece,
+            "lastChunk": not update.is_partial,
         }
 
     def error_data(self, code: int) -> Json:
@@ -78,11 +78,11 @@ class A2AV03(Dialect):
         return None
 
 
-def _history(work: Work) -> list[Message]:
+def _history(execution: TaskExecution) -> list[Message]:
     """With the answer, where there is one: callers of `message/send` may look for it there and not in the artifacts."""
-    if work.state != "completed":
-        return work.history
-    return [message for message in map(_without_files, work.said()) if message.parts]
+    if execution.state != "completed":
+        return execution.history
+    return [message for message in map(_without_files, execution.transcript()) if message.parts]
 
 
 def _without_files(message: Message) -> Message:
@@ -93,7 +93,7 @@ def _without_files(message: Message) -> Message:
     return msgspec.structs.replace(message, parts=parts)
 
 
-def _status(status: Status) -> JsonObject:
+def _status(status: TaskStatus) -> JsonObject:
     fields: JsonObject = {"state": status.state, "timestamp": timestamp(status.at)}
     if status.message is not None:
         fields["message"] = _message(status.message)
@@ -114,7 +114,7 @@ def _message(message: Message) -> JsonObject:
     return fields
 
 
-def _artifact(result: Result) -> JsonObject:
+def _artifact(result: TaskArtifact) -> JsonObject:
     fields: JsonObject = {
         "artifactId": result.id,
         "name": result.name,

@@ -1,4 +1,4 @@
-"""Requests and responses, as plain ASGI: no framework is between a call and its handler."""
+"""Requests and responses as plain ASGI, without a web framework."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, MutableMapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from trunkline.agent.refusals import TooLarge
+from trunkline.agentkit.errors import RequestTooLarge
 
 # As ASGI has them: what is in a message depends on its type.
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -18,8 +18,8 @@ Header: TypeAlias = tuple[bytes, bytes]
 T = TypeVar("T")
 
 
-class CallerGone(Exception):
-    """Nobody is there any more to take the answer."""
+class ClientDisconnected(Exception):
+    """The client has disconnected before it got its response."""
 
 
 def header(scope: Scope, name: bytes) -> str:
@@ -28,35 +28,35 @@ def header(scope: Scope, name: bytes) -> str:
 
 
 async def read_body(receive: Receive, limit: int) -> bytes:
-    """Raises `TooLarge` before more than the limit is kept, and `CallerGone`."""
+    """Raises `RequestTooLarge` before more than the limit is kept, and `ClientDisconnected`."""
     chunks: list[bytes] = []
     size = 0
     while True:
         event = await receive()
         if event["type"] == "http.disconnect":
-            raise CallerGone
+            raise ClientDisconnected
         chunk: bytes = event.get("body", b"")
         size += len(chunk)
         if size > limit:
-            raise TooLarge(limit)
+            raise RequestTooLarge(limit)
         chunks.append(chunk)
         if not event.get("more_body", False):
             return b"".join(chunks)
 
 
-async def while_connected(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
-    """What comes of the work; raises `CallerGone`, and ends it, when the caller goes away first."""
-    working = asyncio.ensure_future(work)
-    gone = asyncio.ensure_future(_disconnected(receive))
+async def while_connected(receive: Receive, coroutine: Coroutine[Any, Any, T]) -> T:
+    """The result of the coroutine; cancels it and raises `ClientDisconnected` if the client disconnects first."""
+    working = asyncio.ensure_future(coroutine)
+    disconnected = asyncio.ensure_future(_disconnected(receive))
     try:
-        await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({working, disconnected}, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
-            raise CallerGone
+            raise ClientDisconnected
         return working.result()
     finally:
-        for task in (working, gone):
+        for task in (working, disconnected):
             task.cancel()
-        await asyncio.gather(working, gone, return_exceptions=True)
+        await asyncio.gather(working, disconnected, return_exceptions=True)
 
 
 async def _disconnected(receive: Receive) -> None:
@@ -65,8 +65,12 @@ async def _disconnected(receive: Receive) -> None:
 
 
 async def respond(send: Send, status: int, body: bytes, headers: Sequence[Header] = ()) -> None:
-    told = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *headers]
-    await send({"type": "http.response.start", "status": status, "headers": told})
+    all_headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        *headers,
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": all_headers})
     await send({"type": "http.response.body", "body": body})
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from trunkline.agent.values import Json, JsonObject
+from trunkline.agentkit.json_values import Json, JsonObject
 
 CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 
@@ -15,7 +15,7 @@ _JSONRPC = "JSONRPC"
 _MODES: tuple[Json, ...] = ("text/plain", "application/json")
 
 
-class Profile(msgspec.Struct, frozen=True, kw_only=True):
+class CardProfile(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent says of itself."""
 
     name: str
@@ -24,7 +24,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     skills: Sequence[JsonObject] = ()
 
 
-def card(profile: Profile, url: str) -> JsonObject:
+def card(profile: CardProfile, url: str) -> JsonObject:
     interfaces: list[Json] = [
         {"url": url, "protocolBinding": _JSONRPC, "protocolVersion": version} for version in ("1.0", "0.3")
     ]
@@ -44,7 +44,7 @@ def card(profile: Profile, url: str) -> JsonObject:
     }
 
 
-def _skill(profile: Profile) -> JsonObject:
+def _skill(profile: CardProfile) -> JsonObject:
     """A card must have one."""
     identity = re.sub(r"[^a-z0-9]+", "-", profile.name.lower()).strip("-") or "skill"
     return {"id": identity, "name": profile.name, "description": profile.description, "tags": [identity]}

@@ -1,5 +1,5 @@
 """
-An agent: a handler behind one URL.
+The agent as an ASGI app: one handler behind one URL.
 
     agent = Agent("Researcher", description="Finds things out.")
 
@@ -11,8 +11,8 @@ An agent: a handler behind one URL.
     POST, any path                      Simple A2A; A2A 0.2 and 0.3 (`message/send`, …); A2A 1.0 (`SendMessage`, …)
     GET  …/.well-known/agent-card.json  the card; also …/.well-known/agent.json
 
-The agent is an ASGI app. It asks nobody who they are: whoever can reach it can use it. Browsers are turned away, since
-a page must not be able to call what only the machine that it is looked at from can reach.
+It does not authenticate callers: everyone who can reach it can use it. Requests from browsers are refused, because a
+web page must not be able to call an agent that only the user's machine can reach.
 """
 
 from __future__ import annotations
@@ -24,12 +24,8 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, TypeVar, overload
 
-from trunkline.agent import simple_a2a
-from trunkline.agent.calls import Calls, Following
-from trunkline.agent.cards import CARD_PATHS, Profile, card
-from trunkline.agent.handlers import Handler, check_handler, log
-from trunkline.agent.http import (
-    CallerGone,
+from trunkline.agentkit.asgi import (
+    ClientDisconnected,
     Receive,
     Scope,
     Send,
@@ -39,15 +35,19 @@ from trunkline.agent.http import (
     respond_with_events,
     while_connected,
 )
-from trunkline.agent.refusals import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, Busy, Refusal
-from trunkline.agent.rpc import error, id_of
-from trunkline.agent.shelf import KEEP, MAX_TASKS, Shelf
-from trunkline.agent.values import Json, JsonObject, NotJson, TooDeep, decode, encode
+from trunkline.agentkit.dispatcher import RpcDispatcher, TaskEventStream
+from trunkline.agentkit.errors import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, RequestError, TooManyTasks
+from trunkline.agentkit.handlers import Handler, check_handler, log
+from trunkline.agentkit.json_values import InvalidJson, Json, JsonObject, JsonTooDeep, decode, encode
+from trunkline.agentkit.jsonrpc import error, id_of
+from trunkline.agentkit.protocols import simple_a2a
+from trunkline.agentkit.protocols.agent_card import CARD_PATHS, CardProfile, card
+from trunkline.agentkit.task_store import KEEP, MAX_TASKS, InMemoryTaskStore
 
 MAX_BODY_BYTES = 10 * 1024 * 1024
 MAX_BATCH = 100
 
-# Without a limit a caller that waits for a task without end would keep the server from stopping.
+# Without a limit, a client that waits for an endless task would keep the server from stopping.
 _STOP_SECONDS = 10
 _NO_HANDLER = "The agent has no handler. Put @agent before the function that answers."
 
@@ -69,13 +69,15 @@ class Agent:
         keep: timedelta = KEEP,
     ) -> None:
         """
-        `url` is the address that the card names; without it, the one at which the card was asked for. Of tasks that
-        are over, up to `max_tasks` are kept for `keep`.
+        `url` is the address in the card; by default the one at which the card was requested. Up to `max_tasks`
+        tasks are kept, ended ones for `keep`.
         """
-        self._profile = Profile(name=name, description=description or name, version=version, skills=skills)
+        self._profile = CardProfile(
+            name=name, description=description or name, version=version, skills=skills
+        )
         self._url = url
         self._max_body_bytes = max_body_bytes
-        self._shelf = Shelf(max_tasks=max_tasks, keep=keep)
+        self._tasks = InMemoryTaskStore(max_tasks=max_tasks, keep=keep)
         self._handler: Handler | None = None
 
     @overload
@@ -121,42 +123,44 @@ class Agent:
     async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
         match scope["type"]:
             case "lifespan":
-                await self._live(receive, send)
+                await self._lifespan(receive, send)
             case "http":
                 try:
                     await self._serve(scope, receive, send)
-                except CallerGone:
+                except ClientDisconnected:
                     return
             case other:
                 raise RuntimeError(f"An agent is served over HTTP, not over {other}.")
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:
             event = await receive()
             if event["type"] == "lifespan.startup":
                 await send({"type": "lifespan.startup.complete"})
             else:
-                await self._shelf.close()
+                await self._tasks.close()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
         if header(scope, b"origin"):
-            await _say(send, 403, "Browsers are turned away; let a server of your own call the agent.")
+            await _respond_error(
+                send, 403, "Browsers are turned away; let a server of your own call the agent."
+            )
         elif scope["method"] == "POST":
-            await self._take(scope, receive, send)
+            await self._handle_post(scope, receive, send)
         elif scope["method"] not in ("GET", "HEAD"):
-            await _say(send, 405, "Send a POST.")
+            await _respond_error(send, 405, "Send a POST.")
         elif path.endswith(CARD_PATHS):
             await self._show_card(scope, send)
         else:
-            await _say(
+            await _respond_error(
                 send, 404, f"There is nothing to read here. The card is at {CARD_PATHS[0]}; send a POST."
             )
 
     async def _show_card(self, scope: Scope, send: Send) -> None:
-        body = encode(card(self._profile, self._url or _home(scope)))
+        body = encode(card(self._profile, self._url or _base_url(scope)))
         tag = f'"{sha256(body).hexdigest()[:32]}"'
         headers = [(b"etag", tag.encode()), (b"cache-control", b"no-cache")]
         if header(scope, b"if-none-match") == tag:
@@ -164,71 +168,71 @@ class Agent:
         else:
             await respond(send, 200, body, headers)
 
-    async def _take(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _handle_post(self, scope: Scope, receive: Receive, send: Send) -> None:
         body: Json = None
         try:
             body = _decoded(await read_body(receive, self._max_body_bytes))
             answered = await while_connected(receive, self._answer(body, header(scope, b"a2a-version")))
-        except Refusal as refused:
-            headers = [(b"retry-after", b"1")] if isinstance(refused, Busy) else []
-            await respond(send, *_refused(body, refused), headers)
+        except RequestError as exc:
+            headers = [(b"retry-after", b"1")] if isinstance(exc, TooManyTasks) else []
+            await respond(send, *_error_response(body, exc), headers)
             return
-        except CallerGone:
+        except ClientDisconnected:
             raise
-        # The outermost frame of a call: a mistake of the kit's own must not become a page of HTML.
+        # The outermost frame of a request: a bug in the kit must not become an HTML error page.
         except Exception:  # noqa: BLE001
             log.exception("A call could not be answered")
-            await respond(send, *_refused(body, Refusal(INTERNAL_ERROR, "Internal error")))
+            await respond(send, *_error_response(body, RequestError(INTERNAL_ERROR, "Internal error")))
             return
-        if isinstance(answered, Following):
+        if isinstance(answered, TaskEventStream):
             await while_connected(receive, respond_with_events(send, answered.events()))
         else:
             await respond(send, 200, encode(answered))
 
-    async def _answer(self, body: Json, version: str) -> Json | Following:
-        calls = self._calls()
+    async def _answer(self, body: Json, version: str) -> Json | TaskEventStream:
+        dispatcher = self._dispatcher()
         if isinstance(body, list):
             if not 0 < len(body) <= MAX_BATCH:
-                raise Refusal(INVALID_REQUEST, f"Invalid Request: a batch has 1 to {MAX_BATCH} requests")
-            return list(await asyncio.gather(*(calls.answer_in_batch(item, version) for item in body)))
+                raise RequestError(INVALID_REQUEST, f"Invalid Request: a batch has 1 to {MAX_BATCH} requests")
+            return list(await asyncio.gather(*(dispatcher.answer_in_batch(item, version) for item in body)))
         if isinstance(body, dict) and simple_a2a.is_simple(body):
-            return await self._answer_simply(body)
-        return await calls.answer(body, version)
+            return await self._answer_simple_a2a(body)
+        return await dispatcher.answer(body, version)
 
-    async def _answer_simply(self, body: JsonObject) -> JsonObject:
-        work = self._shelf.take(simple_a2a.read_request(body), self._handled())
-        await work.settled()
-        if work.is_asking:
-            simple_a2a.give_up_asking(work)
-        return simple_a2a.answer(body["task_id"], work)
+    async def _answer_simple_a2a(self, body: JsonObject) -> JsonObject:
+        execution = self._tasks.submit(simple_a2a.read_request(body), self._require_handler())
+        await execution.wait_until_idle()
+        if execution.is_asking:
+            simple_a2a.give_up_asking(execution)
+        return simple_a2a.answer(body["task_id"], execution)
 
-    def _calls(self) -> Calls:
-        return Calls(self._shelf, self._handled())
+    def _dispatcher(self) -> RpcDispatcher:
+        return RpcDispatcher(self._tasks, self._require_handler())
 
-    def _handled(self) -> Handler:
+    def _require_handler(self) -> Handler:
         if self._handler is None:
-            raise Refusal(INTERNAL_ERROR, _NO_HANDLER)
+            raise RequestError(INTERNAL_ERROR, _NO_HANDLER)
         return self._handler
 
 
 def _decoded(body: bytes) -> Json:
     try:
         return decode(body.removeprefix(b"\xef\xbb\xbf"))
-    except TooDeep as exc:
-        raise Refusal(INVALID_REQUEST, f"Invalid Request: {exc}") from exc
-    except NotJson as exc:
-        raise Refusal(PARSE_ERROR, f"Parse error: {exc}") from exc
+    except JsonTooDeep as exc:
+        raise RequestError(INVALID_REQUEST, f"Invalid Request: {exc}") from exc
+    except InvalidJson as exc:
+        raise RequestError(PARSE_ERROR, f"Parse error: {exc}") from exc
 
 
-def _refused(body: Json, refused: Refusal) -> tuple[int, bytes]:
+def _error_response(body: Json, exc: RequestError) -> tuple[int, bytes]:
     if isinstance(body, dict) and simple_a2a.is_simple(body):
-        status = 400 if refused.status == 200 else refused.status
-        return status, encode(simple_a2a.refusal(body["task_id"], refused))
-    return refused.status, encode(error(id_of(body), refused))
+        status = 400 if exc.status == 200 else exc.status
+        return status, encode(simple_a2a.error(body["task_id"], exc.message))
+    return exc.status, encode(error(id_of(body), exc))
 
 
-def _home(scope: Scope) -> str:
-    """The address at which the card was asked for, without the card's own path."""
+def _base_url(scope: Scope) -> str:
+    """The address at which the card was requested, without the card's path."""
     path: str = scope["path"]
     for known in CARD_PATHS:
         path = path.removesuffix(known)
@@ -237,5 +241,5 @@ def _home(scope: Scope) -> str:
     return f"{scope.get('scheme', 'http')}://{host}{path or '/'}"
 
 
-async def _say(send: Send, status: int, text: str) -> None:
+async def _respond_error(send: Send, status: int, text: str) -> None:
     await respond(send, status, encode({"error": text}))

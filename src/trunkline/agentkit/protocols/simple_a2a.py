@@ -1,23 +1,23 @@
 """
-Simple A2A, as an agent speaks it.
+Simple A2A, from the agent's side.
 
     request  {"task_id": "…", "input": …}
     answer   {"task_id": "…", "status": "success", "output": {…}, "error": null}
              {"task_id": "…", "status": "error", "output": null, "error": "…"}
 
-An answer that is a text is `{"text": …}`, one that is an object is that object, several artifacts are listed. A
-question cannot be carried: the task that asks one fails, and its caller is told why.
+A text answer is `{"text": …}`, an object is that object, several artifacts are listed. Simple A2A has no questions: a
+task that asks one fails, and its error says why.
 """
 
 from __future__ import annotations
 
 import base64
 
-from trunkline.agent.messages import Message
-from trunkline.agent.parts import Data, File, Part, Text
-from trunkline.agent.refusals import Refusal, invalid_params
-from trunkline.agent.values import Json, JsonObject, kind_of
-from trunkline.agent.work import Result, Work
+from trunkline.agentkit.errors import invalid_params
+from trunkline.agentkit.json_values import Json, JsonObject, kind_of
+from trunkline.agentkit.messages import Message
+from trunkline.agentkit.parts import Data, File, Part, Text
+from trunkline.agentkit.task_execution import TaskArtifact, TaskExecution
 
 
 def is_simple(body: JsonObject) -> bool:
@@ -36,28 +36,31 @@ def read_request(body: JsonObject) -> Message:
     return Message(id=f"simple-a2a/{task_id}", role="user", parts=(part,))
 
 
-def answer(task_id: Json, work: Work) -> JsonObject:
-    """What to say of a task that rests."""
-    if work.state == "completed":
-        return {"task_id": task_id, "status": "success", "output": _output(work.artifacts()), "error": None}
-    return error(task_id, work.words or f"The task is {work.state}.")
+def answer(task_id: Json, execution: TaskExecution) -> JsonObject:
+    """The response for an idle task."""
+    if execution.state == "completed":
+        return {
+            "task_id": task_id,
+            "status": "success",
+            "output": _output(execution.artifacts()),
+            "error": None,
+        }
+    return error(task_id, execution.status_text or f"The task is {execution.state}.")
 
 
-def give_up_asking(work: Work) -> None:
-    work.end("failed", f"The agent asks a question, and Simple A2A has no reply to one: {work.words}")
+def give_up_asking(execution: TaskExecution) -> None:
+    execution.end(
+        "failed", f"The agent asks a question, and Simple A2A has no reply to one: {execution.status_text}"
+    )
     # It has ended already; what is left is its handler, which waits.
-    work.cancel()
-
-
-def refusal(task_id: Json, refused: Refusal) -> JsonObject:
-    return error(task_id, refused.message)
+    execution.cancel()
 
 
 def error(task_id: Json, message: str) -> JsonObject:
     return {"task_id": task_id, "status": "error", "output": None, "error": message}
 
 
-def _output(results: list[Result]) -> JsonObject:
+def _output(results: list[TaskArtifact]) -> JsonObject:
     if len(results) == 1 and len(results[0].parts) == 1:
         part = results[0].parts[0]
         if isinstance(part, Text):

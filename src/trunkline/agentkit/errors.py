@@ -24,7 +24,7 @@ NO_EXTENDED_CARD = -32007
 VERSION_NOT_SUPPORTED = -32009
 
 
-class Refusal(Exception):
+class RequestError(Exception):
     """A request is not taken; the message is for the caller."""
 
     # Of the HTTP response. JSON-RPC has its errors in answers that are well.
@@ -36,14 +36,14 @@ class Refusal(Exception):
         self.message = message
 
 
-class TooLarge(Refusal):
+class RequestTooLarge(RequestError):
     status = 413
 
     def __init__(self, limit: int) -> None:
         super().__init__(INVALID_REQUEST, f"The request has more than {limit:,} bytes, which is the most")
 
 
-class Busy(Refusal):
+class TooManyTasks(RequestError):
     """Every place is taken by a task that is not over."""
 
     status = 503
@@ -52,10 +52,10 @@ class Busy(Refusal):
         super().__init__(INTERNAL_ERROR, f"The agent has {limit:,} tasks in hand and takes no more now")
 
 
-class UnknownTask(Refusal):
+class TaskNotFound(RequestError):
     def __init__(self, task_id: str) -> None:
         super().__init__(TASK_NOT_FOUND, f"Task not found: {task_id}")
 
 
-def invalid_params(message: str) -> Refusal:
-    return Refusal(INVALID_PARAMS, f"Invalid params: {message}")
+def invalid_params(message: str) -> RequestError:
+    return RequestError(INVALID_PARAMS, f"Invalid params: {message}")

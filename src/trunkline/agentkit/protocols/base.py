@@ -14,61 +14,63 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from trunkline.agent.messages import Message, read_message
-from trunkline.agent.refusals import NO_PUSHES, Refusal, invalid_params
-from trunkline.agent.values import Json, JsonObject, kind_of
-from trunkline.agent.work import Update, Work
+from trunkline.agentkit.errors import NO_PUSHES, RequestError, invalid_params
+from trunkline.agentkit.json_values import Json, JsonObject, kind_of
+from trunkline.agentkit.messages import Message, read_message
+from trunkline.agentkit.task_execution import TaskExecution, TaskUpdate
 
 Operation = Literal["send", "stream", "get", "cancel", "resubscribe", "list", "push", "extended_card"]
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class SendParams(msgspec.Struct, frozen=True, kw_only=True):
     """A message, and how its sender wants the answer."""
 
     message: Message
     # Whether to answer only when the task rests.
-    waits: bool = True
+    is_blocking: bool = True
     # How many messages of the history to send along; None: all.
     history: int | None = None
 
 
-class Dialect(ABC):
+class A2ADialect(ABC):
     operations: ClassVar[Mapping[str, Operation]]
     # Whether a stream of a task that has ended can be asked for: it has the task and nothing else.
     streams_ended_tasks: ClassVar[bool]
 
     @abstractmethod
-    def waits(self, configuration: JsonObject) -> bool: ...
+    def is_blocking(self, configuration: JsonObject) -> bool: ...
 
     @abstractmethod
     def history_length(self, fields: JsonObject) -> int | None:
         """How many messages are wanted; None: all."""
 
     @abstractmethod
-    def task(self, work: Work, history: int | None, *, artifacts: bool = True) -> JsonObject: ...
+    def task(
+        self, execution: TaskExecution, history: int | None, *, artifacts: bool = True
+    ) -> JsonObject: ...
 
     @abstractmethod
-    def sent(self, task: JsonObject) -> JsonObject:
+    def send_result(self, task: JsonObject) -> JsonObject:
         """The task as the answer to a message, and as the first event of a stream."""
 
     @abstractmethod
-    def update(self, work: Work, update: Update) -> JsonObject: ...
+    def update(self, execution: TaskExecution, update: TaskUpdate) -> JsonObject: ...
 
     @abstractmethod
     def error_data(self, code: int) -> Json:
         """What stands beside an error's code and message; None: nothing."""
 
-    def wanted(self, params: JsonObject) -> Wanted:
+    def read_send_params(self, params: JsonObject) -> SendParams:
         configuration = params.get("configuration")
         if configuration is None:
             configuration = {}
         if not isinstance(configuration, dict):
             raise invalid_params(f"configuration is {kind_of(configuration)}, not an object")
         if configuration.get("pushNotificationConfig") or configuration.get("taskPushNotificationConfig"):
-            raise Refusal(NO_PUSHES, "Push notifications are not supported: stream, or ask for the task")
-        return Wanted(
+            raise RequestError(NO_PUSHES, "Push notifications are not supported: stream, or ask for the task")
+        return SendParams(
             message=read_message(params.get("message")),
-            waits=self.waits(configuration),
+            is_blocking=self.is_blocking(configuration),
             history=self.history_length(configuration),
         )
 

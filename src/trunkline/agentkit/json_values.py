@@ -21,24 +21,24 @@ MAX_DEPTH = 200
 encode: Callable[[object], bytes] = msgspec.json.Encoder().encode
 
 
-class NotJson(ValueError):
+class InvalidJson(ValueError):
     """The text is not JSON."""
 
 
-class TooDeep(ValueError):
+class JsonTooDeep(ValueError):
     """The text is JSON, but nested too deep."""
 
 
 def decode(text: bytes | str) -> Json:
-    """The JSON value of a text; raises `NotJson` or `TooDeep`."""
+    """The JSON value of a text; raises `NotJson` or `JsonTooDeep`."""
     try:
         value: Json = msgspec.json.decode(text)
     except RecursionError as exc:
-        raise TooDeep(f"The JSON is nested more than {MAX_DEPTH} levels deep") from exc
+        raise JsonTooDeep(f"The JSON is nested more than {MAX_DEPTH} levels deep") from exc
     except (msgspec.DecodeError, UnicodeDecodeError) as exc:
-        raise NotJson(str(exc)) from exc
+        raise InvalidJson(str(exc)) from exc
     if _is_too_deep(value):
-        raise TooDeep(f"The JSON is nested more than {MAX_DEPTH} levels deep")
+        raise JsonTooDeep(f"The JSON is nested more than {MAX_DEPTH} levels deep")
     return value
 
 
