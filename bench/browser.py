@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from playwright.async_api import async_playwright
 from tests.ui.browser import FLAGS, chromium
 
-from trunkline.api.page_files import is_there
+from trunkline.api.middleware.web_ui_files import is_there
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.described import at, fitting_messages, validator
 
-from trunkline.api.asyncapi import build_asyncapi
+from trunkline.api.documents.asyncapi import build_asyncapi
 from trunkline.clock import Instant
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.machine.events import Payload, RunCompleted, RunStarted, StepProgress, encode_event

@@ -19,7 +19,7 @@ from tests.public.test_cli_help import GROUPS, group_help
 from tests.public.test_sabotage import PAGE as SABOTAGE_FILE
 from tests.sabotage.rules import page as sabotage_page
 
-from trunkline.api.asyncapi import build_asyncapi
+from trunkline.api.documents.asyncapi import build_asyncapi
 from trunkline.jsontypes import JsonObject
 from trunkline.messages import TopicNames
 from trunkline.telemetry.logs import configure_logs

@@ -22,10 +22,10 @@ DOORS: Sequence[Rule] = (
     Rule(
         name="pages-of-other-websites",
         breaks="A website that a developer looks at starts and deletes things in the Trunkline on the same machine.",
-        file="api/visitors.py",
+        file="api/middleware/origin_check.py",
         old='if scope["method"] not in _READING and _is_foreign(scope, host):',
         new='if scope["method"] in _READING and _is_foreign(scope, host):',
-        caught_by=("tests/unit/api/test_visitors.py::test_a_foreign_page_changes_nothing",),
+        caught_by=("tests/unit/api/middleware/test_origin_check.py::test_a_foreign_page_changes_nothing",),
     ),
     Rule(
         name="foreign-names-that-lead-here",
@@ -38,7 +38,7 @@ DOORS: Sequence[Rule] = (
     Rule(
         name="revoked-key",
         breaks="A key that was revoked opens everything.",
-        file="api/auth.py",
+        file="api/middleware/auth.py",
         old="if key.revoked_at is not None:",
         new="if key.revoked_at == 0:",
         caught_by=(f"{_KEYS}::test_a_revoked_key_opens_nothing_after_two_seconds",),
@@ -89,8 +89,8 @@ DOORS: Sequence[Rule] = (
     Rule(
         name="hook-address-in-no-log",
         breaks="Who reads the log can ring.",
-        file="api/shown.py",
-        old='f"{_SECRET}***" if path.startswith(_SECRET) else path',
+        file="api/problems.py",
+        old='f"{_HOOKS_PREFIX}***" if path.startswith(_HOOKS_PREFIX) else path',
         new="path",
         caught_by=(
             "tests/scenarios/api/test_hooks.py::test_neither_the_address_nor_the_token_is_in_the_log[embedded]",

@@ -8,10 +8,11 @@ from fastapi import FastAPI
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from trunkline.api.auth import KeyCheck
-from trunkline.api.edge import Edge
+from trunkline.api.middleware.auth import ApiKeyCheck
+from trunkline.api.middleware.correlation import CorrelationMiddleware
+from trunkline.api.middleware.origin_check import OriginCheck
+from trunkline.api.middleware.web_ui import WebUi
 from trunkline.api.operations import JSON
-from trunkline.api.pages import Pages
 from trunkline.api.problems import install_problems
 from trunkline.api.routes.activity import add_activity_routes
 from trunkline.api.routes.agents import add_agent_routes
@@ -30,7 +31,6 @@ from trunkline.api.routes.trials import add_trial_routes
 from trunkline.api.routes.workflows import add_workflow_routes
 from trunkline.api.services import HealthReport, Limits, Probes, Services
 from trunkline.api.shortcut import Shortcut
-from trunkline.api.visitors import Visitors
 from trunkline.jsontypes import encode
 
 __all__ = ["HealthReport", "Limits", "Services", "create_app", "create_probe_app"]
@@ -60,8 +60,8 @@ def create_app(services: Services) -> ASGIApp:
 
     _add_descriptions(app, services)
     # Outside of the check for keys: the page is nobody's secret, and asks for a key by itself.
-    pages = Pages(_checked(Shortcut(app, runs.execute), services), services.ui_folder)
-    return Edge(Visitors(pages, services.names))
+    pages = WebUi(_checked(Shortcut(app, runs.execute), services), services.ui_folder)
+    return CorrelationMiddleware(OriginCheck(pages, services.names))
 
 
 def _add_descriptions(app: FastAPI, services: Services) -> None:
@@ -69,13 +69,13 @@ def _add_descriptions(app: FastAPI, services: Services) -> None:
 
     @cache
     def openapi_document() -> bytes:
-        from trunkline.api.openapi import build_openapi  # noqa: PLC0415
+        from trunkline.api.documents.openapi import build_openapi  # noqa: PLC0415
 
         return encode(build_openapi(app))
 
     @cache
     def asyncapi_document() -> bytes:
-        from trunkline.api.asyncapi import build_asyncapi  # noqa: PLC0415
+        from trunkline.api.documents.asyncapi import build_asyncapi  # noqa: PLC0415
 
         return encode(build_asyncapi(services.topics))
 
@@ -94,8 +94,8 @@ def create_probe_app(probes: Probes) -> ASGIApp:
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     install_problems(app)
     add_system_routes(app, probes)
-    return Edge(Visitors(_checked(app, probes), probes.names))
+    return CorrelationMiddleware(OriginCheck(_checked(app, probes), probes.names))
 
 
 def _checked(app: ASGIApp, probes: Probes) -> ASGIApp:
-    return app if probes.keys is None else KeyCheck(app, probes.keys)
+    return app if probes.keys is None else ApiKeyCheck(app, probes.keys)

@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 
-from trunkline.api.correlation import find_header
+from trunkline.api.headers import find_header
 from trunkline.api.problems import BodyTooLarge, BrokenBody, finding_of
 from trunkline.errors import Invalid
 from trunkline.jsontypes import MAX_DEPTH, Json, JsonObject, decode, is_too_deep

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from starlette.requests import Request
 
-from trunkline.api.correlation import find_header
+from trunkline.api.headers import find_header
 from trunkline.errors import Finding, Invalid
 
 IDEMPOTENCY_KEY = "Idempotency-Key"

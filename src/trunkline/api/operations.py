@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 from starlette.responses import Response
 from starlette.routing import request_response
 
-from trunkline.api.correlation import HEADER
+from trunkline.api.headers import HEADER
 from trunkline.api.problems import PROBLEM_JSON
 
 Documentation = dict[str, object]

@@ -21,8 +21,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Scope
 
-from trunkline.api.correlation import HEADER, correlation_id_of
-from trunkline.api.shown import shown_path
+from trunkline.api.headers import HEADER, correlation_id_of
 from trunkline.errors import (
     AlreadyExists,
     Conflict,
@@ -36,11 +35,14 @@ from trunkline.errors import (
     Unavailable,
 )
 from trunkline.jsontypes import encode
+from trunkline.services.hooks import HOOKS
 from trunkline.telemetry import names
 
 PROBLEM_JSON = "application/problem+json"
 # Where a request's scope keeps the error that the log has already.
 _LOGGED = "trunkline.logged"
+# What follows it in an address is a token.
+_HOOKS_PREFIX = f"{HOOKS}/"
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -173,11 +175,16 @@ def log_failure(scope: Scope, error: Exception) -> None:
     log.error(
         names.REQUEST_FAILED,
         method=scope["method"],
-        path=shown_path(scope["path"]),
+        path=redacted_path(scope["path"]),
         correlation_id=correlation_id_of(scope),
         error=str(error),
         exc_info=error,
     )
+
+
+def redacted_path(path: str) -> str:
+    """A request's path as the log may show it: without the token of a push notification."""
+    return f"{_HOOKS_PREFIX}***" if path.startswith(_HOOKS_PREFIX) else path
 
 
 # --- what the framework raises by itself

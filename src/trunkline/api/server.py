@@ -1,4 +1,4 @@
-"""The HTTP server around the API, whose refusals are problems."""
+"""The HTTP server around the API. A request that cannot be read is answered with a problem, like every other error."""
 
 from __future__ import annotations
 
@@ -7,11 +7,24 @@ from contextlib import AbstractAsyncContextManager
 
 from starlette.types import ASGIApp
 
-from trunkline.api.connection import ApiConnection
+from trunkline.api.headers import choose_correlation_id
 from trunkline.serving import Connection, base_url, listen
 from trunkline.serving import serving as serving_with
+from trunkline.serving.connection import Refusal
 
-__all__ = ["base_url", "listen", "serving"]
+__all__ = ["ApiConnection", "base_url", "listen", "serving"]
+
+
+class ApiConnection(Connection):
+    fix_of_bad_http = "Send HTTP/1.1 with a method that /openapi.json names."
+
+    def refusal_text(self, refusal: Refusal) -> bytes:
+        # Here, since the framework that it imports is loaded only after the work has begun.
+        from trunkline.api.problems import Kind  # noqa: PLC0415
+        from trunkline.api.problems import refusal as problem_text  # noqa: PLC0415
+
+        kind = Kind(int(refusal.status), refusal.name, refusal.status.phrase)
+        return problem_text(kind, refusal.detail, refusal.fix, choose_correlation_id(()))
 
 
 def serving(

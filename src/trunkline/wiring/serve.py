@@ -15,7 +15,7 @@ from socket import socket
 import structlog
 import uvloop
 
-from trunkline.api.gate import Gate
+from trunkline.api.middleware.startup import StartupApp
 from trunkline.api.server import base_url, listen, serving
 from trunkline.api.services import OK
 from trunkline.errors import Unavailable, WrongSchema
@@ -53,18 +53,18 @@ async def _up(settings: Settings) -> None:
 
 async def _serve(settings: Settings, roles: Collection[Role]) -> None:
     stop = stop_signal()
-    gate = Gate(tells_why=is_loopback(settings.host))
+    gate = StartupApp(tells_why=is_loopback(settings.host))
     with listen(settings.host, settings.port) as listener:
         async with AsyncExitStack() as stack, serving(gate, listener):
             system = await _open_when_possible(stack, settings, roles, gate, stop)
             if system is None or not await _ready(system, gate, stop):
                 return
-            gate.open(system.app)
+            gate.switch_to(system.app)
             await _announce_and_wait(listener, system, stop)
 
 
 async def _open_when_possible(
-    stack: AsyncExitStack, settings: Settings, roles: Collection[Role], gate: Gate, stop: asyncio.Event
+    stack: AsyncExitStack, settings: Settings, roles: Collection[Role], gate: StartupApp, stop: asyncio.Event
 ) -> System | None:
     """None: asked to stop before it was possible."""
     while not stop.is_set():
@@ -76,7 +76,7 @@ async def _open_when_possible(
     return None
 
 
-async def _ready(system: System, gate: Gate, stop: asyncio.Event) -> bool:
+async def _ready(system: System, gate: StartupApp, stop: asyncio.Event) -> bool:
     """False: asked to stop before everything was there."""
     while not stop.is_set():
         dependencies = await system.probes.readiness()
@@ -88,7 +88,7 @@ async def _ready(system: System, gate: Gate, stop: asyncio.Event) -> bool:
     return False
 
 
-def _tell(gate: Gate, missing: Mapping[str, str], fix: str) -> None:
+def _tell(gate: StartupApp, missing: Mapping[str, str], fix: str) -> None:
     # Once for each change, not once a second.
     if gate.missing != missing:
         gate.missing = missing

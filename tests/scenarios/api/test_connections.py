@@ -12,8 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from trunkline.api.connection import ApiConnection
-from trunkline.api.server import listen, serving
+from trunkline.api.server import ApiConnection, listen, serving
 
 # Nothing here has a store or a broker.
 pytestmark = [pytest.mark.anyio, pytest.mark.embedded_only]

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from starlette.types import Message
 
-from trunkline.api.events import EventStream
+from trunkline.api.event_streams import EventStream
 from trunkline.api.schemas import EventPage
 from trunkline.errors import Unavailable
 from trunkline.ids import RunId

@@ -11,7 +11,7 @@ import pytest
 from starlette.types import Message
 from tests.scenarios.bells import HELLO, RING, rings
 
-from trunkline.api.events import RunsChangedStream
+from trunkline.api.event_streams import RunsChangedStream
 from trunkline.api.schemas import RunPage
 from trunkline.api.schemas.runs import RunSummary
 from trunkline.jsontypes import JsonObject

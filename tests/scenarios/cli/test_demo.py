@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.api.page_files import is_there
+from trunkline.api.middleware.web_ui_files import is_there
 from trunkline.cli.client import Client
 from trunkline.cli.demo.processes import running
 from trunkline.cli.demo.walkthrough import how_to_go_on

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trunkline.api.bodies import read_body
-from trunkline.api.correlation import find_header
+from trunkline.api.headers import find_header
 from trunkline.api.operations import Documentation, add_operation, answer, body, problems
 from trunkline.api.problems import KINDS, problem
 from trunkline.api.services import Services

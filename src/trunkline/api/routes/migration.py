@@ -11,9 +11,9 @@ from starlette.responses import Response
 
 from trunkline.agents.migration.compare import Verdict
 from trunkline.agents.migration.stages import LimitChanges
-from trunkline.api.auth import caller_of
 from trunkline.api.bodies import convert, decode_object, read_body
 from trunkline.api.check_views import check_json
+from trunkline.api.middleware.auth import caller_of
 from trunkline.api.migration_views import (
     agent_events_json,
     change_json,

@@ -8,7 +8,7 @@ from fastapi import FastAPI, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from trunkline.api.auth import caller_of, role_of
+from trunkline.api.middleware.auth import caller_of, role_of
 from trunkline.api.operations import JSON, add_operation, answer, problems
 from trunkline.api.oversight_views import audit_json, caller_json, system_json
 from trunkline.api.paging import DEFAULT_LIMIT, Limit, TextCursor, decode_cursor, page

@@ -10,9 +10,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trunkline.api.bodies import convert, decode_json, decode_object, read_body
-from trunkline.api.correlation import correlation_id_of
-from trunkline.api.events import EVENT_STREAM, EventStream, RunsChangedStream
+from trunkline.api.event_streams import EVENT_STREAM, EventStream, RunsChangedStream
 from trunkline.api.execution import IDEMPOTENCY_KEY, MAX_VERSION, MAX_WAIT_SECONDS, read_execution, read_key
+from trunkline.api.headers import correlation_id_of
 from trunkline.api.operations import JSON, LOCATION, Documentation, add_operation, answer, body, problems, ref
 from trunkline.api.paging import DEFAULT_LIMIT, Limit, NumberCursor, TextCursor, decode_cursor, page
 from trunkline.api.request_spans import begin_request

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trunkline.api.bodies import decode_object, read_body
-from trunkline.api.correlation import correlation_id_of
+from trunkline.api.headers import correlation_id_of
 from trunkline.api.operations import JSON, add_operation, answer, body, problems, ref
 from trunkline.api.routes.agents import AGENTS, AgentPath
 from trunkline.api.services import Services

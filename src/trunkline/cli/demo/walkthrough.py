@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
-from trunkline.api.page_files import is_there
+from trunkline.api.middleware.web_ui_files import is_there
 from trunkline.cli.client import Client
 from trunkline.cli.demo.names import commands_of_this_program
 from trunkline.cli.demo.processes import running

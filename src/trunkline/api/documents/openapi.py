@@ -10,7 +10,7 @@ from pydantic.json_schema import models_json_schema
 
 from trunkline import __version__
 from trunkline.api import schemas
-from trunkline.api.correlation import HEADER
+from trunkline.api.headers import HEADER
 from trunkline.api.operations import WORKFLOW_DEFINITION, problems
 from trunkline.api.roles import ROLES
 from trunkline.api.schemas import Shape

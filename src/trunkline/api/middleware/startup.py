@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from trunkline.api.edge import Edge
+from trunkline.api.middleware.correlation import CorrelationMiddleware
 from trunkline.api.problems import KINDS, problem
 from trunkline.api.services import OK
 from trunkline.errors import Unavailable
@@ -21,16 +21,16 @@ from trunkline.jsontypes import encode
 _ALIVE = encode({"status": OK})
 
 
-class Gate:
+class StartupApp:
     """An ASGI application that stands in for another until that is there."""
 
     def __init__(self, *, tells_why: bool) -> None:
         # Whoever may come in without a key may know what is missing; others have the log.
         self._tells_why = tells_why
-        self._app: ASGIApp = Edge(self._wait)
+        self._app: ASGIApp = CorrelationMiddleware(self._wait)
         self.missing: Mapping[str, str] = {}
 
-    def open(self, app: ASGIApp) -> None:
+    def switch_to(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -21,7 +21,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from trunkline.api.page_files import INDEX, read_files
+from trunkline.api.middleware.web_ui_files import INDEX, read_files
 from trunkline.api.roles import ROLES
 
 # The first part of every address that the page knows.
@@ -51,7 +51,7 @@ in a checkout it is built by <code>make ui</code>, which needs Node.js.</p>
 """
 
 
-class Pages:
+class WebUi:
     """Wraps an ASGI application; takes the page's own addresses from it."""
 
     def __init__(self, app: ASGIApp, folder: Path | None = None) -> None:

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import Message
 
-from trunkline.api.pages import Pages
+from trunkline.api.middleware.web_ui import WebUi
 
 pytestmark = pytest.mark.anyio
 
@@ -46,7 +46,7 @@ async def ask(
     async def send(message: Message) -> None:
         sent.append(message)
 
-    pages = Pages(PlainTextResponse("the API", 404), folder)
+    pages = WebUi(PlainTextResponse("the API", 404), folder)
     headers = [(b"accept-encoding", accepts.encode()), (b"accept", kind.encode())]
     scope = {"type": "http", "method": method, "path": path, "headers": headers, "query_string": b""}
     await pages(scope, receive, send)

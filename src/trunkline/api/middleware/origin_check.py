@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from trunkline.api.correlation import find_header
+from trunkline.api.headers import find_header
 from trunkline.api.problems import KINDS, problem
 from trunkline.errors import NotAllowed
 
@@ -29,7 +29,7 @@ _OURS = frozenset({b"same-origin", b"none"})
 _LONGEST_NAME = 200
 
 
-class Visitors:
+class OriginCheck:
     """Wraps an ASGI application; with `names` None it may be called by any name."""
 
     def __init__(self, app: ASGIApp, names: Iterable[str] | None) -> None:

@@ -12,10 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from trunkline.api.correlation import correlation_id_of, find_header
-from trunkline.api.problems import KINDS, Kind, problem, problem_of, unexpected
+from trunkline.api.headers import correlation_id_of, find_header
+from trunkline.api.problems import KINDS, Kind, problem, problem_of, redacted_path, unexpected
 from trunkline.api.roles import allows, role_for
-from trunkline.api.shown import shown_path
 from trunkline.errors import NotAllowed, TrunklineError
 from trunkline.services.audit import acting
 from trunkline.services.keys import KeyRing
@@ -33,7 +32,7 @@ _CALLER = "trunkline.key"
 _LOGGED_PATH = 200
 
 
-class KeyCheck:
+class ApiKeyCheck:
     """Wraps an ASGI application; only calls with a sufficient key reach it."""
 
     def __init__(self, app: ASGIApp, keys: KeyRing) -> None:
@@ -91,7 +90,7 @@ class KeyCheck:
             names.ACCESS_REFUSED,
             reason=reason,
             method=request.method,
-            path=shown_path(request.scope["path"])[:_LOGGED_PATH],
+            path=redacted_path(request.scope["path"])[:_LOGGED_PATH],
             client=None if request.client is None else request.client.host,
             key_id=None if key is None else key.id,
             correlation_id=correlation_id_of(request.scope),

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.testing import capture_logs
 
-from trunkline.api.edge import Edge
+from trunkline.api.middleware.correlation import CorrelationMiddleware
 from trunkline.api.problems import install_problems
 from trunkline.api.shortcut import Shortcut
 from trunkline.errors import NotFound, Unavailable
@@ -44,11 +44,11 @@ def routed(name: str) -> ASGIApp:
     app = FastAPI()
     install_problems(app)
     app.add_api_route("/api/v1/workflows/w/execute", ENDPOINTS[name], methods=["POST"])
-    return Edge(app)
+    return CorrelationMiddleware(app)
 
 
 def shortened(name: str) -> ASGIApp:
-    return Edge(Shortcut(FastAPI(), ENDPOINTS[name]))
+    return CorrelationMiddleware(Shortcut(FastAPI(), ENDPOINTS[name]))
 
 
 async def answer(app: ASGIApp) -> tuple[int, bytes]:
@@ -106,6 +106,6 @@ async def test_what_no_layer_within_has_logged_is_logged_at_the_edge() -> None:
         raise RuntimeError("cut through")
 
     with capture_logs() as logs:
-        await answer(Edge(broken))
+        await answer(CorrelationMiddleware(broken))
     failures = [line for line in logs if line["event"] == names.REQUEST_FAILED]
     assert [line["error"] for line in failures] == ["cut through"]

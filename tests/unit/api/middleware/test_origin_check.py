@@ -6,8 +6,8 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import Message
 
-from trunkline.api.edge import Edge
-from trunkline.api.visitors import Visitors
+from trunkline.api.middleware.correlation import CorrelationMiddleware
+from trunkline.api.middleware.origin_check import OriginCheck
 
 pytestmark = pytest.mark.anyio
 
@@ -28,7 +28,7 @@ async def status_of(
     given = {"host": host, **{name.replace("_", "-"): value for name, value in headers.items()}}
     raw = [(name.encode(), value.encode("latin-1")) for name, value in given.items() if value]
     scope = {"type": "http", "method": method, "path": "/api/v1/runs", "headers": raw, "query_string": b""}
-    await Edge(Visitors(PlainTextResponse("in"), names))(scope, receive, send)
+    await CorrelationMiddleware(OriginCheck(PlainTextResponse("in"), names))(scope, receive, send)
     return int(sent[0]["status"])
 
 

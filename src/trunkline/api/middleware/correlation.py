@@ -11,15 +11,14 @@ import time
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from trunkline.api.correlation import RAW_HEADER, SCOPE_KEY, choose_correlation_id
-from trunkline.api.problems import log_failure
-from trunkline.api.shown import shown_path
+from trunkline.api.headers import RAW_HEADER, SCOPE_KEY, choose_correlation_id
+from trunkline.api.problems import log_failure, redacted_path
 from trunkline.telemetry import names
 
 log = structlog.stdlib.get_logger(__name__)
 
 
-class Edge:
+class CorrelationMiddleware:
     """Wraps an ASGI application."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -48,7 +47,7 @@ class Edge:
         log.debug(
             names.HTTP_REQUEST,
             method=scope["method"],
-            path=shown_path(scope["path"]),
+            path=redacted_path(scope["path"]),
             status=status,
             duration_ms=round((time.perf_counter() - began) * 1000, 3),
             correlation_id=correlation_id,
