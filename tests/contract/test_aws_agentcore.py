@@ -35,7 +35,7 @@ from yarl import URL
 from trunkline.protocols.base import AgentAnswer
 from trunkline.transports.aws_agentcore import MAX_PAYLOAD_BYTES, AgentCoreTransport
 from trunkline.transports.base import StreamLimits, TransportError
-from trunkline.transports.errand import CalledOff, Errand
+from trunkline.transports.errand import PendingRequest, RequestAbandoned
 
 pytestmark = pytest.mark.anyio
 
@@ -259,19 +259,19 @@ async def test_there_are_never_more_threads_than_calls_allowed(endpoint: StandIn
 
 
 def test_a_request_whose_caller_has_gone_never_leaves() -> None:
-    errand = Errand(monotonic() + PLENTY)
-    assert not errand.give_up()
-    with pytest.raises(CalledOff):
+    errand = PendingRequest(monotonic() + PLENTY)
+    assert not errand.abandon()
+    with pytest.raises(RequestAbandoned):
         errand.send()
     assert not errand.is_sent
 
 
 def test_a_request_leaves_once() -> None:
-    errand = Errand(monotonic() + PLENTY)
+    errand = PendingRequest(monotonic() + PLENTY)
     assert 0 < errand.send() <= PLENTY
-    with pytest.raises(CalledOff):
+    with pytest.raises(RequestAbandoned):
         errand.send()
-    assert errand.give_up()
+    assert errand.abandon()
 
 
 async def test_a_payload_that_aws_would_refuse_is_not_sent(endpoint: StandIn) -> None:

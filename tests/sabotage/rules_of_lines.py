@@ -16,7 +16,7 @@ _PATIENCE = "tests/unit/bridge/test_patience.py"
 _CALLS = "tests/unit/bridge/test_calls.py"
 _BATCHES = "tests/unit/bridge/test_batches.py"
 
-_TAKEN_UP_AGAIN = "self._listen_again(talk, partner, claim, outcome.remote_task_id, news, patience)"
+_TAKEN_UP_AGAIN = "self._resubscribe(session, resolved, claim, outcome.remote_task_id, news, patience)"
 
 LINES: Sequence[Rule] = (
     Rule(
@@ -160,8 +160,8 @@ LINES: Sequence[Rule] = (
         name="cancelled-when-the-agent-has-confirmed",
         breaks="A run counts as cancelled while its agent still works.",
         file="bridge/calls.py",
-        old="finished = None if is_told else self._invoker.stopped(claim)",
-        new="finished = self._invoker.stopped(claim)",
+        old="finished = None if is_told else self._invoker.cancelled(claim)",
+        new="finished = self._invoker.cancelled(claim)",
         caught_by=(f"{_CALLS}::test_a_call_that_is_broken_off_ends_when_its_agent_has_confirmed",),
     ),
     Rule(

@@ -69,7 +69,7 @@ MOVES: Sequence[Rule] = (
         name="shadow-of-repeatable-agents-only",
         breaks="Work is given twice to an agent that must not get it twice.",
         file="bridge/shadow.py",
-        old="        and way.agent.options.repeatable\n",
+        old="        and route.agent.options.repeatable\n",
         new="",
         caught_by=(f"{_SHADOW}::test_only_what_is_meant_is_asked_twice",),
     ),

@@ -58,8 +58,8 @@ SECRETS: Sequence[Rule] = (
         name="secret-in-no-record",
         breaks="The value is in wire records, logs, outputs and topics.",
         file="bridge/talk.py",
-        old="replace(partner, redaction=partner.redaction.beside(self._secrets.hidden), batch=None)",
-        new="replace(partner, batch=None)",
+        old="replace(resolved, redaction=resolved.redaction.beside(self._secrets.hidden), batch=None)",
+        new="replace(resolved, batch=None)",
         caught_by=(
             f"{_REPEATS}[embedded-simple output]",
             f"{_HIDDEN}::test_a_stream_that_repeats_a_named_secret_does_not_make_it_readable[embedded]",
@@ -70,8 +70,8 @@ SECRETS: Sequence[Rule] = (
         name="secret-travels-alone",
         breaks="What an agent says to a batch shows the secret of one call in the record of another.",
         file="bridge/talk.py",
-        old="redaction=partner.redaction.beside(self._secrets.hidden), batch=None)",
-        new="redaction=partner.redaction.beside(self._secrets.hidden))",
+        old="redaction=resolved.redaction.beside(self._secrets.hidden), batch=None)",
+        new="redaction=resolved.redaction.beside(self._secrets.hidden))",
         caught_by=(f"{_RUNS}::test_a_call_with_a_secret_does_not_travel_with_others[embedded]",),
     ),
     Rule(

@@ -14,8 +14,8 @@ TRIALS: Sequence[Rule] = (
         name="trial-ends-what-it-has-begun",
         breaks="An agent that asks something while it is tried out waits for an answer for ever.",
         file="bridge/beside.py",
-        old='if talk.beside == "trial" and isinstance(outcome, Interrupted)',
-        new='if talk.beside == "shadow" and isinstance(outcome, Interrupted)',
+        old='session.detached == "trial"\n',
+        new='session.detached == "shadow"\n',
         caught_by=(f"{_TRIALS}::test_an_agent_that_asks_is_told_that_nobody_answers[embedded]",),
     ),
     Rule(

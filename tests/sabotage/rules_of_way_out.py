@@ -160,7 +160,7 @@ WAY_OUT: Sequence[Rule] = (
         name="no-secret-in-the-news",
         breaks="An agent that repeats its credentials while it works has them written to topics and database.",
         file="bridge/streams.py",
-        old="news = news_without_echoes(self._reading.take(data), self._redaction)",
+        old="news = redact_stream_event(self._reading.take(data), self._redaction)",
         new="news = self._reading.take(data)",
         caught_by=(f"{_SECRETS}::test_a_token_that_comes_back_in_a_stream_is_not_readable[embedded]",),
     ),
@@ -178,7 +178,7 @@ WAY_OUT: Sequence[Rule] = (
         name="bell-not-on-the-wire",
         breaks="Who reads what went over the wire can ring for the task.",
         file="bridge/talk.py",
-        old="sent = replace(sent, body=without_bell(sent.body, self._bell))",
+        old="sent = replace(sent, body=redact_push_target(sent.body, self._push_target))",
         new="sent = replace(sent, body=sent.body)",
         caught_by=(
             "tests/scenarios/test_pushes.py::test_an_agent_is_told_where_to_ring_and_asked_when_it_does[embedded]",

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from trunkline.bridge.calls import Finished
+from trunkline.bridge.calls import CallUpdate
 from trunkline.clock import Instant
 from trunkline.stores.base import TaskAnswer, Transaction
 from trunkline.stores.port.activity import AgentMinute, minute_of
@@ -18,7 +18,7 @@ from trunkline.stores.port.activity import AgentMinute, minute_of
 _FAILURES = frozenset({"error", "unknown"})
 
 
-def timed(item: Finished, answer: TaskAnswer) -> TaskAnswer:
+def with_call_times(item: CallUpdate, answer: TaskAnswer) -> TaskAnswer:
     """With when the call began, and how it has ended if it has."""
     result = item.result
     if answer.new_status != "done" or result is None:
@@ -32,11 +32,11 @@ def timed(item: Finished, answer: TaskAnswer) -> TaskAnswer:
     )
 
 
-class ActivityWatch:
+class ActivityRecorder:
     def __init__(self, bridge: str) -> None:
         self._bridge = bridge
 
-    async def note(self, tx: Transaction, finished: Sequence[Finished]) -> None:
+    async def note(self, tx: Transaction, finished: Sequence[CallUpdate]) -> None:
         minutes = minutes_of(finished)
         if minutes:
             await tx.note_activity(self._bridge, minutes)
@@ -48,7 +48,7 @@ class ActivityWatch:
         """As above."""
 
 
-def minutes_of(finished: Sequence[Finished]) -> list[AgentMinute]:
+def minutes_of(finished: Sequence[CallUpdate]) -> list[AgentMinute]:
     """One for each agent and minute; what was broken off tells nothing of an agent."""
     sums: dict[tuple[str, int], list[int]] = {}
     for item in finished:

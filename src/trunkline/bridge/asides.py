@@ -7,18 +7,18 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from trunkline.bridge.exchanges import Sent
+from trunkline.bridge.exchanges import SentRequest
 from trunkline.clock import Instant
 from trunkline.protocols import AgentAnswer
 from trunkline.telemetry.redaction import Redaction
 
 
-class Aside(msgspec.Struct, frozen=True, kw_only=True):
+class AuxiliaryRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One of them and what came of it, for the record."""
 
     kind: Literal["card", "token"]
     redaction: Redaction
-    sent: Sent
+    sent: SentRequest
     answer: AgentAnswer | None
     started_at: Instant
     duration_ms: float
@@ -27,4 +27,4 @@ class Aside(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # Hears of every request that was made.
-Note: TypeAlias = Callable[[Aside], None]
+AuxiliaryRecorder: TypeAlias = Callable[[AuxiliaryRequest], None]

@@ -46,22 +46,22 @@ class Attachments:
 
     def __init__(self, blobs: BlobStore | None, most_inline: int) -> None:
         self._blobs = blobs
-        self._most_inline = most_inline
+        self._max_inline_bytes = most_inline
 
-    def may_move(self, outcome: Succeeded) -> bool:
+    def may_store_files(self, outcome: Succeeded) -> bool:
         """Whether anything in the output can be too long for it."""
-        return self._blobs is not None and len(outcome.output) > self._most_inline
+        return self._blobs is not None and len(outcome.output) > self._max_inline_bytes
 
-    async def put_away(self, run_id: str, outcome: Succeeded) -> Succeeded:
+    async def store_files(self, run_id: str, outcome: Succeeded) -> Succeeded:
         """Raises `Unavailable` when they cannot be kept."""
-        if self._blobs is None or not self.may_move(outcome):
+        if self._blobs is None or not self.may_store_files(outcome):
             return outcome
         # So much JSON would hold up everybody else.
         output = await asyncio.to_thread(decode, outcome.output)
         moved = False
         for holder, key in _contents(output):
             content = _decoded(holder[key])
-            if content is None or len(content) <= self._most_inline:
+            if content is None or len(content) <= self._max_inline_bytes:
                 continue
             digest = await self._blobs.put(RunId(run_id), content)
             del holder[key]
@@ -76,7 +76,7 @@ class Attachments:
             return outcome
         return replace(outcome, output=await asyncio.to_thread(encode, output))
 
-    async def bring(self, task: AgentTask) -> AgentTask:
+    async def load_files(self, task: AgentTask) -> AgentTask:
         """The task with every file that its input names; raises `AttachmentMissing` and `Unavailable`."""
         if not lists_parts(task):
             return task

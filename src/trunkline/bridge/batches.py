@@ -33,7 +33,7 @@ log = structlog.get_logger()
 _Key = tuple[str, frozenset[tuple[str, str]], Tls | None]
 
 
-class _Waiting:
+class _BatchedRequest:
     """One request on its way."""
 
     def __init__(self, body: bytes, headers: Mapping[str, str], seconds: float) -> None:
@@ -44,34 +44,34 @@ class _Waiting:
         self.answer: asyncio.Future[AgentAnswer] = asyncio.get_running_loop().create_future()
 
 
-class _Batch:
+class _OpenBatch:
     def __init__(self, url: str, tls: Tls | None) -> None:
         self.url = url
         self.tls = tls
-        self.waiting: list[_Waiting] = []
+        self.waiting: list[_BatchedRequest] = []
         self.size = 0
         self.timer: asyncio.TimerHandle | None = None
         self.sending: asyncio.Task[None] | None = None
 
-    def has_room_for(self, one: _Waiting, most: int) -> bool:
+    def has_room_for(self, one: _BatchedRequest, most: int) -> bool:
         # The same id twice could not be told apart in the answer.
         is_new = all(other.id != one.id for other in self.waiting)
         return is_new and len(self.waiting) < most and self.size + len(one.body) <= _MOST_BYTES
 
-    def add(self, one: _Waiting) -> None:
+    def add(self, one: _BatchedRequest) -> None:
         self.waiting.append(one)
         self.size += len(one.body)
 
-    def left(self) -> list[_Waiting]:
+    def left(self) -> list[_BatchedRequest]:
         return [one for one in self.waiting if not one.answer.done()]
 
 
-class Batches:
+class BatchSender:
     """Sends requests together. Used as a context, which ends when the last one has its answer."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
-        self._open: dict[_Key, _Batch] = {}
+        self._open: dict[_Key, _OpenBatch] = {}
         self._under_way: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
@@ -95,7 +95,7 @@ class Batches:
         """As `Transport.post`; with a wish the request may travel with others."""
         if wish is None or not is_call(body):
             return await self._transport.post(url, body, headers, timeout, tls)
-        one = _Waiting(body, headers, timeout)
+        one = _BatchedRequest(body, headers, timeout)
         batch = self._join(wish, url, one, tls)
         try:
             async with asyncio.timeout(timeout):
@@ -106,7 +106,7 @@ class Batches:
             if batch.sending is not None and not batch.left():
                 batch.sending.cancel()
 
-    def _join(self, wish: BatchWish, url: str, one: _Waiting, tls: Tls | None) -> _Batch:
+    def _join(self, wish: BatchWish, url: str, one: _BatchedRequest, tls: Tls | None) -> _OpenBatch:
         shared = ((name, value) for name, value in one.headers.items() if name.lower() not in _OF_ONE_TASK)
         key: _Key = (url, frozenset(shared), tls)
         batch = self._open.get(key)
@@ -114,7 +114,7 @@ class Batches:
             self._send(key)
             batch = None
         if batch is None:
-            batch = self._open[key] = _Batch(url, tls)
+            batch = self._open[key] = _OpenBatch(url, tls)
             wait = wish.wait_ms / 1000
             batch.timer = asyncio.get_running_loop().call_later(wait, self._send, key)
         batch.add(one)
@@ -131,7 +131,7 @@ class Batches:
             self._under_way.add(batch.sending)
             batch.sending.add_done_callback(self._under_way.discard)
 
-    async def _carry(self, batch: _Batch, sent: list[_Waiting]) -> None:
+    async def _carry(self, batch: _OpenBatch, sent: list[_BatchedRequest]) -> None:
         try:
             answer = await self._transport.post(
                 batch.url,
@@ -144,10 +144,10 @@ class Batches:
             for one in batch.left():
                 one.answer.set_exception(TransportError(exc.code, exc.message, partial=exc.partial))
             return
-        _hand_out(answer, sent)
+        _distribute(answer, sent)
 
 
-def _headers(sent: list[_Waiting]) -> dict[str, str]:
+def _headers(sent: list[_BatchedRequest]) -> dict[str, str]:
     correlations = dict.fromkeys(one.headers[_CORRELATION] for one in sent if one.headers.get(_CORRELATION))
     headers = dict(sent[0].headers)
     if correlations:
@@ -155,7 +155,7 @@ def _headers(sent: list[_Waiting]) -> dict[str, str]:
     return headers
 
 
-def _hand_out(answer: AgentAnswer, sent: list[_Waiting]) -> None:
+def _distribute(answer: AgentAnswer, sent: list[_BatchedRequest]) -> None:
     brought = split(answer, [one.id for one in sent])
     for note in brought.notes:
         log.warning(names.AGENT_WARNING, warning=note)

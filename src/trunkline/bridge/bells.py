@@ -8,7 +8,7 @@ from trunkline.telemetry.telling import REDACTED
 _HIDDEN = REDACTED.encode()
 
 
-def without_bell(body: bytes, bell: PushTarget | None) -> bytes:
+def redact_push_target(body: bytes, bell: PushTarget | None) -> bytes:
     if bell is None:
         return body
     for secret in (bell.url.rpartition("/")[2], bell.token):

@@ -12,7 +12,7 @@ import structlog
 
 from trunkline.agents import BreakerPolicy
 from trunkline.agents.breaker import CallEnd
-from trunkline.bridge.calls import Finished
+from trunkline.bridge.calls import CallUpdate
 from trunkline.messages import StepError
 from trunkline.stores.base import BreakerChange, NotedCall, Transaction
 from trunkline.telemetry import names
@@ -43,7 +43,7 @@ _FAILURES = frozenset(
     }
 )
 # Ours or the operator's: the agent was not asked.
-NOT_THE_AGENTS = frozenset(
+NOT_CAUSED_BY_AGENT = frozenset(
     {
         "agent_unknown",
         "agent_address_forbidden",
@@ -63,12 +63,12 @@ NOT_THE_AGENTS = frozenset(
 _NOT_NOW = frozenset({408, 425, 429})
 
 
-class BreakerWatch:
+class BreakerObserver:
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self._changes: list[BreakerChange] = []
 
-    async def note(self, tx: Transaction, finished: Sequence[Finished]) -> None:
+    async def note(self, tx: Transaction, finished: Sequence[CallUpdate]) -> None:
         calls = [call for item in finished if (call := _noted(item)) is not None]
         self._changes = await tx.note_calls(calls) if calls else []
 
@@ -85,25 +85,25 @@ class BreakerWatch:
         self._changes = []
 
 
-def _noted(item: Finished) -> NotedCall | None:
+def _noted(item: CallUpdate) -> NotedCall | None:
     policy = item.claim.breaker
     if policy is None or item.claim.remote_task_id is not None or item.answer is None or item.answer.holds:
         return None
     return NotedCall(item.claim.task.agent, policy, _end_of(item, policy))
 
 
-def _end_of(item: Finished, policy: BreakerPolicy) -> CallEnd:
+def _end_of(item: CallUpdate, policy: BreakerPolicy) -> CallEnd:
     result = item.result
     if result is None:
         return _ENDED_WELL
     if result.error is not None:
-        return end_by(result.error, policy)
+        return judge_error(result.error, policy)
     return _TELLS_NOTHING if result.status in {"cancelled", "unknown"} else _ENDED_WELL
 
 
-def end_by(error: StepError, policy: BreakerPolicy) -> CallEnd:
+def judge_error(error: StepError, policy: BreakerPolicy) -> CallEnd:
     """What an error tells about the agent."""
-    if error.code in NOT_THE_AGENTS:
+    if error.code in NOT_CAUSED_BY_AGENT:
         return _TELLS_NOTHING
     if not _is_failure(error, policy):
         return _ENDED_WELL

@@ -13,7 +13,7 @@ import msgspec
 
 from trunkline.agents.carriers import transport_of
 from trunkline.bridge.exchanges import ExchangeKind
-from trunkline.bridge.partners import Partner
+from trunkline.bridge.partners import ResolvedAgent
 from trunkline.messages import AgentTask
 from trunkline.protocols import AgentAnswer, AgentRequest, Failed, Succeeded
 from trunkline.telemetry.traces import Segment, Traces
@@ -27,34 +27,34 @@ _OUTPUT_TOKENS = (
 )  # fmt: skip
 
 
-class _Call(msgspec.Struct):
+class _JsonRpcCall(msgspec.Struct):
     jsonrpc: str
     method: str
     id: str | int | None = None
 
 
-class _Output(msgspec.Struct):
+class _OutputUsage(msgspec.Struct):
     usage: dict[str, object] = {}
 
 
-_calls: msgspec.json.Decoder[_Call] = msgspec.json.Decoder(_Call)
-_outputs: msgspec.json.Decoder[_Output] = msgspec.json.Decoder(_Output)
+_calls: msgspec.json.Decoder[_JsonRpcCall] = msgspec.json.Decoder(_JsonRpcCall)
+_outputs: msgspec.json.Decoder[_OutputUsage] = msgspec.json.Decoder(_OutputUsage)
 
 
-def begin_call(
-    traces: Traces, task: AgentTask, partner: Partner, kind: ExchangeKind, request: AgentRequest
+def start_call_span(
+    traces: Traces, task: AgentTask, resolved: ResolvedAgent, kind: ExchangeKind, request: AgentRequest
 ) -> Segment:
     if not traces.are_on:
         return traces.passed_on(task.trace)
-    name = partner.agent.name
+    name = resolved.agent.name
     attributes: dict[str, str | int] = {
         "gen_ai.agent.name": name,
         "trunkline.run_id": task.run_id,
         "trunkline.step": task.step,
         "trunkline.attempt": task.attempt,
-        "trunkline.protocol": partner.protocol,
+        "trunkline.protocol": resolved.protocol,
         "trunkline.exchange": kind,
-        **_address(partner.dialect.url),
+        **_address(resolved.dialect.url),
         **_rpc(request.body),
     }
     if kind in _INVOKES:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from trunkline.agents import Agent
 from trunkline.agents.cards import MAX_CARD_BYTES
-from trunkline.bridge.card_reader import CardReader
+from trunkline.bridge.card_reader import CardFetcher
 from trunkline.bridge.dialects import reads_card
-from trunkline.bridge.partners import Partners
-from trunkline.bridge.tokens import Tokens
+from trunkline.bridge.partners import AgentResolver
+from trunkline.bridge.tokens import TokenProvider
 from trunkline.clock import Clock
 from trunkline.messages import StepError
 from trunkline.protocols import CardFetch, answer_of, next_card_url
@@ -18,10 +18,12 @@ from trunkline.transports.base import Transport, TransportError
 _HAS_NONE = "Its calls do not depend on a card, so nobody looks for one."
 
 
-class CardLook:
-    def __init__(self, transport: Transport, partners: Partners, tokens: Tokens, clock: Clock) -> None:
-        self._reader = CardReader(transport, clock, tokens)
-        self._partners = partners
+class CardViewer:
+    def __init__(
+        self, transport: Transport, resolver: AgentResolver, tokens: TokenProvider, clock: Clock
+    ) -> None:
+        self._reader = CardFetcher(transport, clock, tokens)
+        self._resolver = resolver
         self._tokens = tokens
         self._clock = clock
 
@@ -29,7 +31,7 @@ class CardLook:
         asked_at = self._clock.now()
         if not reads_card(agent):
             return CardView(asked_at=asked_at, detail=_HAS_NONE)
-        credentials = self._partners.opened(agent)
+        credentials = self._resolver.credentials_of(agent)
         if isinstance(credentials, StepError):
             return CardView(asked_at=asked_at, detail=credentials.message)
         redaction = self._tokens.redaction(credentials)

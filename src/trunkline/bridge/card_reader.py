@@ -5,9 +5,9 @@ from __future__ import annotations
 from time import perf_counter
 
 from trunkline.agents.auth import Credentials
-from trunkline.bridge.asides import Aside, Note
-from trunkline.bridge.exchanges import Sent
-from trunkline.bridge.tokens import Tokens
+from trunkline.bridge.asides import AuxiliaryRecorder, AuxiliaryRequest
+from trunkline.bridge.exchanges import SentRequest
+from trunkline.bridge.tokens import TokenProvider
 from trunkline.clock import Clock
 from trunkline.protocols import AgentAnswer, CardFetch
 from trunkline.telemetry.redaction import Redaction
@@ -18,14 +18,19 @@ _CARD_SECONDS = 5.0
 _MAX_ETAG_CHARACTERS = 256
 
 
-class CardReader:
-    def __init__(self, transport: Transport, clock: Clock, tokens: Tokens) -> None:
+class CardFetcher:
+    def __init__(self, transport: Transport, clock: Clock, tokens: TokenProvider) -> None:
         self._transport = transport
         self._tokens = tokens
         self._clock = clock
 
     async def fetch(
-        self, url: str, credentials: Credentials, *, etag: str | None = None, note: Note | None = None
+        self,
+        url: str,
+        credentials: Credentials,
+        *,
+        etag: str | None = None,
+        note: AuxiliaryRecorder | None = None,
     ) -> CardFetch:
         """
         With the `etag` of a known card the agent may answer 304.
@@ -36,13 +41,13 @@ class CardReader:
         if etag is not None:
             headers["If-None-Match"] = etag
         redaction = Redaction(credentials)
-        sent = Sent("GET", credentials.add_to(url), headers)
+        sent = SentRequest("GET", credentials.add_to(url), headers)
         started_at, started = self._clock.now(), perf_counter()
         answer, failed = await self._get(sent.url, headers, credentials, redaction, note)
         failure = None if failed is None else failed.message
         if note is not None:
             note(
-                Aside(
+                AuxiliaryRequest(
                     kind="card",
                     redaction=redaction,
                     sent=sent,
@@ -70,7 +75,7 @@ class CardReader:
         headers: dict[str, str],
         credentials: Credentials,
         redaction: Redaction,
-        note: Note | None,
+        note: AuxiliaryRecorder | None,
     ) -> tuple[AgentAnswer | None, TransportError | None]:
         try:
             headers |= await self._tokens.headers(credentials, redaction, _CARD_SECONDS, note)

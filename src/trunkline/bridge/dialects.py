@@ -19,9 +19,9 @@ import structlog
 
 from trunkline.agents import AUTO, Agent, Dialect, Probe
 from trunkline.agents.auth import Credentials
-from trunkline.bridge.asides import Note
-from trunkline.bridge.card_reader import CardReader
-from trunkline.bridge.tokens import Tokens
+from trunkline.bridge.asides import AuxiliaryRecorder
+from trunkline.bridge.card_reader import CardFetcher
+from trunkline.bridge.tokens import TokenProvider
 from trunkline.clock import Clock, Instant, after
 from trunkline.errors import NotFound, Unavailable
 from trunkline.messages import StepError, fix_for
@@ -43,13 +43,13 @@ from trunkline.transports.base import Transport, TransportError
 log = structlog.stdlib.get_logger()
 
 # Protocol, url and tenant: whoever differs in nothing of it speaks the same to the same.
-_Way: TypeAlias = "tuple[str, str, str | None]"
+_Endpoint: TypeAlias = "tuple[str, str, str | None]"
 # How long a card is taken to be what it was; one question each, whatever the load.
 CARD_FRESH_FOR = timedelta(minutes=5)
 # Of the evidence; more of it helps nobody.
-_MOST_PROBES = 20
+_MAX_PROBES = 20
 # To speak to one agent in one call; a card may name any number.
-_MOST_WAYS = 6
+_MAX_ALTERNATIVES = 6
 
 
 class DialectUnclear(Exception):
@@ -60,7 +60,7 @@ class DialectUnclear(Exception):
         self.error = error
 
 
-class DialectBook(Protocol):
+class DialectStore(Protocol):
     """Where what was found out about an agent is kept: the registry, for all but new sides of agents that move."""
 
     async def get(self, name_or_id: str) -> Agent:
@@ -72,21 +72,21 @@ class DialectBook(Protocol):
         ...
 
 
-class Dialects:
+class DialectNegotiator:
     """Used with `async with` it ends its questions beside the calls when it is left."""
 
-    def __init__(self, transport: Transport, book: DialectBook, clock: Clock, tokens: Tokens) -> None:
+    def __init__(self, transport: Transport, book: DialectStore, clock: Clock, tokens: TokenProvider) -> None:
         self._tokens = tokens
-        self._reader = CardReader(transport, clock, tokens)
-        self._book = book
+        self._reader = CardFetcher(transport, clock, tokens)
+        self._store = book
         self._clock = clock
         # One look at a time for each agent: a hundred first calls ask for its card once.
-        self._looking: dict[str, asyncio.Lock] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
         # Agents whose last answer made no sense in the dialect that they are known for.
-        self._doubted: set[str] = set()
+        self._invalidated: set[str] = set()
         # When to ask for an agent's card again.
         self._due: dict[str, Instant] = {}
-        self._beside: set[asyncio.Task[None]] = set()
+        self._background: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
         return self
@@ -94,36 +94,38 @@ class Dialects:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        for task in self._beside:
+        for task in self._background:
             task.cancel()
-        await asyncio.gather(*self._beside, return_exceptions=True)
+        await asyncio.gather(*self._background, return_exceptions=True)
 
-    async def of(self, agent: Agent, credentials: Credentials, note: Note | None = None) -> Dialect:
+    async def dialect_of(
+        self, agent: Agent, credentials: Credentials, note: AuxiliaryRecorder | None = None
+    ) -> Dialect:
         """Raises `DialectUnclear`; `note` hears of each request that was made to find it out."""
         if not reads_card(agent):
             return _pinned(agent, agent.updated_at)
-        if agent.dialect is not None and agent.id not in self._doubted:
+        if agent.dialect is not None and agent.id not in self._invalidated:
             return agent.dialect
         async with self._lock(agent):
             known = await self._known(agent)
-            if known is not None and agent.id not in self._doubted:
+            if known is not None and agent.id not in self._invalidated:
                 return known
-            return await self._look_again(agent, known, credentials, note)
+            return await self._renegotiate(agent, known, credentials, note)
 
     async def refresh(self, agent: Agent, credentials: Credentials) -> Dialect | None:
         """Looks now, whatever is known, and keeps what it finds; None: there is nothing to look at."""
         if not reads_card(agent):
             return None
         async with self._lock(agent):
-            found, probes = await self._look(agent, credentials, None)
-            self._doubted.discard(agent.id)
+            found, probes = await self._read_cards(agent, credentials, None)
+            self._invalidated.discard(agent.id)
             return await self._keep(agent, _dialect(found, self._clock.now(), probes))
 
-    def doubt(self, agent: Agent) -> None:
+    def invalidate(self, agent: Agent) -> None:
         """Asks for the card again before the next call: the agent may have moved on."""
-        self._doubted.add(agent.id)
+        self._invalidated.add(agent.id)
 
-    def look_beside(self, agent: Agent, dialect: Dialect, credentials: Credentials) -> None:
+    def refresh_in_background(self, agent: Agent, dialect: Dialect, credentials: Credentials) -> None:
         """
         Asks whether the card has changed if that is due, and does not wait for it.
 
@@ -136,11 +138,16 @@ class Dialects:
             return
         self._due[agent.id] = after(now, CARD_FRESH_FOR)
         task = asyncio.create_task(self._compare(agent, dialect, credentials))
-        self._beside.add(task)
-        task.add_done_callback(self._beside.discard)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
 
-    async def another(
-        self, agent: Agent, refused: Dialect, because: str, credentials: Credentials, note: Note | None = None
+    async def alternatives(
+        self,
+        agent: Agent,
+        refused: Dialect,
+        because: str,
+        credentials: Credentials,
+        note: AuxiliaryRecorder | None = None,
     ) -> Sequence[Dialect]:
         """
         What to try, in this order, after an agent has proved that it did not take a request in `refused`.
@@ -152,38 +159,38 @@ class Dialects:
             return ()
         async with self._lock(agent):
             known = await self._known(agent)
-            found, probes = await self._look(agent, credentials, note)
+            found, probes = await self._read_cards(agent, credentials, note)
         now = self._clock.now()
         fresh = _dialect(found, now, (*probes, refusal(refused, because, now)))
         others = (
-            _instead(fresh, offer, refused)
+            _alternative(fresh, offer, refused)
             for offer in found.others
             if self._tokens.redaction(credentials).text(offer.url) == offer.url
         )
-        distinct: dict[_Way, Dialect] = {}
-        for way in (*(() if known is None else (known,)), fresh, *others):
-            distinct.setdefault(_way(way), way)
-        distinct.pop(_way(refused), None)
-        return list(distinct.values())[:_MOST_WAYS]
+        distinct: dict[_Endpoint, Dialect] = {}
+        for alternative in (*(() if known is None else (known,)), fresh, *others):
+            distinct.setdefault(_endpoint(alternative), alternative)
+        distinct.pop(_endpoint(refused), None)
+        return list(distinct.values())[:_MAX_ALTERNATIVES]
 
-    def refused_too(self, way: Dialect, refused: Dialect, because: str) -> Dialect:
+    def with_refusal(self, alternative: Dialect, refused: Dialect, because: str) -> Dialect:
         """What is tried next, with the evidence that the one before it was refused as well."""
         probe = refusal(refused, because, self._clock.now())
-        return msgspec.structs.replace(way, tried=(*way.tried, probe)[-_MOST_PROBES:])
+        return msgspec.structs.replace(alternative, tried=(*alternative.tried, probe)[-_MAX_PROBES:])
 
     async def adopt(self, agent: Agent, dialect: Dialect) -> None:
         """Keeps what has proved right."""
-        self._doubted.discard(agent.id)
+        self._invalidated.discard(agent.id)
         known = await self._known(agent)
-        if known is None or _way(known) != _way(dialect):
+        if known is None or _endpoint(known) != _endpoint(dialect):
             await self._keep(agent, dialect)
 
     def _lock(self, agent: Agent) -> asyncio.Lock:
-        return self._looking.setdefault(agent.id, asyncio.Lock())
+        return self._locks.setdefault(agent.id, asyncio.Lock())
 
     async def _known(self, agent: Agent) -> Dialect | None:
         try:
-            return (await self._book.get(agent.id)).dialect
+            return (await self._store.get(agent.id)).dialect
         except NotFound:
             # Deleted while it is being called; this call still ends.
             return None
@@ -191,11 +198,11 @@ class Dialects:
             _note_unavailable(exc)
             return None
 
-    async def _look_again(
-        self, agent: Agent, known: Dialect | None, credentials: Credentials, note: Note | None
+    async def _renegotiate(
+        self, agent: Agent, known: Dialect | None, credentials: Credentials, note: AuxiliaryRecorder | None
     ) -> Dialect:
         try:
-            found, probes = await self._look(agent, credentials, note)
+            found, probes = await self._read_cards(agent, credentials, note)
         except DialectUnclear as exc:
             # An agent that is down or busy says nothing new about its dialect.
             if known is not None:
@@ -204,11 +211,11 @@ class Dialects:
                 raise
             # What is pinned is known without a card; what else the card says is asked for later.
             return _pinned(agent, self._clock.now(), f" {exc.error.message}")
-        self._doubted.discard(agent.id)
+        self._invalidated.discard(agent.id)
         return await self._keep(agent, _dialect(found, self._clock.now(), probes))
 
-    async def _look(
-        self, agent: Agent, credentials: Credentials, note: Note | None
+    async def _read_cards(
+        self, agent: Agent, credentials: Credentials, note: AuxiliaryRecorder | None
     ) -> tuple[Negotiated, tuple[Probe, ...]]:
         fetches: list[CardFetch] = []
         probes: list[Probe] = []
@@ -219,7 +226,12 @@ class Dialects:
         return _decided(agent, fetches, self._tokens.redaction(credentials)), tuple(probes)
 
     async def _fetch(
-        self, url: str, credentials: Credentials, *, etag: str | None = None, note: Note | None = None
+        self,
+        url: str,
+        credentials: Credentials,
+        *,
+        etag: str | None = None,
+        note: AuxiliaryRecorder | None = None,
     ) -> tuple[CardFetch, Probe]:
         asked_at = self._clock.now()
         redaction = self._tokens.redaction(credentials)
@@ -235,7 +247,7 @@ class Dialects:
         try:
             async with self._lock(agent):
                 if dialect.card_url is None:
-                    found, probes = await self._look(agent, credentials, None)
+                    found, probes = await self._read_cards(agent, credentials, None)
                 else:
                     fetch, probe = await self._fetch(dialect.card_url, credentials, etag=dialect.card_etag)
                     if fetch.status != 200 or fetch.digest == dialect.card_digest:
@@ -250,7 +262,7 @@ class Dialects:
     async def _keep(self, agent: Agent, dialect: Dialect) -> Dialect:
         self._due[agent.id] = after(self._clock.now(), CARD_FRESH_FOR)
         try:
-            await self._book.record_dialect(agent, dialect)
+            await self._store.record_dialect(agent, dialect)
         except Unavailable as exc:
             # No reason to lose this call, or its answer: whoever does not find it later finds it out again.
             _note_unavailable(exc)
@@ -289,7 +301,7 @@ def _decided(agent: Agent, fetches: Sequence[CardFetch], redaction: Redaction) -
     return msgspec.structs.replace(found, evidence=redaction.text(found.evidence))
 
 
-def _way(dialect: Dialect) -> _Way:
+def _endpoint(dialect: Dialect) -> _Endpoint:
     return dialect.protocol, dialect.url, dialect.tenant
 
 
@@ -314,11 +326,11 @@ def _dialect(found: Negotiated, at: Instant, probes: tuple[Probe, ...]) -> Diale
         streams=found.streams,
         pushes=found.pushes,
         tenant=found.tenant,
-        tried=probes[-_MOST_PROBES:],
+        tried=probes[-_MAX_PROBES:],
     )
 
 
-def _instead(fresh: Dialect, offer: Offer, refused: Dialect) -> Dialect:
+def _alternative(fresh: Dialect, offer: Offer, refused: Dialect) -> Dialect:
     """Another way to speak to the agent than the one that its card puts first."""
     return msgspec.structs.replace(
         fresh,

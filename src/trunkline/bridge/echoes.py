@@ -16,7 +16,7 @@ from trunkline.protocols import Failed, Interrupted, Outcome, StreamNews, Succee
 from trunkline.telemetry.redaction import Redaction
 
 
-def without_echoes(outcome: Outcome, redaction: Redaction) -> Outcome:
+def redact_outcome(outcome: Outcome, redaction: Redaction) -> Outcome:
     if not redaction.longest:
         return outcome
     context_id = _text(outcome.context_id, redaction)
@@ -30,7 +30,7 @@ def without_echoes(outcome: Outcome, redaction: Redaction) -> Outcome:
                 warnings=tuple(map(redaction.text, outcome.warnings)),
             )
         case Failed():
-            return failure_without_echoes(outcome, redaction)
+            return redact_failure(outcome, redaction)
         case Working():
             return replace(
                 outcome,
@@ -50,7 +50,7 @@ def without_echoes(outcome: Outcome, redaction: Redaction) -> Outcome:
             assert_never(outcome)
 
 
-def failure_without_echoes(failed: Failed, redaction: Redaction) -> Failed:
+def redact_failure(failed: Failed, redaction: Redaction) -> Failed:
     if not redaction.longest:
         return failed
     return replace(
@@ -62,7 +62,7 @@ def failure_without_echoes(failed: Failed, redaction: Redaction) -> Failed:
     )
 
 
-def news_without_echoes(news: StreamNews, redaction: Redaction) -> StreamNews:
+def redact_stream_event(news: StreamNews, redaction: Redaction) -> StreamNews:
     if not redaction.longest:
         return news
     said = news.progress

@@ -6,8 +6,8 @@ from typing import TypedDict, assert_never
 
 import msgspec
 
-from trunkline.bridge.calls import Finished
-from trunkline.bridge.partners import Partner
+from trunkline.bridge.calls import CallUpdate
+from trunkline.bridge.partners import ResolvedAgent
 from trunkline.clock import Instant
 from trunkline.messages import ERROR_CODES, AgentResult, StepError, fix_for
 from trunkline.protocols import Failed, Interrupted, Outcome, Succeeded, Working
@@ -29,11 +29,11 @@ def ids_of(claim: ClaimedTask) -> _Ids:
     return {"task_id": task.task_id, "run_id": task.run_id, "step": task.step, "attempt": task.attempt}
 
 
-def error_of(code: str, message: str) -> StepError:
+def step_error(code: str, message: str) -> StepError:
     return StepError(code=code, message=message, fix=fix_for(code))
 
 
-def doubt_of(claim: ClaimedTask) -> str | None:
+def resend_doubt(claim: ClaimedTask) -> str | None:
     """Why nobody knows whether the agent has got this message; None: it certainly has not."""
     if claim.task.doubtful:
         return "The attempt before got no answer."
@@ -42,22 +42,22 @@ def doubt_of(claim: ClaimedTask) -> str | None:
     return None
 
 
-def with_doubt(error: StepError, claim: ClaimedTask) -> StepError:
+def mark_doubtful(error: StepError, claim: ClaimedTask) -> StepError:
     """Whoever gets no answer passes on that the agent may have the message."""
     code = ERROR_CODES[error.code]
-    if code.answered or not (code.sent or doubt_of(claim) is not None):
+    if code.answered or not (code.sent or resend_doubt(claim) is not None):
         return error
     return msgspec.structs.replace(error, doubtful=True)
 
 
-def is_puzzling(error: StepError) -> bool:
+def hints_at_other_dialect(error: StepError) -> bool:
     """No proof that the agent speaks another dialect by now, but what one would look like."""
     return error.code == "agent_answer_malformed" or (
         error.code == "agent_http_error" and error.http_status == 500
     )
 
 
-def has_no_streams(outcome: Outcome) -> bool:
+def refuses_streams(outcome: Outcome) -> bool:
     """Its card offers them, but it says that it took nothing because it has none, or does not know the method."""
     return (
         isinstance(outcome, Failed)
@@ -67,7 +67,7 @@ def has_no_streams(outcome: Outcome) -> bool:
 
 
 def unfinished(state: str) -> Failed:
-    return Failed(error=error_of("agent_task_unfinished", f"Task state: {state}"))
+    return Failed(error=step_error("agent_task_unfinished", f"Task state: {state}"))
 
 
 def after_failed_poll(outcome: Failed, remote_task_id: str) -> Outcome:
@@ -75,7 +75,7 @@ def after_failed_poll(outcome: Failed, remote_task_id: str) -> Outcome:
     error = outcome.error
     if outcome.task_unknown:
         # It took the message and has lost it: as if it had never answered.
-        return Failed(error=error_of("agent_task_lost", f"The agent has lost its task: {error.message}"))
+        return Failed(error=step_error("agent_task_lost", f"The agent has lost its task: {error.message}"))
     overloaded = error.code == "agent_http_error" and (error.http_status or 0) >= 500
     if overloaded or error.http_status == _TOO_MANY or not ERROR_CODES[error.code].answered:
         return Working(remote_task_id=remote_task_id, state="working")
@@ -84,17 +84,17 @@ def after_failed_poll(outcome: Failed, remote_task_id: str) -> Outcome:
     return outcome
 
 
-def finished_with(claim: ClaimedTask, exchanges: list[ExchangeRecord], result: AgentResult) -> Finished:
+def ended_with(claim: ClaimedTask, exchanges: list[ExchangeRecord], result: AgentResult) -> CallUpdate:
     answer = TaskAnswer(
         key=claim.key, epoch=claim.epoch, remote_task_id=result.remote_task_id, polls=claim.polls
     )
-    return Finished(claim=claim, answer=answer, result=result, exchanges=exchanges)
+    return CallUpdate(claim=claim, answer=answer, result=result, exchanges=exchanges)
 
 
 def result_of(
-    claim: ClaimedTask, outcome: Succeeded | Failed | Interrupted, at: Instant, partner: Partner
+    claim: ClaimedTask, outcome: Succeeded | Failed | Interrupted, at: Instant, resolved: ResolvedAgent
 ) -> AgentResult:
-    protocol = partner.protocol
+    protocol = resolved.protocol
     match outcome:
         case Succeeded():
             return AgentResult(
@@ -113,11 +113,11 @@ def result_of(
                 # Nobody knows what has become of it, and nobody may find out by calling again.
                 status="unknown" if outcome.error.code == "outcome_unknown" else "error",
                 at=at,
-                error=with_doubt(outcome.error, claim),
+                error=mark_doubtful(outcome.error, claim),
                 protocol=protocol,
                 context_id=outcome.context_id,
                 warnings=list(outcome.warnings),
-                retry=partner.agent.retry,
+                retry=resolved.agent.retry,
             )
         case Interrupted():
             return AgentResult(

@@ -15,7 +15,7 @@ import msgspec
 
 from trunkline.agents.carriers import carried_headers, transport_of
 from trunkline.bridge.curl import BodyFile, aws_command, curl_command, stdio_line
-from trunkline.bridge.frames import MAX_BYTES, Frame, Frames
+from trunkline.bridge.frames import MAX_BYTES, StreamFrame, StreamFrames
 from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import JsonObject
 from trunkline.protocols.base import AgentAnswer
@@ -35,39 +35,39 @@ _NOT_IN_A_FILE_NAME = re.compile(r"[^A-Za-z0-9]+")
 ExchangeKind: TypeAlias = Literal["send", "stream", "poll", "cancel", "find", "card", "token", "push"]
 
 
-class WireRequest(msgspec.Struct, frozen=True):
+class RecordedRequest(msgspec.Struct, frozen=True):
     method: str
     url: str
     headers: dict[str, str]
     body: str
 
 
-class WireResponse(msgspec.Struct, frozen=True):
+class RecordedResponse(msgspec.Struct, frozen=True):
     status: int
     headers: dict[str, str]
     body: str
 
 
-class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+class RecordedExchange(msgspec.Struct, frozen=True, kw_only=True):
     """One HTTP exchange of a step's attempt."""
 
     step: str
     attempt: int
     started_at: str
     duration_ms: float
-    request: WireRequest
-    response: WireResponse | None = None
+    request: RecordedRequest
+    response: RecordedResponse | None = None
     error: str | None = None
     notes: list[str] = []
     kind: ExchangeKind = "send"
     # The events of a stream, with their times; the response's body has the same ones.
-    frames: list[Frame] | None = None
+    frames: list[StreamFrame] | None = None
     # When a connection was there, and when the answer began; None: nobody knows.
     connect_ms: float | None = None
     first_byte_ms: float | None = None
 
 
-class Sent(msgspec.Struct, frozen=True):
+class SentRequest(msgspec.Struct, frozen=True):
     """A request as it was given to the transport."""
 
     method: str
@@ -76,9 +76,9 @@ class Sent(msgspec.Struct, frozen=True):
     body: bytes = b""
 
 
-def record(
+def record_exchange(
     redaction: Redaction,
-    sent: Sent,
+    sent: SentRequest,
     answer: AgentAnswer | None,
     *,
     step: str,
@@ -88,9 +88,9 @@ def record(
     error: str | None = None,
     notes: Sequence[str] = (),
     kind: ExchangeKind = "send",
-    frames: Frames | None = None,
+    frames: StreamFrames | None = None,
     most_bytes: int = MAX_BODY_BYTES,
-) -> Exchange:
+) -> RecordedExchange:
     """
     The record of one exchange.
 
@@ -108,12 +108,12 @@ def record(
     body = record_text(sent.body, redaction, _REQUEST, all_notes, most_bytes, more=_MORE)
     response = None if answer is None else _response(answer, redaction, all_notes, frames, most_bytes)
     timing = None if answer is None else answer.timing
-    return Exchange(
+    return RecordedExchange(
         step=step,
         attempt=attempt,
         started_at=rfc3339(started_at),
         duration_ms=duration_ms,
-        request=WireRequest(sent.method, redaction.url(sent.url), headers, body),
+        request=RecordedRequest(sent.method, redaction.url(sent.url), headers, body),
         response=response,
         error=None if error is None else redaction.text(error),
         notes=all_notes,
@@ -127,18 +127,20 @@ def record(
 _encoder = msgspec.json.Encoder()
 
 
-def encode_exchange(exchange: Exchange) -> bytes:
+def encode_exchange(exchange: RecordedExchange) -> bytes:
     return _encoder.encode(exchange)
 
 
-def to_curl(exchange: Exchange | JsonObject) -> str:
+def to_curl(exchange: RecordedExchange | JsonObject) -> str:
     """
     A command that repeats the request; comments before it say what it cannot repeat.
 
     For an agent in AgentCore it is one of the AWS command line; for a program, the line that it was given. Half
     a body is no request: where the record has cut it, the command reads it from a file.
     """
-    known = exchange if isinstance(exchange, Exchange) else msgspec.convert(exchange, Exchange)
+    known = (
+        exchange if isinstance(exchange, RecordedExchange) else msgspec.convert(exchange, RecordedExchange)
+    )
     comments = [note for note in known.notes if note.startswith(_REQUEST)]
     request = known.request
     body: str | BodyFile = request.body
@@ -155,18 +157,18 @@ def to_curl(exchange: Exchange | JsonObject) -> str:
     return "".join(f"# {' '.join(comment.split())}\n" for comment in comments) + command
 
 
-def _body_file(exchange: Exchange) -> BodyFile:
+def _body_file(exchange: RecordedExchange) -> BodyFile:
     step = _NOT_IN_A_FILE_NAME.sub("-", exchange.step).strip("-")
     return BodyFile(f"body-of-{step}-attempt-{exchange.attempt}.txt")
 
 
 def _response(
-    answer: AgentAnswer, redaction: Redaction, notes: list[str], frames: Frames | None, most_bytes: int
-) -> WireResponse:
+    answer: AgentAnswer, redaction: Redaction, notes: list[str], frames: StreamFrames | None, most_bytes: int
+) -> RecordedResponse:
     headers = redaction.received_headers(answer.headers)
     # An agent may answer the wish for a stream with a plain body.
     if frames is None or not frames.kept:
         body = record_text(answer.body, redaction, _RESPONSE, notes, most_bytes, more=_MORE)
-        return WireResponse(answer.status, headers, body)
+        return RecordedResponse(answer.status, headers, body)
     notes += frames.notes
-    return WireResponse(answer.status, headers, frames.as_body())
+    return RecordedResponse(answer.status, headers, frames.as_body())

@@ -23,14 +23,14 @@ _LAST_SHARE = 4
 _FRAME_BYTES = 32
 
 
-class Frame(msgspec.Struct, frozen=True):
+class StreamFrame(msgspec.Struct, frozen=True):
     """One event: when it came, in milliseconds after the request, and its data."""
 
     at_ms: float
     data: str
 
 
-class Frames:
+class StreamFrames:
     """Made when the request goes out; `add` is called for every event as it comes."""
 
     def __init__(
@@ -43,8 +43,8 @@ class Frames:
         self._redaction = redaction
         self._now = now
         self._started = now()
-        self._first: list[Frame] = []
-        self._last: deque[Frame] = deque()
+        self._first: list[StreamFrame] = []
+        self._last: deque[StreamFrame] = deque()
         self._last_room = most_bytes // _LAST_SHARE
         self._first_room = most_bytes - self._last_room
         # Even the longest event finds room among the last.
@@ -55,7 +55,7 @@ class Frames:
     def add(self, data: bytes) -> None:
         at_ms = round((self._now() - self._started) * 1000, 3)
         cut: list[str] = []
-        frame = Frame(at_ms, record_text(data, self._redaction, "An event", cut, self._longest))
+        frame = StreamFrame(at_ms, record_text(data, self._redaction, "An event", cut, self._longest))
         self._cut += bool(cut)
         size = _size(frame)
         # Once one did not fit, no later one goes to the first: they are without a gap.
@@ -71,7 +71,7 @@ class Frames:
             self.dropped += 1
 
     @property
-    def kept(self) -> list[Frame]:
+    def kept(self) -> list[StreamFrame]:
         return [*self._first, *self._last]
 
     @property
@@ -92,9 +92,9 @@ class Frames:
         return "".join((*map(_event, self._first), *gap, *map(_event, self._last)))
 
 
-def _size(frame: Frame) -> int:
+def _size(frame: StreamFrame) -> int:
     return len(frame.data.encode()) + _FRAME_BYTES
 
 
-def _event(frame: Frame) -> str:
+def _event(frame: StreamFrame) -> str:
     return "".join(f"data: {line}\n" for line in frame.data.split("\n")) + "\n"

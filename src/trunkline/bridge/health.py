@@ -15,7 +15,7 @@ import msgspec
 from trunkline.agents import Agent
 from trunkline.agents.carriers import parse_program, transport_of
 from trunkline.agents.programs import Program
-from trunkline.bridge.partners import Partner, Partners
+from trunkline.bridge.partners import AgentResolver, ResolvedAgent
 from trunkline.clock import Clock, Instant, seconds_between
 from trunkline.messages import StepError
 from trunkline.transports.base import Transport, TransportError
@@ -23,11 +23,11 @@ from trunkline.transports.base import Transport, TransportError
 _HEALTH_SECONDS = 5.0
 _NOT_ASKED = "It cannot be asked without giving it work: AgentCore has only calls."
 
-Health = Literal["healthy", "unhealthy", "unknown"]
+HealthStatus = Literal["healthy", "unhealthy", "unknown"]
 
 
-class HealthReport(msgspec.Struct, frozen=True, kw_only=True):
-    status: Health
+class AgentHealth(msgspec.Struct, frozen=True, kw_only=True):
+    status: HealthStatus
     checked_at: Instant
     detail: str
     protocol: str | None
@@ -35,45 +35,45 @@ class HealthReport(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: float
 
 
-class HealthCheck:
+class AgentHealthCheck:
     def __init__(
-        self, transport: Transport, partners: Partners, clock: Clock, programs: Mapping[str, Program]
+        self, transport: Transport, resolver: AgentResolver, clock: Clock, programs: Mapping[str, Program]
     ) -> None:
         self._transport = transport
         self._programs = programs
-        self._partners = partners
+        self._resolver = resolver
         self._clock = clock
 
-    async def __call__(self, agent: Agent) -> HealthReport:
+    async def __call__(self, agent: Agent) -> AgentHealth:
         started = self._clock.now()
-        partner = await self._partners.of(agent)
-        if isinstance(partner, StepError):
-            return self._report(started, "unhealthy", partner.message)
-        match transport_of(partner.address):
+        resolved = await self._resolver.resolve(agent)
+        if isinstance(resolved, StepError):
+            return self._report(started, "unhealthy", resolved.message)
+        match transport_of(resolved.address):
             case "aws-agentcore":
-                return self._report(started, "unknown", _NOT_ASKED, partner.protocol)
+                return self._report(started, "unknown", _NOT_ASKED, resolved.protocol)
             case "stdio":
-                status, detail = self._look_for(parse_program(partner.address))
-                return self._report(started, status, detail, partner.protocol)
+                status, detail = self._look_for(parse_program(resolved.address))
+                return self._report(started, status, detail, resolved.protocol)
             case "https":
-                return await self._ask(partner, started)
+                return await self._ask(resolved, started)
 
-    async def _ask(self, partner: Partner, started: Instant) -> HealthReport:
-        headers = {"Accept": "application/json", **partner.credentials.headers}
+    async def _ask(self, resolved: ResolvedAgent, started: Instant) -> AgentHealth:
+        headers = {"Accept": "application/json", **resolved.credentials.headers}
         try:
-            headers |= await partner.token(_HEALTH_SECONDS)
-            tls = partner.credentials.tls
-            answer = await self._transport.get(partner.address, headers, _HEALTH_SECONDS, tls)
+            headers |= await resolved.token_headers(_HEALTH_SECONDS)
+            tls = resolved.credentials.tls
+            answer = await self._transport.get(resolved.address, headers, _HEALTH_SECONDS, tls)
         except TransportError as exc:
-            return self._report(started, "unhealthy", partner.redaction.text(exc.message), partner.protocol)
+            return self._report(started, "unhealthy", resolved.redaction.text(exc.message), resolved.protocol)
         # An agent that takes only POST says 405, or 404: it is there all the same.
         healthy = answer.status < 500 or answer.status == 501
         detail = f"It answered HTTP {answer.status}."
         return self._report(
-            started, "healthy" if healthy else "unhealthy", detail, partner.protocol, answer.status
+            started, "healthy" if healthy else "unhealthy", detail, resolved.protocol, answer.status
         )
 
-    def _look_for(self, name: str) -> tuple[Health, str]:
+    def _look_for(self, name: str) -> tuple[HealthStatus, str]:
         program = self._programs.get(name)
         if program is None:
             return "unhealthy", f"No program is called {name} in TRUNKLINE_STDIO_COMMANDS."
@@ -84,12 +84,12 @@ class HealthCheck:
     def _report(
         self,
         started: Instant,
-        status: Health,
+        status: HealthStatus,
         detail: str,
         protocol: str | None = None,
         http_status: int | None = None,
-    ) -> HealthReport:
-        return HealthReport(
+    ) -> AgentHealth:
+        return AgentHealth(
             status=status,
             checked_at=started,
             detail=detail,

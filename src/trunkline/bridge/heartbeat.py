@@ -39,7 +39,7 @@ class Heartbeat:
         self._owner = owner
         self._lease = lease
         self._beaten_at: Instant | None = None
-        self._steady_from = Instant(0)
+        self._stable_from = Instant(0)
         self._trouble: str | None = None
 
     async def beat(self) -> None:
@@ -48,13 +48,13 @@ class Heartbeat:
             await tx.hold_lease(self._owner, self._lease.lasts, PROCESS_NAME)
             now = tx.now
         if self._beaten_at is not None and now > after(self._beaten_at, self._lease.lasts):
-            self._steady_from = after(now, RECLAIM_GRACE)
+            self._stable_from = after(now, RECLAIM_GRACE)
             log.warning(names.LEASE_LOST, seconds=round((now - self._beaten_at) / 1_000_000, 1))
         self._beaten_at = now
 
-    def is_steady(self, now: Instant) -> bool:
+    def has_stable_lease(self, now: Instant) -> bool:
         """Our own lease has not lapsed of late: one that has is the dead one's own fault."""
-        return self._beaten_at is not None and self._steady_from <= now <= after(
+        return self._beaten_at is not None and self._stable_from <= now <= after(
             self._beaten_at, self._lease.lasts
         )
 

@@ -20,17 +20,23 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from trunkline.bridge.batches import Batches
-from trunkline.bridge.calls import Finished
-from trunkline.bridge.endings import after_failed_poll, error_of, has_no_streams, is_puzzling, unfinished
+from trunkline.bridge.batches import BatchSender
+from trunkline.bridge.calls import CallUpdate
+from trunkline.bridge.endings import (
+    after_failed_poll,
+    hints_at_other_dialect,
+    refuses_streams,
+    step_error,
+    unfinished,
+)
 from trunkline.bridge.exchanges import MAX_BODY_BYTES
-from trunkline.bridge.news import News
-from trunkline.bridge.partners import Partner
-from trunkline.bridge.polling import pause_after, pause_of_ringing_after
-from trunkline.bridge.sides import Way
-from trunkline.bridge.store_waits import patiently
-from trunkline.bridge.streams import Heard, Patience
-from trunkline.bridge.talk import Talk
+from trunkline.bridge.news import ProgressReporter
+from trunkline.bridge.partners import ResolvedAgent
+from trunkline.bridge.polling import poll_delay, poll_delay_with_push
+from trunkline.bridge.sides import Route
+from trunkline.bridge.store_waits import retry_while_unavailable
+from trunkline.bridge.streams import StreamResult, StreamTimeout
+from trunkline.bridge.talk import AgentSession
 from trunkline.bridge.task_log import task_log
 from trunkline.bridge.task_secrets import open_secrets
 from trunkline.clock import Clock, after, seconds_between
@@ -54,25 +60,25 @@ class PushTargets(Protocol):
         ...
 
 
-class Manners(msgspec.Struct, frozen=True, kw_only=True):
+class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How long a line is held, how much is listened to, and how much of it is kept."""
 
     # A task that takes longer than this holds neither a socket nor a lease.
-    line_seconds: float = 60.0
-    most_answer_bytes: int = 16 * 1024 * 1024
+    max_stream_seconds: float = 60.0
+    max_answer_bytes: int = 16 * 1024 * 1024
     # Of a body, for the wire's record.
-    most_wire_bytes: int = MAX_BODY_BYTES
+    max_wire_bytes: int = MAX_BODY_BYTES
 
 
-class Messenger:
+class AgentClient:
     def __init__(
         self,
         transport: Transport,
-        batches: Batches,
+        batches: BatchSender,
         clock: Clock,
         metrics: Metrics,
         *,
-        manners: Manners,
+        manners: CallLimits,
         pushes: PushTargets,
         secrets: Secrets,
         traces: Traces,
@@ -81,221 +87,252 @@ class Messenger:
         self._batches = batches
         self._clock = clock
         self._metrics = metrics
-        self._manners = manners
-        self._pushes = pushes
+        self._limits = manners
+        self._push_targets = pushes
         self._secrets = secrets
         self._traces = traces
-        self._listening: set[Patience] = set()
-        self.is_leaving = False
+        self._listening: set[StreamTimeout] = set()
+        self.is_stopping = False
 
-    def let_go(self) -> None:
+    def stop_listening(self) -> None:
         """At a stop: whoever listens to a stream leaves it."""
-        self.is_leaving = True
+        self.is_stopping = True
         for patience in self._listening:
-            patience.leave()
+            patience.expire()
 
     def seconds_left(self, claim: ClaimedTask) -> float:
         return 0.0 if claim.deadline is None else seconds_between(self._clock.now(), claim.deadline)
 
-    def talk(
-        self, claim: ClaimedTask, way: Way | None, *, beside: Literal["shadow", "trial"] | None = None
-    ) -> Talk:
-        return Talk(
+    def session(
+        self, claim: ClaimedTask, route: Route | None, *, beside: Literal["shadow", "trial"] | None = None
+    ) -> AgentSession:
+        return AgentSession(
             self._transport,
             self._batches,
             self._clock,
             self._metrics,
             self._traces,
             claim,
-            self._manners.most_answer_bytes,
-            self._manners.most_wire_bytes,
-            notes=() if way is None else way.notes,
+            self._limits.max_answer_bytes,
+            self._limits.max_wire_bytes,
+            notes=() if route is None else route.notes,
             beside=beside,
         )
 
-    async def open_secrets(self, talk: Talk, task: AgentTask) -> StepError | None:
+    async def open_secrets(self, session: AgentSession, task: AgentTask) -> StepError | None:
         """Gives the talk the secrets of its task; why that is not possible."""
-        opened = await patiently(lambda: open_secrets(task, self._secrets))
+        opened = await retry_while_unavailable(lambda: open_secrets(task, self._secrets))
         if isinstance(opened, StepError):
             task_log(task).warning(names.SECRET_NOT_KNOWN, code=opened.code, error=opened.message)
             return opened
-        talk.use(opened)
+        session.attach_secrets(opened)
         return None
 
     # --- the message
 
     async def send(
-        self, talk: Talk, partner: Partner, claim: ClaimedTask, hear: Callable[[Finished], None]
-    ) -> tuple[Partner, Outcome]:
-        outcome = await self._send_once(talk, partner, claim, hear)
-        if isinstance(outcome, Failed) and outcome.other_dialect:
-            return await self._send_differently(talk, partner, outcome, claim, hear)
-        if isinstance(outcome, Failed) and is_puzzling(outcome.error):
-            partner.kept_by.doubt(partner)
-        return partner, outcome
-
-    async def _send_differently(
         self,
-        talk: Talk,
-        refused: Partner,
+        session: AgentSession,
+        resolved: ResolvedAgent,
+        claim: ClaimedTask,
+        report: Callable[[CallUpdate], None],
+    ) -> tuple[ResolvedAgent, Outcome]:
+        outcome = await self._send_once(session, resolved, claim, report)
+        if isinstance(outcome, Failed) and outcome.other_dialect:
+            return await self._send_in_other_dialects(session, resolved, outcome, claim, report)
+        if isinstance(outcome, Failed) and hints_at_other_dialect(outcome.error):
+            resolved.resolver.invalidate(resolved)
+        return resolved, outcome
+
+    async def _send_in_other_dialects(
+        self,
+        session: AgentSession,
+        refused: ResolvedAgent,
         refusal: Failed,
         claim: ClaimedTask,
-        hear: Callable[[Finished], None],
-    ) -> tuple[Partner, Outcome]:
+        report: Callable[[CallUpdate], None],
+    ) -> tuple[ResolvedAgent, Outcome]:
         """In each other way that the agent may understand, as long as it proves that it has not taken the work."""
-        partner, outcome = refused, refusal
+        resolved, outcome = refused, refusal
         while True:
-            other = await partner.kept_by.another(partner, outcome.error.message, talk.note)
-            if not isinstance(other, Partner):
+            other = await resolved.resolver.resolve_alternative(
+                resolved, outcome.error.message, session.record_auxiliary
+            )
+            if not isinstance(other, ResolvedAgent):
                 return refused, refusal
-            hiding = talk.hiding(other)
-            second = await self._send_once(talk, hiding, claim, hear)
+            hiding = session.with_secrets_hidden(other)
+            second = await self._send_once(session, hiding, claim, report)
             if not (isinstance(second, Failed) and second.other_dialect):
-                await other.kept_by.adopt(other)
+                await other.resolver.adopt(other)
                 return hiding, second
-            partner, outcome = other, second
+            resolved, outcome = other, second
 
     async def _send_once(
-        self, talk: Talk, partner: Partner, claim: ClaimedTask, hear: Callable[[Finished], None]
+        self,
+        session: AgentSession,
+        resolved: ResolvedAgent,
+        claim: ClaimedTask,
+        report: Callable[[CallUpdate], None],
     ) -> Outcome:
-        if partner.streams and partner.batch is None:
-            request = talk.encode(partner, Wishes(), streamed=True)
+        if resolved.streams and resolved.batch is None:
+            request = session.encode(resolved, Wishes(), streamed=True)
             if not isinstance(request, AgentRequest):
                 return request
-            outcome = await self._listen(talk, partner, claim, request, hear)
-            if not has_no_streams(outcome):
+            outcome = await self._listen(session, resolved, claim, request, report)
+            if not refuses_streams(outcome):
                 return outcome
         left = self.seconds_left(claim)
         wishes = Wishes(
-            push=self._pushes.target(claim.key) if partner.dialect.pushes and not talk.beside else None,
-            returns_at_once=left > self._manners.line_seconds,
+            push=self._push_targets.target(claim.key)
+            if resolved.dialect.pushes and not session.detached
+            else None,
+            returns_at_once=left > self._limits.max_stream_seconds,
         )
-        request = talk.encode(partner, wishes, streamed=False)
+        request = session.encode(resolved, wishes, streamed=False)
         if not isinstance(request, AgentRequest):
             return request
-        return await talk.exchange(partner, request, left)
+        return await session.exchange(resolved, request, left)
 
     async def _listen(
         self,
-        talk: Talk,
-        partner: Partner,
+        session: AgentSession,
+        resolved: ResolvedAgent,
         claim: ClaimedTask,
         request: AgentRequest,
-        hear: Callable[[Finished], None],
+        report: Callable[[CallUpdate], None],
     ) -> Outcome:
         """To the end, if it comes soon enough; after a cut once more, and then the agent is asked."""
-        with self._listener(claim, partner, hear) as (news, patience):
-            heard = await talk.stream(partner, request, self.seconds_left(claim), patience, news.add)
+        with self._listener(claim, resolved, report) as (news, patience):
+            heard = await session.stream(
+                resolved, request, self.seconds_left(claim), patience, news.add_event
+            )
             outcome = heard.outcome
             if not isinstance(outcome, Working):
                 return outcome
             if heard.was_cut:
-                await self._listen_again(talk, partner, claim, outcome.remote_task_id, news, patience)
-            elif patience.is_over:
+                await self._resubscribe(session, resolved, claim, outcome.remote_task_id, news, patience)
+            elif patience.has_expired:
                 return outcome
             # Only the task itself has everything: a stream that was taken up again has not.
-            return await self.ask(talk, partner, claim, outcome.remote_task_id)
+            return await self.poll(session, resolved, claim, outcome.remote_task_id)
 
-    async def take_up(
+    async def resume_stream(
         self,
-        talk: Talk,
-        partner: Partner,
+        session: AgentSession,
+        resolved: ResolvedAgent,
         claim: ClaimedTask,
         known: Working,
-        hear: Callable[[Finished], None],
+        report: Callable[[CallUpdate], None],
     ) -> Outcome:
         """Goes on with a stream whose listener has died; `known` is how the task stands now."""
-        with self._listener(claim, partner, hear) as (news, patience):
-            if await self._listen_again(talk, partner, claim, known.remote_task_id, news, patience) is None:
+        with self._listener(claim, resolved, report) as (news, patience):
+            if (
+                await self._resubscribe(session, resolved, claim, known.remote_task_id, news, patience)
+                is None
+            ):
                 return known
-            return known if patience.is_over else await self.ask(talk, partner, claim, known.remote_task_id)
+            return (
+                known
+                if patience.has_expired
+                else await self.poll(session, resolved, claim, known.remote_task_id)
+            )
 
-    async def _listen_again(
+    async def _resubscribe(
         self,
-        talk: Talk,
-        partner: Partner,
+        session: AgentSession,
+        resolved: ResolvedAgent,
         claim: ClaimedTask,
         remote_task_id: str,
-        news: News,
-        patience: Patience,
-    ) -> Heard | None:
+        news: ProgressReporter,
+        patience: StreamTimeout,
+    ) -> StreamResult | None:
         """None: there is no way to, or no time."""
-        again = partner.adapter.encode_resubscribe(claim.task, remote_task_id)
+        again = resolved.adapter.encode_resubscribe(claim.task, remote_task_id)
         left = self.seconds_left(claim)
         if again is None or left <= 0:
             return None
-        return await talk.stream(partner, again, left, patience, news.add, remote_task_id=remote_task_id)
+        return await session.stream(
+            resolved, again, left, patience, news.add_event, remote_task_id=remote_task_id
+        )
 
     @contextmanager
     def _listener(
-        self, claim: ClaimedTask, partner: Partner, hear: Callable[[Finished], None]
-    ) -> Generator[tuple[News, Patience]]:
-        news = News(claim, self._clock, partner.protocol, partner.redaction, hear)
-        patience = Patience(self._manners.line_seconds)
+        self, claim: ClaimedTask, resolved: ResolvedAgent, report: Callable[[CallUpdate], None]
+    ) -> Generator[tuple[ProgressReporter, StreamTimeout]]:
+        news = ProgressReporter(claim, self._clock, resolved.protocol, resolved.redaction, report)
+        patience = StreamTimeout(self._limits.max_stream_seconds)
         self._listening.add(patience)
-        if self.is_leaving:
-            patience.leave()
+        if self.is_stopping:
+            patience.expire()
         try:
             yield news, patience
         finally:
-            news.end()
+            news.close()
             self._listening.discard(patience)
 
     # --- how the task stands
 
-    async def ask(self, talk: Talk, partner: Partner, claim: ClaimedTask, remote_task_id: str) -> Outcome:
-        request = partner.adapter.encode_poll(claim.task, remote_task_id)
+    async def poll(
+        self, session: AgentSession, resolved: ResolvedAgent, claim: ClaimedTask, remote_task_id: str
+    ) -> Outcome:
+        request = resolved.adapter.encode_poll(claim.task, remote_task_id)
         if request is None:
             return unfinished("working")
         seconds = min(max(self.seconds_left(claim), 1.0), _POLL_SECONDS)
-        outcome = await talk.exchange(partner, request, seconds, "poll")
+        outcome = await session.exchange(resolved, request, seconds, "poll")
         answered = outcome.remote_task_id
         if answered is not None and answered != remote_task_id:
             message = f"Response ID mismatch: asked for the task {remote_task_id}, got {answered}"
-            return Failed(error=error_of("agent_response_id_mismatch", message))
+            return Failed(error=step_error("agent_response_id_mismatch", message))
         return after_failed_poll(outcome, remote_task_id) if isinstance(outcome, Failed) else outcome
 
-    async def find(self, talk: Talk, partner: Partner, claim: ClaimedTask) -> tuple[str | Failed | None, str]:
+    async def find(
+        self, session: AgentSession, resolved: ResolvedAgent, claim: ClaimedTask
+    ) -> tuple[str | Failed | None, str]:
         """The agent's own id of a task that it may have got before, or None; and why it is called again then."""
-        request = partner.adapter.encode_find(claim.task)
+        request = resolved.adapter.encode_find(claim.task)
         if request is None:
             return None, "it cannot be asked whether it has the task"
-        found = await talk.find(partner, request, min(self.seconds_left(claim), _POLL_SECONDS))
+        found = await session.find(resolved, request, min(self.seconds_left(claim), _POLL_SECONDS))
         if isinstance(found, Failed) and ERROR_CODES[found.error.code].answered:
             # Not the agent's answer to the message: that one is still open, and must not count as failed.
             return None, f"asked whether it has the task, it says {found.error.message!r}"
         return found, "it says that it does not have the task"
 
-    def pause(self, partner: Partner, claim: ClaimedTask) -> timedelta:
+    def poll_delay(self, resolved: ResolvedAgent, claim: ClaimedTask) -> timedelta:
         """Until it is asked again."""
-        rings = partner.dialect.pushes and not partner.streams
-        if rings and self._pushes.target(claim.key) is not None:
-            return pause_of_ringing_after(claim.polls)
-        return pause_after(claim.polls)
+        rings = resolved.dialect.pushes and not resolved.streams
+        if rings and self._push_targets.target(claim.key) is not None:
+            return poll_delay_with_push(claim.polls)
+        return poll_delay(claim.polls)
 
     # --- the wish to stop
 
-    async def give_up(self, talk: Talk, partner: Partner, claim: ClaimedTask, remote_task_id: str) -> None:
+    async def cancel_once(
+        self, session: AgentSession, resolved: ResolvedAgent, claim: ClaimedTask, remote_task_id: str
+    ) -> None:
         """Asks the agent once to end its task, whatever it says."""
-        request = partner.adapter.encode_cancel(claim.task, remote_task_id)
+        request = resolved.adapter.encode_cancel(claim.task, remote_task_id)
         if isinstance(request, AgentRequest):
-            await talk.ask_to_stop(partner, request, _CANCEL_SECONDS)
+            await session.request_cancel(resolved, request, _CANCEL_SECONDS)
 
-    async def stop(self, talk: Talk, partner: Partner, claim: ClaimedTask, request: AgentRequest) -> None:
+    async def cancel(
+        self, session: AgentSession, resolved: ResolvedAgent, claim: ClaimedTask, request: AgentRequest
+    ) -> None:
         """Asks the agent to end its task, and then for a while whether it has."""
         until = after(self._clock.now(), timedelta(seconds=_CANCEL_SECONDS))
         polls = 0
-        outcome = await talk.ask_to_stop(partner, request, _CANCEL_SECONDS)
+        outcome = await session.request_cancel(resolved, request, _CANCEL_SECONDS)
         # Some agents take the wish and work on for a while: only the end of the task confirms it.
         while isinstance(outcome, Working):
-            question = partner.adapter.encode_poll(claim.task, outcome.remote_task_id)
-            pause = pause_after(polls).total_seconds()
+            question = resolved.adapter.encode_poll(claim.task, outcome.remote_task_id)
+            pause = poll_delay(polls).total_seconds()
             left = seconds_between(self._clock.now(), until) - pause
             if question is None or left <= 0:
                 task_log(claim.task).warning(
-                    names.CANCEL_NOT_CONFIRMED, protocol=partner.protocol, state=outcome.state
+                    names.CANCEL_NOT_CONFIRMED, protocol=resolved.protocol, state=outcome.state
                 )
                 return
             await asyncio.sleep(pause)
-            outcome = await talk.ask_to_stop(partner, question, left, "poll")
+            outcome = await session.request_cancel(resolved, question, left, "poll")
             polls += 1

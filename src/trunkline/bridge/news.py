@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 from msgspec.structs import replace
 
-from trunkline.bridge.calls import Finished
+from trunkline.bridge.calls import CallUpdate
 from trunkline.clock import Clock
 from trunkline.messages import AgentResult, Progress
 from trunkline.protocols import StreamNews
@@ -29,7 +29,7 @@ _MOST_CHARACTERS = 32 * 1024
 _MOST_PARTS = 20
 
 
-class News:
+class ProgressReporter:
     """Of one claimed task. `hear` takes what is to be committed; the call goes on meanwhile."""
 
     def __init__(
@@ -38,13 +38,13 @@ class News:
         clock: Clock,
         protocol: str,
         redaction: Redaction,
-        hear: Callable[[Finished], None],
+        report: Callable[[CallUpdate], None],
     ) -> None:
         self._claim = claim
         self._clock = clock
         self._protocol = protocol
         self._redaction = redaction
-        self._hear = hear
+        self._report_update = report
         self._waiting: list[Progress] = []
         self._characters = 0
         self._number = 0
@@ -53,7 +53,7 @@ class News:
         self.remote_task_id = claim.remote_task_id
         self.context_id = claim.context_id
 
-    def add(self, news: StreamNews) -> None:
+    def add_event(self, news: StreamNews) -> None:
         if news.context_id is not None:
             self.context_id = news.context_id
         if news.remote_task_id is not None and self.remote_task_id is None:
@@ -61,18 +61,18 @@ class News:
             # Unless its end comes with the same breath.
             self._announcement = asyncio.get_running_loop().call_soon(self._announce)
         if news.progress is not None:
-            self.say(news.progress)
+            self.add(news.progress)
 
     def _announce(self) -> None:
-        self._tell("working", [])
+        self._report("working", [])
 
-    def end(self) -> None:
+    def close(self) -> None:
         """The call has ended: what waits is told, and nothing that its end tells anyway."""
         if self._announcement is not None:
             self._announcement.cancel()
-        self._tell_waiting()
+        self._report_waiting()
 
-    def say(self, said: Progress) -> None:
+    def add(self, said: Progress) -> None:
         last = self._waiting[-1] if self._waiting else None
         if last is not None and _goes_on(last, said):
             # Each piece was looked at for itself; a secret may lie across them.
@@ -86,14 +86,14 @@ class News:
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_EVERY_SECONDS, self.flush)
 
-    def say_once(self, text: str) -> None:
+    def report_once(self, text: str) -> None:
         """What the agent says whenever it is asked: only the first time is news, whoever asks."""
         said = _cut(Progress(kind="status", text=text))
-        self._tell("progress", [said], f"said.{sha256(text.encode()).hexdigest()[:16]}")
+        self._report("progress", [said], f"said.{sha256(text.encode()).hexdigest()[:16]}")
 
     def flush(self) -> None:
         held = self._hold_back()
-        self._tell_waiting()
+        self._report_waiting()
         self._waiting = held
 
     def _hold_back(self) -> list[Progress]:
@@ -109,24 +109,24 @@ class News:
         self._waiting[-1] = replace(last, text=last.text[:-begun])
         return [replace(last, text=last.text[-begun:], append=True)]
 
-    def _tell_waiting(self) -> None:
+    def _report_waiting(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         if self._waiting:
             self._number += 1
             # Whoever takes the task over counts from one again, in an epoch of its own.
-            self._tell(
+            self._report(
                 "progress", [_cut(said) for said in self._waiting], f"{self._claim.epoch}.{self._number}"
             )
         self._waiting = []
         self._characters = 0
 
-    def _tell(self, status: Status, progress: list[Progress], number: str = "") -> None:
+    def _report(self, status: Status, progress: list[Progress], number: str = "") -> None:
         claim = self._claim
         task = claim.task
-        self._hear(
-            Finished(
+        self._report_update(
+            CallUpdate(
                 claim=claim,
                 answer=TaskAnswer(
                     key=claim.key,

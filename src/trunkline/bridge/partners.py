@@ -12,9 +12,9 @@ import msgspec
 
 from trunkline.agents import AUTO, Agent, Dialect
 from trunkline.agents.auth import Credentials, credentials
-from trunkline.bridge.asides import Note
-from trunkline.bridge.dialects import Dialects, DialectUnclear
-from trunkline.bridge.tokens import Tokens
+from trunkline.bridge.asides import AuxiliaryRecorder
+from trunkline.bridge.dialects import DialectNegotiator, DialectUnclear
+from trunkline.bridge.tokens import TokenProvider
 from trunkline.errors import ConfigurationError, Invalid
 from trunkline.messages import StepError, fix_for
 from trunkline.protocols import AgentRequest, ProtocolAdapter, ProtocolAdapterFactory
@@ -26,7 +26,7 @@ _MOST_KEPT = 10_000
 _HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
 
 
-class Partner(msgspec.Struct, frozen=True, kw_only=True):
+class ResolvedAgent(msgspec.Struct, frozen=True, kw_only=True):
     agent: Agent
     dialect: Dialect
     # The dialect's name.
@@ -38,19 +38,21 @@ class Partner(msgspec.Struct, frozen=True, kw_only=True):
     # What every request carries beside the correlation id.
     headers: dict[str, str]
     redaction: Redaction
-    tokens: Tokens
+    tokens: TokenProvider
     # Who knows how else to speak to it.
-    kept_by: Partners
+    resolver: AgentResolver
     # How its tasks travel together, if they do.
     batch: BatchWish | None = None
     # What is left to try if the agent refuses this one, too; None: nobody has asked yet.
-    others: tuple[Dialect, ...] | None = None
+    untried: tuple[Dialect, ...] | None = None
 
     @property
-    def wants_token(self) -> bool:
+    def needs_token(self) -> bool:
         return self.credentials.oauth is not None or self.credentials.signer is not None
 
-    async def token(self, seconds: float, note: Note | None = None, body: bytes = b"") -> Mapping[str, str]:
+    async def token_headers(
+        self, seconds: float, note: AuxiliaryRecorder | None = None, body: bytes = b""
+    ) -> Mapping[str, str]:
         """The header with the agent's token for this body, where it wants one; raises `TransportError`."""
         return await self.tokens.headers(self.credentials, self.redaction, seconds, note, body)
 
@@ -70,77 +72,79 @@ class Partner(msgspec.Struct, frozen=True, kw_only=True):
         return self.credentials.add_to(target)
 
 
-class Partners:
+class AgentResolver:
     """Of all agents as the registry has them, or of the new side of one."""
 
-    def __init__(self, dialects: Dialects, registry: Registry, tokens: Tokens) -> None:
+    def __init__(self, dialects: DialectNegotiator, registry: Registry, tokens: TokenProvider) -> None:
         self._dialects = dialects
         self._registry = registry
         self._tokens = tokens
-        self._kept: dict[str, Partner] = {}
+        self._cache: dict[str, ResolvedAgent] = {}
 
-    async def of(self, agent: Agent, note: Note | None = None) -> Partner | StepError:
+    async def resolve(self, agent: Agent, note: AuxiliaryRecorder | None = None) -> ResolvedAgent | StepError:
         """`note` hears of each request that had to be made to find out what the agent speaks."""
-        kept = self._kept.get(agent.name)
+        kept = self._cache.get(agent.name)
         if kept is not None and _is_current(kept, agent):
-            self._dialects.look_beside(agent, kept.dialect, kept.credentials)
+            self._dialects.refresh_in_background(agent, kept.dialect, kept.credentials)
             return kept
-        opened = self.opened(agent)
+        opened = self.credentials_of(agent)
         if isinstance(opened, StepError):
             return opened
         try:
-            dialect = await self._dialects.of(agent, opened, note)
+            dialect = await self._dialects.dialect_of(agent, opened, note)
         except DialectUnclear as exc:
             return exc.error
-        return self._keep(self._partner(agent, dialect, opened))
+        return self._keep(self._resolved(agent, dialect, opened))
 
-    async def another(
-        self, refused: Partner, because: str = "", note: Note | None = None
-    ) -> Partner | StepError | None:
+    async def resolve_alternative(
+        self, refused: ResolvedAgent, because: str = "", note: AuxiliaryRecorder | None = None
+    ) -> ResolvedAgent | StepError | None:
         """
         The same agent in another dialect, after it has proved that it did not take the work in this one.
 
         `because` is its proof. The next one can be refused, too: None when there is nothing left to try.
         """
         agent, dialect = refused.agent, refused.dialect
-        if refused.others is not None:
-            ways = [self._dialects.refused_too(way, dialect, because) for way in refused.others]
+        if refused.untried is not None:
+            alternatives = [self._dialects.with_refusal(route, dialect, because) for route in refused.untried]
         else:
             try:
-                ways = await self._dialects.another(agent, dialect, because, refused.credentials, note)
+                alternatives = await self._dialects.alternatives(
+                    agent, dialect, because, refused.credentials, note
+                )
             except DialectUnclear as exc:
                 return exc.error
-        if not ways:
+        if not alternatives:
             return None
-        other = self._partner(agent, ways[0], refused.credentials)
+        other = self._resolved(agent, alternatives[0], refused.credentials)
         if isinstance(other, StepError):
             return other
-        return msgspec.structs.replace(other, others=tuple(ways[1:]))
+        return msgspec.structs.replace(other, others=tuple(alternatives[1:]))
 
     async def refresh(self, agent: Agent) -> StepError | None:
         """Looks now at what the agent says of itself, and keeps it; why that was not possible."""
-        opened = self.opened(agent)
+        opened = self.credentials_of(agent)
         if isinstance(opened, StepError):
             return opened
         try:
             await self._dialects.refresh(agent, opened)
         except DialectUnclear as exc:
             return exc.error
-        self._kept.pop(agent.name, None)
+        self._cache.pop(agent.name, None)
         return None
 
-    async def adopt(self, partner: Partner) -> None:
+    async def adopt(self, resolved: ResolvedAgent) -> None:
         """The agent speaks this dialect from now on."""
-        await self._dialects.adopt(partner.agent, partner.dialect)
-        self._keep(msgspec.structs.replace(partner, others=None))
+        await self._dialects.adopt(resolved.agent, resolved.dialect)
+        self._keep(msgspec.structs.replace(resolved, others=None))
 
-    def doubt(self, partner: Partner) -> None:
+    def invalidate(self, resolved: ResolvedAgent) -> None:
         """Finds out anew before the next call what the agent speaks, unless that is pinned."""
-        if partner.agent.protocol == AUTO:
-            self._dialects.doubt(partner.agent)
-            self._kept.pop(partner.agent.name, None)
+        if resolved.agent.protocol == AUTO:
+            self._dialects.invalidate(resolved.agent)
+            self._cache.pop(resolved.agent.name, None)
 
-    def opened(self, agent: Agent) -> Credentials | StepError:
+    def credentials_of(self, agent: Agent) -> Credentials | StepError:
         """What the agent's calls carry; or why that cannot be read."""
         try:
             return credentials(agent.name, agent.auth_type, self._registry.secret_of(agent))
@@ -148,7 +152,7 @@ class Partners:
             code = "agent_secret_unreadable"
             return StepError(code=code, message=exc.message, fix=fix_for(code))
 
-    def _partner(self, agent: Agent, dialect: Dialect, opened: Credentials) -> Partner | StepError:
+    def _resolved(self, agent: Agent, dialect: Dialect, opened: Credentials) -> ResolvedAgent | StepError:
         config = agent.protocol_config or {}
         if dialect.tenant is not None:
             config = {"tenant": dialect.tenant, **config}
@@ -157,7 +161,7 @@ class Partners:
         except Invalid as exc:
             # A protocol, or a profile, that this process does not know: it was registered in another.
             return StepError(code="agent_protocol_unclear", message=exc.message, fix=exc.fix)
-        return Partner(
+        return ResolvedAgent(
             agent=agent,
             dialect=dialect,
             protocol=dialect.protocol,
@@ -167,23 +171,23 @@ class Partners:
             headers={**_HEADERS, **opened.headers},
             redaction=self._tokens.redaction(opened),
             tokens=self._tokens,
-            kept_by=self,
+            resolver=self,
             # A signed token is for the body of one request.
             batch=None if opened.signer is not None else batch_wish(agent.protocol_config),
         )
 
-    def _keep(self, partner: Partner | StepError) -> Partner | StepError:
-        if isinstance(partner, Partner):
-            if len(self._kept) >= _MOST_KEPT:
-                self._kept.clear()
-            self._kept[partner.agent.name] = partner
-        return partner
+    def _keep(self, resolved: ResolvedAgent | StepError) -> ResolvedAgent | StepError:
+        if isinstance(resolved, ResolvedAgent):
+            if len(self._cache) >= _MOST_KEPT:
+                self._cache.clear()
+            self._cache[resolved.agent.name] = resolved
+        return resolved
 
 
-def _is_current(partner: Partner, agent: Agent) -> bool:
+def _is_current(resolved: ResolvedAgent, agent: Agent) -> bool:
     # While the agent's dialect is being recorded the agent has none yet; the partner knows better.
     return (
-        partner.agent.id == agent.id
-        and partner.agent.version == agent.version
-        and (agent.dialect is None or partner.dialect == agent.dialect)
+        resolved.agent.id == agent.id
+        and resolved.agent.version == agent.version
+        and (agent.dialect is None or resolved.dialect == agent.dialect)
     )

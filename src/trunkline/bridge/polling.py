@@ -15,9 +15,9 @@ _GROWTH_OF_RINGING = 3
 _LONGEST_OF_RINGING = timedelta(minutes=5)
 
 
-def pause_after(polls: int) -> timedelta:
+def poll_delay(polls: int) -> timedelta:
     return min(_FIRST * _GROWTH ** min(polls, _GROWN), _LONGEST)
 
 
-def pause_of_ringing_after(polls: int) -> timedelta:
+def poll_delay_with_push(polls: int) -> timedelta:
     return min(_FIRST_OF_RINGING * _GROWTH_OF_RINGING ** min(polls, _GROWN), _LONGEST_OF_RINGING)

@@ -17,10 +17,10 @@ import structlog
 from trunkline.agents.migration import Target
 from trunkline.agents.migration.compare import Comparison, Verdict, differences
 from trunkline.agents.migration.sides import Moment, is_shadowed
-from trunkline.bridge.beside import Beside
-from trunkline.bridge.breaker import NOT_THE_AGENTS
-from trunkline.bridge.calls import Finished
-from trunkline.bridge.sides import Sides, Way
+from trunkline.bridge.beside import DetachedResult
+from trunkline.bridge.breaker import NOT_CAUSED_BY_AGENT
+from trunkline.bridge.calls import CallUpdate
+from trunkline.bridge.sides import AgentRoutes, Route
 from trunkline.bridge.task_log import task_log
 from trunkline.clock import Clock
 from trunkline.errors import Unavailable
@@ -49,40 +49,42 @@ _RETRY_PAUSE = 0.5
 _LONG_OUTPUT = 64 * 1024
 
 
-class _Answered(msgspec.Struct, frozen=True):
+class _ShadowTask(msgspec.Struct, frozen=True):
     """A task that is to be compared."""
 
     claim: ClaimedTask
-    way: Way
-    moment: Moment
+    route: Route
+    migration: Moment
     target: Target
     result: AgentResult
 
 
-class CallsBeside(Protocol):
-    async def call_beside(self, claim: ClaimedTask, way: Way) -> Beside: ...
+class ShadowCaller(Protocol):
+    async def shadow_call(self, claim: ClaimedTask, route: Route) -> DetachedResult: ...
 
 
-class Shadow:
+class ShadowCalls:
     def __init__(
-        self, invoker: CallsBeside, sides: Sides, store: Store, clock: Clock, metrics: Metrics
+        self, invoker: ShadowCaller, routes: AgentRoutes, store: Store, clock: Clock, metrics: Metrics
     ) -> None:
         self._invoker = invoker
-        self._sides = sides
+        self._agent_routes = routes
         self._store = store
         self._clock = clock
         self._metrics = metrics
-        self._noted: list[_Answered] = []
+        self._noted: list[_ShadowTask] = []
         self._under_way: set[asyncio.Task[None]] = set()
         self._room = asyncio.Semaphore(_MOST_AT_ONCE)
         self._compared: list[tuple[ComparisonRecord, str]] = []
         self._writer: asyncio.Task[None] | None = None
         self._is_closed = False
 
-    async def note(self, tx: Transaction, finished: Sequence[Finished]) -> None:
+    async def note(self, tx: Transaction, finished: Sequence[CallUpdate]) -> None:
         del tx
         self._noted = [
-            answered for item in finished if item.way is not None and (answered := _meant(item)) is not None
+            answered
+            for item in finished
+            if item.route is not None and (answered := _shadow_task(item)) is not None
         ]
 
     def committed(self) -> None:
@@ -98,7 +100,7 @@ class Shadow:
         """Whether any task is with a new side, or waits to be."""
         return bool(self._under_way)
 
-    def _begin(self, item: _Answered) -> None:
+    def _begin(self, item: _ShadowTask) -> None:
         if self._is_closed or len(self._under_way) >= _MOST_AT_ONCE + _MOST_WAITING:
             self._drop(item.claim.task.agent, "busy")
             return
@@ -106,7 +108,7 @@ class Shadow:
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
 
-    async def _shadow(self, item: _Answered) -> None:
+    async def _shadow(self, item: _ShadowTask) -> None:
         try:
             async with self._room:
                 await self._ask_and_compare(item)
@@ -114,11 +116,11 @@ class Shadow:
             task_log(item.claim.task).exception(names.SHADOW_CRASHED)
             self._drop(item.claim.task.agent, "crashed")
 
-    async def _ask_and_compare(self, item: _Answered) -> None:
-        task, agent = item.claim.task, item.way.agent
-        way = self._sides.new(agent, item.target, item.moment)
-        new = await self._invoker.call_beside(item.claim, way)
-        if isinstance(new.outcome, Failed) and new.outcome.error.code in NOT_THE_AGENTS:
+    async def _ask_and_compare(self, item: _ShadowTask) -> None:
+        task, agent = item.claim.task, item.route.agent
+        route = self._agent_routes.target(agent, item.target, item.migration)
+        new = await self._invoker.shadow_call(item.claim, route)
+        if isinstance(new.outcome, Failed) and new.outcome.error.code in NOT_CAUSED_BY_AGENT:
             self._drop(task.agent, "not_sent")
             return
         long = isinstance(new.outcome, Succeeded) and len(new.outcome.output) > _LONG_OUTPUT
@@ -126,7 +128,7 @@ class Shadow:
         record = ComparisonRecord(
             id=new_id(),
             agent_id=agent.id,
-            since=item.moment.state.shadow_since,
+            since=item.migration.state.shadow_since,
             run_id=RunId(task.run_id),
             step=task.step,
             at=self._clock.now(),
@@ -174,14 +176,20 @@ class Shadow:
             await self._writer
 
 
-def _meant(item: Finished) -> _Answered | None:
-    way, answer, result, task = item.way, item.answer, item.result, item.claim.task
-    if way is None or way.moment is None or result is None or answer is None or answer.new_status != "done":
+def _shadow_task(item: CallUpdate) -> _ShadowTask | None:
+    route, answer, result, task = item.route, item.answer, item.result, item.claim.task
+    if (
+        route is None
+        or route.migration is None
+        or result is None
+        or answer is None
+        or answer.new_status != "done"
+    ):
         return None
-    state = way.moment.state
+    state = route.migration.state
     is_meant = (
-        is_shadowed(state, task.run_id, way.agent.id)
-        and way.agent.options.repeatable
+        is_shadowed(state, task.run_id, route.agent.id)
+        and route.agent.options.repeatable
         # Of the one side's own task the other one knows nothing; and a step may be stricter than its agent.
         and task.remote_task_id is None
         and not task.at_most_once
@@ -189,7 +197,7 @@ def _meant(item: Finished) -> _Answered | None:
     )
     if state.target is None or not is_meant:
         return None
-    return _Answered(item.claim, way, way.moment, state.target, result)
+    return _ShadowTask(item.claim, route, route.migration, state.target, result)
 
 
 def _is_answered(result: AgentResult) -> bool:
@@ -198,7 +206,7 @@ def _is_answered(result: AgentResult) -> bool:
     return result.status == "error" and result.error is not None and ERROR_CODES[result.error.code].answered
 
 
-def compare(old: AgentResult, new: Beside) -> Comparison:
+def compare(old: AgentResult, new: DetachedResult) -> Comparison:
     hide = new.redaction.text
     old_error = None if old.error is None else hide(old.error.message)
     found, more = (), 0

@@ -25,8 +25,8 @@ from trunkline.agents.migration.watch import (
     encode_window,
     reason_to_roll_back,
 )
-from trunkline.bridge.breaker import NOT_THE_AGENTS
-from trunkline.bridge.calls import Finished
+from trunkline.bridge.breaker import NOT_CAUSED_BY_AGENT
+from trunkline.bridge.calls import CallUpdate
 from trunkline.clock import seconds_between
 from trunkline.errors import NotFound, Unavailable
 from trunkline.services.routes import Routes
@@ -42,7 +42,7 @@ _WHO = "trunkline"
 _RETRY_PAUSE = 0.5
 
 # Nobody but the new side's address and settings is to blame, though the agent was not asked.
-_OF_THE_SIDE = frozenset(
+_CAUSED_BY_ENDPOINT = frozenset(
     {
         "agent_address_forbidden",
         "agent_transport_unavailable",
@@ -51,7 +51,7 @@ _OF_THE_SIDE = frozenset(
         "request_not_encodable",
     }
 )
-_SAYS_NOTHING = NOT_THE_AGENTS - _OF_THE_SIDE
+_NOT_COUNTED = NOT_CAUSED_BY_AGENT - _CAUSED_BY_ENDPOINT
 
 
 class RollBack(Protocol):
@@ -60,21 +60,21 @@ class RollBack(Protocol):
         ...
 
 
-class _Noted(msgspec.Struct, frozen=True):
+class _ObservedCall(msgspec.Struct, frozen=True):
     agent_id: str
     side: Side
     moment: Moment
     end: SideEnd
 
 
-class _Suspect(msgspec.Struct, frozen=True):
+class _FailingTarget(msgspec.Struct, frozen=True):
     agent_id: str
     agent: str
     trial: int
     reason: str
 
 
-class SideWatch:
+class RollbackWatch:
     def __init__(
         self, routes: Routes, store: AgentRecordReads, roll_back: RollBack, metrics: Metrics
     ) -> None:
@@ -82,11 +82,13 @@ class SideWatch:
         self._store = store
         self._roll_back = roll_back
         self._metrics = metrics
-        self._suspects: list[_Suspect] = []
-        self._going_back: dict[str, asyncio.Task[None]] = {}
+        self._suspects: list[_FailingTarget] = []
+        self._rolling_back: dict[str, asyncio.Task[None]] = {}
 
-    async def note(self, tx: Transaction, finished: Sequence[Finished]) -> None:
-        noted = [call for item in finished if item.way is not None and (call := _noted(item)) is not None]
+    async def note(self, tx: Transaction, finished: Sequence[CallUpdate]) -> None:
+        noted = [
+            call for item in finished if item.route is not None and (call := _observed(item)) is not None
+        ]
         if not noted:
             return
         stored = await tx.side_calls({call.agent_id for call in noted})
@@ -104,18 +106,18 @@ class SideWatch:
             if (suspect := self._judge(agent_id, windows)) is not None
         ]
 
-    def _judge(self, agent_id: str, windows: dict[tuple[str, Side], Window]) -> _Suspect | None:
+    def _judge(self, agent_id: str, windows: dict[tuple[str, Side], Window]) -> _FailingTarget | None:
         new = windows.get((agent_id, "new"), EMPTY)
         latest = self._routes.latest(agent_id)
         if latest is None or not latest.trial or latest.trial != new.trial:
             return None
         old = windows.get((agent_id, "old"), EMPTY)
         reason = reason_to_roll_back(old, new, latest.state.limits)
-        return None if reason is None else _Suspect(agent_id, latest.agent, new.trial, reason)
+        return None if reason is None else _FailingTarget(agent_id, latest.agent, new.trial, reason)
 
     def committed(self) -> None:
         for suspect in self._suspects:
-            self._go_back(suspect)
+            self._start_rollback(suspect)
         self._suspects = []
 
     def rolled_back(self) -> None:
@@ -124,7 +126,7 @@ class SideWatch:
     @property
     def is_busy(self) -> bool:
         """Whether a way back is under way."""
-        return bool(self._going_back)
+        return bool(self._rolling_back)
 
     async def begin(self) -> None:
         """Looks at what bridges that are gone have noted and not followed."""
@@ -136,26 +138,26 @@ class SideWatch:
             }
             suspect = self._judge(agent_id, windows)
             if suspect is not None:
-                self._go_back(suspect)
+                self._start_rollback(suspect)
 
     async def close(self) -> None:
         """What is under way is left to the next start."""
-        going = list(self._going_back.values())
+        going = list(self._rolling_back.values())
         for task in going:
             task.cancel()
         await asyncio.gather(*going, return_exceptions=True)
 
-    def _go_back(self, suspect: _Suspect) -> None:
-        if suspect.agent_id in self._going_back:
+    def _start_rollback(self, suspect: _FailingTarget) -> None:
+        if suspect.agent_id in self._rolling_back:
             return
-        task = asyncio.create_task(self._try_to_go_back(suspect))
-        self._going_back[suspect.agent_id] = task
-        task.add_done_callback(lambda _: self._going_back.pop(suspect.agent_id, None))
+        task = asyncio.create_task(self._roll_back_until_done(suspect))
+        self._rolling_back[suspect.agent_id] = task
+        task.add_done_callback(lambda _: self._rolling_back.pop(suspect.agent_id, None))
 
-    async def _try_to_go_back(self, suspect: _Suspect) -> None:
+    async def _roll_back_until_done(self, suspect: _FailingTarget) -> None:
         while True:
             try:
-                if await self._went_back(suspect):
+                if await self._try_rollback(suspect):
                     return
             except NotFound:
                 # Deleted, with its move.
@@ -164,7 +166,7 @@ class SideWatch:
                 log.error(names.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
                 await asyncio.sleep(_RETRY_PAUSE)
 
-    async def _went_back(self, suspect: _Suspect) -> bool:
+    async def _try_rollback(self, suspect: _FailingTarget) -> bool:
         """False: the move has changed meanwhile, and is to be looked at again."""
         await self._routes.refresh()
         latest = self._routes.latest(suspect.agent_id)
@@ -179,24 +181,24 @@ class SideWatch:
         return True
 
 
-def _noted(item: Finished) -> _Noted | None:
-    way, answer, result = item.way, item.answer, item.result
-    if way is None or way.moment is None or not way.moment.trial:
+def _observed(item: CallUpdate) -> _ObservedCall | None:
+    route, answer, result = item.route, item.answer, item.result
+    if route is None or route.migration is None or not route.migration.trial:
         return None
     if answer is None or answer.new_status != "done" or result is None:
         return None
     if result.status not in {"success", "error", "interrupted"}:
         return None
-    if result.error is not None and result.error.code in _SAYS_NOTHING:
+    if result.error is not None and result.error.code in _NOT_COUNTED:
         return None
     end = SideEnd(failed=result.error is not None, ms=_milliseconds(item))
-    return _Noted(way.agent.id, way.side, way.moment, end)
+    return _ObservedCall(route.agent.id, route.side, route.migration, end)
 
 
-def _milliseconds(item: Finished) -> int:
+def _milliseconds(item: CallUpdate) -> int:
     """From the first message to the end, whoever has asked meanwhile."""
-    way, result, deadline = item.way, item.result, item.claim.deadline
-    if way is None or result is None or deadline is None:
+    route, result, deadline = item.route, item.result, item.claim.deadline
+    if route is None or result is None or deadline is None:
         return 0
-    timeout = item.claim.task.timeout_ms or way.agent.timeout_ms
+    timeout = item.claim.task.timeout_ms or route.agent.timeout_ms
     return max(0, timeout - round(seconds_between(result.at, deadline) * 1000))

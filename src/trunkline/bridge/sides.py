@@ -17,50 +17,50 @@ import msgspec
 from trunkline.agents import Agent, Dialect
 from trunkline.agents.migration import Target
 from trunkline.agents.migration.sides import Moment, Side, target_of
-from trunkline.bridge.dialects import DialectBook, Dialects
-from trunkline.bridge.partners import Partners
+from trunkline.bridge.dialects import DialectNegotiator, DialectStore
+from trunkline.bridge.partners import AgentResolver
 from trunkline.jsontypes import encode
 from trunkline.messages import AgentTask
 from trunkline.services.routes import Routes
 
 
-class Way(msgspec.Struct, frozen=True, kw_only=True):
+class Route(msgspec.Struct, frozen=True, kw_only=True):
     """To one side of an agent."""
 
     # On the new side with that one's address and protocol.
     agent: Agent
-    partners: Partners
+    resolver: AgentResolver
     side: Side = "old"
     # How the agent's move stood for the run, where that gave the agent two sides.
-    moment: Moment | None = None
+    migration: Moment | None = None
 
     @property
     def notes(self) -> tuple[str, ...]:
         """For the record of what was sent this way."""
-        if self.moment is None:
+        if self.migration is None:
             return ()
         return (f"To the {self.side} side of the agent: for this run its migration is at {self._stage}.",)
 
     @property
     def _stage(self) -> str:
-        return "" if self.moment is None else self.moment.state.stage.replace("_", " ")
+        return "" if self.migration is None else self.migration.state.stage.replace("_", " ")
 
 
-class Sides:
+class AgentRoutes:
     """Used with `async with` it ends what it has opened for new sides when it is left."""
 
     def __init__(
         self,
-        partners: Partners,
+        resolver: AgentResolver,
         routes: Routes,
-        open_dialects: Callable[[DialectBook], Dialects],
-        open_partners: Callable[[Dialects], Partners],
+        open_negotiator: Callable[[DialectStore], DialectNegotiator],
+        open_resolver: Callable[[DialectNegotiator], AgentResolver],
     ) -> None:
-        self._partners = partners
+        self._resolver = resolver
         self._routes = routes
-        self._open_dialects = open_dialects
-        self._open_partners = open_partners
-        self._new: dict[tuple[str, bytes], Partners] = {}
+        self._open_negotiator = open_negotiator
+        self._open_resolver = open_resolver
+        self._target_resolvers: dict[tuple[str, bytes], AgentResolver] = {}
         self._closing = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -71,33 +71,33 @@ class Sides:
     ) -> None:
         await self._closing.aclose()
 
-    def only(self, agent: Agent) -> Way:
+    def source(self, agent: Agent) -> Route:
         """To an agent that did not move when the run was accepted."""
-        return Way(agent=agent, partners=self._partners)
+        return Route(agent=agent, resolver=self._resolver)
 
-    async def of(self, agent: Agent, task: AgentTask) -> Way:
+    async def route_of(self, agent: Agent, task: AgentTask) -> Route:
         """Raises `Unavailable`."""
         moment = await self._routes.state_at(agent.id, task.routes)
-        if moment is None or not (moment.is_open or _has_old_row(agent, moment)):
-            return self.only(agent)
+        if moment is None or not (moment.is_open or _is_outdated(agent, moment)):
+            return self.source(agent)
         target = target_of(moment.state, task.run_id, agent.id)
         if target is None:
-            return Way(agent=agent, partners=self._partners, moment=moment)
-        return self.new(agent, target, moment)
+            return Route(agent=agent, resolver=self._resolver, migration=moment)
+        return self.target(agent, target, moment)
 
-    def new(self, agent: Agent, target: Target, moment: Moment) -> Way:
+    def target(self, agent: Agent, target: Target, moment: Moment) -> Route:
         """To the new side, whether the run calls it or not."""
-        moved = _moved(agent, target)
+        moved = _target_agent(agent, target)
         key = (agent.id, encode(target))
-        partners = self._new.get(key)
-        if partners is None:
-            dialects = self._open_dialects(_Page(moved))
-            self._closing.push_async_exit(dialects)
-            partners = self._new[key] = self._open_partners(dialects)
-        return Way(agent=moved, partners=partners, side="new", moment=moment)
+        resolver = self._target_resolvers.get(key)
+        if resolver is None:
+            negotiator = self._open_negotiator(_TargetDialectStore(moved))
+            self._closing.push_async_exit(negotiator)
+            resolver = self._target_resolvers[key] = self._open_resolver(negotiator)
+        return Route(agent=moved, resolver=resolver, side="new", migration=moment)
 
 
-class _Page:
+class _TargetDialectStore:
     """What was found out about one new side, for as long as this process lives."""
 
     def __init__(self, agent: Agent) -> None:
@@ -112,12 +112,12 @@ class _Page:
         return True
 
 
-def _has_old_row(agent: Agent, moment: Moment) -> bool:
+def _is_outdated(agent: Agent, moment: Moment) -> bool:
     """Whether this is the agent as it was before its move was finished: a row is read every two seconds only."""
     return agent.version < moment.state.row_version
 
 
-def _moved(agent: Agent, target: Target) -> Agent:
+def _target_agent(agent: Agent, target: Target) -> Agent:
     return msgspec.structs.replace(
         agent,
         url=target.url,

@@ -19,7 +19,7 @@ _Read = TypeVar("_Read")
 _PAUSE = 0.5
 
 
-async def patiently(read: Callable[[], Awaitable[_Read]]) -> _Read:
+async def retry_while_unavailable(read: Callable[[], Awaitable[_Read]]) -> _Read:
     """Waits while a store is away: the agent has no part in it, so nothing has failed."""
     while True:
         try:

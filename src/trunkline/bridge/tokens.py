@@ -23,8 +23,8 @@ import msgspec
 import structlog
 
 from trunkline.agents.credentials import Credentials, OAuthClient, Signer
-from trunkline.bridge.asides import Aside, Note
-from trunkline.bridge.exchanges import Sent
+from trunkline.bridge.asides import AuxiliaryRecorder, AuxiliaryRequest
+from trunkline.bridge.exchanges import SentRequest
 from trunkline.clock import Clock, Instant, after
 from trunkline.protocols import AgentAnswer
 from trunkline.telemetry import names
@@ -51,12 +51,12 @@ _MOST_CHARACTERS = 16 * 1024
 _BUSY = (408, 425, 429)
 
 
-class _Token(msgspec.Struct, frozen=True):
+class _AccessToken(msgspec.Struct, frozen=True):
     text: str
     until: Instant
 
 
-class _Grant(msgspec.Struct):
+class _TokenResponse(msgspec.Struct):
     """What a token endpoint answers; how it spells numbers and types differs."""
 
     access_token: str
@@ -64,26 +64,26 @@ class _Grant(msgspec.Struct):
     expires_in: float | str | None = None
 
 
-class _Refusal(msgspec.Struct):
+class _TokenErrorResponse(msgspec.Struct):
     error: str
     error_description: str = ""
 
 
-class Tokens:
+class TokenProvider:
     def __init__(self, transport: Transport, clock: Clock) -> None:
         self._transport = transport
         self._clock = clock
-        self._kept: dict[OAuthClient, _Token] = {}
+        self._kept: dict[OAuthClient, _AccessToken] = {}
         self._remembered: dict[OAuthClient, tuple[str, ...]] = {}
         # One request at a time for each client: a hundred calls that find no token wait for the same one.
-        self._fetching: dict[OAuthClient, asyncio.Task[_Token | TransportError]] = {}
+        self._fetching: dict[OAuthClient, asyncio.Task[_AccessToken | TransportError]] = {}
 
     async def headers(
         self,
         credentials: Credentials,
         redaction: Redaction,
         seconds: float = _SECONDS,
-        note: Note | None = None,
+        note: AuxiliaryRecorder | None = None,
         body: bytes = b"",
     ) -> Mapping[str, str]:
         """
@@ -118,7 +118,7 @@ class Tokens:
             made.learn(self._remembered.get(credentials.oauth, ()))
         return made
 
-    def forget(self, credentials: Credentials, used: Mapping[str, str]) -> bool:
+    def discard(self, credentials: Credentials, used: Mapping[str, str]) -> bool:
         """The agent refuses the token in these headers. True: it had one, and the next call gets another."""
         client = credentials.oauth
         if client is None:
@@ -129,7 +129,9 @@ class Tokens:
             del self._kept[client]
         return True
 
-    async def _wait_for(self, client: OAuthClient, seconds: float, note: Note | None) -> _Token:
+    async def _wait_for(
+        self, client: OAuthClient, seconds: float, note: AuxiliaryRecorder | None
+    ) -> _AccessToken:
         fetching = self._fetching.get(client)
         if fetching is None:
             fetching = asyncio.get_running_loop().create_task(self._fetch(client, note))
@@ -146,7 +148,9 @@ class Tokens:
             raise TransportError(found.code, found.message) from found
         return found
 
-    async def _fetch(self, client: OAuthClient, note: Note | None) -> _Token | TransportError:
+    async def _fetch(
+        self, client: OAuthClient, note: AuxiliaryRecorder | None
+    ) -> _AccessToken | TransportError:
         body, headers = _request(client)
         started_at, started = self._clock.now(), perf_counter()
         answer, failure = None, None
@@ -160,25 +164,25 @@ class Tokens:
         if answer is None:
             return failure or TransportError(UNAVAILABLE, "The token endpoint has not answered.")
         token = self._read(client, answer)
-        if isinstance(token, _Token):
+        if isinstance(token, _AccessToken):
             self._keep(client, token)
             log.info(names.TOKEN_FETCHED, token_url=client.token_url.partition("?")[0])
         return token
 
-    def _read(self, client: OAuthClient, answer: AgentAnswer) -> _Token | TransportError:
+    def _read(self, client: OAuthClient, answer: AgentAnswer) -> _AccessToken | TransportError:
         if answer.status != 200:
             return _refusal(client, answer)
         try:
-            grant = msgspec.json.decode(answer.body, type=_Grant)
+            grant = msgspec.json.decode(answer.body, type=_TokenResponse)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return TransportError(REFUSED, "The token endpoint's answer is not JSON with an access_token.")
         if grant.token_type.lower() != "bearer":
             return TransportError(REFUSED, "The token endpoint gave a token of another type than Bearer.")
         if not _can_travel(grant.access_token):
             return TransportError(REFUSED, "The token endpoint's access_token cannot stand in a header.")
-        return _Token(grant.access_token, after(self._clock.now(), _use_for(grant.expires_in)))
+        return _AccessToken(grant.access_token, after(self._clock.now(), _use_for(grant.expires_in)))
 
-    def _keep(self, client: OAuthClient, token: _Token) -> None:
+    def _keep(self, client: OAuthClient, token: _AccessToken) -> None:
         if len(self._kept) >= _MOST_KEPT:
             self._kept.clear()
             self._remembered.clear()
@@ -208,10 +212,10 @@ def _aside(
     failure: TransportError | None,
     started_at: Instant,
     duration_ms: float,
-) -> Aside:
+) -> AuxiliaryRequest:
     """For the record: neither body, nor what says who we are."""
-    sent = Sent("POST", client.token_url.partition("?")[0], {"Content-Type": _FORM})
-    return Aside(
+    sent = SentRequest("POST", client.token_url.partition("?")[0], {"Content-Type": _FORM})
+    return AuxiliaryRequest(
         kind="token",
         redaction=Redaction.of(client.client_secret),
         sent=sent,
@@ -229,7 +233,7 @@ def _refusal(client: OAuthClient, answer: AgentAnswer) -> TransportError:
         return TransportError(UNAVAILABLE, f"The token endpoint answered HTTP {status}.")
     said = f"The token endpoint answered HTTP {status}"
     try:
-        refusal = msgspec.json.decode(answer.body, type=_Refusal)
+        refusal = msgspec.json.decode(answer.body, type=_TokenErrorResponse)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return TransportError(REFUSED, f"{said}.")
     reason = ": ".join(filter(None, (refusal.error, refusal.error_description)))[:200]

@@ -6,8 +6,8 @@ from datetime import timedelta
 from time import perf_counter
 
 from trunkline.agents import Agent
-from trunkline.bridge.beside import Beside, BesideInvoker
-from trunkline.bridge.sides import Sides
+from trunkline.bridge.beside import DetachedCaller, DetachedResult
+from trunkline.bridge.sides import AgentRoutes
 from trunkline.clock import Clock, Instant
 from trunkline.id_generation import new_id
 from trunkline.jsontypes import Json
@@ -20,10 +20,10 @@ _MOST_OUTPUT_BYTES = 1024 * 1024
 _STEP = "try"
 
 
-class AgentTrial:
-    def __init__(self, invoker: BesideInvoker, sides: Sides, clock: Clock) -> None:
+class AgentTestCaller:
+    def __init__(self, invoker: DetachedCaller, routes: AgentRoutes, clock: Clock) -> None:
         self._invoker = invoker
-        self._sides = sides
+        self._agent_routes = routes
         self._clock = clock
 
     async def __call__(
@@ -40,13 +40,13 @@ class AgentTrial:
             timeout_ms=max(1, longest // timedelta(milliseconds=1)),
         )
         started_at, started = self._clock.now(), perf_counter()
-        beside = await self._invoker.try_out(task, self._sides.only(agent))
-        return _trial(beside, started_at, round((perf_counter() - started) * 1000, 3))
+        result = await self._invoker.test_call(task, self._agent_routes.source(agent))
+        return _trial(result, started_at, round((perf_counter() - started) * 1000, 3))
 
 
-def _trial(beside: Beside, started_at: Instant, duration_ms: float) -> Trial:
-    exchanges = [exchange.record for exchange in beside.exchanges]
-    match beside.outcome:
+def _trial(result: DetachedResult, started_at: Instant, duration_ms: float) -> Trial:
+    exchanges = [exchange.record for exchange in result.exchanges]
+    match result.outcome:
         case Succeeded(output=output, warnings=warnings):
             too_long = len(output) > _MOST_OUTPUT_BYTES
             if too_long:
@@ -60,7 +60,7 @@ def _trial(beside: Beside, started_at: Instant, duration_ms: float) -> Trial:
                 duration_ms=duration_ms,
                 output=None if too_long else output,
                 warnings=warnings,
-                protocol=beside.protocol,
+                protocol=result.protocol,
                 exchanges=exchanges,
             )
         case Failed(error=error, warnings=warnings):
@@ -70,7 +70,7 @@ def _trial(beside: Beside, started_at: Instant, duration_ms: float) -> Trial:
                 duration_ms=duration_ms,
                 error=error,
                 warnings=warnings,
-                protocol=beside.protocol,
+                protocol=result.protocol,
                 exchanges=exchanges,
             )
         case Interrupted(question=question):
@@ -79,6 +79,6 @@ def _trial(beside: Beside, started_at: Instant, duration_ms: float) -> Trial:
                 started_at=started_at,
                 duration_ms=duration_ms,
                 question=question,
-                protocol=beside.protocol,
+                protocol=result.protocol,
                 exchanges=exchanges,
             )

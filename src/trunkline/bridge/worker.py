@@ -1,5 +1,5 @@
 """
-The bridge's two parts of the commit loop: `Answers` writes what agents have said, `Claims` takes the next tasks.
+The bridge's two parts of the commit loop: `AnswerWriter` writes what agents have said, `Claims` takes the next tasks.
 
 Calls themselves run elsewhere (`calls.py`); nothing here waits for an agent.
 """
@@ -14,8 +14,8 @@ from typing import Literal, Protocol, TypeAlias
 import msgspec
 import structlog
 
-from trunkline.bridge.activity import timed
-from trunkline.bridge.calls import Calls, Finished
+from trunkline.bridge.activity import with_call_times
+from trunkline.bridge.calls import ActiveCalls, CallUpdate
 from trunkline.bridge.heartbeat import RECLAIM_GRACE, Heartbeat
 from trunkline.brokers.base import Broker, TaskMessage
 from trunkline.clock import Instant, after
@@ -27,12 +27,12 @@ from trunkline.telemetry import names
 log = structlog.stdlib.get_logger()
 
 # Below the transport's limit of connections, with room for cards and cancellations.
-MOST_CALLS = 960
+MAX_CALLS = 960
 # Bounds the time for which one transaction holds the writer.
-MOST_CLAIMS_A_TURN = 256
+MAX_CLAIMS_PER_TURN = 256
 
 # A second after another bridge was told to stop a task, its holder knows.
-_LOOK_AROUND_EVERY = timedelta(seconds=1)
+_CHECK_EVERY = timedelta(seconds=1)
 
 _NOW = Instant(0)
 
@@ -41,10 +41,10 @@ _results: msgspec.json.Decoder[AgentResult] = msgspec.json.Decoder(AgentResult)
 Ending: TypeAlias = Literal["cancelled", "unknown"]
 
 
-class AnswerWatch(Protocol):
+class CallObserver(Protocol):
     """Learns from how calls have ended, in the transaction that writes their answers."""
 
-    async def note(self, tx: Transaction, finished: Sequence[Finished]) -> None: ...
+    async def note(self, tx: Transaction, finished: Sequence[CallUpdate]) -> None: ...
 
     def committed(self) -> None: ...
 
@@ -53,26 +53,28 @@ class AnswerWatch(Protocol):
         ...
 
 
-class Answers:
+class AnswerWriter:
     """A part of the commit loop, before the driver: an answer is applied in the turn that stores it."""
 
-    def __init__(self, broker: Broker[Transaction], calls: Calls, owner: str, *watches: AnswerWatch) -> None:
+    def __init__(
+        self, broker: Broker[Transaction], calls: ActiveCalls, owner: str, *watches: CallObserver
+    ) -> None:
         self._broker = broker
         self._calls = calls
         self._owner = owner
-        self._watches = watches
+        self._observers = watches
         self._carried = 0
         # The last commit may have happened though we were told that it failed.
         self._unsure = False
 
     async def work(self, tx: Transaction) -> None:
         # More may come while this waits for the store.
-        finished = self._calls.finished.copy()
+        finished = self._calls.updates.copy()
         self._carried = len(finished)
         if not finished:
             return
         # The last word on a task is all that is written; what was said before it is news for the executor.
-        answers = {item.claim.key: self._kept(item) for item in finished if item.answer is not None}
+        answers = {item.claim.key: self._stored_answer(item) for item in finished if item.answer is not None}
         lost = await tx.write_answers(self._owner, list(answers.values()))
         for key in lost:
             log.warning(names.ANSWER_TOO_LATE, task_id=key.task_id, attempt=key.attempt)
@@ -85,35 +87,35 @@ class Answers:
         if results:
             await self._broker.publish_results(tx, results)
         heard = [item for item in finished if item.claim.key not in written]
-        for watch in self._watches:
+        for watch in self._observers:
             await watch.note(tx, heard)
 
-    def _kept(self, item: Finished) -> TaskAnswer:
+    def _stored_answer(self, item: CallUpdate) -> TaskAnswer:
         """The answer to write, with its times, and with the result where that may be lost on its way."""
         assert item.answer is not None  # noqa: S101 - the caller's condition
-        answer = timed(item, item.answer)
+        answer = with_call_times(item, item.answer)
         if item.result is None or item.result.status == "progress" or self._broker.hands_over_in_transaction:
             return answer
         return msgspec.structs.replace(answer, result=encode(item.result))
 
     def committed(self) -> None:
-        del self._calls.finished[: self._carried]
+        del self._calls.updates[: self._carried]
         self._carried = 0
         self._unsure = False
-        for watch in self._watches:
+        for watch in self._observers:
             watch.committed()
 
     def rolled_back(self) -> None:
         self._carried = 0
         self._unsure = True
-        for watch in self._watches:
+        for watch in self._observers:
             watch.rolled_back()
 
     def next_wake(self) -> Instant | None:
         return None
 
 
-class Claims:
+class TaskClaimer:
     """
     A part of the commit loop, after the driver: a task is claimed in the turn that made it.
 
@@ -123,7 +125,7 @@ class Claims:
     def __init__(
         self,
         broker: Broker[Transaction],
-        calls: Calls,
+        calls: ActiveCalls,
         owner: str,
         stopping: asyncio.Event,
         *,
@@ -136,10 +138,10 @@ class Claims:
         self._pools = pools
         # Where others may die and leave tasks behind, and may stop ours.
         self._heartbeat = heartbeat
-        self._look_around_at = _NOW
+        self._next_check_at = _NOW
         self._claimed: list[ClaimedTask] = []
         self._stopped: list[StoppedTask] = []
-        self._to_end: list[ClaimedTask] = []
+        self._to_cancel: list[ClaimedTask] = []
         # The last commit may have happened though we were told that it failed.
         self._unsure = False
         self._next_poll: Instant | None = None
@@ -181,25 +183,25 @@ class Claims:
             )
         await self._broker.publish_results(tx, results)
 
-    async def _look_around(self, tx: Transaction) -> None:
+    async def _check_other_bridges(self, tx: Transaction) -> None:
         """Takes what the dead have left, and hears of what others have stopped."""
-        if self._heartbeat is None or tx.now < self._look_around_at:
+        if self._heartbeat is None or tx.now < self._next_check_at:
             return
-        self._look_around_at = after(tx.now, _LOOK_AROUND_EVERY)
-        self._to_end = await tx.stopping_tasks(self._owner)
-        if self._heartbeat.is_steady(tx.now):
+        self._next_check_at = after(tx.now, _CHECK_EVERY)
+        self._to_cancel = await tx.stopping_tasks(self._owner)
+        if self._heartbeat.has_stable_lease(tx.now):
             await self.reclaim(tx)
 
     async def work(self, tx: Transaction) -> None:
-        await self._look_around(tx)
+        await self._check_other_bridges(tx)
         queued = [task.claim for task in self._stopped if task.was == "queued"]
         await self._publish(tx, [_ended(claim, "cancelled", tx.now) for claim in queued])
         # Those results wait in the inbox: the driver had its turn already.
         self._more = bool(queued)
         is_open = not self._stopping.is_set()
-        room = min(MOST_CLAIMS_A_TURN, MOST_CALLS - self._calls.in_flight)
+        room = min(MAX_CLAIMS_PER_TURN, MAX_CALLS - self._calls.in_flight)
         self._claimed = await tx.claim_tasks(self._owner, room, self._pools) if is_open and room > 0 else []
-        self._more = self._more or len(self._claimed) == MOST_CLAIMS_A_TURN
+        self._more = self._more or len(self._claimed) == MAX_CLAIMS_PER_TURN
         if self._unsure and is_open and self._heartbeat is not None:
             held = await tx.held_tasks(self._owner)
             self._claimed = [claim for claim in held if not self._calls.has(claim.key)]
@@ -213,28 +215,28 @@ class Claims:
         for task in self._stopped:
             match task.was:
                 case "claimed":
-                    self._calls.break_off(task.claim)
+                    self._calls.cancel(task.claim)
                 case "remote":
-                    self._calls.tell(task.claim, ended=True)
+                    self._calls.cancel_remote(task.claim, ended=True)
                 case "done" | "in_doubt":
                     if task.claim.remote_task_id is not None:
-                        self._calls.tell(task.claim, ended=False)
+                        self._calls.cancel_remote(task.claim, ended=False)
                 case "queued":
                     pass
-        for claim in self._to_end:
-            self._calls.see_to_its_end(claim)
+        for claim in self._to_cancel:
+            self._calls.ensure_ended(claim)
         self._forget()
         self._unsure = False
 
     def rolled_back(self) -> None:
         self._forget()
         self._unsure = True
-        self._look_around_at = _NOW
+        self._next_check_at = _NOW
 
     def _forget(self) -> None:
         self._claimed = []
         self._stopped = []
-        self._to_end = []
+        self._to_cancel = []
 
     def next_wake(self) -> Instant | None:
         return _NOW if self._more else self._next_poll

@@ -29,12 +29,12 @@ from trunkline.agents.urls import UrlError
 from trunkline.protocols.base import AgentAnswer
 from trunkline.telemetry import names
 from trunkline.transports.base import StreamedAnswer, StreamLimits, TransportError
-from trunkline.transports.errand import Errand
+from trunkline.transports.errand import PendingRequest
 from trunkline.transports.failures import timed_out
 from trunkline.transports.https import MAX_ANSWER_BYTES
 
 if TYPE_CHECKING:
-    from trunkline.transports.aws_calls import Invoked, Runtimes
+    from trunkline.transports.aws_calls import AgentCoreClients, InvokeResult
 
 log = structlog.stdlib.get_logger()
 
@@ -79,7 +79,7 @@ class AgentCoreTransport:
         self._most_retries = most_retries
         self._slots = asyncio.Semaphore(most_calls)
         self._loading = Lock()
-        self._runtimes: Runtimes | None = None
+        self._runtimes: AgentCoreClients | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -107,7 +107,7 @@ class AgentCoreTransport:
         deadline = monotonic() + timeout
         for delay in self._delays():
             invoked = await self._invoke(runtime, body, parameters, deadline, timeout)
-            if not invoked.is_put_off or monotonic() + delay >= deadline:
+            if not invoked.is_throttled or monotonic() + delay >= deadline:
                 return invoked.answer
             log.warning(names.AGENT_CALL_PUT_OFF, url=url, http_status=invoked.answer.status, seconds=delay)
             await asyncio.sleep(delay)
@@ -145,10 +145,10 @@ class AgentCoreTransport:
 
     async def _invoke(
         self, runtime: Runtime, body: bytes, parameters: Mapping[str, str], deadline: float, seconds: float
-    ) -> Invoked:
-        errand = Errand(deadline)
+    ) -> InvokeResult:
+        errand = PendingRequest(deadline)
 
-        def invoke() -> Invoked:
+        def invoke() -> InvokeResult:
             return self._loaded().invoke(runtime, body, parameters, errand)
 
         has_slot = False
@@ -158,27 +158,27 @@ class AgentCoreTransport:
                 has_slot = True
                 return await _in_thread(invoke, self._slots.release)
         except TimeoutError as exc:
-            if errand.give_up():
+            if errand.abandon():
                 raise timed_out(seconds, None) from exc
             waited_for = "boto3 to be ready" if has_slot else f"one of {self._most_calls} calls to end"
             raise TransportError(
                 "agent_unreachable", f"The call was not sent in time: it waited for {waited_for}."
             ) from exc
         finally:
-            errand.give_up()
+            errand.abandon()
 
-    def _loaded(self) -> Runtimes:
+    def _loaded(self) -> AgentCoreClients:
         with self._loading:
             if self._runtimes is None:
                 try:
-                    from trunkline.transports.aws_calls import Runtimes  # noqa: PLC0415 - an extra, and slow
+                    from trunkline.transports.aws_calls import AgentCoreClients  # noqa: PLC0415 - an extra, and slow
                 except ImportError as exc:
                     raise TransportError(
                         "agent_transport_unavailable",
                         "The transport aws-agentcore needs boto3, which is not installed: "
                         "pip install 'trunkline[aws]'.",
                     ) from exc
-                self._runtimes = Runtimes(
+                self._runtimes = AgentCoreClients(
                     most_calls=self._most_calls,
                     max_answer_bytes=self._max_answer_bytes,
                     connect_timeout=self._connect_timeout,
@@ -186,12 +186,12 @@ class AgentCoreTransport:
             return self._runtimes
 
 
-async def _in_thread(work: Callable[[], Invoked], after: Callable[[], None]) -> Invoked:
+async def _in_thread(work: Callable[[], InvokeResult], after: Callable[[], None]) -> InvokeResult:
     """A thread of its own, which keeps no process alive: boto3 cannot be told to stop."""
     loop = asyncio.get_running_loop()
-    result: asyncio.Future[Invoked] = loop.create_future()
+    result: asyncio.Future[InvokeResult] = loop.create_future()
 
-    def ended(value: Invoked | None, error: Exception | None) -> None:
+    def ended(value: InvokeResult | None, error: Exception | None) -> None:
         after()
         if result.done():
             return
@@ -201,7 +201,7 @@ async def _in_thread(work: Callable[[], Invoked], after: Callable[[], None]) -> 
             result.set_result(value)
 
     def run() -> None:
-        value: Invoked | None = None
+        value: InvokeResult | None = None
         error: Exception | None = None
         try:
             value = work()

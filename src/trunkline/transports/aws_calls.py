@@ -36,7 +36,7 @@ from trunkline.jsontypes import JsonObject, encode
 from trunkline.protocols.base import AgentAnswer
 from trunkline.telemetry.redaction import Redaction
 from trunkline.transports.base import TransportError
-from trunkline.transports.errand import CalledOff, Errand
+from trunkline.transports.errand import PendingRequest, RequestAbandoned
 from trunkline.transports.failures import too_large
 
 _SERVICE = "bedrock-agentcore"
@@ -55,63 +55,63 @@ for _name in ("boto3", "botocore", "urllib3"):
         logging.getLogger(_name).setLevel(logging.INFO)
 
 
-class Invoked(NamedTuple):
+class InvokeResult(NamedTuple):
     answer: AgentAnswer
     # The service has not taken the request, and it may be sent again.
-    is_put_off: bool = False
+    is_throttled: bool = False
 
 
-class _Body(Protocol):
+class _ResponseBody(Protocol):
     def iter_chunks(self, chunk_size: int) -> Iterator[bytes]: ...
 
     def close(self) -> None: ...
 
 
-class _Metadata(TypedDict):
+class _ResponseMetadata(TypedDict):
     HTTPStatusCode: int
     HTTPHeaders: dict[str, str]
 
 
-class _Answer(TypedDict):
-    ResponseMetadata: _Metadata
-    response: _Body
+class _InvokeResponse(TypedDict):
+    ResponseMetadata: _ResponseMetadata
+    response: _ResponseBody
 
 
 class _Events(Protocol):
     def register(self, event_name: str, handler: object) -> None: ...
 
 
-class _Meta(Protocol):
+class _ClientMeta(Protocol):
     @property
     def events(self) -> _Events: ...
 
 
-class _Client(Protocol):
+class _AgentCoreClient(Protocol):
     @property
-    def meta(self) -> _Meta: ...
+    def meta(self) -> _ClientMeta: ...
 
-    def invoke_agent_runtime(self, **parameters: object) -> _Answer: ...
+    def invoke_agent_runtime(self, **parameters: object) -> _InvokeResponse: ...
 
     def close(self) -> None: ...
 
 
-class _Session(Protocol):
-    def client(self, service_name: str, *, region_name: str, config: Config) -> _Client: ...
+class _BotoSession(Protocol):
+    def client(self, service_name: str, *, region_name: str, config: Config) -> _AgentCoreClient: ...
 
 
-class _Request(Protocol):
+class _AwsRequest(Protocol):
     @property
     def headers(self) -> Mapping[str, str | bytes]: ...
 
 
-class _Current(local):
+class _ThreadState(local):
     """What a thread is about."""
 
-    errand: Errand
+    errand: PendingRequest
     redaction = Redaction()
 
 
-class Runtimes:
+class AgentCoreClients:
     """One client for each region, made when it is needed."""
 
     def __init__(self, *, most_calls: int, max_answer_bytes: int, connect_timeout: float) -> None:
@@ -126,15 +126,17 @@ class Runtimes:
             user_agent_extra=f"trunkline/{__version__}",
         )
         self._making = Lock()
-        self._session: _Session | None = None
-        self._clients: dict[str, _Client] = {}
-        self._current = _Current()
+        self._session: _BotoSession | None = None
+        self._clients: dict[str, _AgentCoreClient] = {}
+        self._current = _ThreadState()
 
     def close(self) -> None:
         for client in self._clients.values():
             client.close()
 
-    def invoke(self, runtime: Runtime, body: bytes, parameters: Mapping[str, str], errand: Errand) -> Invoked:
+    def invoke(
+        self, runtime: Runtime, body: bytes, parameters: Mapping[str, str], errand: PendingRequest
+    ) -> InvokeResult:
         """Sends at most once, and only while `errand` lets it; raises `TransportError`."""
         client = self._client(runtime.region)
         self._current.errand = errand
@@ -148,11 +150,11 @@ class Runtimes:
                 # From where the credentials come.
                 raise _no_credentials(f"{exc.operation_name} was refused") from exc
             return _refusal(exc, self._current.redaction)
-        except (BotoCoreError, ResponseParserError, CalledOff) as exc:
+        except (BotoCoreError, ResponseParserError, RequestAbandoned) as exc:
             raise (_no_answer(exc) if errand.is_sent else _not_sent(exc)) from exc
-        return Invoked(self._whole(answer, errand))
+        return InvokeResult(self._whole(answer, errand))
 
-    def _client(self, region: str) -> _Client:
+    def _client(self, region: str) -> _AgentCoreClient:
         # First without the lock: whoever makes a client may have to wait for credentials.
         client = self._clients.get(region)
         if client is not None:
@@ -167,13 +169,13 @@ class Runtimes:
                     raise TransportError("agent_transport_unavailable", message) from exc
             return self._clients[region]
 
-    def _new_client(self, region: str) -> _Client:
-        self._session = self._session or cast("_Session", Session())
+    def _new_client(self, region: str) -> _AgentCoreClient:
+        self._session = self._session or cast("_BotoSession", Session())
         client = self._session.client(_SERVICE, region_name=region, config=self._config)
         client.meta.events.register(f"before-send.{_SERVICE}.InvokeAgentRuntime", self._before_send)
         return client
 
-    def _before_send(self, request: _Request, **_: object) -> None:
+    def _before_send(self, request: _AwsRequest, **_: object) -> None:
         """All that can fail before a connection is needed has been done: signing, and finding credentials for it."""
         seconds = self._current.errand.send()
         token = request.headers.get("X-Amz-Security-Token")
@@ -184,7 +186,7 @@ class Runtimes:
         if context is not None:
             context["read_timeout"] = seconds
 
-    def _whole(self, answer: _Answer, errand: Errand) -> AgentAnswer:
+    def _whole(self, answer: _InvokeResponse, errand: PendingRequest) -> AgentAnswer:
         metadata, body = answer["ResponseMetadata"], answer["response"]
         headers = metadata["HTTPHeaders"]
         limit = self._max_answer_bytes
@@ -201,7 +203,7 @@ class Runtimes:
                 received += chunk
                 if len(received) > limit:
                     raise too_large(limit)
-                if errand.is_given_up:
+                if errand.is_abandoned:
                     break
         except TransportError as exc:
             raise TransportError(exc.code, exc.message, partial=so_far()) from exc
@@ -212,10 +214,10 @@ class Runtimes:
         return so_far()
 
 
-def _refusal(exc: ClientError, redaction: Redaction) -> Invoked:
+def _refusal(exc: ClientError, redaction: Redaction) -> InvokeResult:
     """What the service itself answered; a complaint about a signature quotes what was signed."""
     response = cast("JsonObject", exc.response)
-    metadata = cast("_Metadata", response["ResponseMetadata"])
+    metadata = cast("_ResponseMetadata", response["ResponseMetadata"])
     error = cast("dict[str, str]", response["Error"])
     code = error.get("Code", "")
     said: JsonObject = {"type": code, "message": error.get("Message", "")}
@@ -225,12 +227,12 @@ def _refusal(exc: ClientError, redaction: Redaction) -> Invoked:
         {**metadata["HTTPHeaders"], "content-type": _JSON},
         redaction.body(encode(said)),
     )
-    return Invoked(answer, code in _PUT_OFF or answer.status == 429)
+    return InvokeResult(answer, code in _PUT_OFF or answer.status == 429)
 
 
 def _not_sent(exc: Exception) -> TransportError:
     match exc:
-        case CalledOff():
+        case RequestAbandoned():
             return TransportError("agent_unreachable", "The call was given up before it was sent.")
         case ParamValidationError():
             return TransportError("request_not_encodable", f"boto3 does not take the call: {exc}")

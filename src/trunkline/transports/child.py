@@ -21,12 +21,12 @@ from trunkline.telemetry import names
 from trunkline.transports.base import TransportError
 from trunkline.transports.failures import too_large
 from trunkline.transports.lines import Line, LineReader
-from trunkline.transports.words import Words
+from trunkline.transports.words import ProgramLog
 
 log = structlog.stdlib.get_logger()
 
 # The value of a request's `id`: 1 and "1" are two, 1 and 1.0 are one.
-Key: TypeAlias = str | int | float
+RequestKey: TypeAlias = str | int | float
 
 # Of a program that has ended, or has closed its output: how long is waited for what is still in the pipes. A program
 # that it has started itself may hold them open.
@@ -35,37 +35,37 @@ _REST_SECONDS = 1.0
 _MOST_LEFT = 1_024
 
 
-class Labels(msgspec.Struct):
+class MessageIds(msgspec.Struct):
     """What a request and its answer have in common."""
 
-    id: Key | UnsetType | None = UNSET
-    task_id: Key | UnsetType | None = UNSET
+    id: RequestKey | UnsetType | None = UNSET
+    task_id: RequestKey | UnsetType | None = UNSET
 
     @property
-    def key(self) -> Key | UnsetType | None:
+    def key(self) -> RequestKey | UnsetType | None:
         """None: it says that it has none, as an answer to what could not be read; UNSET: it does not speak of one."""
         return self.task_id if self.id is UNSET else self.id
 
 
-read_labels = msgspec.json.Decoder(Labels).decode
+read_message_ids = msgspec.json.Decoder(MessageIds).decode
 
 
-class Question:
+class ProgramRequest:
     """A request that was written; whoever asked waits for the answer, or leaves."""
 
-    def __init__(self, key: Key) -> None:
+    def __init__(self, key: RequestKey) -> None:
         self.key = key
         self.answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
     @property
-    def waits(self) -> bool:
+    def is_waiting(self) -> bool:
         return not self.answer.done()
 
-    def leave(self) -> None:
+    def abandon(self) -> None:
         self.answer.cancel()
 
 
-class _Input(asyncio.BaseProtocol):
+class _InputPipe(asyncio.BaseProtocol):
     """The pipe that requests are written to."""
 
     def __init__(self, lost: Callable[[], None]) -> None:
@@ -86,7 +86,7 @@ class _Input(asyncio.BaseProtocol):
         self._lost()
 
 
-class _Output(asyncio.Protocol):
+class _OutputPipe(asyncio.Protocol):
     """A pipe that is read."""
 
     def __init__(self, heard: Callable[[bytes], None], lost: Callable[[], None]) -> None:
@@ -103,32 +103,32 @@ class _Output(asyncio.Protocol):
         self._lost()
 
 
-class Child:
+class ChildProcess:
     """A process, from its start to its end."""
 
-    def __init__(self, name: str, process: subprocess.Popen[bytes], longest: int, words: Words) -> None:
+    def __init__(self, name: str, process: subprocess.Popen[bytes], longest: int, words: ProgramLog) -> None:
         self._name = name
         self._process = process
         self._longest = longest
-        self._words = words
+        self._log = words
         self._lines = LineReader(longest)
         # In the order in which they were written; those that were left too, so that their answers go to nobody else.
-        self._questions: dict[Question, None] = {}
+        self._requests: dict[ProgramRequest, None] = {}
         self._writing = asyncio.Lock()
-        self._input = _Input(self._lose)
-        self._output = _Output(self._hear, self._lose)
-        self._errors = _Output(words.hear, self._look_for_end)
+        self._input = _InputPipe(self._pipe_closed)
+        self._output = _OutputPipe(self._read_output, self._pipe_closed)
+        self._errors = _OutputPipe(words.feed, self._look_for_end)
         self._pipes: list[asyncio.BaseTransport] = []
         self._over = asyncio.Event()
         self._began_at = self.ended_at = monotonic()
-        self._has_exited = self._is_leaving = self._is_closing = False
+        self._has_exited = self._has_stopped_sending = self._is_closing = False
         self.has_answered = False
 
     @classmethod
     async def start(cls, name: str, program: Program, longest: int) -> Self:
         """Raises OSError: it cannot be started."""
         variables = program.variables(os.environ)
-        words = Words(name, [variables[given] for given in program.environment if given in variables])
+        words = ProgramLog(name, [variables[given] for given in program.environment if given in variables])
         child = cls(name, await asyncio.to_thread(_spawn, program, variables), longest, words)
         await child._connect()
         log.info(names.PROGRAM_STARTED, program=name, pid=child.pid)
@@ -147,44 +147,44 @@ class Child:
         return self._process.pid
 
     @property
-    def lives(self) -> bool:
+    def is_running(self) -> bool:
         """Whether it can be asked."""
-        return not self._is_leaving
+        return not self._has_stopped_sending
 
     @property
     def lifetime(self) -> float:
         """Seconds, of one that has ended."""
         return self.ended_at - self._began_at
 
-    async def send(self, key: Key, body: bytes) -> Question | None:
+    async def send(self, key: RequestKey, body: bytes) -> ProgramRequest | None:
         """When it is written; None: it has ended before that."""
         # One at a time, and only when the pipe has room: whoever is not served in time has sent nothing.
         async with self._writing:
             await self._input.has_room.wait()
-            if self._is_leaving:
+            if self._has_stopped_sending:
                 return None
-            self._words.hide_secrets_of(body)
-            question = Question(key)
-            self._questions[question] = None
+            self._log.hide_secrets_of(body)
+            question = ProgramRequest(key)
+            self._requests[question] = None
             self._stdin.write(body + b"\n")
         self._forget_old()
         return question
 
-    async def over(self) -> None:
+    async def wait_closed(self) -> None:
         """When neither the process nor anything of it in the pipes is left."""
         await self._over.wait()
 
     async def close(self, seconds: float) -> None:
         """Its input ends, then it is told to end, then it is ended: each when the one before has not helped in time."""
         self._is_closing = True
-        self._leave()
+        self._stop_sending()
         self._stdin.close()
         for ending in (signal.SIGTERM, signal.SIGKILL):
             if await self._is_over_within(seconds):
                 return
             self._signal(ending)
         if not await self._is_over_within(seconds):
-            self._cut()
+            self._kill()
 
     async def _is_over_within(self, seconds: float) -> bool:
         with suppress(TimeoutError):
@@ -198,14 +198,14 @@ class Child:
                 os.killpg(self.pid, number)
 
     def _forget_old(self) -> None:
-        if len(self._questions) > _MOST_LEFT:
-            left = [question for question in self._questions if not question.waits]
+        if len(self._requests) > _MOST_LEFT:
+            left = [question for question in self._requests if not question.is_waiting]
             for question in left[:-_MOST_LEFT]:
-                del self._questions[question]
+                del self._requests[question]
 
     # --- answers
 
-    def _hear(self, data: bytes) -> None:
+    def _read_output(self, data: bytes) -> None:
         for line in self._lines.feed(data):
             if not line.is_whole:
                 self._refuse_long_line()
@@ -214,31 +214,31 @@ class Child:
 
     def _take_answer(self, line: Line) -> None:
         try:
-            key = read_labels(line.text).key
+            key = read_message_ids(line.text).key
         except msgspec.DecodeError:
             key = UNSET
         if key is UNSET:
-            self._words.ignore(line.text, "it is no JSON object with an id")
+            self._log.log_ignored_line(line.text, "it is no JSON object with an id")
             return
-        question = self._asked(key)
+        question = self._request_for(key)
         if question is None:
-            self._words.ignore(line.text, "nothing was asked under its id")
+            self._log.log_ignored_line(line.text, "nothing was asked under its id")
             return
-        del self._questions[question]
+        del self._requests[question]
         self.has_answered = True
-        if question.waits:
+        if question.is_waiting:
             question.answer.set_result(line.text)
 
-    def _asked(self, key: Key | None) -> Question | None:
+    def _request_for(self, key: RequestKey | None) -> ProgramRequest | None:
         """Whose answer this is. A program that could not read a request cannot say which: it is the oldest's."""
         if key is None:
-            return next(iter(self._questions), None)
-        asked = [question for question in self._questions if question.key == key]
+            return next(iter(self._requests), None)
+        asked = [question for question in self._requests if question.key == key]
         # The same id twice is the same request: whoever still waits gets the answer.
-        return next((question for question in asked if question.waits), next(iter(asked), None))
+        return next((question for question in asked if question.is_waiting), next(iter(asked), None))
 
     def _refuse_long_line(self) -> None:
-        if sum(question.waits for question in self._questions) == 1:
+        if sum(question.is_waiting for question in self._requests) == 1:
             refusal = too_large(self._longest)
             self._fail(refusal.code, refusal.message)
         # Of several nobody can say whose answer it was, so none of them has one.
@@ -246,16 +246,16 @@ class Child:
             "agent_connection_lost",
             f"The program {self._name} wrote a line longer than {self._longest} bytes, and was ended for it.",
         )
-        self._leave()
+        self._stop_sending()
         self._signal(signal.SIGKILL)
 
     # --- the end
 
-    def _lose(self) -> None:
+    def _pipe_closed(self) -> None:
         """Its input or its output is closed: it is of no use any more."""
-        self._leave()
+        self._stop_sending()
         if not self._is_closing:
-            self._cut_later()
+            self._kill_later()
         self._look_for_end()
 
     def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -267,22 +267,22 @@ class Child:
 
     def _exit(self) -> None:
         self._has_exited = True
-        self._leave()
-        self._cut_later()
+        self._stop_sending()
+        self._kill_later()
         self._look_for_end()
 
-    def _leave(self) -> None:
+    def _stop_sending(self) -> None:
         """From here on it is not asked any more."""
-        if not self._is_leaving:
-            self._is_leaving = True
+        if not self._has_stopped_sending:
+            self._has_stopped_sending = True
             self.ended_at = monotonic()
         # Whoever waits for room in the pipe learns that there will be none.
         self._input.has_room.set()
 
-    def _cut_later(self) -> None:
-        asyncio.get_running_loop().call_later(_REST_SECONDS, self._cut)
+    def _kill_later(self) -> None:
+        asyncio.get_running_loop().call_later(_REST_SECONDS, self._kill)
 
-    def _cut(self) -> None:
+    def _kill(self) -> None:
         self._signal(signal.SIGKILL)
         self._close_pipes()
 
@@ -298,7 +298,7 @@ class Child:
             return
         self._over.set()
         self._close_pipes()
-        self._words.end()
+        self._log.end()
         how = _how(self._process.returncode)
         (log.info if self._is_closing else log.warning)(
             names.PROGRAM_ENDED, program=self._name, pid=self.pid, how=how
@@ -307,10 +307,10 @@ class Child:
         self._fail("agent_connection_lost", message)
 
     def _fail(self, code: str, message: str) -> None:
-        for question in self._questions:
-            if question.waits:
+        for question in self._requests:
+            if question.is_waiting:
                 question.answer.set_exception(TransportError(code, message))
-        self._questions.clear()
+        self._requests.clear()
 
 
 def _spawn(program: Program, variables: dict[str, str]) -> subprocess.Popen[bytes]:

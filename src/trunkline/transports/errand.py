@@ -9,36 +9,36 @@ from time import monotonic
 _LEAST_SECONDS = 0.001
 
 
-class CalledOff(Exception):
+class RequestAbandoned(Exception):
     """The request must not leave: its caller has gone, or it has left before."""
 
 
-class Errand:
+class PendingRequest:
     def __init__(self, deadline: float) -> None:
         # By the monotonic clock.
         self._deadline = deadline
         self._lock = Lock()
         self._is_sent = False
-        self._is_given_up = False
+        self._is_abandoned = False
 
     @property
     def is_sent(self) -> bool:
         return self._is_sent
 
     @property
-    def is_given_up(self) -> bool:
-        return self._is_given_up
+    def is_abandoned(self) -> bool:
+        return self._is_abandoned
 
     def send(self) -> float:
-        """For the thread, just before the request leaves: how many seconds are left. Raises `CalledOff`."""
+        """For the thread, just before the request leaves: how many seconds are left. Raises `RequestAbandoned`."""
         with self._lock:
-            if self._is_given_up or self._is_sent:
-                raise CalledOff
+            if self._is_abandoned or self._is_sent:
+                raise RequestAbandoned
             self._is_sent = True
         return max(self._deadline - monotonic(), _LEAST_SECONDS)
 
-    def give_up(self) -> bool:
+    def abandon(self) -> bool:
         """For the caller, who goes: whether the request has left. If it has not, it never will."""
         with self._lock:
-            self._is_given_up = True
+            self._is_abandoned = True
             return self._is_sent

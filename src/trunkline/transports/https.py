@@ -31,9 +31,9 @@ from trunkline.protocols.base import AgentAnswer
 from trunkline.transports.base import FIXED_HEADERS, StreamedAnswer, StreamLimits, TransportError
 from trunkline.transports.failures import EXCHANGE_ERRORS, not_answered, not_sent
 from trunkline.transports.guard import AddressPolicy
-from trunkline.transports.incoming import Incoming, Streaming, read_head, told_of_a_cut
+from trunkline.transports.incoming import BufferedResponse, StreamedResponse, read_head, watch_for_disconnect
 from trunkline.transports.names import GuardedResolver, Lookup, system_lookup
-from trunkline.transports.trust import Trust
+from trunkline.transports.trust import TlsContexts
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 # Of one agent's answer: lines and fields longer than this, or more of them, are not an agent's.
@@ -43,10 +43,10 @@ _MAX_HEADERS = 128
 # way is lost, and nobody can tell whether it was read.
 _KEEP_ALIVE_SECONDS = 4.0
 _NAMES_SECONDS = 5
-_ROUTES = 4_096
+_MAX_TEMPLATES = 4_096
 
 
-class _Route(NamedTuple):
+class _RequestTemplate(NamedTuple):
     """What is the same in every request to one URL."""
 
     request: aiohttp.ClientRequest
@@ -75,8 +75,8 @@ class HttpTransport:
         self._policy = policy
         self._max_answer_bytes = max_answer_bytes
         self._connect_timeout = aiohttp.ClientTimeout(connect=connect_timeout)
-        self._trust = Trust()
-        self._routes: dict[tuple[str, Tls | None], _Route] = {}
+        self._trust = TlsContexts()
+        self._templates: dict[tuple[str, Tls | None], _RequestTemplate] = {}
         self._connector = aiohttp.TCPConnector(
             resolver=GuardedResolver(policy, lookup),
             ttl_dns_cache=_NAMES_SECONDS,
@@ -101,7 +101,7 @@ class HttpTransport:
         timeout: float,  # noqa: ASYNC109 - the transport alone can tell which part of the exchange it cut
         tls: Tls | None = None,
     ) -> AgentAnswer:
-        return await self._exchange("POST", self._route(url, tls), headers, body, timeout)
+        return await self._exchange("POST", self._template(url, tls), headers, body, timeout)
 
     async def get(
         self,
@@ -110,21 +110,26 @@ class HttpTransport:
         timeout: float,  # noqa: ASYNC109 - as above
         tls: Tls | None = None,
     ) -> AgentAnswer:
-        return await self._exchange("GET", self._route(url, tls), headers, None, timeout)
+        return await self._exchange("GET", self._template(url, tls), headers, None, timeout)
 
     async def _exchange(
-        self, method: str, route: _Route, headers: Mapping[str, str], body: bytes | None, seconds: float
+        self,
+        method: str,
+        route: _RequestTemplate,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        seconds: float,
     ) -> AgentAnswer:
         request = _encode(route.heads[method], headers, body)
         connection: Connection | None = None
-        incoming = Incoming()
+        incoming = BufferedResponse()
         try:
             async with asyncio.timeout(seconds):
                 connection, protocol = await self._connect(route.request)
                 incoming.connected()
                 _write(protocol, request)
                 answer = await incoming.receive(protocol, self._max_answer_bytes)
-            if _can_be_used_again(protocol):
+            if _is_reusable(protocol):
                 connection.release()
                 connection = None
         except TransportError as exc:
@@ -149,7 +154,7 @@ class HttpTransport:
         tls: Tls | None = None,
     ) -> AsyncGenerator[StreamedAnswer]:
         deadline = monotonic() + limits.total_seconds
-        route = self._route(url, tls)
+        route = self._template(url, tls)
         request = _encode(route.heads["GET" if body is None else "POST"], headers, body)
         seconds = min(limits.first_seconds, limits.total_seconds)
         connection: Connection | None = None
@@ -163,21 +168,21 @@ class HttpTransport:
                 raise TransportError(exc.code, exc.message) from exc
             except EXCHANGE_ERRORS as exc:
                 raise (not_sent(exc) if connection is None else not_answered(exc, seconds, None, 0)) from exc
-            with told_of_a_cut(protocol, payload) as check_end:
-                answer = Streaming(message, payload, check_end, limits, deadline)
+            with watch_for_disconnect(protocol, payload) as check_end:
+                answer = StreamedResponse(message, payload, check_end, limits, deadline)
                 yield answer
-            if answer.is_over and _can_be_used_again(protocol):
+            if answer.is_over and _is_reusable(protocol):
                 connection.release()
                 connection = None
         finally:
             if connection is not None:
                 _abort(connection)
 
-    def _route(self, url: str, tls: Tls | None) -> _Route:
+    def _template(self, url: str, tls: Tls | None) -> _RequestTemplate:
         """Raises `TransportError`: the URL may not be called."""
-        return self._routes.get((url, tls)) or self._add_route(url, tls)
+        return self._templates.get((url, tls)) or self._add_template(url, tls)
 
-    def _add_route(self, url: str, tls: Tls | None) -> _Route:
+    def _add_template(self, url: str, tls: Tls | None) -> _RequestTemplate:
         try:
             parts = parse_url(url)
         except UrlError as exc:
@@ -187,7 +192,7 @@ class HttpTransport:
         if reason is not None:
             raise TransportError("agent_address_forbidden", f"The agent may not be called: {reason}.")
         fixed = "".join(f"{name}: {value}\r\n" for name, value in FIXED_HEADERS.items())
-        route = _Route(
+        route = _RequestTemplate(
             # Made of the parsed parts: the text of the URL is read once, by us. The connector keeps the
             # connections of one SSL context apart from those of another.
             aiohttp.ClientRequest(
@@ -200,9 +205,9 @@ class HttpTransport:
                 for method in ("GET", "POST")
             },
         )
-        if len(self._routes) >= _ROUTES:
-            self._routes.clear()
-        self._routes[url, tls] = route
+        if len(self._templates) >= _MAX_TEMPLATES:
+            self._templates.clear()
+        self._templates[url, tls] = route
         return route
 
     async def _connect(self, request: aiohttp.ClientRequest) -> tuple[Connection, ResponseHandler]:
@@ -255,7 +260,7 @@ def _write(protocol: ResponseHandler, request: bytes) -> None:
     transport.write(request)
 
 
-def _can_be_used_again(protocol: ResponseHandler) -> bool:
+def _is_reusable(protocol: ResponseHandler) -> bool:
     # An agent that answers before it has read everything leaves a connection on which the next request would
     # follow the rest of this one.
     return not protocol.writing_paused

@@ -20,7 +20,7 @@ from trunkline.transports.failures import EXCHANGE_ERRORS, not_answered, timed_o
 _KEPT_BYTES = 64 * 1024
 
 
-class Incoming:
+class BufferedResponse:
     """An answer that is wanted whole."""
 
     __slots__ = ("_began", "_connected", "_headed", "chunks", "message", "size")
@@ -52,7 +52,7 @@ class Incoming:
         if payload.is_eof():
             self.add(payload.read_nowait(), limit)
         else:
-            with told_of_a_cut(protocol, payload) as check_end:
+            with watch_for_disconnect(protocol, payload) as check_end:
                 while chunk := await payload.readany():
                     self.add(chunk, limit)
                 check_end()
@@ -68,7 +68,7 @@ class Incoming:
         return Timing(round((self._connected - began) * 1000, 3), round((self._headed - began) * 1000, 3))
 
 
-class Streaming:
+class StreamedResponse:
     """An answer that is read as it comes."""
 
     def __init__(
@@ -155,7 +155,7 @@ async def read_head(protocol: ResponseHandler) -> tuple[RawResponseMessage, Stre
 
 
 @contextmanager
-def told_of_a_cut(protocol: ResponseHandler, payload: StreamReader) -> Generator[Callable[[], None]]:
+def watch_for_disconnect(protocol: ResponseHandler, payload: StreamReader) -> Generator[Callable[[], None]]:
     """
     While this is open, the reader of the body hears of every end of the connection.
 

@@ -28,7 +28,7 @@ from trunkline.agents.tls import Tls
 from trunkline.agents.urls import UrlError
 from trunkline.protocols.base import AgentAnswer
 from trunkline.transports.base import StreamedAnswer, StreamLimits, TransportError
-from trunkline.transports.child import Child, Key, Question, read_labels
+from trunkline.transports.child import ChildProcess, ProgramRequest, RequestKey, read_message_ids
 from trunkline.transports.failures import timed_out
 from trunkline.transports.https import MAX_ANSWER_BYTES
 
@@ -53,7 +53,9 @@ class StdioTransport:
         end_seconds: float = _END_SECONDS,
     ) -> None:
         self._end_seconds = end_seconds
-        self._places = {name: _Place(name, program, max_answer_bytes) for name, program in programs.items()}
+        self._programs = {
+            name: _SupervisedProgram(name, program, max_answer_bytes) for name, program in programs.items()
+        }
 
     async def __aenter__(self) -> Self:
         return self
@@ -61,7 +63,7 @@ class StdioTransport:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await asyncio.gather(*(place.close(self._end_seconds) for place in self._places.values()))
+        await asyncio.gather(*(place.close(self._end_seconds) for place in self._programs.values()))
 
     async def post(
         self,
@@ -72,9 +74,9 @@ class StdioTransport:
         tls: Tls | None = None,
     ) -> AgentAnswer:
         del headers, tls
-        place = self._place(url)
+        place = self._program(url)
         key = _key(body)
-        question: Question | None = None
+        question: ProgramRequest | None = None
         try:
             async with asyncio.timeout(timeout):
                 question = await place.send(key, body)
@@ -85,7 +87,7 @@ class StdioTransport:
             raise timed_out(timeout, None) from exc
         finally:
             if question is not None:
-                question.leave()
+                question.abandon()
 
     async def get(
         self,
@@ -108,12 +110,12 @@ class StdioTransport:
         del body, headers, limits, tls
         raise _refused(url, "It has no streams")
 
-    def _place(self, url: str) -> _Place:
+    def _program(self, url: str) -> _SupervisedProgram:
         try:
             name = parse_program(url)
         except UrlError as exc:
             raise TransportError("agent_url_invalid", f"The agent's url cannot be called: {exc}.") from exc
-        place = self._places.get(name)
+        place = self._programs.get(name)
         if place is None:
             raise TransportError(
                 "agent_program_unknown",
@@ -122,45 +124,49 @@ class StdioTransport:
         return place
 
     def _known(self) -> str:
-        return ", ".join(sorted(self._places)) or "none"
+        return ", ".join(sorted(self._programs)) or "none"
 
 
-class _Stopped(Exception):
+class _ProgramStopped(Exception):
     """It is not started any more."""
 
 
-class _Place:
+class _SupervisedProgram:
     """Where a program runs, one life after another."""
 
     def __init__(self, name: str, program: Program, max_answer_bytes: int) -> None:
         self._name = name
         self._program = program
         self._max_answer_bytes = max_answer_bytes
-        self._child: Child | None = None
-        self._start: asyncio.Task[Child] | None = None
+        self._child: ChildProcess | None = None
+        self._start: asyncio.Task[ChildProcess] | None = None
         self._early_deaths = 0
         self._closing = asyncio.Event()
 
-    async def send(self, key: Key, body: bytes) -> Question:
+    async def send(self, key: RequestKey, body: bytes) -> ProgramRequest:
         """When the whole of it has been handed to the program's input; raises `TransportError`: it was not."""
         while True:
-            child = await self._living()
+            child = await self._running_child()
             question = await child.send(key, body)
             # None: it died before anything was written, so nothing is sent twice.
             if question is not None:
                 return question
 
     def not_ready(self, seconds: float) -> TransportError:
-        why = "does not read its input" if self._child is not None and self._child.lives else "is not running"
+        why = (
+            "does not read its input"
+            if self._child is not None and self._child.is_running
+            else "is not running"
+        )
         return TransportError(
             "agent_unreachable", f"The program {self._name} {why}; waited for {seconds:g} s."
         )
 
-    async def _living(self) -> Child:
-        if self._child is not None and self._child.lives:
+    async def _running_child(self) -> ChildProcess:
+        if self._child is not None and self._child.is_running:
             return self._child
         if self._start is None:
-            self._start = asyncio.create_task(self._start_anew(), name=f"start {self._name}")
+            self._start = asyncio.create_task(self._restart(), name=f"start {self._name}")
             self._start.add_done_callback(_take_failure)
         # Shared by all that wait, and it goes on when one of them does not.
         start = self._start
@@ -177,16 +183,16 @@ class _Place:
             case exc:
                 raise TransportError("agent_unreachable", str(exc)) from exc
 
-    async def _start_anew(self) -> Child:
+    async def _restart(self) -> ChildProcess:
         try:
             if self._child is not None:
                 # One at a time: what it works on, e.g. a zone's data folder, may be for one process only.
-                await self._child.over()
+                await self._child.wait_closed()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), self._delay())
             if self._closing.is_set():
-                raise _Stopped(f"The program {self._name} has been stopped.")
-            self._child = await Child.start(self._name, self._program, self._max_answer_bytes)
+                raise _ProgramStopped(f"The program {self._name} has been stopped.")
+            self._child = await ChildProcess.start(self._name, self._program, self._max_answer_bytes)
             return self._child
         finally:
             self._start = None
@@ -198,7 +204,7 @@ class _Place:
             self._early_deaths = 0
             return 0.0
         self._early_deaths += 1
-        return max(0.0, last.ended_at + delay_after(self._early_deaths) - monotonic())
+        return max(0.0, last.ended_at + restart_delay(self._early_deaths) - monotonic())
 
     async def close(self, seconds: float) -> None:
         self._closing.set()
@@ -210,23 +216,23 @@ class _Place:
             await self._child.close(seconds)
 
 
-def delay_after(early_deaths: int) -> float:
+def restart_delay(early_deaths: int) -> float:
     """Seconds between the last of so many deaths in a row and the next start."""
     return min(_FIRST_DELAY_SECONDS * 2.0 ** min(early_deaths - 1, _MOST_DOUBLINGS), _LONGEST_DELAY_SECONDS)
 
 
-def _take_failure(start: asyncio.Task[Child]) -> None:
+def _take_failure(start: asyncio.Task[ChildProcess]) -> None:
     # Whoever waits raises it again; nobody may be waiting any more, and that is no failure that was forgotten.
     if not start.cancelled():
         start.exception()
 
 
-def _key(body: bytes) -> Key:
+def _key(body: bytes) -> RequestKey:
     """What the answer will be known by; raises `TransportError`: it is no line, or could not be told from others."""
     if b"\n" in body or b"\r" in body:
         raise _not_encodable("it contains a line break, and one line is one request")
     try:
-        key = read_labels(body).key
+        key = read_message_ids(body).key
     except msgspec.DecodeError as exc:
         # Not in its words: they could quote the request.
         raise _not_encodable("it is no JSON object whose id is a text or a number") from exc

@@ -14,7 +14,7 @@ from trunkline.transports.base import StreamedAnswer, StreamLimits, Transport, T
 UNAVAILABLE = "agent_transport_unavailable"
 
 
-class Switch:
+class TransportRouter:
     def __init__(self, transports: Mapping[TransportName, Transport]) -> None:
         self._transports = transports
 

@@ -13,7 +13,7 @@ from trunkline.transports.base import TransportError
 _MOST_KEPT = 1_024
 
 
-class Trust:
+class TlsContexts:
     def __init__(self) -> None:
         self._contexts: dict[Tls, ssl.SSLContext] = {}
 

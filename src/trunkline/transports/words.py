@@ -29,7 +29,7 @@ _WINDOW_SECONDS = 10.0
 _MOST_SECRETS = 256
 
 
-class Words:
+class ProgramLog:
     def __init__(self, program: str, secrets: Iterable[str]) -> None:
         self._program = program
         self._given = tuple(secrets)
@@ -37,7 +37,7 @@ class Words:
         self._redaction = Redaction.of(*self._given)
         self._lines = LineReader(_LONGEST_LINE)
         self._window_ends = 0.0
-        self._said = self._unsaid = 0
+        self._logged = self._dropped = 0
 
     def hide_secrets_of(self, body: bytes) -> None:
         """
@@ -47,46 +47,46 @@ class Words:
             if secret not in self._recent:
                 self._recent.append(secret)
 
-    def hear(self, data: bytes) -> None:
+    def feed(self, data: bytes) -> None:
         for line in self._lines.feed(data):
-            self._say(line.text)
+            self._log_line(line.text)
 
     def end(self) -> None:
         for line in self._lines.end():
-            self._say(line.text)
-        self._tell_unsaid()
+            self._log_line(line.text)
+        self._log_dropped()
 
-    def ignore(self, line: bytes, reason: str) -> None:
+    def log_ignored_line(self, line: bytes, reason: str) -> None:
         """A line of its standard output that answers nothing."""
-        if self._may_speak():
+        if self._may_log():
             log.warning(
                 names.PROGRAM_LINE_IGNORED, program=self._program, reason=reason, line=self._shown(line)
             )
 
-    def _say(self, line: bytes) -> None:
-        if line.strip() and self._may_speak():
+    def _log_line(self, line: bytes) -> None:
+        if line.strip() and self._may_log():
             log.info(names.PROGRAM_SAID, program=self._program, line=self._shown(line))
 
     def _shown(self, line: bytes) -> str:
         self._redaction.learn(tuple(self._recent))
         return self._redaction.text(line[:_LONGEST_LINE].decode(errors="replace"))[:_SHOWN_CHARACTERS]
 
-    def _may_speak(self) -> bool:
+    def _may_log(self) -> bool:
         now = monotonic()
         if now >= self._window_ends:
-            self._tell_unsaid()
+            self._log_dropped()
             self._window_ends = now + _WINDOW_SECONDS
-            self._said = 0
-        self._said += 1
-        if self._said <= _MOST_LINES:
+            self._logged = 0
+        self._logged += 1
+        if self._logged <= _MOST_LINES:
             return True
-        self._unsaid += 1
+        self._dropped += 1
         return False
 
-    def _tell_unsaid(self) -> None:
-        if self._unsaid:
-            log.warning(names.PROGRAM_LINES_DROPPED, program=self._program, lines=self._unsaid)
-            self._unsaid = 0
+    def _log_dropped(self) -> None:
+        if self._dropped:
+            log.warning(names.PROGRAM_LINES_DROPPED, program=self._program, lines=self._dropped)
+            self._dropped = 0
 
 
 def _secrets_in(body: bytes) -> list[str]:

@@ -8,8 +8,8 @@ import msgspec
 
 from trunkline.agents import Agent
 from trunkline.agents.check_reports import USUAL, CheckTarget, Report, Sample
-from trunkline.bridge.partners import Partners
-from trunkline.bridge.tokens import Tokens
+from trunkline.bridge.partners import AgentResolver
+from trunkline.bridge.tokens import TokenProvider
 from trunkline.checker import Checker, Limits, Subject
 from trunkline.checker.attested import attestations
 from trunkline.clock import Clock
@@ -31,10 +31,10 @@ class AgentChecks:
     """
 
     def __init__(
-        self, transport: Transport, partners: Partners, tokens: Tokens, store: Store, clock: Clock
+        self, transport: Transport, partners: AgentResolver, tokens: TokenProvider, store: Store, clock: Clock
     ) -> None:
         self._checker = Checker(transport, clock, LIMITS)
-        self._partners = partners
+        self._resolver = partners
         self._tokens = tokens
         self._store = store
 
@@ -51,7 +51,7 @@ class AgentChecks:
         return msgspec.structs.replace(report, attestations=attested)
 
     def _subject(self, agent: Agent, target: CheckTarget | None) -> Subject:
-        credentials = self._partners.opened(agent)
+        credentials = self._resolver.credentials_of(agent)
         if isinstance(credentials, StepError):
             raise Conflict(credentials.message, fix=credentials.fix)
         redaction = self._tokens.redaction(credentials)

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from trunkline.bridge.batches import Batches
-from trunkline.bridge.dialects import Dialects
-from trunkline.bridge.partners import Partners
-from trunkline.bridge.sides import Sides
-from trunkline.bridge.tokens import Tokens
+from trunkline.bridge.batches import BatchSender
+from trunkline.bridge.dialects import DialectNegotiator
+from trunkline.bridge.partners import AgentResolver
+from trunkline.bridge.sides import AgentRoutes
+from trunkline.bridge.tokens import TokenProvider
 from trunkline.clock import Clock
 from trunkline.services.commits import CommitLoop
 from trunkline.services.directory import AgentDirectory
@@ -54,16 +54,16 @@ class Core:
     metrics: Metrics
     traces: Traces
     transport: Transport
-    batches: Batches
+    batches: BatchSender
     directory: AgentDirectory
     registry: Registry
     drifts: Drifts
     secrets: Secrets
     workflows: Workflows
-    partners: Partners
-    tokens: Tokens
+    agent_resolver: AgentResolver
+    tokens: TokenProvider
     routes: Routes
-    sides: Sides
+    agent_routes: AgentRoutes
     blobs: BlobStore | None
     hooks: Hooks
     watchers: Watchers = field(default_factory=Watchers)
@@ -95,17 +95,17 @@ async def open_core(
         vault = Vault(key)
         drifts = Drifts(store, metrics)
         registry = Registry(store, vault, directory, drifts)
-        tokens = Tokens(transport, clock)
+        tokens = TokenProvider(transport, clock)
         routes = Routes(store, clock)
         async with (
-            Batches(transport) as batches,
-            Dialects(transport, registry, clock, tokens) as dialects,
-            Sides(
-                partners := Partners(dialects, registry, tokens),
+            BatchSender(transport) as batches,
+            DialectNegotiator(transport, registry, clock, tokens) as negotiator,
+            AgentRoutes(
+                agent_resolver := AgentResolver(negotiator, registry, tokens),
                 routes,
-                lambda book: Dialects(transport, book, clock, tokens),
-                lambda found: Partners(found, registry, tokens),
-            ) as sides,
+                lambda dialect_store: DialectNegotiator(transport, dialect_store, clock, tokens),
+                lambda negotiator: AgentResolver(negotiator, registry, tokens),
+            ) as agent_routes,
         ):
             yield Core(
                 settings=settings,
@@ -122,10 +122,10 @@ async def open_core(
                 secrets=Secrets(store, vault, clock),
                 workflows=Workflows(store, directory),
                 blobs=open_blobs(settings),
-                partners=partners,
+                agent_resolver=agent_resolver,
                 tokens=tokens,
                 routes=routes,
-                sides=sides,
+                agent_routes=agent_routes,
                 hooks=Hooks(HookKey(key), store, metrics, public_url=settings.public_url),
             )
 
@@ -134,9 +134,9 @@ def _address_policy(settings: Settings, *, alone: bool) -> AddressPolicy:
     """What may be called beside public addresses; the log says so, for nobody should find it out by surprise."""
     listed = settings.allowed_networks
     policy = AddressPolicy(listed, allow_loopback=alone, allow_private=alone and not listed)
-    beside = (*(("loopback",) if alone else ()), *(listed or (("private networks",) if alone else ())))
-    if beside:
+    result = (*(("loopback",) if alone else ()), *(listed or (("private networks",) if alone else ())))
+    if result:
         log.info(
-            names.ADDRESSES_ALLOWED, beside_public_ones=", ".join(beside), set_by="TRUNKLINE_ALLOWED_NETWORKS"
+            names.ADDRESSES_ALLOWED, beside_public_ones=", ".join(result), set_by="TRUNKLINE_ALLOWED_NETWORKS"
         )
     return policy

@@ -20,20 +20,20 @@ from starlette.types import ASGIApp
 
 from trunkline import __version__
 from trunkline.api.services import Limits, Probes, Services
-from trunkline.bridge.activity import ActivityWatch
+from trunkline.bridge.activity import ActivityRecorder
 from trunkline.bridge.attachments import Attachments
-from trunkline.bridge.beside import BesideInvoker
-from trunkline.bridge.breaker import BreakerWatch
-from trunkline.bridge.calls import Calls
-from trunkline.bridge.card_look import CardLook
-from trunkline.bridge.health import HealthCheck
+from trunkline.bridge.beside import DetachedCaller
+from trunkline.bridge.breaker import BreakerObserver
+from trunkline.bridge.calls import ActiveCalls
+from trunkline.bridge.card_look import CardViewer
+from trunkline.bridge.health import AgentHealthCheck
 from trunkline.bridge.heartbeat import Heartbeat
-from trunkline.bridge.invoke import AgentInvoker
-from trunkline.bridge.messenger import Manners, Messenger
-from trunkline.bridge.shadow import Shadow
-from trunkline.bridge.side_watch import SideWatch
-from trunkline.bridge.trial import AgentTrial
-from trunkline.bridge.worker import Answers, Claims
+from trunkline.bridge.invoke import AgentCaller
+from trunkline.bridge.messenger import AgentClient, CallLimits
+from trunkline.bridge.shadow import ShadowCalls
+from trunkline.bridge.side_watch import RollbackWatch
+from trunkline.bridge.trial import AgentTestCaller
+from trunkline.bridge.worker import AnswerWriter, TaskClaimer
 from trunkline.clock import Clock
 from trunkline.executor.children import Children
 from trunkline.executor.driver import Driver
@@ -100,28 +100,30 @@ class _Bridge:
         self._loop = loop
         shared = core.settings.uses_postgres
         self.heartbeat = Heartbeat(core.store, self._owner, core.seams.pace.lease) if shared else None
-        messenger = _messenger(core)
+        client = _agent_client(core)
         attachments = Attachments(core.blobs, core.settings.max_inline_bytes)
-        self._calls = calls = Calls(
-            AgentInvoker(messenger, core.sides, core.directory, core.clock, core.metrics, attachments)
+        self._calls = calls = ActiveCalls(
+            AgentCaller(client, core.agent_routes, core.directory, core.clock, core.metrics, attachments)
         )
-        calls.on_finish(loop.ring)
+        calls.on_update(loop.ring)
         core.hooks.on_ring(loop.ring)
         core.metrics.calls_in_flight.set_function(lambda: calls.in_flight)
         # Where everything is in one process, there is nobody else for the tasks of a pool.
         pools = (core.settings.pool,) if core.settings.uses_kafka else None
-        self.claims = Claims(
+        self.claims = TaskClaimer(
             wires.broker, calls, self._owner, core.stopping, pools=pools, heartbeat=self.heartbeat
         )
-        beside = BesideInvoker(messenger, core.clock)
-        self._shadow = Shadow(beside, core.sides, core.store, core.clock, core.metrics)
-        self._side_watch = SideWatch(core.routes, core.store, _migrations(core).roll_back_if, core.metrics)
-        self.answers = Answers(
+        beside = DetachedCaller(client, core.clock)
+        self._shadow = ShadowCalls(beside, core.agent_routes, core.store, core.clock, core.metrics)
+        self._side_watch = RollbackWatch(
+            core.routes, core.store, _migrations(core).roll_back_if, core.metrics
+        )
+        self.answers = AnswerWriter(
             wires.broker,
             calls,
             self._owner,
-            ActivityWatch(self._owner),
-            BreakerWatch(core.metrics),
+            ActivityRecorder(self._owner),
+            BreakerObserver(core.metrics),
             self._side_watch,
             self._shadow,
         )
@@ -311,16 +313,16 @@ def _wires(core: Core, stack: AsyncExitStack) -> Wires:
     return KafkaWires(core, stack)
 
 
-def _messenger(core: Core) -> Messenger:
-    return Messenger(
+def _agent_client(core: Core) -> AgentClient:
+    return AgentClient(
         core.transport,
         core.batches,
         core.clock,
         core.metrics,
-        manners=Manners(
-            line_seconds=core.settings.line_timeout.total_seconds(),
-            most_answer_bytes=core.settings.max_answer_bytes,
-            most_wire_bytes=core.settings.max_wire_bytes,
+        manners=CallLimits(
+            max_stream_seconds=core.settings.line_timeout.total_seconds(),
+            max_answer_bytes=core.settings.max_answer_bytes,
+            max_wire_bytes=core.settings.max_wire_bytes,
         ),
         traces=core.traces,
         pushes=core.hooks,
@@ -329,7 +331,7 @@ def _messenger(core: Core) -> Messenger:
 
 
 def _migrations(core: Core) -> Migrations:
-    check = AgentChecks(core.transport, core.partners, core.tokens, core.store, core.clock)
+    check = AgentChecks(core.transport, core.agent_resolver, core.tokens, core.store, core.clock)
 
     return Migrations(core.store, core.directory, core.routes, core.drifts, check, core.metrics)
 
@@ -358,20 +360,22 @@ def _services(core: Core, intake: Intake, probes: Probes, oversight: Oversight) 
             core.store,
             core.registry,
             core.drifts,
-            AgentChecks(core.transport, core.partners, core.tokens, core.store, core.clock),
+            AgentChecks(core.transport, core.agent_resolver, core.tokens, core.store, core.clock),
         ),
         activities=Activities(core.store, core.registry, core.clock),
         trials=Trials(
             core.registry,
-            AgentTrial(BesideInvoker(_messenger(core), core.clock), core.sides, core.clock),
+            AgentTestCaller(DetachedCaller(_agent_client(core), core.clock), core.agent_routes, core.clock),
         ),
-        look_at_card=CardLook(core.transport, core.partners, core.tokens, core.clock),
+        look_at_card=CardViewer(core.transport, core.agent_resolver, core.tokens, core.clock),
         migrations=_migrations(core),
         migration_plan=MigrationPlan(core.store),
         oversight=oversight,
         audit=Audit(core.store),
-        check_health=HealthCheck(core.transport, core.partners, core.clock, core.settings.stdio_commands),
-        refresh_dialect=core.partners.refresh,
+        check_health=AgentHealthCheck(
+            core.transport, core.agent_resolver, core.clock, core.settings.stdio_commands
+        ),
+        refresh_dialect=core.agent_resolver.refresh,
         readiness=probes.readiness,
         metrics=probes.metrics,
         warnings=probes.warnings,

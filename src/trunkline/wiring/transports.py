@@ -10,11 +10,11 @@ from trunkline.transports.aws_agentcore import AgentCoreTransport
 from trunkline.transports.guard import AddressPolicy
 from trunkline.transports.https import HttpTransport
 from trunkline.transports.stdio import StdioTransport
-from trunkline.transports.switch import Switch
+from trunkline.transports.switch import TransportRouter
 
 
 @asynccontextmanager
-async def open_transports(settings: Settings, policy: AddressPolicy) -> AsyncGenerator[Switch]:
+async def open_transports(settings: Settings, policy: AddressPolicy) -> AsyncGenerator[TransportRouter]:
     most_bytes = settings.max_answer_bytes
     async with (
         HttpTransport(policy, max_answer_bytes=most_bytes) as https,
@@ -26,4 +26,4 @@ async def open_transports(settings: Settings, policy: AddressPolicy) -> AsyncGen
             end_seconds=settings.stop_timeout.total_seconds(),
         ) as stdio,
     ):
-        yield Switch({"https": https, "aws-agentcore": agentcore, "stdio": stdio})
+        yield TransportRouter({"https": https, "aws-agentcore": agentcore, "stdio": stdio})

@@ -10,7 +10,7 @@ import pytest
 import uvloop
 
 from trunkline.agents.auth import Credentials, credentials
-from trunkline.bridge.exchanges import Sent, record, to_curl
+from trunkline.bridge.exchanges import SentRequest, record_exchange, to_curl
 from trunkline.clock import Instant
 from trunkline.jsontypes import JsonObject
 from trunkline.telemetry.redaction import Redaction
@@ -43,9 +43,9 @@ async def arrives(
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server:
         url = login.add_to(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}{path}")
-        made = record(
+        made = record_exchange(
             Redaction(login),
-            Sent("POST", url, {**HEADERS, **login.headers}, body),
+            SentRequest("POST", url, {**HEADERS, **login.headers}, body),
             None,
             step="s",
             attempt=1,

@@ -10,8 +10,8 @@ import pytest
 import uvloop
 
 from trunkline.agents.credentials import NO_CREDENTIALS, Credentials, OAuthClient
-from trunkline.bridge.card_reader import CardReader
-from trunkline.bridge.tokens import Tokens
+from trunkline.bridge.card_reader import CardFetcher
+from trunkline.bridge.tokens import TokenProvider
 from trunkline.telemetry.redaction import Redaction
 from trunkline.testing import FakeClock
 from trunkline.transports.base import StreamLimits, TransportError
@@ -171,7 +171,7 @@ async def listen_again(transport: HttpTransport, url: str) -> None:
 
 async def read_card(transport: HttpTransport, url: str) -> None:
     clock = FakeClock()
-    fetched = await CardReader(transport, clock, Tokens(transport, clock)).fetch(url, NO_CREDENTIALS)
+    fetched = await CardFetcher(transport, clock, TokenProvider(transport, clock)).fetch(url, NO_CREDENTIALS)
     if fetched.failure is not None:
         raise TransportError("agent_protocol_unclear", fetched.failure)
 
@@ -179,7 +179,7 @@ async def read_card(transport: HttpTransport, url: str) -> None:
 async def fetch_token(transport: HttpTransport, url: str) -> None:
     client = OAuthClient(token_url=url, client_id="me", client_secret="s3cr3t")
     try:
-        await Tokens(transport, FakeClock()).headers(Credentials(oauth=client), Redaction())
+        await TokenProvider(transport, FakeClock()).headers(Credentials(oauth=client), Redaction())
     except TransportError as exc:
         # The listener gives no tokens, but it was reached.
         if exc.code != "agent_token_refused":

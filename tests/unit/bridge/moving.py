@@ -10,11 +10,11 @@ from tests.unit.bridge.test_partners import URL, Cards
 
 from trunkline.agents import Agent
 from trunkline.agents.migration import DEFAULT_LIMITS, Limits, MigrationState, Stage, Target
-from trunkline.bridge.calls import Finished
-from trunkline.bridge.dialects import Dialects
-from trunkline.bridge.partners import Partners
-from trunkline.bridge.sides import Sides, Way
-from trunkline.bridge.tokens import Tokens
+from trunkline.bridge.calls import CallUpdate
+from trunkline.bridge.dialects import DialectNegotiator
+from trunkline.bridge.partners import AgentResolver
+from trunkline.bridge.sides import AgentRoutes, Route
+from trunkline.bridge.tokens import TokenProvider
 from trunkline.clock import Instant
 from trunkline.id_generation import new_id
 from trunkline.jsontypes import Json, encode
@@ -36,7 +36,7 @@ class Moving(msgspec.Struct):
     cards: Cards
     registry: Registry
     routes: Routes
-    sides: Sides
+    sides: AgentRoutes
     agent: Agent
 
     async def move(
@@ -81,9 +81,9 @@ class Moving(msgspec.Struct):
         events = await self.store.migrations_since(0)
         return [msgspec.json.decode(event.data, type=MigrationState).stage for event in events]
 
-    async def way(self, stamp: int, run_id: str = "") -> Way:
+    async def route(self, stamp: int, run_id: str = "") -> Route:
         task = AgentTask(task_id="t", run_id=run_id or new_id(), routes=stamp)
-        return await self.sides.of(self.agent, task)
+        return await self.sides.route_of(self.agent, task)
 
     async def ended(
         self,
@@ -94,7 +94,7 @@ class Moving(msgspec.Struct):
         ms: int = 100,
         output: Json = None,
         **task: object,
-    ) -> Finished:
+    ) -> CallUpdate:
         """A call of a run with this stamp, and how it has ended."""
         made = msgspec.convert(
             {
@@ -107,12 +107,12 @@ class Moving(msgspec.Struct):
             },
             AgentTask,
         )
-        way = await self.sides.of(self.agent, made)
+        route = await self.sides.route_of(self.agent, made)
         now = self.clock.now()
         # Its first message was `ms` before.
-        deadline = Instant(now + (way.agent.timeout_ms - ms) * 1000)
+        deadline = Instant(now + (route.agent.timeout_ms - ms) * 1000)
         key = TaskKey(made.task_id, 1)
-        return Finished(
+        return CallUpdate(
             claim=ClaimedTask(key=key, task=made, epoch=1, deadline=deadline),
             answer=TaskAnswer(key=key, epoch=1),
             result=AgentResult(
@@ -127,7 +127,7 @@ class Moving(msgspec.Struct):
                 protocol="simple-a2a",
             ),
             exchanges=[],
-            way=way if way.moment is not None else None,
+            route=route if route.migration is not None else None,
         )
 
 
@@ -135,17 +135,17 @@ class Moving(msgspec.Struct):
 async def moving_agent(store: Store, clock: FakeClock, **fields: object) -> AsyncGenerator[Moving]:
     cards = Cards()
     registry = Registry(store, Vault(bytes(KEY_BYTES)), AgentDirectory(store, clock))
-    tokens = Tokens(cards, clock)
+    tokens = TokenProvider(cards, clock)
     routes = Routes(store, clock)
     spec = msgspec.convert({"name": "A", "url": URL, "protocol": "simple-a2a", **fields}, AgentSpec)
     agent = await registry.create(spec)
     async with (
-        Dialects(cards, registry, clock, tokens) as dialects,
-        Sides(
-            Partners(dialects, registry, tokens),
+        DialectNegotiator(cards, registry, clock, tokens) as dialects,
+        AgentRoutes(
+            AgentResolver(dialects, registry, tokens),
             routes,
-            lambda book: Dialects(cards, book, clock, tokens),
-            lambda found: Partners(found, registry, tokens),
+            lambda book: DialectNegotiator(cards, book, clock, tokens),
+            lambda found: AgentResolver(found, registry, tokens),
         ) as sides,
     ):
         yield Moving(store, clock, cards, registry, routes, sides, agent)

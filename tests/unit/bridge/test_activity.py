@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import msgspec
 
-from trunkline.bridge.activity import minutes_of, timed
-from trunkline.bridge.calls import Finished
-from trunkline.bridge.endings import error_of
+from trunkline.bridge.activity import minutes_of, with_call_times
+from trunkline.bridge.calls import CallUpdate
+from trunkline.bridge.endings import step_error
 from trunkline.clock import Instant, after
 from trunkline.messages import AgentResult, AgentTask
 from trunkline.messages.model import ResultStatus
@@ -25,10 +25,10 @@ def finished(
     agent: str = "A",
     code: str | None = None,
     called_at: Instant | None = BEGAN,
-) -> Finished:
+) -> CallUpdate:
     task = AgentTask(task_id="run/step/0", run_id="run", step="step", agent=agent)
     key = TaskKey(task.task_id, 1)
-    return Finished(
+    return CallUpdate(
         claim=ClaimedTask(key=key, task=task, epoch=1, called_at=called_at),
         answer=TaskAnswer(key=key, epoch=1),
         result=AgentResult(
@@ -38,7 +38,7 @@ def finished(
             attempt=1,
             status=status,
             at=after(BEGAN, timedelta(milliseconds=milliseconds)),
-            error=None if code is None else error_of(code, "It failed."),
+            error=None if code is None else step_error(code, "It failed."),
         ),
         exchanges=[],
     )
@@ -77,7 +77,7 @@ def test_a_clock_of_another_bridge_makes_no_time_less_than_nothing() -> None:
 def test_an_answer_is_kept_with_when_it_was_asked_for_and_how_it_ended() -> None:
     failed = finished(25, "error", code="agent_timeout")
     assert failed.answer is not None
-    kept = timed(failed, failed.answer)
+    kept = with_call_times(failed, failed.answer)
     assert (kept.called_at, kept.ended_at) == (BEGAN, after(BEGAN, timedelta(milliseconds=25)))
     assert (kept.outcome, kept.error_code) == ("error", "agent_timeout")
 
@@ -85,5 +85,5 @@ def test_an_answer_is_kept_with_when_it_was_asked_for_and_how_it_ended() -> None
 def test_an_answer_that_is_not_the_end_has_only_its_beginning() -> None:
     working = finished(25, "working")
     assert working.answer is not None
-    kept = timed(working, msgspec.structs.replace(working.answer, poll_at=BEGAN))
+    kept = with_call_times(working, msgspec.structs.replace(working.answer, poll_at=BEGAN))
     assert (kept.called_at, kept.ended_at, kept.outcome) == (BEGAN, None, None)

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from trunkline.bridge.batches import Batches
+from trunkline.bridge.batches import BatchSender
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.protocols.batches import BatchWish
 from trunkline.transports.base import TransportError
@@ -77,12 +77,15 @@ async def server() -> AsyncIterator[Server]:
 
 
 @pytest.fixture
-async def batches() -> AsyncIterator[Batches]:
-    async with HttpTransport(AddressPolicy(allow_loopback=True)) as transport, Batches(transport) as sender:
+async def batches() -> AsyncIterator[BatchSender]:
+    async with (
+        HttpTransport(AddressPolicy(allow_loopback=True)) as transport,
+        BatchSender(transport) as sender,
+    ):
         yield sender
 
 
-async def sent(batches: Batches, server: Server, name: str, wish: BatchWish | None = SOON) -> Json:
+async def sent(batches: BatchSender, server: Server, name: str, wish: BatchWish | None = SOON) -> Json:
     answer = await batches.post(wish, server.url, call_of(name), HEADERS, PATIENCE)
     body = decode(answer.body)
     assert isinstance(body, dict)
@@ -90,36 +93,38 @@ async def sent(batches: Batches, server: Server, name: str, wish: BatchWish | No
     return body["result"]
 
 
-async def test_tasks_that_come_together_travel_together(batches: Batches, server: Server) -> None:
+async def test_tasks_that_come_together_travel_together(batches: BatchSender, server: Server) -> None:
     names = ["a", "b", "c"]
     results = await asyncio.gather(*(sent(batches, server, name) for name in names))
     assert results == [{"for": name, "x": ""} for name in names]
     assert server.bodies == [[decode(call_of(name)) for name in names]]
 
 
-async def test_one_alone_is_sent_as_it_is(batches: Batches, server: Server) -> None:
+async def test_one_alone_is_sent_as_it_is(batches: BatchSender, server: Server) -> None:
     await sent(batches, server, "a")
     assert server.bodies == [decode(call_of("a"))]
 
 
-async def test_a_full_batch_does_not_wait(batches: Batches, server: Server) -> None:
+async def test_a_full_batch_does_not_wait(batches: BatchSender, server: Server) -> None:
     await asyncio.gather(*(sent(batches, server, name, FULL_OF_TWO) for name in "abcd"))
     assert [len(body) for body in server.bodies if isinstance(body, list)] == [2, 2]
 
 
-async def test_without_the_wish_every_task_has_a_request_of_its_own(batches: Batches, server: Server) -> None:
+async def test_without_the_wish_every_task_has_a_request_of_its_own(
+    batches: BatchSender, server: Server
+) -> None:
     await asyncio.gather(sent(batches, server, "a", None), sent(batches, server, "b", None))
     assert all(isinstance(body, dict) for body in server.bodies)
 
 
-async def test_other_credentials_are_another_batch(batches: Batches, server: Server) -> None:
+async def test_other_credentials_are_another_batch(batches: BatchSender, server: Server) -> None:
     other = {**HEADERS, "Authorization": "Bearer y"}
     theirs = batches.post(SOON, server.url, call_of("b"), other, PATIENCE)
     await asyncio.gather(sent(batches, server, "a"), theirs)
     assert sorted(headers["Authorization"] for headers in server.headers) == ["Bearer x", "Bearer y"]
 
 
-async def test_a_batch_names_the_correlation_of_all(batches: Batches, server: Server) -> None:
+async def test_a_batch_names_the_correlation_of_all(batches: BatchSender, server: Server) -> None:
     headers = {name: {**HEADERS, "X-Correlation-ID": f"c-{name}", "traceparent": name} for name in "ab"}
     await asyncio.gather(
         *(batches.post(SOON, server.url, call_of(name), own, PATIENCE) for name, own in headers.items())
@@ -127,18 +132,18 @@ async def test_a_batch_names_the_correlation_of_all(batches: Batches, server: Se
     assert [got["X-Correlation-ID"] for got in server.headers] == ["c-a, c-b"]
 
 
-async def test_the_same_id_twice_is_never_in_one_batch(batches: Batches, server: Server) -> None:
+async def test_the_same_id_twice_is_never_in_one_batch(batches: BatchSender, server: Server) -> None:
     await asyncio.gather(sent(batches, server, "a"), sent(batches, server, "a"))
     assert server.bodies == [decode(call_of("a"))] * 2
 
 
-async def test_a_batch_stays_below_what_servers_take(batches: Batches, server: Server) -> None:
+async def test_a_batch_stays_below_what_servers_take(batches: BatchSender, server: Server) -> None:
     bodies = [call_of(name, size=40_000) for name in "abc"]
     await asyncio.gather(*(batches.post(SOON, server.url, body, HEADERS, PATIENCE) for body in bodies))
     assert sorted(len(body) if isinstance(body, list) else 1 for body in server.bodies) == [1, 2]
 
 
-async def test_a_missing_answer_fails_its_own_task_only(batches: Batches, server: Server) -> None:
+async def test_a_missing_answer_fails_its_own_task_only(batches: BatchSender, server: Server) -> None:
     server.answer = lambda calls: [echo(call) for call in calls if call["id"] != "b"]
     results = await asyncio.gather(*(sent(batches, server, name) for name in "abc"), return_exceptions=True)
     missing = results[1]
@@ -147,7 +152,7 @@ async def test_a_missing_answer_fails_its_own_task_only(batches: Batches, server
     assert [results[0], results[2]] == [{"for": "a", "x": ""}, {"for": "c", "x": ""}]
 
 
-async def test_an_agent_that_is_not_there_fails_all(batches: Batches, server: Server) -> None:
+async def test_an_agent_that_is_not_there_fails_all(batches: BatchSender, server: Server) -> None:
     gone = "http://127.0.0.1:1/"
     results = await asyncio.gather(
         *(batches.post(SOON, gone, call_of(name), HEADERS, PATIENCE) for name in "ab"), return_exceptions=True
@@ -159,7 +164,7 @@ async def test_an_agent_that_is_not_there_fails_all(batches: Batches, server: Se
 
 
 async def test_one_that_is_given_up_leaves_the_others_where_they_are(
-    batches: Batches, server: Server
+    batches: BatchSender, server: Server
 ) -> None:
     server.is_open.clear()
     async with asyncio.TaskGroup() as group:
@@ -171,7 +176,7 @@ async def test_one_that_is_given_up_leaves_the_others_where_they_are(
     assert first.cancelled()
 
 
-async def test_one_whose_time_is_over_fails_alone(batches: Batches, server: Server) -> None:
+async def test_one_whose_time_is_over_fails_alone(batches: BatchSender, server: Server) -> None:
     server.is_open.clear()
     async with asyncio.TaskGroup() as group:
         patient = group.create_task(sent(batches, server, "b", FULL_OF_TWO))
@@ -182,7 +187,7 @@ async def test_one_whose_time_is_over_fails_alone(batches: Batches, server: Serv
     assert patient.result() == {"for": "b", "x": ""}
 
 
-async def test_a_batch_that_nobody_waits_for_is_hung_up(batches: Batches, server: Server) -> None:
+async def test_a_batch_that_nobody_waits_for_is_hung_up(batches: BatchSender, server: Server) -> None:
     server.is_open.clear()
     callers = [asyncio.ensure_future(sent(batches, server, name, FULL_OF_TWO)) for name in "ab"]
     await server.has_got.wait()

@@ -15,9 +15,9 @@ from tests.contract.samples import queue, task
 from tests.unit.bridge.test_worker import Deaf, Letterbox, finished
 
 from trunkline.agents import AgentOptions, BreakerPolicy
-from trunkline.bridge.breaker import BreakerWatch, end_by
-from trunkline.bridge.calls import Calls, Finished
-from trunkline.bridge.worker import Answers, Claims
+from trunkline.bridge.breaker import BreakerObserver, judge_error
+from trunkline.bridge.calls import ActiveCalls, CallUpdate
+from trunkline.bridge.worker import AnswerWriter, TaskClaimer
 from trunkline.messages import ERROR_CODES, StepError
 from trunkline.stores.base import ClaimedTask, Store
 from trunkline.telemetry import names
@@ -83,7 +83,7 @@ OF_RUNS = {
 
 
 def verdict(code: str, policy: BreakerPolicy = POLICY, http_status: int | None = None) -> bool | None:
-    return end_by(StepError(code=code, message="why", http_status=http_status), policy).failed
+    return judge_error(StepError(code=code, message="why", http_status=http_status), policy).failed
 
 
 def test_every_error_of_a_call_is_judged() -> None:
@@ -116,8 +116,8 @@ def test_an_error_of_json_rpc_counts_as_the_policy_says() -> None:
 class Prompt(Deaf):
     """An agent that answers at once."""
 
-    async def call(self, claim: ClaimedTask, hear: Callable[[Finished], None]) -> Finished:
-        del hear
+    async def call(self, claim: ClaimedTask, report: Callable[[CallUpdate], None]) -> CallUpdate:
+        del report
         return finished(claim, "success")
 
 
@@ -125,13 +125,13 @@ class Bridge:
     def __init__(self, store: Store) -> None:
         self._store = store
         self.metrics = Metrics()
-        self.calls = Calls(Prompt())
-        self.answers = Answers(Letterbox(), self.calls, ME, BreakerWatch(self.metrics))
-        self.claims = Claims(Letterbox(), self.calls, ME, asyncio.Event())
+        self.calls = ActiveCalls(Prompt())
+        self.answers = AnswerWriter(Letterbox(), self.calls, ME, BreakerObserver(self.metrics))
+        self.claims = TaskClaimer(Letterbox(), self.calls, ME, asyncio.Event())
 
-    async def ends(self, *items: Finished, commits: bool = True) -> None:
+    async def ends(self, *items: CallUpdate, commits: bool = True) -> None:
         """A turn in which these calls are over."""
-        self.calls.finished += items
+        self.calls.updates += items
         with _undone(commits):
             async with self._store.transaction() as tx:
                 await self.answers.work(tx)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from structlog.testing import capture_logs
 
-from trunkline.bridge.calls import Calls, Finished
+from trunkline.bridge.calls import ActiveCalls, CallUpdate
 from trunkline.clock import Instant
 from trunkline.messages import AgentResult, AgentTask, ResultStatus, StepError
 from trunkline.stores.base import ClaimedTask, TaskAnswer, TaskKey
@@ -23,23 +23,25 @@ CLAIM = ClaimedTask(key=TaskKey("r/a/0", 1), task=TASK, epoch=1, remote_task_id=
 class BrokenInvoker:
     """Fails at everything that talks to an agent."""
 
-    async def call(self, claim: ClaimedTask, hear: Callable[[Finished], None]) -> Finished:
-        del hear
+    async def call(self, claim: ClaimedTask, report: Callable[[CallUpdate], None]) -> CallUpdate:
+        del report
         raise RuntimeError(f"{claim.key} cannot be called")
 
-    def let_go(self) -> None:
+    def stop_listening(self) -> None:
         """There is nothing to wait for."""
 
-    async def tell_cancelled(self, claim: ClaimedTask, *, ended: bool) -> Finished:
+    async def cancel(self, claim: ClaimedTask, *, ended: bool) -> CallUpdate:
         raise RuntimeError(f"{claim.key} cannot be cancelled ({ended})")
 
-    def stopped(self, claim: ClaimedTask) -> Finished:
+    def cancelled(self, claim: ClaimedTask) -> CallUpdate:
         return self._finished(claim, "cancelled")
 
-    def failed(self, claim: ClaimedTask, error: StepError) -> Finished:
+    def failed(self, claim: ClaimedTask, error: StepError) -> CallUpdate:
         return self._finished(claim, "error", error)
 
-    def _finished(self, claim: ClaimedTask, status: ResultStatus, error: StepError | None = None) -> Finished:
+    def _finished(
+        self, claim: ClaimedTask, status: ResultStatus, error: StepError | None = None
+    ) -> CallUpdate:
         result = AgentResult(
             task_id=claim.task.task_id,
             run_id=claim.task.run_id,
@@ -49,7 +51,7 @@ class BrokenInvoker:
             at=Instant(0),
             error=error,
         )
-        return Finished(
+        return CallUpdate(
             claim=claim, answer=TaskAnswer(key=claim.key, epoch=claim.epoch), result=result, exchanges=[]
         )
 
@@ -60,23 +62,23 @@ class PatientInvoker(BrokenInvoker):
     def __init__(self) -> None:
         self.confirms = asyncio.Event()
 
-    async def call(self, claim: ClaimedTask, hear: Callable[[Finished], None]) -> Finished:
+    async def call(self, claim: ClaimedTask, report: Callable[[CallUpdate], None]) -> CallUpdate:
         await asyncio.Event().wait()
-        return await super().call(claim, hear)
+        return await super().call(claim, report)
 
-    async def tell_cancelled(self, claim: ClaimedTask, *, ended: bool) -> Finished:
+    async def cancel(self, claim: ClaimedTask, *, ended: bool) -> CallUpdate:
         assert ended
         await self.confirms.wait()
-        return self.stopped(claim)
+        return self.cancelled(claim)
 
 
-def results(calls: Calls) -> list[tuple[str, str | None]]:
-    found = [item.result for item in calls.finished]
+def results(calls: ActiveCalls) -> list[tuple[str, str | None]]:
+    found = [item.result for item in calls.updates]
     return [(item.status, item.error and item.error.code) for item in found if item is not None]
 
 
 async def test_a_call_that_crashes_is_an_internal_error() -> None:
-    calls = Calls(BrokenInvoker())
+    calls = ActiveCalls(BrokenInvoker())
     with capture_logs() as logs:
         calls.start(CLAIM)
         assert await calls.drain(60) == 0
@@ -88,9 +90,9 @@ async def test_a_call_that_crashes_is_an_internal_error() -> None:
 async def test_a_task_is_over_though_its_agent_could_not_be_told(
     ended: bool, expected: list[tuple[str, str | None]]
 ) -> None:
-    calls = Calls(BrokenInvoker())
+    calls = ActiveCalls(BrokenInvoker())
     with capture_logs() as logs:
-        calls.tell(CLAIM, ended=ended)
+        calls.cancel_remote(CLAIM, ended=ended)
         assert await calls.drain(60) == 0
     assert results(calls) == expected
     assert [(line["event"], line["run_id"]) for line in logs] == [(names.CALL_CRASHED, "r")]
@@ -98,10 +100,10 @@ async def test_a_task_is_over_though_its_agent_could_not_be_told(
 
 async def test_a_call_that_is_broken_off_ends_when_its_agent_has_confirmed() -> None:
     invoker = PatientInvoker()
-    calls = Calls(invoker)
+    calls = ActiveCalls(invoker)
     calls.start(CLAIM)
     await asyncio.sleep(0)
-    calls.break_off(CLAIM)
+    calls.cancel(CLAIM)
     while calls.in_flight > 1:
         await asyncio.sleep(0)
     assert results(calls) == []

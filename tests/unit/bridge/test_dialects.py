@@ -12,8 +12,8 @@ from structlog.testing import capture_logs
 from trunkline.agents import Agent, Dialect
 from trunkline.agents.auth import NO_CREDENTIALS
 from trunkline.agents.tls import Tls
-from trunkline.bridge.dialects import Dialects
-from trunkline.bridge.tokens import Tokens
+from trunkline.bridge.dialects import DialectNegotiator
+from trunkline.bridge.tokens import TokenProvider
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
 from trunkline.protocols import AgentAnswer
@@ -70,9 +70,9 @@ async def registry(tmp_path: Path) -> AsyncIterator[BrokenRegistry]:
         yield BrokenRegistry(store, Vault(bytes(KEY_BYTES)), AgentDirectory(store, clock))
 
 
-def dialects_of(registry: Registry) -> Dialects:
+def dialects_of(registry: Registry) -> DialectNegotiator:
     transport, clock = NoCards(), FakeClock()
-    return Dialects(transport, registry, clock, Tokens(transport, clock))
+    return DialectNegotiator(transport, registry, clock, TokenProvider(transport, clock))
 
 
 async def test_a_dialect_that_can_be_neither_read_nor_recorded_is_found_out_and_spoken(
@@ -81,7 +81,7 @@ async def test_a_dialect_that_can_be_neither_read_nor_recorded_is_found_out_and_
     agent = await registry.create(AgentSpec(name="A", url="http://a.example/agent"))
     dialects = dialects_of(registry)
     with capture_logs() as logs:
-        dialect = await dialects.of(agent, NO_CREDENTIALS)
+        dialect = await dialects.dialect_of(agent, NO_CREDENTIALS)
     assert dialect.protocol == "simple-a2a"
     assert [line["error"] for line in logs if line["event"] == names.STORE_UNAVAILABLE] == [
         f"Nothing can be read: {agent.id}.",

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from trunkline.agents.auth import credentials
 from trunkline.bridge.exchanges import (
     MAX_BODY_BYTES,
-    Exchange,
-    Sent,
+    RecordedExchange,
+    SentRequest,
     encode_exchange,
-    record,
+    record_exchange,
     to_curl,
 )
-from trunkline.bridge.frames import Frames
+from trunkline.bridge.frames import StreamFrames
 from trunkline.clock import Instant
 from trunkline.protocols.base import AgentAnswer
 from trunkline.telemetry.redaction import Redaction
@@ -35,10 +35,10 @@ def exchange(
     body: bytes = b"{}",
     answer: AgentAnswer | None = None,
     error: str | None = None,
-) -> Exchange:
-    return record(
+) -> RecordedExchange:
+    return record_exchange(
         redaction or Redaction(BEARER),
-        Sent("POST", url, {**BEARER.headers, **(headers or {})}, body),
+        SentRequest("POST", url, {**BEARER.headers, **(headers or {})}, body),
         answer,
         step="write",
         attempt=2,
@@ -54,7 +54,7 @@ def test_a_record_has_the_published_shape_and_survives_storage() -> None:
     assert made.request.body == "{}"
     assert made.response is not None
     assert (made.response.status, made.response.body) == (200, '{"ok":true}')
-    assert msgspec.json.decode(encode_exchange(made), type=Exchange) == made
+    assert msgspec.json.decode(encode_exchange(made), type=RecordedExchange) == made
     assert (made.step, made.attempt, made.duration_ms, made.error, made.notes) == ("write", 2, 12.5, None, [])
 
 
@@ -126,11 +126,11 @@ def test_no_part_of_a_secret_is_left_at_the_cut(offset: int, repetitions: int) -
 
 
 def test_a_stream_keeps_its_events_and_they_are_its_body() -> None:
-    frames = Frames(Redaction(BEARER))
+    frames = StreamFrames(Redaction(BEARER))
     frames.add(b'{"a":1}')
-    made = record(
+    made = record_exchange(
         Redaction(BEARER),
-        Sent("POST", "http://host/agent", {}, b"{}"),
+        SentRequest("POST", "http://host/agent", {}, b"{}"),
         AgentAnswer(200, {"content-type": "text/event-stream"}, b""),
         step="write",
         attempt=1,
@@ -143,13 +143,15 @@ def test_a_stream_keeps_its_events_and_they_are_its_body() -> None:
     assert made.frames == frames.kept
     assert made.response is not None
     assert made.response.body == 'data: {"a":1}\n\n'
-    assert msgspec.json.decode(encode_exchange(made), type=Exchange) == made
+    assert msgspec.json.decode(encode_exchange(made), type=RecordedExchange) == made
 
 
 def test_the_headers_of_a_push_are_the_agents_own() -> None:
-    made = record(
+    made = record_exchange(
         Redaction(BEARER),
-        Sent("POST", "http://trunkline/hooks/a2a/[redacted]", {"x-a2a-notification-token": "t"}, b"{}"),
+        SentRequest(
+            "POST", "http://trunkline/hooks/a2a/[redacted]", {"x-a2a-notification-token": "t"}, b"{}"
+        ),
         AgentAnswer(204, {}, b""),
         step="write",
         attempt=1,
@@ -163,17 +165,17 @@ def test_the_headers_of_a_push_are_the_agents_own() -> None:
 def test_a_record_of_an_older_program_is_read_as_a_call() -> None:
     fields = msgspec.to_builtins(exchange())
     del fields["kind"], fields["frames"]
-    assert msgspec.convert(fields, Exchange).kind == "send"
+    assert msgspec.convert(fields, RecordedExchange).kind == "send"
 
 
 ARN = "arn:aws:bedrock-agentcore:eu-central-1:123456789012:runtime/zone-a1B2c3D4e5"
 HEADERS = {"Accept": "application/json", "X-Correlation-ID": "c-1", "X-Zone-Session": "s" * 36}
 
 
-def called(url: str, body: bytes = b"{}", step: str = "write") -> Exchange:
-    return record(
+def called(url: str, body: bytes = b"{}", step: str = "write") -> RecordedExchange:
+    return record_exchange(
         Redaction(),
-        Sent("POST", url, HEADERS, body),
+        SentRequest("POST", url, HEADERS, body),
         None,
         step=step,
         attempt=1,

@@ -4,15 +4,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline.agents.auth import credentials
-from trunkline.bridge.frames import MAX_BYTES, Frames
+from trunkline.bridge.frames import MAX_BYTES, StreamFrames
 from trunkline.telemetry.redaction import Redaction
 
 TOKEN = "canary/secret+token"
 
 
-def frames_of(*events: bytes) -> Frames:
+def frames_of(*events: bytes) -> StreamFrames:
     ticks = iter(range(len(events) + 1))
-    frames = Frames(Redaction(credentials("a", "bearer", {"token": TOKEN})), lambda: next(ticks) / 1000)
+    frames = StreamFrames(Redaction(credentials("a", "bearer", {"token": TOKEN})), lambda: next(ticks) / 1000)
     for event in events:
         frames.add(event)
     return frames
@@ -59,7 +59,7 @@ def test_no_stream_takes_more_than_its_share(sizes: list[int]) -> None:
 
 def test_a_stream_may_take_more_where_it_is_set() -> None:
     events = [b"x" * 50_000, b"y" * 70_000]
-    frames = Frames(Redaction(), most_bytes=300_000)
+    frames = StreamFrames(Redaction(), most_bytes=300_000)
     for event in events:
         frames.add(event)
     assert [frame.data.encode() for frame in frames.kept] == events

@@ -23,9 +23,9 @@ def heartbeat(store: Store) -> Heartbeat:
 
 
 async def test_who_has_never_beaten_takes_nothing(heartbeat: Heartbeat, clock: FakeClock) -> None:
-    assert not heartbeat.is_steady(clock.now())
+    assert not heartbeat.has_stable_lease(clock.now())
     await heartbeat.beat()
-    assert heartbeat.is_steady(clock.now())
+    assert heartbeat.has_stable_lease(clock.now())
 
 
 async def test_who_has_not_renewed_its_own_lease_takes_nothing(
@@ -33,9 +33,9 @@ async def test_who_has_not_renewed_its_own_lease_takes_nothing(
 ) -> None:
     await heartbeat.beat()
     clock.advance(LEASE.lasts)
-    assert heartbeat.is_steady(clock.now())
+    assert heartbeat.has_stable_lease(clock.now())
     clock.advance(timedelta(milliseconds=1))
-    assert not heartbeat.is_steady(clock.now())
+    assert not heartbeat.has_stable_lease(clock.now())
 
 
 async def test_who_was_away_for_longer_than_its_lease_lets_the_others_come_back_first(
@@ -46,6 +46,6 @@ async def test_who_was_away_for_longer_than_its_lease_lets_the_others_come_back_
     with capture_logs() as logs:
         await heartbeat.beat()
     assert [line["event"] for line in logs] == [names.LEASE_LOST]
-    assert not heartbeat.is_steady(clock.now())
+    assert not heartbeat.has_stable_lease(clock.now())
     clock.advance(RECLAIM_GRACE)
-    assert heartbeat.is_steady(clock.now())
+    assert heartbeat.has_stable_lease(clock.now())

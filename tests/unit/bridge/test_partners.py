@@ -12,9 +12,9 @@ import pytest
 
 from trunkline.agents import Agent
 from trunkline.agents.tls import Tls
-from trunkline.bridge.dialects import CARD_FRESH_FOR, Dialects
-from trunkline.bridge.partners import Partner, Partners
-from trunkline.bridge.tokens import Tokens
+from trunkline.bridge.dialects import CARD_FRESH_FOR, DialectNegotiator
+from trunkline.bridge.partners import AgentResolver, ResolvedAgent
+from trunkline.bridge.tokens import TokenProvider
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import AgentTask, StepError
 from trunkline.protocols import AgentAnswer, register_profile
@@ -82,16 +82,16 @@ class Stage(msgspec.Struct):
     cards: Cards
     clock: FakeClock
     registry: CountingRegistry
-    partners: Partners
+    resolver: AgentResolver
 
     async def agent(self, **fields: object) -> Agent:
         spec = msgspec.convert({"name": "A", "url": URL, **fields}, AgentSpec)
         return await self.registry.create(spec)
 
-    async def partner(self, agent: Agent) -> Partner:
-        partner = await self.partners.of(agent)
-        assert isinstance(partner, Partner), partner
-        return partner
+    async def resolved(self, agent: Agent) -> ResolvedAgent:
+        resolved = await self.resolver.resolve(agent)
+        assert isinstance(resolved, ResolvedAgent), resolved
+        return resolved
 
 
 @asynccontextmanager
@@ -99,9 +99,9 @@ async def opened(folder: Path) -> AsyncGenerator[Stage]:
     clock, cards = FakeClock(), Cards()
     async with open_sqlite(folder / "trunkline.db", clock=clock) as store:
         registry = CountingRegistry(store, Vault(bytes(KEY_BYTES)), AgentDirectory(store, clock))
-        tokens = Tokens(cards, clock)
-        async with Dialects(cards, registry, clock, tokens) as dialects:
-            yield Stage(cards, clock, registry, Partners(dialects, registry, tokens))
+        tokens = TokenProvider(cards, clock)
+        async with DialectNegotiator(cards, registry, clock, tokens) as dialects:
+            yield Stage(cards, clock, registry, AgentResolver(dialects, registry, tokens))
 
 
 @pytest.fixture
@@ -111,23 +111,23 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
 
 
 async def test_after_the_first_call_a_partner_costs_neither_a_request_nor_a_read(stage: Stage) -> None:
-    await stage.partner(await stage.agent())
+    await stage.resolved(await stage.agent())
     agent = await stage.registry.get("A")
     stage.registry.reads = 0
     tasks = len(asyncio.all_tasks())
-    partners = [await stage.partner(agent) for _ in range(100)]
-    assert all(partner is partners[0] for partner in partners)
+    resolver = [await stage.resolved(agent) for _ in range(100)]
+    assert all(resolved is resolver[0] for resolved in resolver)
     assert (len(stage.cards.gets), stage.registry.reads, len(asyncio.all_tasks())) == (1, 0, tasks)
 
 
 async def test_when_a_card_may_have_changed_one_question_goes_out_beside_the_calls(stage: Stage) -> None:
-    await stage.partner(await stage.agent())
+    await stage.resolved(await stage.agent())
     agent = await stage.registry.get("A")
-    before = await stage.partner(agent)
+    before = await stage.resolved(agent)
     stage.clock.advance(CARD_FRESH_FOR)
-    partners = [await stage.partner(agent) for _ in range(100)]
+    resolver = [await stage.resolved(agent) for _ in range(100)]
     # None of them has waited for it.
-    assert all(partner is before for partner in partners)
+    assert all(resolved is before for resolved in resolver)
     while len(stage.cards.gets) < 2:
         await asyncio.sleep(0)
     assert stage.cards.gets[1]["If-None-Match"] == '"1"'
@@ -135,14 +135,14 @@ async def test_when_a_card_may_have_changed_one_question_goes_out_beside_the_cal
 
 
 async def test_the_tenant_that_the_card_names_is_part_of_every_request(stage: Stage) -> None:
-    partner = await stage.partner(await stage.agent())
-    assert partner.dialect.tenant == "t-1"
-    assert b'"tenant":"t-1"' in partner.adapter.encode(AgentTask(task_id="t", input_data="x")).body
+    resolved = await stage.resolved(await stage.agent())
+    assert resolved.dialect.tenant == "t-1"
+    assert b'"tenant":"t-1"' in resolved.adapter.encode(AgentTask(task_id="t", input_data="x")).body
 
 
 async def test_the_operators_tenant_goes_before_the_cards(stage: Stage) -> None:
-    partner = await stage.partner(await stage.agent(protocol_config={"tenant": "mine"}))
-    assert b'"tenant":"mine"' in partner.adapter.encode(AgentTask(task_id="t", input_data="x")).body
+    resolved = await stage.resolved(await stage.agent(protocol_config={"tenant": "mine"}))
+    assert b'"tenant":"mine"' in resolved.adapter.encode(AgentTask(task_id="t", input_data="x")).body
 
 
 async def test_what_a_pinned_agent_can_do_is_asked_again_when_its_card_could_not_be_read(
@@ -151,14 +151,14 @@ async def test_what_a_pinned_agent_can_do_is_asked_again_when_its_card_could_not
     stage.cards.is_away = True
     stage.cards.card = {"name": "A", "supportedInterfaces": [INTERFACE], "capabilities": {"streaming": True}}
     agent = await stage.agent(protocol="a2a-1.0")
-    partner = await stage.partner(agent)
-    assert (partner.protocol, partner.dialect.url, partner.dialect.streams) == ("a2a-1.0", URL, False)
-    assert "Nobody is there." in partner.dialect.evidence
+    resolved = await stage.resolved(agent)
+    assert (resolved.protocol, resolved.dialect.url, resolved.dialect.streams) == ("a2a-1.0", URL, False)
+    assert "Nobody is there." in resolved.dialect.evidence
 
     stage.cards.is_away = False
-    assert await stage.partner(agent) is partner
+    assert await stage.resolved(agent) is resolved
     stage.clock.advance(CARD_FRESH_FOR)
-    assert await stage.partner(agent) is partner
+    assert await stage.resolved(agent) is resolved
     while (dialect := (await stage.registry.get("A")).dialect) is None:
         await asyncio.sleep(0)
     assert (dialect.protocol, dialect.url, dialect.streams, dialect.tenant) == ("a2a-1.0", URL, True, "t-1")
@@ -166,11 +166,11 @@ async def test_what_a_pinned_agent_can_do_is_asked_again_when_its_card_could_not
 
 async def test_a_process_that_ends_does_not_wait_for_its_questions(tmp_path: Path) -> None:
     async with opened(tmp_path) as stage:
-        await stage.partner(await stage.agent())
+        await stage.resolved(await stage.agent())
         agent = await stage.registry.get("A")
-        await stage.partner(agent)
+        await stage.resolved(agent)
         stage.clock.advance(CARD_FRESH_FOR)
-        await stage.partner(agent)
+        await stage.resolved(agent)
     assert len(stage.cards.gets) == 1
 
 
@@ -181,7 +181,7 @@ async def test_a_profile_that_only_another_process_knows_is_told_as_such(
         elsewhere.setattr("trunkline.protocols.profiles._profiles", dict(known_profiles()))
         register_profile("invoice", {})
         agent = await stage.agent(protocol="jsonrpc-2.0", protocol_config={"profile": "invoice"})
-    found = await stage.partners.of(agent)
+    found = await stage.resolver.resolve(agent)
     assert isinstance(found, StepError)
     assert (found.code, "no profile of the name 'invoice'" in found.message) == (
         "agent_protocol_unclear",

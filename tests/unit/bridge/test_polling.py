@@ -7,14 +7,14 @@ from datetime import timedelta
 
 import pytest
 
-from trunkline.bridge.polling import pause_after, pause_of_ringing_after
+from trunkline.bridge.polling import poll_delay, poll_delay_with_push
 
 
 @pytest.mark.parametrize(
     ("pause", "first", "longest"),
     [
-        (pause_after, timedelta(milliseconds=200), timedelta(seconds=5)),
-        (pause_of_ringing_after, timedelta(seconds=1), timedelta(minutes=5)),
+        (poll_delay, timedelta(milliseconds=200), timedelta(seconds=5)),
+        (poll_delay_with_push, timedelta(seconds=1), timedelta(minutes=5)),
     ],
 )
 def test_pauses_grow_to_the_longest_and_stay_there_for_days(

@@ -11,10 +11,10 @@ from tests.unit.bridge.moving import TARGET, Moving, moving_agent
 
 from trunkline.agents import NO_OPTIONS
 from trunkline.agents.migration.compare import Comparison
-from trunkline.bridge.beside import Beside
-from trunkline.bridge.calls import Finished
-from trunkline.bridge.shadow import Shadow
-from trunkline.bridge.sides import Way
+from trunkline.bridge.beside import DetachedResult
+from trunkline.bridge.calls import CallUpdate
+from trunkline.bridge.shadow import ShadowCalls
+from trunkline.bridge.sides import Route
 from trunkline.jsontypes import JsonObject, encode
 from trunkline.messages import Question, StepError
 from trunkline.protocols import Failed, Interrupted, Succeeded
@@ -33,16 +33,16 @@ class NewSide:
 
     def __init__(self) -> None:
         self.outcome: Succeeded | Failed | Interrupted | Exception = Succeeded(output=encode(SAID))
-        self.asked: list[tuple[ClaimedTask, Way]] = []
+        self.asked: list[tuple[ClaimedTask, Route]] = []
         self.may_answer = asyncio.Event()
         self.may_answer.set()
 
-    async def call_beside(self, claim: ClaimedTask, way: Way) -> Beside:
-        self.asked.append((claim, way))
+    async def shadow_call(self, claim: ClaimedTask, route: Route) -> DetachedResult:
+        self.asked.append((claim, route))
         await self.may_answer.wait()
         if isinstance(self.outcome, Exception):
             raise self.outcome
-        return Beside(outcome=self.outcome, protocol="jsonrpc-2.0", redaction=Redaction.of("hunter2"))
+        return DetachedResult(outcome=self.outcome, protocol="jsonrpc-2.0", redaction=Redaction.of("hunter2"))
 
 
 class Bridge:
@@ -50,9 +50,9 @@ class Bridge:
         self.moving = moving
         self.metrics = Metrics()
         self.new_side = NewSide()
-        self.shadow = Shadow(self.new_side, moving.sides, moving.store, moving.clock, self.metrics)
+        self.shadow = ShadowCalls(self.new_side, moving.sides, moving.store, moving.clock, self.metrics)
 
-    async def ends(self, *finished: Finished, commits: bool = True) -> None:
+    async def ends(self, *finished: CallUpdate, commits: bool = True) -> None:
         async with self.moving.store.transaction() as tx:
             await self.shadow.note(tx, finished)
         (self.shadow.committed if commits else self.shadow.rolled_back)()
@@ -89,8 +89,8 @@ async def test_the_same_task_goes_to_the_new_side_and_the_answers_are_compared(b
     await bridge.ends(finished)
     (found,) = await bridge.compared()
     assert found == Comparison(verdict="agree", old_protocol="simple-a2a", new_protocol="jsonrpc-2.0")
-    ((claim, way),) = bridge.new_side.asked
-    assert (claim.task, way.agent.url, way.side) == (finished.claim.task, TARGET.url, "new")
+    ((claim, route),) = bridge.new_side.asked
+    assert (claim.task, route.agent.url, route.side) == (finished.claim.task, TARGET.url, "new")
     (record,) = await bridge.moving.store.comparisons(bridge.moving.agent.id, limit=2)
     assert (record.run_id, record.step, record.since) == (finished.claim.task.run_id, "s", 1)
     while (

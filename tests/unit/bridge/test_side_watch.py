@@ -10,9 +10,9 @@ from tests.unit.bridge.moving import Moving, moving_agent
 
 from trunkline.agents.migration import Limits, Target
 from trunkline.agents.migration.watch import Window, decode_window
-from trunkline.bridge.breaker import NOT_THE_AGENTS
-from trunkline.bridge.calls import Finished
-from trunkline.bridge.side_watch import SideWatch
+from trunkline.bridge.breaker import NOT_CAUSED_BY_AGENT
+from trunkline.bridge.calls import CallUpdate
+from trunkline.bridge.side_watch import RollbackWatch
 from trunkline.errors import Unavailable
 from trunkline.messages import ERROR_CODES, ResultStatus
 from trunkline.stores.base import Store
@@ -31,7 +31,7 @@ class Watched:
     def __init__(self, moving: Moving) -> None:
         self.moving = moving
         self.metrics = Metrics()
-        self.watch = SideWatch(moving.routes, moving.store, self._roll_back, self.metrics)
+        self.watch = RollbackWatch(moving.routes, moving.store, self._roll_back, self.metrics)
         self.asked: list[tuple[str, str, int]] = []
         self.is_away = False
 
@@ -43,7 +43,7 @@ class Watched:
         assert agent_id == self.moving.agent.id
         return bool(await self.moving.move("rolled_back", limits=LIMITS, only_if=only_if))
 
-    async def ends(self, finished: Sequence[Finished], *, commits: bool = True) -> None:
+    async def ends(self, finished: Sequence[CallUpdate], *, commits: bool = True) -> None:
         async with self.moving.store.transaction() as tx:
             await self.watch.note(tx, finished)
         (self.watch.committed if commits else self.watch.rolled_back)()
@@ -63,11 +63,11 @@ async def watched(store: Store, clock: FakeClock) -> AsyncIterator[Watched]:
         yield Watched(moving)
 
 
-async def failures(moving: Moving, stamp: int, number: int) -> list[Finished]:
+async def failures(moving: Moving, stamp: int, number: int) -> list[CallUpdate]:
     return [await moving.ended(stamp, error="agent_http_error") for _ in range(number)]
 
 
-async def successes(moving: Moving, stamp: int, number: int, ms: int = 100) -> list[Finished]:
+async def successes(moving: Moving, stamp: int, number: int, ms: int = 100) -> list[CallUpdate]:
     return [await moving.ended(stamp, ms=ms) for _ in range(number)]
 
 
@@ -185,7 +185,7 @@ async def test_every_error_is_judged(watched: Watched) -> None:
     for code in sorted(ERROR_CODES):
         before = len((await watched.window()).ends)
         await watched.ends([await watched.moving.ended(stamp, error=code)])
-        counts = code not in NOT_THE_AGENTS or code in of_the_side
+        counts = code not in NOT_CAUSED_BY_AGENT or code in of_the_side
         assert (code, len((await watched.window()).ends) - before) == (code, counts)
 
 

@@ -10,8 +10,8 @@ from tests.unit.bridge.moving import TARGET, Moving, moving_agent
 from tests.unit.bridge.test_partners import INTERFACE, URL
 
 from trunkline.agents.migration import Target
-from trunkline.bridge.partners import Partner
-from trunkline.bridge.sides import Way
+from trunkline.bridge.partners import ResolvedAgent
+from trunkline.bridge.sides import Route
 from trunkline.id_generation import new_id
 from trunkline.stores.base import Store
 from trunkline.testing import FakeClock
@@ -31,29 +31,29 @@ async def moving(store: Store, clock: FakeClock) -> AsyncIterator[Moving]:
         yield ready
 
 
-async def partner_of(way: Way) -> Partner:
-    partner = await way.partners.of(way.agent)
-    assert isinstance(partner, Partner), partner
-    return partner
+async def resolve(route: Route) -> ResolvedAgent:
+    resolved = await route.resolver.resolve(route.agent)
+    assert isinstance(resolved, ResolvedAgent), resolved
+    return resolved
 
 
 async def test_a_run_of_before_the_move_calls_the_agent_as_ever(moving: Moving) -> None:
     await moving.move("cut_over")
-    way = await moving.way(0)
-    assert (way.agent, way.moment, way.notes) == (moving.agent, None, ())
-    assert (await partner_of(way)).address == f"{URL}/here"
+    route = await moving.route(0)
+    assert (route.agent, route.migration, route.notes) == (moving.agent, None, ())
+    assert (await resolve(route)).address == f"{URL}/here"
 
 
 async def test_the_new_side_has_its_own_address_and_protocol_and_the_agents_credentials(
     moving: Moving,
 ) -> None:
     stamp = await moving.move("cut_over")
-    way = await moving.way(stamp)
-    partner = await partner_of(way)
-    assert (partner.address, partner.protocol) == (TARGET.url, TARGET.protocol)
-    assert partner.headers["Authorization"] == "Bearer t-0-p-s"
-    assert (way.agent.id, way.agent.name) == (moving.agent.id, moving.agent.name)
-    assert way.notes == ("To the new side of the agent: for this run its migration is at cut over.",)
+    route = await moving.route(stamp)
+    resolved = await resolve(route)
+    assert (resolved.address, resolved.protocol) == (TARGET.url, TARGET.protocol)
+    assert resolved.headers["Authorization"] == "Bearer t-0-p-s"
+    assert (route.agent.id, route.agent.name) == (moving.agent.id, moving.agent.name)
+    assert route.notes == ("To the new side of the agent: for this run its migration is at cut over.",)
 
 
 async def test_a_run_in_flight_stays_where_it_was_through_every_change(moving: Moving) -> None:
@@ -62,8 +62,8 @@ async def test_a_run_in_flight_stays_where_it_was_through_every_change(moving: M
     during = await moving.move("canary")
     for stage in ("cut_over", "rolled_back", "canary"):
         await moving.move(stage)
-        assert (await moving.way(before, run)).side == "old"
-        assert (await moving.way(during, run)).side == "new"
+        assert (await moving.route(before, run)).side == "old"
+        assert (await moving.route(during, run)).side == "new"
 
 
 async def test_two_targets_of_one_agent_are_kept_apart(moving: Moving) -> None:
@@ -72,32 +72,32 @@ async def test_two_targets_of_one_agent_are_kept_apart(moving: Moving) -> None:
         "canary", target=Target(url="http://newer.example/agent", protocol="jsonrpc-2.0")
     )
     for _ in range(2):
-        addresses = [(await partner_of(await moving.way(stamp))).address for stamp in (0, first, second)]
+        addresses = [(await resolve(await moving.route(stamp))).address for stamp in (0, first, second)]
         assert addresses == [f"{URL}/here", TARGET.url, "http://newer.example/agent"]
 
 
 async def test_what_the_new_side_speaks_is_not_written_into_the_agents_row(moving: Moving) -> None:
     stamp = await moving.move("cut_over", target=Target(url=URL, protocol="auto"))
-    partner = await partner_of(await moving.way(stamp))
-    assert (partner.protocol, partner.address) == ("a2a-1.0", INTERFACE["url"])
+    resolved = await resolve(await moving.route(stamp))
+    assert (resolved.protocol, resolved.address) == ("a2a-1.0", INTERFACE["url"])
     assert (await moving.registry.get("A")).dialect is None
     # And its card is read once only.
-    await partner_of(await moving.way(stamp))
+    await resolve(await moving.route(stamp))
     assert len(moving.cards.gets) == 1
 
 
 async def test_a_change_of_the_agent_reaches_its_new_side(moving: Moving) -> None:
     stamp = await moving.move("cut_over")
-    await partner_of(await moving.way(stamp))
+    await resolve(await moving.route(stamp))
     changed = await moving.registry.patch("A", {"auth_config": {"token": "another"}})
     moving.agent = changed
-    partner = await partner_of(await moving.way(stamp))
-    assert partner.headers["Authorization"] == "Bearer another"
+    resolved = await resolve(await moving.route(stamp))
+    assert resolved.headers["Authorization"] == "Bearer another"
 
 
 async def test_after_the_end_the_row_is_called_but_not_one_of_before_it(moving: Moving) -> None:
     stamp = await moving.move("finished", row_version=2)
-    assert (await moving.way(stamp)).agent.url == TARGET.url
+    assert (await moving.route(stamp)).agent.url == TARGET.url
     moving.agent = msgspec.structs.replace(moving.agent, url="http://again.example", version=2)
-    way = await moving.way(stamp)
-    assert (way.agent.url, way.moment) == ("http://again.example", None)
+    route = await moving.route(stamp)
+    assert (route.agent.url, route.migration) == ("http://again.example", None)

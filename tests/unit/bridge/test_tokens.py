@@ -13,7 +13,7 @@ from tests.token_endpoint import TokenEndpoint, token_endpoint
 
 from trunkline.agents.auth import NO_CREDENTIALS, Credentials, credentials
 from trunkline.agents.signing import body_digest
-from trunkline.bridge.tokens import Tokens
+from trunkline.bridge.tokens import TokenProvider
 from trunkline.jsontypes import Json
 from trunkline.telemetry import names
 from trunkline.telemetry.redaction import Redaction
@@ -45,8 +45,8 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def tokens(transport: HttpTransport, clock: FakeClock) -> Tokens:
-    return Tokens(transport, clock)
+def tokens(transport: HttpTransport, clock: FakeClock) -> TokenProvider:
+    return TokenProvider(transport, clock)
 
 
 def client_of(url: str, **fields: Json) -> Credentials:
@@ -54,11 +54,11 @@ def client_of(url: str, **fields: Json) -> Credentials:
     return credentials("Agent", "oauth2", config)
 
 
-async def token(tokens: Tokens, client: Credentials) -> str:
+async def token(tokens: TokenProvider, client: Credentials) -> str:
     return (await tokens.headers(client, Redaction(client)))["Authorization"].removeprefix("Bearer ")
 
 
-async def refusal(tokens: Tokens, client: Credentials) -> TransportError:
+async def refusal(tokens: TokenProvider, client: Credentials) -> TransportError:
     with pytest.raises(TransportError) as caught:
         await token(tokens, client)
     assert not caught.value.sent
@@ -66,12 +66,12 @@ async def refusal(tokens: Tokens, client: Credentials) -> TransportError:
     return caught.value
 
 
-async def test_an_agent_without_a_client_needs_no_token(tokens: Tokens) -> None:
+async def test_an_agent_without_a_client_needs_no_token(tokens: TokenProvider) -> None:
     assert await tokens.headers(NO_CREDENTIALS, Redaction()) == {}
-    assert not tokens.forget(NO_CREDENTIALS, {})
+    assert not tokens.discard(NO_CREDENTIALS, {})
 
 
-async def test_the_client_shows_itself_in_a_header(endpoint: TokenEndpoint, tokens: Tokens) -> None:
+async def test_the_client_shows_itself_in_a_header(endpoint: TokenEndpoint, tokens: TokenProvider) -> None:
     client = client_of(endpoint.url, scope="read write", audience="https://agent.example")
     assert await tokens.headers(client, Redaction()) == {"Authorization": "Bearer token-1"}
     (request,) = endpoint.requests
@@ -84,7 +84,7 @@ async def test_the_client_shows_itself_in_a_header(endpoint: TokenEndpoint, toke
 
 
 async def test_the_client_shows_itself_in_the_form_where_that_is_wanted(
-    endpoint: TokenEndpoint, tokens: Tokens
+    endpoint: TokenEndpoint, tokens: TokenProvider
 ) -> None:
     await token(tokens, client_of(endpoint.url, client_auth="post"))
     (request,) = endpoint.requests
@@ -97,7 +97,7 @@ async def test_the_client_shows_itself_in_the_form_where_that_is_wanted(
 
 
 async def test_a_hundred_calls_that_find_no_token_ask_for_one(
-    endpoint: TokenEndpoint, tokens: Tokens
+    endpoint: TokenEndpoint, tokens: TokenProvider
 ) -> None:
     client = client_of(endpoint.url)
     endpoint.open.clear()
@@ -111,7 +111,7 @@ async def test_a_hundred_calls_that_find_no_token_ask_for_one(
 
 
 async def test_one_that_gives_up_waiting_does_not_take_the_token_from_the_others(
-    endpoint: TokenEndpoint, tokens: Tokens
+    endpoint: TokenEndpoint, tokens: TokenProvider
 ) -> None:
     client = client_of(endpoint.url)
     endpoint.open.clear()
@@ -127,7 +127,7 @@ async def test_one_that_gives_up_waiting_does_not_take_the_token_from_the_others
 
 
 async def test_a_hundred_calls_that_are_refused_together_ask_once_and_each_hears_it(
-    endpoint: TokenEndpoint, tokens: Tokens
+    endpoint: TokenEndpoint, tokens: TokenProvider
 ) -> None:
     client = client_of(endpoint.url)
     endpoint.scripted = [(503, b"")]
@@ -156,7 +156,7 @@ async def test_a_hundred_calls_that_are_refused_together_ask_once_and_each_hears
 )
 async def test_a_token_is_used_until_shortly_before_it_runs_out(
     endpoint: TokenEndpoint,
-    tokens: Tokens,
+    tokens: TokenProvider,
     clock: FakeClock,
     more: dict[str, Json],
     kept: float,
@@ -173,7 +173,7 @@ async def test_a_token_is_used_until_shortly_before_it_runs_out(
 
 @pytest.mark.parametrize("expires_in", [0, -5, "nan"])
 async def test_a_token_that_has_run_out_when_it_comes_is_used_once(
-    endpoint: TokenEndpoint, tokens: Tokens, expires_in: Json
+    endpoint: TokenEndpoint, tokens: TokenProvider, expires_in: Json
 ) -> None:
     client = client_of(endpoint.url)
     endpoint.more = {"expires_in": expires_in}
@@ -181,40 +181,40 @@ async def test_a_token_that_has_run_out_when_it_comes_is_used_once(
 
 
 async def test_of_many_that_are_refused_with_one_token_one_asks_for_another(
-    endpoint: TokenEndpoint, tokens: Tokens
+    endpoint: TokenEndpoint, tokens: TokenProvider
 ) -> None:
     client = client_of(endpoint.url)
     used = await tokens.headers(client, Redaction(client))
-    assert tokens.forget(client, used)
+    assert tokens.discard(client, used)
     assert await token(tokens, client) == "token-2"
     # The next one whose call the old token was refused in finds the new one.
-    assert tokens.forget(client, used)
+    assert tokens.discard(client, used)
     assert await token(tokens, client) == "token-2"
     assert len(endpoint.requests) == 2
 
 
-async def test_each_client_has_its_own_token(endpoint: TokenEndpoint, tokens: Tokens) -> None:
+async def test_each_client_has_its_own_token(endpoint: TokenEndpoint, tokens: TokenProvider) -> None:
     assert await token(tokens, client_of(endpoint.url, scope="a")) == "token-1"
     assert await token(tokens, client_of(endpoint.url, scope="b")) == "token-2"
     assert await token(tokens, client_of(endpoint.url, scope="a")) == "token-1"
 
 
 async def test_whoever_has_a_token_hides_it_and_those_before_it(
-    endpoint: TokenEndpoint, tokens: Tokens
+    endpoint: TokenEndpoint, tokens: TokenProvider
 ) -> None:
     client = client_of(endpoint.url)
     redaction = Redaction(client)
     for number in range(1, 4):
         used = await tokens.headers(client, redaction)
         assert redaction.text(f"It is token-{number}.") == "It is [redacted]."
-        tokens.forget(client, used)
+        tokens.discard(client, used)
     said = f"token-1 token-2 token-3 {SECRET}"
     assert redaction.text(said) == "[redacted] [redacted] [redacted] [redacted]"
     assert tokens.redaction(client).text(said) == "[redacted] [redacted] [redacted] [redacted]"
 
 
 async def test_a_token_is_fetched_with_a_line_in_the_log_that_does_not_show_it(
-    endpoint: TokenEndpoint, tokens: Tokens
+    endpoint: TokenEndpoint, tokens: TokenProvider
 ) -> None:
     with capture_logs() as lines:
         await token(tokens, client_of(f"{endpoint.url}?tenant=hidden"))
@@ -256,7 +256,7 @@ async def test_a_token_is_fetched_with_a_line_in_the_log_that_does_not_show_it(
     ],
 )
 async def test_what_is_no_token_is_a_documented_error(
-    endpoint: TokenEndpoint, tokens: Tokens, status: int, body: bytes, code: str, message: str
+    endpoint: TokenEndpoint, tokens: TokenProvider, status: int, body: bytes, code: str, message: str
 ) -> None:
     endpoint.scripted = [(status, body)]
     found = await refusal(tokens, client_of(endpoint.url))
@@ -265,7 +265,7 @@ async def test_what_is_no_token_is_a_documented_error(
 
 
 async def test_an_endpoint_that_repeats_the_secret_does_not_make_it_readable(
-    endpoint: TokenEndpoint, tokens: Tokens
+    endpoint: TokenEndpoint, tokens: TokenProvider
 ) -> None:
     said = f'{{"error":"invalid_client","error_description":"not {SECRET}"}}'
     endpoint.scripted = [(401, said.encode())]
@@ -274,18 +274,18 @@ async def test_an_endpoint_that_repeats_the_secret_does_not_make_it_readable(
 
 
 async def test_an_endpoint_that_is_down_or_may_not_be_called_is_unavailable(
-    endpoint: TokenEndpoint, tokens: Tokens, clock: FakeClock
+    endpoint: TokenEndpoint, tokens: TokenProvider, clock: FakeClock
 ) -> None:
     assert (await refusal(tokens, client_of("http://127.0.0.1:9/token"))).code == "agent_token_unavailable"
     async with HttpTransport(AddressPolicy()) as strict:
-        found = await refusal(Tokens(strict, clock), client_of(endpoint.url))
+        found = await refusal(TokenProvider(strict, clock), client_of(endpoint.url))
     assert found.code == "agent_token_unavailable"
     assert "loopback" in found.message
     assert endpoint.requests == []
 
 
 async def test_nobody_waits_longer_for_a_token_than_for_its_call(
-    endpoint: TokenEndpoint, tokens: Tokens
+    endpoint: TokenEndpoint, tokens: TokenProvider
 ) -> None:
     endpoint.open.clear()
     client = client_of(endpoint.url)
@@ -297,7 +297,7 @@ async def test_nobody_waits_longer_for_a_token_than_for_its_call(
 
 
 async def test_a_signed_token_is_made_anew_for_each_request_and_is_hidden(
-    tokens: Tokens, clock: FakeClock
+    tokens: TokenProvider, clock: FakeClock
 ) -> None:
     private, public = signing_key()
     config: dict[str, Json] = {"key": private, "issuer": "verification", "audience": "execution"}
@@ -316,10 +316,12 @@ async def test_a_signed_token_is_made_anew_for_each_request_and_is_hidden(
         assert redaction.body(f'{{"you":"{text}"}}'.encode()) == b'{"you":"[redacted]"}'
         assert redaction.begun_in(f"You sent {text[:-1]}") == len(text) - 1
         assert redaction.longest >= len(text)
-    assert not tokens.forget(signer, {"Authorization": f"Bearer {sent[-1]}"})
+    assert not tokens.discard(signer, {"Authorization": f"Bearer {sent[-1]}"})
 
 
-async def test_a_signed_token_of_a_call_with_secrets_is_hidden_from_the_next_call_too(tokens: Tokens) -> None:
+async def test_a_signed_token_of_a_call_with_secrets_is_hidden_from_the_next_call_too(
+    tokens: TokenProvider,
+) -> None:
     config: dict[str, Json] = {"key": signing_key()[0], "issuer": "verification", "audience": "execution"}
     signer = credentials("Zone", "signed", config)
     kept = tokens.redaction(signer)

@@ -10,10 +10,10 @@ import pytest
 from tests.contract.bridges import DEAD, ME, claim
 from tests.contract.samples import queue, task
 
-from trunkline.bridge.breaker import BreakerWatch
-from trunkline.bridge.calls import Calls, Finished
+from trunkline.bridge.breaker import BreakerObserver
+from trunkline.bridge.calls import ActiveCalls, CallUpdate
 from trunkline.bridge.heartbeat import Heartbeat, Lease
-from trunkline.bridge.worker import Answers, Claims
+from trunkline.bridge.worker import AnswerWriter, TaskClaimer
 from trunkline.brokers.base import TaskMessage
 from trunkline.clock import Instant
 from trunkline.jsontypes import encode
@@ -48,24 +48,24 @@ class Deaf:
         self.called: list[AgentTask] = []
         self.told: list[TaskKey] = []
 
-    async def call(self, claim: ClaimedTask, hear: Callable[[Finished], None]) -> Finished:
-        del hear
+    async def call(self, claim: ClaimedTask, report: Callable[[CallUpdate], None]) -> CallUpdate:
+        del report
         self.called.append(claim.task)
         await asyncio.Event().wait()
-        return self.stopped(claim)
+        return self.cancelled(claim)
 
-    def let_go(self) -> None:
+    def stop_listening(self) -> None:
         """There is nothing to wait for."""
 
-    async def tell_cancelled(self, claim: ClaimedTask, *, ended: bool) -> Finished:
+    async def cancel(self, claim: ClaimedTask, *, ended: bool) -> CallUpdate:
         del ended
         self.told.append(claim.key)
-        return self.stopped(claim)
+        return self.cancelled(claim)
 
-    def stopped(self, claim: ClaimedTask) -> Finished:
+    def cancelled(self, claim: ClaimedTask) -> CallUpdate:
         return finished(claim, "cancelled")
 
-    def failed(self, claim: ClaimedTask, error: StepError) -> Finished:
+    def failed(self, claim: ClaimedTask, error: StepError) -> CallUpdate:
         return finished(claim, "error", error)
 
 
@@ -76,10 +76,10 @@ class Bridge:
         self.store = store
         self.letterbox = Letterbox()
         self.agent = Deaf()
-        self.calls = Calls(self.agent)
+        self.calls = ActiveCalls(self.agent)
         self.stopping = asyncio.Event()
-        self.answers = Answers(self.letterbox, self.calls, ME, BreakerWatch(Metrics()))
-        self.claims = Claims(self.letterbox, self.calls, ME, self.stopping, heartbeat=heartbeat)
+        self.answers = AnswerWriter(self.letterbox, self.calls, ME, BreakerObserver(Metrics()))
+        self.claims = TaskClaimer(self.letterbox, self.calls, ME, self.stopping, heartbeat=heartbeat)
 
     async def turn(self, *others: Part) -> None:
         """One turn of the commit loop."""
@@ -125,13 +125,13 @@ class Spoiler:
 class Arrival:
     """A call that ends while the turn waits for the store."""
 
-    def __init__(self, calls: Calls, late: Finished) -> None:
+    def __init__(self, calls: ActiveCalls, late: CallUpdate) -> None:
         self._calls = calls
         self._late = late
 
     async def work(self, tx: Transaction) -> None:
         del tx
-        self._calls.finished.append(self._late)
+        self._calls.updates.append(self._late)
 
     def committed(self) -> None: ...
 
@@ -152,8 +152,8 @@ def result_of(made: AgentTask, status: ResultStatus, error: StepError | None = N
     )
 
 
-def finished(claimed: ClaimedTask, status: ResultStatus, error: StepError | None = None) -> Finished:
-    return Finished(
+def finished(claimed: ClaimedTask, status: ResultStatus, error: StepError | None = None) -> CallUpdate:
+    return CallUpdate(
         claim=claimed,
         answer=TaskAnswer(key=claimed.key, epoch=claimed.epoch),
         result=result_of(claimed.task, status, error),
@@ -165,7 +165,7 @@ async def test_an_answer_is_kept_until_its_result_has_arrived(store: Store) -> N
     bridge = Bridge(store)
     await queue(store, task(1))
     (claimed,) = await claim(store)
-    bridge.calls.finished.append(finished(claimed, "success"))
+    bridge.calls.updates.append(finished(claimed, "success"))
     await bridge.turn()
     assert bridge.published() == [(task(1).task_id, "success")]
     async with store.transaction() as tx:
@@ -179,7 +179,7 @@ async def test_a_task_that_is_sent_again_has_its_result_published_again_and_is_n
     bridge = Bridge(store)
     await queue(store, task(1))
     (claimed,) = await claim(store)
-    bridge.calls.finished.append(finished(claimed, "success"))
+    bridge.calls.updates.append(finished(claimed, "success"))
     await bridge.turn()
     await bridge.take(task(1))
     await bridge.turn()
@@ -191,7 +191,7 @@ async def test_an_answer_that_is_not_ours_any_more_is_not_published(store: Store
     bridge = Bridge(store)
     await queue(store, task(1), task(2))
     ours, zombies = await claim(store)
-    bridge.calls.finished += [
+    bridge.calls.updates += [
         finished(ours, "success"),
         finished(
             ClaimedTask(key=zombies.key, task=zombies.task, epoch=zombies.epoch - 1),
@@ -206,19 +206,19 @@ async def test_an_answer_whose_turn_failed_is_written_in_the_next(store: Store) 
     bridge = Bridge(store)
     await queue(store, task(1))
     (claimed,) = await claim(store)
-    bridge.calls.finished.append(finished(claimed, "success"))
+    bridge.calls.updates.append(finished(claimed, "success"))
     await bridge.turn(Spoiler())
     assert (await store.backlog()).claimed_tasks == 1
     await bridge.turn()
     assert (await store.backlog()).claimed_tasks == 0
-    assert bridge.calls.finished == []
+    assert bridge.calls.updates == []
 
 
 async def test_an_answer_that_comes_during_a_turn_waits_for_the_next(store: Store) -> None:
     bridge = Bridge(store)
     await queue(store, task(1), task(2))
     first, second = await claim(store)
-    bridge.calls.finished.append(finished(first, "success"))
+    bridge.calls.updates.append(finished(first, "success"))
     await bridge.turn(Arrival(bridge.calls, finished(second, "success")))
     await bridge.turn()
     assert [task_id for task_id, _ in bridge.published()] == [first.key.task_id, second.key.task_id]
@@ -301,7 +301,7 @@ async def test_an_agent_that_goes_on_when_the_stop_comes_is_told(store: Store, c
     await queue(store, task(1))
     (claimed,) = await claim(store)
     went_on = TaskAnswer(key=claimed.key, epoch=claimed.epoch, poll_at=Instant(8), remote_task_id="remote-1")
-    bridge.calls.finished.append(Finished(claim=claimed, answer=went_on, result=None, exchanges=[]))
+    bridge.calls.updates.append(CallUpdate(claim=claimed, answer=went_on, result=None, exchanges=[]))
     # The stop and the news that the agent has taken the task are in one turn, as they are where Kafka brings stops.
     async with store.transaction() as tx:
         await bridge.claims.take_tasks(

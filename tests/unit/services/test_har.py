@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.har import check_har
 
-from trunkline.bridge.exchanges import ExchangeKind, Sent, encode_exchange, record
-from trunkline.bridge.frames import Frames
+from trunkline.bridge.exchanges import ExchangeKind, SentRequest, encode_exchange, record_exchange
+from trunkline.bridge.frames import StreamFrames
 from trunkline.clock import Instant
 from trunkline.jsontypes import JsonObject, decode, encode
 from trunkline.protocols.base import AgentAnswer, Timing
@@ -21,7 +21,7 @@ JSON = {"content-type": "application/json"}
 def recorded(
     *,
     answer: AgentAnswer | None = None,
-    frames: Frames | None = None,
+    frames: StreamFrames | None = None,
     kind: ExchangeKind = "send",
     at: int = 0,
     duration_ms: float = 12.5,
@@ -30,9 +30,9 @@ def recorded(
     notes: tuple[str, ...] = (),
     url: str = "http://host/agent?x=1&y=",
 ) -> Recorded:
-    exchange = record(
+    exchange = record_exchange(
         Redaction(),
-        Sent("POST" if body else "GET", url, {"Content-Type": "application/json"}, body),
+        SentRequest("POST" if body else "GET", url, {"Content-Type": "application/json"}, body),
         answer,
         step="write",
         attempt=2,
@@ -86,7 +86,7 @@ def test_the_time_is_told_in_parts_where_they_are_known(timing: Timing | None, e
 
 def test_a_stream_has_its_events_and_the_time_until_the_first() -> None:
     ticks = iter([0.0, 0.004, 0.010])
-    frames = Frames(Redaction(), lambda: next(ticks))
+    frames = StreamFrames(Redaction(), lambda: next(ticks))
     frames.add(b"one")
     frames.add(b"two")
     answer = AgentAnswer(200, {"content-type": "text/event-stream"}, b"")
@@ -147,7 +147,7 @@ def test_whatever_status_an_agent_invents(status: int) -> None:
 def test_whatever_an_agent_answers_the_archive_is_valid(
     body: bytes, headers: dict[str, str], events: list[bytes]
 ) -> None:
-    frames = Frames(Redaction())
+    frames = StreamFrames(Redaction())
     for event in events:
         frames.add(event)
     answer = AgentAnswer(200, headers, body)
