@@ -12,8 +12,8 @@ from tests.checker.good_agents import GOOD
 from trunkline.agents.check_reports import Report
 from trunkline.checker import CHECKS, Checker, Limits, Subject
 from trunkline.system_clock import SystemClock
+from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.base import Transport
-from trunkline.transports.guard import AddressPolicy
 from trunkline.transports.https import HttpTransport
 
 pytestmark = pytest.mark.anyio

@@ -15,7 +15,7 @@ from trunkline.agentkit import Agent, Task
 from trunkline.agents.check_reports import Report, Sample
 from trunkline.checker import Checker, Limits, Subject
 from trunkline.system_clock import SystemClock
-from trunkline.transports.guard import AddressPolicy
+from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.https import HttpTransport
 
 pytestmark = pytest.mark.anyio

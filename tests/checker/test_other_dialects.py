@@ -14,7 +14,7 @@ from trunkline.errors import Invalid
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.system_clock import SystemClock
 from trunkline.testing import Call, ScriptedAgent
-from trunkline.transports.guard import AddressPolicy
+from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.https import HttpTransport
 from trunkline.zones import Zone
 

@@ -35,7 +35,7 @@ from yarl import URL
 from trunkline.protocols.base import AgentAnswer
 from trunkline.transports.aws_agentcore import MAX_PAYLOAD_BYTES, AgentCoreTransport
 from trunkline.transports.base import StreamLimits, TransportError
-from trunkline.transports.errand import PendingRequest, RequestAbandoned
+from trunkline.transports.pending_request import PendingRequest, RequestAbandoned
 
 pytestmark = pytest.mark.anyio
 

@@ -20,7 +20,7 @@ from trunkline.agents.tls import Tls
 from trunkline.jsontypes import decode
 from trunkline.protocols import AgentAnswer
 from trunkline.telemetry.logs import configure_logs
-from trunkline.transports.guard import AddressPolicy
+from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.https import HttpTransport
 from trunkline.zones import Link, ZoneCallFailed
 

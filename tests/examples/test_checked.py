@@ -9,7 +9,7 @@ from tests.examples.processes import Side
 
 from trunkline.checker import Checker, Limits, Subject
 from trunkline.system_clock import SystemClock
-from trunkline.transports.guard import AddressPolicy
+from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.https import HttpTransport
 
 pytestmark = pytest.mark.anyio

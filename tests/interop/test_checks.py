@@ -10,8 +10,8 @@ from tests.interop.agents import Agent
 from trunkline.agents.check_reports import Report
 from trunkline.checker import Checker, Limits, Subject
 from trunkline.system_clock import SystemClock
+from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.base import Transport
-from trunkline.transports.guard import AddressPolicy
 from trunkline.transports.https import HttpTransport
 
 pytestmark = pytest.mark.anyio

@@ -13,7 +13,7 @@ ANSWERS: Sequence[Rule] = (
     Rule(
         name="reset-is-no-end",
         breaks="A stream that was cut passes for one that has ended.",
-        file="transports/incoming.py",
+        file="transports/http_response.py",
         old="            if not chunk:\n                self._check_end()\n",
         new="",
         caught_by=(f"{_STREAMS}::test_a_reset_in_the_middle_is_a_lost_connection",),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tests.sabotage.rule import Rule
 
-_WORKER = "tests/unit/bridge/test_worker.py"
+_WORKER = "tests/unit/bridge/test_commit_parts.py"
 _HEARTBEAT = "tests/unit/bridge/test_heartbeat.py"
 _COMMITS = "tests/unit/services/test_commits.py"
 _MACHINE_RETRIES = "tests/unit/machine/test_retries.py"
@@ -30,7 +30,7 @@ CALLS: Sequence[Rule] = (
     Rule(
         name="call-after-the-claim",
         breaks="An agent is called though its claim was rolled back, and called again by whoever claims it then.",
-        file="bridge/worker.py",
+        file="bridge/commit_parts.py",
         old="    def rolled_back(self) -> None:\n        self._forget()\n",
         new="    def rolled_back(self) -> None:\n        self.committed()\n",
         caught_by=(f"{_WORKER}::test_an_agent_is_called_only_when_the_claim_is_durable",),
@@ -38,7 +38,7 @@ CALLS: Sequence[Rule] = (
     Rule(
         name="claim-committed-unheard",
         breaks="What was claimed by a commit that only seemed to fail is held by a bridge that never calls it.",
-        file="bridge/worker.py",
+        file="bridge/commit_parts.py",
         old="        self._forget()\n        self._unsure = True\n",
         new="        self._forget()\n        self._unsure = False\n",
         caught_by=(f"{_WORKER}::test_a_claim_that_was_committed_though_we_were_told_it_was_not_is_called",),
@@ -46,7 +46,7 @@ CALLS: Sequence[Rule] = (
     Rule(
         name="stop-that-another-bridge-heard",
         breaks="An agent that goes on when the stop comes is never told.",
-        file="bridge/worker.py",
+        file="bridge/commit_parts.py",
         old="            self._calls.ensure_ended(claim)\n",
         new="            del claim\n",
         caught_by=(f"{_WORKER}::test_an_agent_that_goes_on_when_the_stop_comes_is_told",),
@@ -54,7 +54,7 @@ CALLS: Sequence[Rule] = (
     Rule(
         name="answer-of-the-next-turn",
         breaks="An answer that comes while a turn waits for the store is lost.",
-        file="bridge/worker.py",
+        file="bridge/commit_parts.py",
         old="        del self._calls.updates[: self._carried]\n",
         new="        self._calls.updates.clear()\n",
         caught_by=(f"{_WORKER}::test_an_answer_that_comes_during_a_turn_waits_for_the_next",),
@@ -62,7 +62,7 @@ CALLS: Sequence[Rule] = (
     Rule(
         name="zombie-publishes-nothing",
         breaks="The executor hears the answer of a bridge that has lost its task.",
-        file="bridge/worker.py",
+        file="bridge/commit_parts.py",
         old=" and item.claim.key not in lost]",
         new="]",
         caught_by=(f"{_WORKER}::test_an_answer_that_is_not_ours_any_more_is_not_published",),
@@ -70,7 +70,7 @@ CALLS: Sequence[Rule] = (
     Rule(
         name="remote-task-asked",
         breaks="An agent that works on a task gets it again instead of being asked how it stands.",
-        file="bridge/invoke.py",
+        file="bridge/calls/agent_call.py",
         old="if claim.remote_task_id is not None:\n            outcome = await client.poll(",
         new="if claim.remote_task_id is not None and claim.polls < 0:\n            outcome = await client.poll(",
         caught_by=(f"{_RUNS}::test_an_agent_that_works_first_is_asked_until_it_is_done",),
@@ -106,7 +106,7 @@ CALLS: Sequence[Rule] = (
     Rule(
         name="stop-claims-nothing",
         breaks="A bridge that is to stop begins calls that it has to abandon.",
-        file="bridge/worker.py",
+        file="bridge/commit_parts.py",
         old="is_open = not self._stopping.is_set()",
         new="is_open = self._stopping is not None",
         caught_by=(f"{_WORKER}::test_a_bridge_that_is_to_stop_claims_nothing_more",),
@@ -122,7 +122,7 @@ CALLS: Sequence[Rule] = (
     Rule(
         name="reclaim-needs-a-lease-of-ones-own",
         breaks="A bridge that was cut off takes the calls of those that live, as soon as it is back.",
-        file="bridge/worker.py",
+        file="bridge/commit_parts.py",
         old="        if self._heartbeat.has_stable_lease(tx.now):\n",
         new="        if self._heartbeat:\n",
         caught_by=(f"{_WORKER}::test_what_the_dead_have_left_is_taken_only_by_who_holds_a_lease_itself",),

@@ -17,7 +17,7 @@ CARRIERS: Sequence[Rule] = (
     Rule(
         name="given-up-never-leaves",
         breaks="A call that was reported as not sent is sent by its thread all the same, and then a second time.",
-        file="transports/errand.py",
+        file="transports/pending_request.py",
         old="if self._is_abandoned or self._is_sent:",
         new="if self._is_sent:",
         caught_by=(f"{_AGENTCORE}::test_a_request_whose_caller_has_gone_never_leaves",),
@@ -26,7 +26,7 @@ CARRIERS: Sequence[Rule] = (
     Rule(
         name="only-what-was-put-off-is-sent-again",
         breaks="A runtime gets the same request twice after an error that does not say that it was not taken.",
-        file="transports/aws_calls.py",
+        file="transports/aws_client.py",
         old="return InvokeResult(answer, code in _PUT_OFF or answer.status == 429)",
         new="return InvokeResult(answer, answer.status >= 400)",
         caught_by=(
@@ -36,7 +36,7 @@ CARRIERS: Sequence[Rule] = (
     Rule(
         name="sent-from-the-moment-it-may-have-arrived",
         breaks="A request that a runtime may have taken counts as not sent.",
-        file="transports/aws_calls.py",
+        file="transports/aws_client.py",
         old="raise (_no_answer(exc) if errand.is_sent else _not_sent(exc)) from exc",
         new="raise _not_sent(exc) from exc",
         caught_by=(f"{_AGENTCORE}::test_what_breaks_after_the_request_has_left_counts_as_sent[hung up]",),
@@ -53,7 +53,7 @@ CARRIERS: Sequence[Rule] = (
     Rule(
         name="answer-of-a-runtime-has-an-end",
         breaks="A runtime that never stops answering fills the memory.",
-        file="transports/aws_calls.py",
+        file="transports/aws_client.py",
         old="if len(received) > limit:",
         new="if limit < 0:",
         caught_by=(
@@ -72,7 +72,7 @@ CARRIERS: Sequence[Rule] = (
     Rule(
         name="token-of-aws-in-no-answer",
         breaks="A refused signature puts the bridge's session token into the record of the call.",
-        file="transports/aws_calls.py",
+        file="transports/aws_client.py",
         old="redaction.body(encode(said)),",
         new="encode(said),",
         caught_by=(f"{_AGENTCORE}::test_a_wrong_key_is_refused_without_quoting_what_was_signed",),
@@ -80,7 +80,7 @@ CARRIERS: Sequence[Rule] = (
     Rule(
         name="source-of-credentials-not-quoted",
         breaks="What a program that gives out credentials has said stands in a step's error.",
-        file="transports/aws_calls.py",
+        file="transports/aws_client.py",
         old='message = f"boto3 makes no client for {region}: {type(exc).__name__}."',
         new='message = f"boto3 makes no client for {region}: {type(exc).__name__}: {exc}"',
         caught_by=(f"{_AGENTCORE}::test_what_gives_out_credentials_may_fail_and_is_not_quoted",),
@@ -88,7 +88,7 @@ CARRIERS: Sequence[Rule] = (
     Rule(
         name="boto3-logs-no-requests",
         breaks="With DEBUG for everything, requests are logged with their signatures and the secrets in them.",
-        file="transports/aws_calls.py",
+        file="transports/aws_client.py",
         old="logging.getLogger(_name).setLevel(logging.INFO)",
         new="logging.getLogger(_name).setLevel(logging.DEBUG)",
         caught_by=(f"{_AGENTCORE}::test_neither_keys_nor_bodies_are_logged_at_any_level",),

@@ -37,7 +37,7 @@ DIALECTS: Sequence[Rule] = (
     Rule(
         name="another-dialect-only-after-proof",
         breaks="An agent that has taken a task and then fails gets it once more in every dialect.",
-        file="bridge/messenger.py",
+        file="bridge/calls/client.py",
         old="if isinstance(outcome, Failed) and outcome.other_dialect:",
         new="if isinstance(outcome, Failed):",
         caught_by=(
@@ -48,7 +48,7 @@ DIALECTS: Sequence[Rule] = (
     Rule(
         name="a-pinned-dialect-is-never-left",
         breaks="An agent is spoken to in another dialect than the operator has said.",
-        file="bridge/dialects.py",
+        file="bridge/agents/negotiation.py",
         old="        if agent.protocol != AUTO:\n            return ()\n",
         new="",
         caught_by=(f"{_DIALECTS}::test_a_pinned_dialect_is_never_left[embedded]",),

@@ -65,7 +65,7 @@ DOORS: Sequence[Rule] = (
     Rule(
         name="no-secret-in-a-message",
         breaks="An agent that repeats its credentials has them written to topics, database and logs.",
-        file="bridge/talk.py",
+        file="bridge/calls/session.py",
         old="outcome = redact_outcome(resolved.adapter.decode(answer, self._task), resolved.redaction)",
         new="outcome = resolved.adapter.decode(answer, self._task)",
         caught_by=(f"{_SECRETS}::test_neither_credentials_nor_their_echo_are_in_a_message",),

@@ -11,10 +11,10 @@ _SECOND_CALLS = "tests/scenarios/test_second_calls.py"
 _CONVERSATIONS = "tests/scenarios/test_conversations.py"
 _TASKS = "tests/contract/test_store_tasks.py"
 _BLOBS = "tests/contract/test_blobs.py"
-_NEWS = "tests/unit/bridge/test_news.py"
-_PATIENCE = "tests/unit/bridge/test_patience.py"
-_CALLS = "tests/unit/bridge/test_calls.py"
-_BATCHES = "tests/unit/bridge/test_batches.py"
+_NEWS = "tests/unit/bridge/calls/test_progress.py"
+_PATIENCE = "tests/unit/bridge/calls/test_stream_timeout.py"
+_CALLS = "tests/unit/bridge/calls/test_active_calls.py"
+_BATCHES = "tests/unit/bridge/calls/test_batch_sender.py"
 
 _TAKEN_UP_AGAIN = "self._resubscribe(session, resolved, claim, outcome.remote_task_id, news, patience)"
 
@@ -22,7 +22,7 @@ LINES: Sequence[Rule] = (
     Rule(
         name="task-known-while-its-stream-is-open",
         breaks="A bridge that dies over a stream leaves nothing to ask for: the agent gets the message again.",
-        file="bridge/news.py",
+        file="bridge/calls/progress.py",
         old="self._announcement = asyncio.get_running_loop().call_soon(self._announce)",
         new="self._announcement = None",
         caught_by=(f"{_NEWS}::test_that_an_agent_has_the_task_is_written_while_its_stream_is_open",),
@@ -42,7 +42,7 @@ LINES: Sequence[Rule] = (
     Rule(
         name="stream-taken-up-again-is-confirmed",
         breaks="The output of a stream that was cut lacks what was said in between.",
-        file="bridge/messenger.py",
+        file="bridge/calls/client.py",
         old=f"                await {_TAKEN_UP_AGAIN}\n",
         new=f"                if again := await {_TAKEN_UP_AGAIN}:\n                    return again.outcome\n",
         caught_by=(
@@ -52,7 +52,7 @@ LINES: Sequence[Rule] = (
     Rule(
         name="line-is-let-go",
         breaks="A task of half an hour holds a socket and a lease for half an hour.",
-        file="bridge/streams.py",
+        file="bridge/calls/streams.py",
         old="            self._timeout.reschedule(self._end)\n",
         new="            self._timeout.reschedule(None)\n",
         caught_by=(
@@ -71,7 +71,7 @@ LINES: Sequence[Rule] = (
     Rule(
         name="same-words-once",
         breaks="What an agent says whenever it is asked is in the history as often as it was asked.",
-        file="bridge/news.py",
+        file="bridge/calls/progress.py",
         old='f"said.{sha256(text.encode()).hexdigest()[:16]}"',
         new='f"said.{self._claim.polls}.{self._claim.epoch}"',
         caught_by=(
@@ -82,7 +82,7 @@ LINES: Sequence[Rule] = (
     Rule(
         name="numbers-of-an-epoch",
         breaks="What a bridge hears that has taken a task over passes for a repetition, and is lost.",
-        file="bridge/news.py",
+        file="bridge/calls/progress.py",
         old='f"{self._claim.epoch}.{self._number}"',
         new='f"{self._number}"',
         caught_by=(f"{_NEWS}::test_each_piece_has_a_number_of_its_own_whoever_tells_it",),
@@ -90,7 +90,7 @@ LINES: Sequence[Rule] = (
     Rule(
         name="never-called-twice",
         breaks="An agent that must not be called twice is called again after its answer was lost.",
-        file="bridge/invoke.py",
+        file="bridge/calls/agent_call.py",
         old='        if policy == "never":\n',
         new='        if policy == "":\n',
         caught_by=(f"{_SECOND_CALLS}::test_an_agent_that_is_not_to_be_called_twice_is_not[embedded]",),
@@ -98,7 +98,7 @@ LINES: Sequence[Rule] = (
     Rule(
         name="asked-before-it-is-called-again",
         breaks="An agent that has the task, and would have said so, gets it again.",
-        file="bridge/invoke.py",
+        file="bridge/calls/agent_call.py",
         old='        if policy == "ask_first":\n',
         new='        if policy == "":\n',
         caught_by=(
@@ -108,7 +108,7 @@ LINES: Sequence[Rule] = (
     Rule(
         name="failed-question-is-no-answer",
         breaks="An agent that cannot say whether it has a task passes for one that has failed at it.",
-        file="bridge/messenger.py",
+        file="bridge/calls/client.py",
         old="if isinstance(found, Failed) and ERROR_CODES[found.error.code].answered:",
         new='if isinstance(found, Failed) and found.error.code == "":',
         caught_by=(
@@ -118,7 +118,7 @@ LINES: Sequence[Rule] = (
     Rule(
         name="doubt-of-a-dead-process",
         breaks="A message that a dead process may have sent is sent again without a question and without a word.",
-        file="bridge/endings.py",
+        file="bridge/calls/results.py",
         old="    if claim.epoch > 1:\n",
         new="    if claim.epoch < 1:\n",
         caught_by=(
@@ -129,7 +129,7 @@ LINES: Sequence[Rule] = (
     Rule(
         name="doubt-goes-to-the-next-attempt",
         breaks="The attempt after a lost answer knows nothing of it: an agent is called twice against its policy.",
-        file="bridge/endings.py",
+        file="bridge/calls/results.py",
         old="    return msgspec.structs.replace(error, doubtful=True)\n",
         new="    return error\n",
         caught_by=(
@@ -140,7 +140,7 @@ LINES: Sequence[Rule] = (
     Rule(
         name="lost-task-is-no-answer",
         breaks="An agent that has lost its task gets the message under another id, and may do the work twice.",
-        file="bridge/endings.py",
+        file="bridge/calls/results.py",
         old="    if outcome.task_unknown:\n",
         new='    if outcome.task_unknown and error.code == "":\n',
         caught_by=(f"{_SECOND_CALLS}::test_an_agent_that_has_lost_its_task_gets_the_same_message[embedded]",),
@@ -148,7 +148,7 @@ LINES: Sequence[Rule] = (
     Rule(
         name="unanswered-question-is-asked-again",
         breaks="A task that the agent works on fails because one question how it stands was lost.",
-        file="bridge/endings.py",
+        file="bridge/calls/results.py",
         old="if overloaded or error.http_status == _TOO_MANY or not ERROR_CODES[error.code].answered:",
         new='if error.code == "":',
         caught_by=(
@@ -159,7 +159,7 @@ LINES: Sequence[Rule] = (
     Rule(
         name="cancelled-when-the-agent-has-confirmed",
         breaks="A run counts as cancelled while its agent still works.",
-        file="bridge/calls.py",
+        file="bridge/calls/active_calls.py",
         old="finished = None if is_told else self._invoker.cancelled(claim)",
         new="finished = self._invoker.cancelled(claim)",
         caught_by=(f"{_CALLS}::test_a_call_that_is_broken_off_ends_when_its_agent_has_confirmed",),
@@ -178,7 +178,7 @@ LINES: Sequence[Rule] = (
     Rule(
         name="batch-of-the-same-credentials",
         breaks="A task travels under the name of somebody else.",
-        file="bridge/batches.py",
+        file="bridge/calls/batches.py",
         old="key: _Key = (url, frozenset(shared), tls)",
         new="key: _Key = (url, frozenset(list(shared)[:0]), tls)",
         caught_by=(f"{_BATCHES}::test_other_credentials_are_another_batch",),
@@ -186,7 +186,7 @@ LINES: Sequence[Rule] = (
     Rule(
         name="file-before-its-reference",
         breaks="A step's output names a file that nobody has kept.",
-        file="bridge/attachments.py",
+        file="bridge/calls/attachments.py",
         old="digest = await self._blobs.put(RunId(run_id), content)",
         new='digest = __import__("hashlib").sha256(content).hexdigest()',
         caught_by=(

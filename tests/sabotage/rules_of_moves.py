@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from tests.sabotage.rule import Rule
 
 _TWO_SIDES = "tests/scenarios/test_two_sides.py"
-_SIDES = "tests/unit/bridge/test_sides.py"
-_SHADOW = "tests/unit/bridge/test_shadow.py"
-_WATCH = "tests/unit/bridge/test_side_watch.py"
+_SIDES = "tests/unit/bridge/agents/test_routes.py"
+_SHADOW = "tests/unit/bridge/migration/test_shadow_calls.py"
+_WATCH = "tests/unit/bridge/migration/test_rollback.py"
 _WINDOWS = "tests/unit/agents/test_migration_watch.py"
 _ROUTES = "tests/unit/services/test_routes.py"
 
@@ -17,7 +17,7 @@ MOVES: Sequence[Rule] = (
     Rule(
         name="side-of-the-stamp",
         breaks="A run in flight changes its protocol whenever somebody moves the agent.",
-        file="bridge/sides.py",
+        file="bridge/agents/routes.py",
         old="moment = await self._routes.state_at(agent.id, task.routes)",
         new="moment = self._routes.latest(agent.id)",
         caught_by=(f"{_SIDES}::test_a_run_in_flight_stays_where_it_was_through_every_change",),
@@ -42,7 +42,7 @@ MOVES: Sequence[Rule] = (
     Rule(
         name="sides-kept-apart",
         breaks="A run of an earlier trial is sent to where another one leads.",
-        file="bridge/sides.py",
+        file="bridge/agents/routes.py",
         old="key = (agent.id, encode(target))",
         new='key = (agent.id, encode(target)[:0] + b"")',
         caught_by=(f"{_SIDES}::test_two_targets_of_one_agent_are_kept_apart",),
@@ -50,7 +50,7 @@ MOVES: Sequence[Rule] = (
     Rule(
         name="new-side-at-its-own-address",
         breaks="Calls for the new side go where the old one is to be called instead of its url.",
-        file="bridge/sides.py",
+        file="bridge/agents/routes.py",
         old="options=msgspec.structs.replace(agent.options, endpoint_override=None),",
         new="options=agent.options,",
         caught_by=(
@@ -60,7 +60,7 @@ MOVES: Sequence[Rule] = (
     Rule(
         name="no-row-of-before-the-end",
         breaks="When a move is finished, the old side is called for two seconds more.",
-        file="bridge/sides.py",
+        file="bridge/agents/routes.py",
         old="    return agent.version < moment.state.row_version\n",
         new="    return agent.version < 0\n",
         caught_by=(f"{_SIDES}::test_after_the_end_the_row_is_called_but_not_one_of_before_it",),
@@ -68,7 +68,7 @@ MOVES: Sequence[Rule] = (
     Rule(
         name="shadow-of-repeatable-agents-only",
         breaks="Work is given twice to an agent that must not get it twice.",
-        file="bridge/shadow.py",
+        file="bridge/migration/shadow_calls.py",
         old="        and route.agent.options.repeatable\n",
         new="",
         caught_by=(f"{_SHADOW}::test_only_what_is_meant_is_asked_twice",),
@@ -76,7 +76,7 @@ MOVES: Sequence[Rule] = (
     Rule(
         name="no-shadow-of-at-most-once",
         breaks="A step that is marked at_most_once is done twice.",
-        file="bridge/shadow.py",
+        file="bridge/migration/shadow_calls.py",
         old="        and not task.at_most_once\n",
         new="",
         caught_by=(f"{_SHADOW}::test_only_what_is_meant_is_asked_twice",),
@@ -84,7 +84,7 @@ MOVES: Sequence[Rule] = (
     Rule(
         name="shadows-bounded",
         breaks="Shadows take the room of the calls that runs wait for.",
-        file="bridge/shadow.py",
+        file="bridge/migration/shadow_calls.py",
         old="len(self._under_way) >= _MOST_AT_ONCE + _MOST_WAITING",
         new="len(self._under_way) < 0",
         caught_by=(f"{_SHADOW}::test_under_load_shadows_are_left_out_and_counted",),
@@ -92,7 +92,7 @@ MOVES: Sequence[Rule] = (
     Rule(
         name="shadow-after-the-answer",
         breaks="A shadow is asked for an answer that was never written.",
-        file="bridge/shadow.py",
+        file="bridge/migration/shadow_calls.py",
         old="    def rolled_back(self) -> None:\n        self._noted = []\n",
         new="    def rolled_back(self) -> None:\n        self.committed()\n",
         caught_by=(f"{_SHADOW}::test_what_was_not_committed_is_not_asked",),
@@ -122,7 +122,7 @@ MOVES: Sequence[Rule] = (
     Rule(
         name="way-back-once",
         breaks="Every bridge that judges alike rolls the agent back.",
-        file="bridge/side_watch.py",
+        file="bridge/migration/rollback.py",
         old="if latest is None or latest.trial != suspect.trial:",
         new="if latest is None:",
         caught_by=(f"{_WATCH}::test_of_two_bridges_that_judge_alike_one_rolls_back",),
@@ -130,7 +130,7 @@ MOVES: Sequence[Rule] = (
     Rule(
         name="way-back-at-the-next-start",
         breaks="A bridge that dies between noting a failure and the way back leaves a bad side in use.",
-        file="bridge/side_watch.py",
+        file="bridge/migration/rollback.py",
         old="        for agent_id in self._routes.on_trial():\n",
         new="        for agent_id in ():\n",
         caught_by=(f"{_WATCH}::test_what_a_dead_bridge_has_noted_is_followed_at_the_next_start",),

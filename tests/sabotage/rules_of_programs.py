@@ -21,7 +21,7 @@ PROGRAMS: Sequence[Rule] = (
     Rule(
         name="a-programs-answers-by-their-ids",
         breaks="A request gets the answer to another one.",
-        file="transports/child.py",
+        file="transports/program_process.py",
         old="asked = [question for question in self._requests if question.key == key]",
         new="asked = list(self._requests)",
         caught_by=(
@@ -32,7 +32,7 @@ PROGRAMS: Sequence[Rule] = (
     Rule(
         name="a-late-answer-is-its-own-requests",
         breaks="A program's answer to a request that was given up is taken for that to the next one with no id.",
-        file="transports/child.py",
+        file="transports/program_process.py",
         old="            return next(iter(self._requests), None)\n",
         new="            return next((each for each in self._requests if each.is_waiting), None)\n",
         caught_by=(f"{_PROGRAMS}::test_a_late_answer_without_an_id_is_nobody_elses[embedded]",),
@@ -66,7 +66,7 @@ PROGRAMS: Sequence[Rule] = (
     Rule(
         name="a-programs-words-without-secrets",
         breaks="The log has the bot token of a request, because a program has repeated it.",
-        file="transports/words.py",
+        file="transports/program_log.py",
         old="        self._redaction.learn(tuple(self._recent))\n",
         new="",
         caught_by=(f"{_PROGRAMS}::test_what_a_program_says_is_logged_without_its_secrets_and_cut[embedded]",),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tests.sabotage.rule import Rule
 
 _MACHINE = "tests/unit/machine/test_secrets.py"
-_PLACES = "tests/unit/bridge/test_task_secrets.py"
+_PLACES = "tests/unit/bridge/calls/test_task_secrets.py"
 _SERVICE = "tests/unit/services/test_secrets.py"
 _RUNS = "tests/scenarios/test_named_secrets.py"
 _HIDDEN = "tests/scenarios/test_named_secrets_hidden.py"
@@ -41,7 +41,7 @@ SECRETS: Sequence[Rule] = (
     Rule(
         name="secret-at-its-place-alone",
         breaks="A message that names a wrong place has a secret put where nobody wrote one.",
-        file="bridge/task_secrets.py",
+        file="bridge/calls/task_secrets.py",
         old="if value != {SECRET_KEY: name}:",
         new="if value is None:",
         caught_by=(f"{_PLACES}::test_a_place_that_holds_anything_else_is_refused",),
@@ -49,7 +49,7 @@ SECRETS: Sequence[Rule] = (
     Rule(
         name="secret-in-a-copy",
         breaks="The value is in the claim, and goes wherever claims are written.",
-        file="bridge/task_secrets.py",
+        file="bridge/calls/task_secrets.py",
         old="            return {**value, key: _with(value[key], rest, name, secret)}\n",
         new="            value[key] = _with(value[key], rest, name, secret)\n            return value\n",
         caught_by=(f"{_PLACES}::test_a_secret_is_put_into_a_copy_and_the_task_stays_as_it_was",),
@@ -57,7 +57,7 @@ SECRETS: Sequence[Rule] = (
     Rule(
         name="secret-in-no-record",
         breaks="The value is in wire records, logs, outputs and topics.",
-        file="bridge/talk.py",
+        file="bridge/calls/session.py",
         old="replace(resolved, redaction=resolved.redaction.beside(self._secrets.hidden), batch=None)",
         new="replace(resolved, batch=None)",
         caught_by=(
@@ -69,7 +69,7 @@ SECRETS: Sequence[Rule] = (
     Rule(
         name="secret-travels-alone",
         breaks="What an agent says to a batch shows the secret of one call in the record of another.",
-        file="bridge/talk.py",
+        file="bridge/calls/session.py",
         old="redaction=resolved.redaction.beside(self._secrets.hidden), batch=None)",
         new="redaction=resolved.redaction.beside(self._secrets.hidden))",
         caught_by=(f"{_RUNS}::test_a_call_with_a_secret_does_not_travel_with_others[embedded]",),
@@ -77,7 +77,7 @@ SECRETS: Sequence[Rule] = (
     Rule(
         name="secret-in-no-line-of-a-program",
         breaks="A program that prints what it got has it in our log.",
-        file="bridge/talk.py",
+        file="bridge/calls/session.py",
         old="SECRETS_SENT.set(secrets.hidden)",
         new="SECRETS_SENT.set(secrets.hidden[:0])",
         caught_by=(
@@ -87,7 +87,7 @@ SECRETS: Sequence[Rule] = (
     Rule(
         name="secret-is-there-first",
         breaks="An agent is called with the name of a secret instead of the secret.",
-        file="bridge/invoke.py",
+        file="bridge/calls/agent_call.py",
         old="if unknown is not None and not self._is_pollable(claim):",
         new='if unknown is not None and claim.remote_task_id == "":',
         caught_by=(
@@ -97,7 +97,7 @@ SECRETS: Sequence[Rule] = (
     Rule(
         name="no-question-without-its-secret",
         breaks="A long task whose secret was removed shows it in its answers.",
-        file="bridge/invoke.py",
+        file="bridge/calls/agent_call.py",
         old="if unknown is not None and claim.remote_task_id is not None:",
         new='if unknown is not None and claim.remote_task_id == "":',
         caught_by=(

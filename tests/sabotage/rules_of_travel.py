@@ -8,7 +8,7 @@ from tests.sabotage.rule import Rule
 
 _DELIVERIES = "tests/unit/services/test_deliveries.py"
 _RELAY = "tests/unit/services/test_relay.py"
-_WORKER = "tests/unit/bridge/test_worker.py"
+_WORKER = "tests/unit/bridge/test_commit_parts.py"
 _ARRIVED = "tests/unit/executor/test_travelled_results.py"
 _PUBLISHING = "tests/unit/brokers/test_kafka_publishing.py"
 _RESENDS = "tests/unit/executor/test_resends.py"
@@ -119,7 +119,7 @@ TRAVEL: Sequence[Rule] = (
     Rule(
         name="result-kept",
         breaks="A result that is lost on its way exists nowhere any more.",
-        file="bridge/worker.py",
+        file="bridge/commit_parts.py",
         old='or item.result.status == "progress" or self._broker.hands_over_in_transaction:',
         new='or item.result.status == "progress" or self._broker is not None:',
         caught_by=(
@@ -130,7 +130,7 @@ TRAVEL: Sequence[Rule] = (
     Rule(
         name="result-without-a-call-kept",
         breaks="That a call is in doubt is told once, and if that is lost, its run waits for ever.",
-        file="bridge/worker.py",
+        file="bridge/commit_parts.py",
         old="        if not self._broker.hands_over_in_transaction:\n",
         new="        if self._broker.hands_over_in_transaction:\n",
         caught_by=(
@@ -140,7 +140,7 @@ TRAVEL: Sequence[Rule] = (
     Rule(
         name="result-published-again",
         breaks="A task whose result was lost is sent again and again, and nobody answers.",
-        file="bridge/worker.py",
+        file="bridge/commit_parts.py",
         old="            if known:\n",
         new="            if not known:\n",
         caught_by=(

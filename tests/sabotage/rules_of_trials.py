@@ -13,7 +13,7 @@ TRIALS: Sequence[Rule] = (
     Rule(
         name="trial-ends-what-it-has-begun",
         breaks="An agent that asks something while it is tried out waits for an answer for ever.",
-        file="bridge/beside.py",
+        file="bridge/calls/detached.py",
         old='session.detached == "trial"\n',
         new='session.detached == "shadow"\n',
         caught_by=(f"{_TRIALS}::test_an_agent_that_asks_is_told_that_nobody_answers[embedded]",),
@@ -29,7 +29,7 @@ TRIALS: Sequence[Rule] = (
     Rule(
         name="card-tells-no-secret",
         breaks="An agent's secret, repeated in its card, is shown to everybody who may see agents.",
-        file="bridge/card_look.py",
+        file="bridge/agents/inspection.py",
         old='parse(redaction.text(last.body.decode("utf-8", "replace")).encode())',
         new="parse(last.body)",
         caught_by=(f"{_TRIALS}::test_a_card_is_shown_as_the_agent_gives_it_without_its_secret[embedded]",),

@@ -11,7 +11,7 @@ _CERTIFICATES = "tests/scenarios/hostile/test_certificates.py"
 _MISBEHAVING = "tests/scenarios/hostile/test_misbehaving_agents.py"
 _STREAMS = "tests/scenarios/hostile/test_streams.py"
 _SECRETS = "tests/scenarios/test_secrets.py"
-_TOKENS = "tests/unit/bridge/test_tokens.py"
+_TOKENS = "tests/unit/bridge/agents/test_tokens.py"
 _SSE = "tests/unit/protocols/test_sse.py"
 _WAYS_OUT = ("call", "look", "listen", "listen_again", "read_card", "fetch_token")
 
@@ -19,7 +19,7 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="address-checked-after-it-was-looked-up",
         breaks="A name that leads to the machine itself, or to a cloud's metadata, is called.",
-        file="transports/names.py",
+        file="transports/dns_resolver.py",
         old="refused = {address: self._policy.check(host, address) for address in addresses}",
         new="refused = {address: None for address in addresses}",
         caught_by=tuple(
@@ -43,7 +43,7 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="a-line-for-each-certificate",
         breaks="A request of one agent goes out under the certificate of another.",
-        file="transports/trust.py",
+        file="transports/tls_contexts.py",
         old="context = self._contexts.get(tls)",
         new="context = next(iter(self._contexts.values()), None)",
         caught_by=(
@@ -64,7 +64,7 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="answer-has-an-end",
         breaks="An agent that never stops answering fills the memory.",
-        file="transports/incoming.py",
+        file="transports/http_response.py",
         old="        if self.size > limit:\n",
         new="        if self.size < 0:\n",
         caught_by=(f"{_MISBEHAVING}::test_twenty_megabytes_are_over_the_usual_limit[embedded]",),
@@ -94,7 +94,7 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="stream-has-an-end",
         breaks="An agent that never stops talking fills the memory.",
-        file="transports/incoming.py",
+        file="transports/http_response.py",
         old="        if self._size > self._limits.total_bytes:\n",
         new="        if self._size > 100 * self._limits.total_bytes:\n",
         caught_by=(f"{_STREAMS}::test_an_endless_line_ends_at_the_limit",),
@@ -123,7 +123,7 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="one-request-for-a-token",
         breaks="A hundred calls that find no token ask for a hundred.",
-        file="bridge/tokens.py",
+        file="bridge/agents/tokens.py",
         old="        if fetching is None:\n",
         new="        if fetching is None or not fetching.done():\n",
         caught_by=(f"{_TOKENS}::test_a_hundred_calls_that_find_no_token_ask_for_one",),
@@ -131,7 +131,7 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="token-for-those-who-wait",
         breaks="A call that is given up takes the token from all that wait for it.",
-        file="bridge/tokens.py",
+        file="bridge/agents/tokens.py",
         old="found = await asyncio.shield(fetching)",
         new="found = await fetching",
         caught_by=(f"{_TOKENS}::test_one_that_gives_up_waiting_does_not_take_the_token_from_the_others",),
@@ -140,7 +140,7 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="refused-token-and-no-other",
         breaks="Whoever was refused with an old token has the new one thrown away.",
-        file="bridge/tokens.py",
+        file="bridge/agents/tokens.py",
         old='if token is not None and used.get("Authorization") == f"Bearer {token.text}":',
         new="if token is not None:",
         caught_by=(f"{_TOKENS}::test_of_many_that_are_refused_with_one_token_one_asks_for_another",),
@@ -148,7 +148,7 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="token-is-hidden",
         breaks="An agent that repeats its token has it written to the database, the topics and the log.",
-        file="bridge/tokens.py",
+        file="bridge/agents/tokens.py",
         old="        redaction.learn(self._remembered.get(client, (token.text,)))\n",
         new="",
         caught_by=(
@@ -159,7 +159,7 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="no-secret-in-the-news",
         breaks="An agent that repeats its credentials while it works has them written to topics and database.",
-        file="bridge/streams.py",
+        file="bridge/calls/streams.py",
         old="news = redact_stream_event(self._reading.take(data), self._redaction)",
         new="news = self._reading.take(data)",
         caught_by=(f"{_SECRETS}::test_a_token_that_comes_back_in_a_stream_is_not_readable[embedded]",),
@@ -177,7 +177,7 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="bell-not-on-the-wire",
         breaks="Who reads what went over the wire can ring for the task.",
-        file="bridge/talk.py",
+        file="bridge/calls/session.py",
         old="sent = replace(sent, body=redact_push_target(sent.body, self._push_target))",
         new="sent = replace(sent, body=sent.body)",
         caught_by=(

@@ -79,7 +79,7 @@ ZONE_CALLS: Sequence[Rule] = (
     Rule(
         name="a-question-refused-by-rate-is-asked-again",
         breaks="Work that goes on is given up when the agent is asked for it too often.",
-        file="bridge/endings.py",
+        file="bridge/calls/results.py",
         old="if overloaded or error.http_status == _TOO_MANY or not",
         new="if overloaded or not",
         caught_by=(f"{_AGENTS}::test_a_refusal_that_passes_is_no_failure[embedded-by rate]",),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from deploy.local.agentcore import DENIED, THROTTLED, StandIn
 
-from trunkline.bridge.exchanges import to_curl
+from trunkline.bridge.wire.exchanges import to_curl
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.serving import base_url, listen, serving
 from trunkline.testing import RunningSystem

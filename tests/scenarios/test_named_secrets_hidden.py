@@ -15,7 +15,7 @@ from structlog.typing import EventDict
 from tests.scenarios.collector import collecting
 from tests.scenarios.test_secrets import CANARY, ECHOES, assert_hidden, everything_kept, everything_readable
 
-from trunkline.bridge.exchanges import to_curl
+from trunkline.bridge.wire.exchanges import to_curl
 from trunkline.brokers.base import Producer, Undelivered
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import Outgoing

@@ -19,7 +19,7 @@ from tests.scenarios.sites import (
     speaks_v1_http,
 )
 
-from trunkline.bridge.dialects import CARD_FRESH_FOR
+from trunkline.bridge.agents.negotiation import CARD_FRESH_FOR
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.testing import FakeClock, RunningSystem, ScriptedAgent, running_system
 from trunkline.testing.agents import Drip, Hangup, Script

@@ -11,7 +11,7 @@ import pytest
 from tests.har import check_har
 from tests.token_endpoint import token_endpoint
 
-from trunkline.bridge.exchanges import to_curl
+from trunkline.bridge.wire.exchanges import to_curl
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.testing import (
     Call,

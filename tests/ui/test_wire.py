@@ -19,7 +19,7 @@ from tests.ui.browser import look_at
 from tests.ui.captured import Captured, capturing
 from tests.ui.inspected import HARM, ITEMS, Inspected, begin_slow_run
 
-from trunkline.bridge.exchanges import to_curl
+from trunkline.bridge.wire.exchanges import to_curl
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.services.har import to_har
 from trunkline.services.recorded import read_exchange

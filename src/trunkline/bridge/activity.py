@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from trunkline.bridge.calls import CallUpdate
+from trunkline.bridge.calls.results import CallUpdate
 from trunkline.clock import Instant
 from trunkline.stores.base import TaskAnswer, Transaction
 from trunkline.stores.port.activity import AgentMinute, minute_of

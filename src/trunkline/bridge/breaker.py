@@ -12,7 +12,7 @@ import structlog
 
 from trunkline.agents import BreakerPolicy
 from trunkline.agents.breaker import CallEnd
-from trunkline.bridge.calls import CallUpdate
+from trunkline.bridge.calls.results import CallUpdate
 from trunkline.messages import StepError
 from trunkline.stores.base import BreakerChange, NotedCall, Transaction
 from trunkline.telemetry import names

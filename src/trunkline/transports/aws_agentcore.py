@@ -29,12 +29,12 @@ from trunkline.agents.urls import UrlError
 from trunkline.protocols.base import AgentAnswer
 from trunkline.telemetry import names
 from trunkline.transports.base import StreamedAnswer, StreamLimits, TransportError
-from trunkline.transports.errand import PendingRequest
 from trunkline.transports.failures import timed_out
 from trunkline.transports.https import MAX_ANSWER_BYTES
+from trunkline.transports.pending_request import PendingRequest
 
 if TYPE_CHECKING:
-    from trunkline.transports.aws_calls import AgentCoreClients, InvokeResult
+    from trunkline.transports.aws_client import AgentCoreClients, InvokeResult
 
 log = structlog.stdlib.get_logger()
 
@@ -171,7 +171,7 @@ class AgentCoreTransport:
         with self._loading:
             if self._runtimes is None:
                 try:
-                    from trunkline.transports.aws_calls import AgentCoreClients  # noqa: PLC0415 - an extra, and slow
+                    from trunkline.transports.aws_client import AgentCoreClients  # noqa: PLC0415 - an extra, and slow
                 except ImportError as exc:
                     raise TransportError(
                         "agent_transport_unavailable",

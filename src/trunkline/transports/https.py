@@ -28,12 +28,17 @@ from trunkline.agents.auth import RESERVED_HEADERS
 from trunkline.agents.tls import Tls
 from trunkline.agents.urls import UrlError, parse_url
 from trunkline.protocols.base import AgentAnswer
+from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.base import FIXED_HEADERS, StreamedAnswer, StreamLimits, TransportError
+from trunkline.transports.dns_resolver import GuardedResolver, Lookup, system_lookup
 from trunkline.transports.failures import EXCHANGE_ERRORS, not_answered, not_sent
-from trunkline.transports.guard import AddressPolicy
-from trunkline.transports.incoming import BufferedResponse, StreamedResponse, read_head, watch_for_disconnect
-from trunkline.transports.names import GuardedResolver, Lookup, system_lookup
-from trunkline.transports.trust import TlsContexts
+from trunkline.transports.http_response import (
+    BufferedResponse,
+    StreamedResponse,
+    read_head,
+    watch_for_disconnect,
+)
+from trunkline.transports.tls_contexts import TlsContexts
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 # Of one agent's answer: lines and fields longer than this, or more of them, are not an agent's.

@@ -28,9 +28,9 @@ from trunkline.agents.tls import Tls
 from trunkline.agents.urls import UrlError
 from trunkline.protocols.base import AgentAnswer
 from trunkline.transports.base import StreamedAnswer, StreamLimits, TransportError
-from trunkline.transports.child import ChildProcess, ProgramRequest, RequestKey, read_message_ids
 from trunkline.transports.failures import timed_out
 from trunkline.transports.https import MAX_ANSWER_BYTES
+from trunkline.transports.program_process import ChildProcess, ProgramRequest, RequestKey, read_message_ids
 
 # A program that lives no longer than this, and answers nothing: the next start waits, each time longer.
 _AT_ONCE_SECONDS = 5.0

@@ -8,8 +8,8 @@ import msgspec
 
 from trunkline.agents import Agent
 from trunkline.agents.check_reports import USUAL, CheckTarget, Report, Sample
-from trunkline.bridge.partners import AgentResolver
-from trunkline.bridge.tokens import TokenProvider
+from trunkline.bridge.agents.resolver import AgentResolver
+from trunkline.bridge.agents.tokens import TokenProvider
 from trunkline.checker import Checker, Limits, Subject
 from trunkline.checker.attested import attestations
 from trunkline.clock import Clock

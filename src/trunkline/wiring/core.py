@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from trunkline.bridge.batches import BatchSender
-from trunkline.bridge.dialects import DialectNegotiator
-from trunkline.bridge.partners import AgentResolver
-from trunkline.bridge.sides import AgentRoutes
-from trunkline.bridge.tokens import TokenProvider
+from trunkline.bridge.agents.negotiation import DialectNegotiator
+from trunkline.bridge.agents.resolver import AgentResolver
+from trunkline.bridge.agents.routes import AgentRoutes
+from trunkline.bridge.agents.tokens import TokenProvider
+from trunkline.bridge.calls.batches import BatchSender
 from trunkline.clock import Clock
 from trunkline.services.commits import CommitLoop
 from trunkline.services.directory import AgentDirectory
@@ -33,8 +33,8 @@ from trunkline.system_clock import SystemClock
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 from trunkline.telemetry.traces import Traces
+from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.base import Transport
-from trunkline.transports.guard import AddressPolicy
 from trunkline.wiring.blobs import open_blobs
 from trunkline.wiring.moved import shut_if_moved
 from trunkline.wiring.seams import Seams

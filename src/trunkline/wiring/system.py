@@ -21,19 +21,17 @@ from starlette.types import ASGIApp
 from trunkline import __version__
 from trunkline.api.services import Limits, Probes, Services
 from trunkline.bridge.activity import ActivityRecorder
-from trunkline.bridge.attachments import Attachments
-from trunkline.bridge.beside import DetachedCaller
+from trunkline.bridge.agents.inspection import AgentHealthCheck, CardViewer
 from trunkline.bridge.breaker import BreakerObserver
-from trunkline.bridge.calls import ActiveCalls
-from trunkline.bridge.card_look import CardViewer
-from trunkline.bridge.health import AgentHealthCheck
+from trunkline.bridge.calls.active_calls import ActiveCalls
+from trunkline.bridge.calls.agent_call import AgentCaller
+from trunkline.bridge.calls.attachments import Attachments
+from trunkline.bridge.calls.client import AgentClient, CallLimits
+from trunkline.bridge.calls.detached import AgentTestCaller, DetachedCaller
+from trunkline.bridge.commit_parts import AnswerWriter, TaskClaimer
 from trunkline.bridge.heartbeat import Heartbeat
-from trunkline.bridge.invoke import AgentCaller
-from trunkline.bridge.messenger import AgentClient, CallLimits
-from trunkline.bridge.shadow import ShadowCalls
-from trunkline.bridge.side_watch import RollbackWatch
-from trunkline.bridge.trial import AgentTestCaller
-from trunkline.bridge.worker import AnswerWriter, TaskClaimer
+from trunkline.bridge.migration.rollback import RollbackWatch
+from trunkline.bridge.migration.shadow_calls import ShadowCalls
 from trunkline.clock import Clock
 from trunkline.executor.children import Children
 from trunkline.executor.driver import Driver

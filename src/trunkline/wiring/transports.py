@@ -6,11 +6,11 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from trunkline.settings import Settings
+from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.aws_agentcore import AgentCoreTransport
-from trunkline.transports.guard import AddressPolicy
 from trunkline.transports.https import HttpTransport
 from trunkline.transports.stdio import StdioTransport
-from trunkline.transports.switch import TransportRouter
+from trunkline.transports.transport_router import TransportRouter
 
 
 @asynccontextmanager

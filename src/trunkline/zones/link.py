@@ -45,8 +45,8 @@ from trunkline.system_clock import SystemClock
 from trunkline.telemetry import names
 from trunkline.telemetry.redaction import Redaction
 from trunkline.telemetry.telling import is_telling
+from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.base import Transport, TransportError
-from trunkline.transports.guard import AddressPolicy
 from trunkline.transports.https import HttpTransport
 
 log = structlog.stdlib.get_logger()

@@ -26,9 +26,9 @@ from trunkline.agents.tls import Tls
 from trunkline.jsontypes import JsonObject, encode
 from trunkline.protocols.base import AgentAnswer
 from trunkline.system_clock import SystemClock
+from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.aws_agentcore import AgentCoreTransport
 from trunkline.transports.base import StreamedAnswer, StreamLimits, Transport
-from trunkline.transports.guard import AddressPolicy
 from trunkline.transports.https import HttpTransport
 from trunkline.transports.stdio import StdioTransport
 from trunkline.zones.link import Link

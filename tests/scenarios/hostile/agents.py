@@ -7,7 +7,7 @@ import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from trunkline.transports.guard import AddressPolicy
+from trunkline.transports.address_policy import AddressPolicy
 
 Talk = Callable[["Agent", asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 

@@ -10,7 +10,7 @@ import pytest
 import uvloop
 
 from trunkline.agents.auth import Credentials, credentials
-from trunkline.bridge.exchanges import SentRequest, record_exchange, to_curl
+from trunkline.bridge.wire.exchanges import SentRequest, record_exchange, to_curl
 from trunkline.clock import Instant
 from trunkline.jsontypes import JsonObject
 from trunkline.telemetry.redaction import Redaction

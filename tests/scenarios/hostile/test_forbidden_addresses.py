@@ -10,12 +10,12 @@ import pytest
 import uvloop
 
 from trunkline.agents.credentials import NO_CREDENTIALS, Credentials, OAuthClient
-from trunkline.bridge.card_reader import CardFetcher
-from trunkline.bridge.tokens import TokenProvider
+from trunkline.bridge.agents.cards import CardFetcher
+from trunkline.bridge.agents.tokens import TokenProvider
 from trunkline.telemetry.redaction import Redaction
 from trunkline.testing import FakeClock
+from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.base import StreamLimits, TransportError
-from trunkline.transports.guard import AddressPolicy
 from trunkline.transports.https import HttpTransport
 
 # Nothing here has a store or a broker.

@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.base import TransportError
-from trunkline.transports.guard import AddressPolicy
 from trunkline.transports.https import HttpTransport
 
 # Nothing here has a store or a broker.

@@ -18,7 +18,7 @@ from trunkline.agents.tls import Tls
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.serving import base_url, listen, serving
 from trunkline.system_clock import SystemClock
-from trunkline.transports.guard import AddressPolicy
+from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.https import HttpTransport
 from trunkline.zones import Zone
 from trunkline.zones.connection import ZoneConnection

@@ -15,8 +15,8 @@ from tests.scenarios.zones.served import AMPLE, BOT_TOKEN, PUBLIC, Answered, cal
 from trunkline.agents.tls import Tls
 from trunkline.jsontypes import JsonObject
 from trunkline.serving.tls import server_tls
+from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.base import TransportError
-from trunkline.transports.guard import AddressPolicy
 from trunkline.transports.https import HttpTransport
 from trunkline.zones import Zone
 from trunkline.zones.audit import WORDS, newest_refusals, words_for

@@ -18,7 +18,7 @@ from trunkline.jsontypes import JsonObject
 from trunkline.serving import base_url, listen, serving
 from trunkline.serving.tls import server_tls
 from trunkline.telemetry import names
-from trunkline.transports.guard import AddressPolicy
+from trunkline.transports.address_policy import AddressPolicy
 from trunkline.zones import Zone, ZoneCallFailed, open_link
 from trunkline.zones.audit import newest_refusals
 from trunkline.zones.connection import ZoneConnection

@@ -20,8 +20,8 @@ from trunkline.errors import ConfigurationError
 from trunkline.jsontypes import Json, decode, encode
 from trunkline.serving import base_url, listen, serving
 from trunkline.serving.tls import server_tls
+from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.base import TransportError
-from trunkline.transports.guard import AddressPolicy
 from trunkline.transports.https import HttpTransport
 from trunkline.zones.connection import ZoneConnection
 from trunkline.zones.peers import client_names

@@ -7,8 +7,7 @@ from datetime import timedelta
 import msgspec
 
 from trunkline.bridge.activity import minutes_of, with_call_times
-from trunkline.bridge.calls import CallUpdate
-from trunkline.bridge.endings import step_error
+from trunkline.bridge.calls.results import CallUpdate, step_error
 from trunkline.clock import Instant, after
 from trunkline.messages import AgentResult, AgentTask
 from trunkline.messages.model import ResultStatus

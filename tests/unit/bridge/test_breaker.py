@@ -12,12 +12,13 @@ import pytest
 from structlog.testing import capture_logs
 from tests.contract.bridges import ME, claim, register
 from tests.contract.samples import queue, task
-from tests.unit.bridge.test_worker import Deaf, Letterbox, finished
+from tests.unit.bridge.test_commit_parts import Deaf, Letterbox, finished
 
 from trunkline.agents import AgentOptions, BreakerPolicy
 from trunkline.bridge.breaker import BreakerObserver, judge_error
-from trunkline.bridge.calls import ActiveCalls, CallUpdate
-from trunkline.bridge.worker import AnswerWriter, TaskClaimer
+from trunkline.bridge.calls.active_calls import ActiveCalls
+from trunkline.bridge.calls.results import CallUpdate
+from trunkline.bridge.commit_parts import AnswerWriter, TaskClaimer
 from trunkline.messages import ERROR_CODES, StepError
 from trunkline.stores.base import ClaimedTask, Store
 from trunkline.telemetry import names

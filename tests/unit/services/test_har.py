@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.har import check_har
 
-from trunkline.bridge.exchanges import ExchangeKind, SentRequest, encode_exchange, record_exchange
-from trunkline.bridge.frames import StreamFrames
+from trunkline.bridge.wire.exchanges import ExchangeKind, SentRequest, encode_exchange, record_exchange
+from trunkline.bridge.wire.stream_frames import StreamFrames
 from trunkline.clock import Instant
 from trunkline.jsontypes import JsonObject, decode, encode
 from trunkline.protocols.base import AgentAnswer, Timing

@@ -158,7 +158,7 @@ async def _check_here(
     from trunkline.agents.check_reports import USUAL, Sample  # noqa: PLC0415
     from trunkline.checker import Checker, Limits, Subject  # noqa: PLC0415
     from trunkline.system_clock import SystemClock  # noqa: PLC0415
-    from trunkline.transports.guard import AddressPolicy  # noqa: PLC0415
+    from trunkline.transports.address_policy import AddressPolicy  # noqa: PLC0415
     from trunkline.transports.https import HttpTransport  # noqa: PLC0415
 
     if address.auth_type in ("oauth2", "signed"):

@@ -73,7 +73,7 @@ def _print_har(exchanges: Sequence[Exchange]) -> None:
 
 
 def _print_curl(exchanges: Sequence[Exchange]) -> None:
-    from trunkline.bridge.exchanges import to_curl  # noqa: PLC0415  (only --curl needs the bridge)
+    from trunkline.bridge.wire.exchanges import to_curl  # noqa: PLC0415  (only --curl needs the bridge)
 
     for exchange in exchanges:
         # A push was the agent's request: nobody else should repeat it.

@@ -1,0 +1,345 @@
+"""
+Which dialect an agent is spoken to in: what the operator pinned, what was found out before, or what its card says.
+
+The rule itself is pure (`protocols.negotiate`); this module looks and remembers. Once a dialect is known a call costs
+nothing more: whether the card has changed is asked beside the calls, and now and then only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from types import TracebackType
+from typing import Protocol, Self, TypeAlias
+from urllib.parse import urlsplit
+
+import msgspec
+import structlog
+
+from trunkline.agents import AUTO, Agent, Dialect, Probe
+from trunkline.agents.auth import Credentials
+from trunkline.bridge.agents.cards import CardFetcher
+from trunkline.bridge.agents.tokens import TokenProvider
+from trunkline.bridge.wire.exchanges import AuxiliaryRecorder
+from trunkline.clock import Clock, Instant, after
+from trunkline.errors import NotFound, Unavailable
+from trunkline.messages import StepError, fix_for
+from trunkline.protocols import (
+    A2A_DIALECTS,
+    CardFetch,
+    Negotiated,
+    Offer,
+    Unclear,
+    answer_of,
+    negotiate,
+    negotiate_pinned,
+    next_card_url,
+)
+from trunkline.telemetry import names
+from trunkline.telemetry.redaction import Redaction
+from trunkline.transports.base import Transport, TransportError
+
+log = structlog.stdlib.get_logger()
+
+# Protocol, url and tenant: whoever differs in nothing of it speaks the same to the same.
+_Endpoint: TypeAlias = "tuple[str, str, str | None]"
+# How long a card is taken to be what it was; one question each, whatever the load.
+CARD_FRESH_FOR = timedelta(minutes=5)
+# Of the evidence; more of it helps nobody.
+_MAX_PROBES = 20
+# To speak to one agent in one call; a card may name any number.
+_MAX_ALTERNATIVES = 6
+
+
+class DialectUnclear(Exception):
+    """Nobody can say how to speak to the agent; nothing was sent."""
+
+    def __init__(self, error: StepError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+class DialectStore(Protocol):
+    """Where what was found out about an agent is kept: the registry, for all but new sides of agents that move."""
+
+    async def get(self, name_or_id: str) -> Agent:
+        """With its dialect, if that is known; raises `NotFound` and `Unavailable`."""
+        ...
+
+    async def record_dialect(self, agent: Agent, dialect: Dialect | None) -> bool:
+        """False: the agent is another by now. Raises `Unavailable`."""
+        ...
+
+
+class DialectNegotiator:
+    """Used with `async with` it ends its questions beside the calls when it is left."""
+
+    def __init__(self, transport: Transport, book: DialectStore, clock: Clock, tokens: TokenProvider) -> None:
+        self._tokens = tokens
+        self._reader = CardFetcher(transport, clock, tokens)
+        self._store = book
+        self._clock = clock
+        # One look at a time for each agent: a hundred first calls ask for its card once.
+        self._locks: dict[str, asyncio.Lock] = {}
+        # Agents whose last answer made no sense in the dialect that they are known for.
+        self._invalidated: set[str] = set()
+        # When to ask for an agent's card again.
+        self._due: dict[str, Instant] = {}
+        self._background: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
+
+    async def dialect_of(
+        self, agent: Agent, credentials: Credentials, note: AuxiliaryRecorder | None = None
+    ) -> Dialect:
+        """Raises `DialectUnclear`; `note` hears of each request that was made to find it out."""
+        if not reads_card(agent):
+            return _pinned(agent, agent.updated_at)
+        if agent.dialect is not None and agent.id not in self._invalidated:
+            return agent.dialect
+        async with self._lock(agent):
+            known = await self._known(agent)
+            if known is not None and agent.id not in self._invalidated:
+                return known
+            return await self._renegotiate(agent, known, credentials, note)
+
+    async def refresh(self, agent: Agent, credentials: Credentials) -> Dialect | None:
+        """Looks now, whatever is known, and keeps what it finds; None: there is nothing to look at."""
+        if not reads_card(agent):
+            return None
+        async with self._lock(agent):
+            found, probes = await self._read_cards(agent, credentials, None)
+            self._invalidated.discard(agent.id)
+            return await self._keep(agent, _dialect(found, self._clock.now(), probes))
+
+    def invalidate(self, agent: Agent) -> None:
+        """Asks for the card again before the next call: the agent may have moved on."""
+        self._invalidated.add(agent.id)
+
+    def refresh_in_background(self, agent: Agent, dialect: Dialect, credentials: Credentials) -> None:
+        """
+        Asks whether the card has changed if that is due, and does not wait for it.
+
+        In the path of every call: no store, no request.
+        """
+        if dialect.card_url is None and (agent.dialect is not None or not reads_card(agent)):
+            return
+        now = self._clock.now()
+        if now < (self._due.get(agent.id) or after(dialect.decided_at, CARD_FRESH_FOR)):
+            return
+        self._due[agent.id] = after(now, CARD_FRESH_FOR)
+        task = asyncio.create_task(self._compare(agent, dialect, credentials))
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def alternatives(
+        self,
+        agent: Agent,
+        refused: Dialect,
+        because: str,
+        credentials: Credentials,
+        note: AuxiliaryRecorder | None = None,
+    ) -> Sequence[Dialect]:
+        """
+        What to try, in this order, after an agent has proved that it did not take a request in `refused`.
+
+        The card is asked again first: the agent may have moved on. None of it is kept before `adopt`. Raises
+        `DialectUnclear`.
+        """
+        if agent.protocol != AUTO:
+            return ()
+        async with self._lock(agent):
+            known = await self._known(agent)
+            found, probes = await self._read_cards(agent, credentials, note)
+        now = self._clock.now()
+        fresh = _dialect(found, now, (*probes, refusal(refused, because, now)))
+        others = (
+            _alternative(fresh, offer, refused)
+            for offer in found.others
+            if self._tokens.redaction(credentials).text(offer.url) == offer.url
+        )
+        distinct: dict[_Endpoint, Dialect] = {}
+        for alternative in (*(() if known is None else (known,)), fresh, *others):
+            distinct.setdefault(_endpoint(alternative), alternative)
+        distinct.pop(_endpoint(refused), None)
+        return list(distinct.values())[:_MAX_ALTERNATIVES]
+
+    def with_refusal(self, alternative: Dialect, refused: Dialect, because: str) -> Dialect:
+        """What is tried next, with the evidence that the one before it was refused as well."""
+        probe = refusal(refused, because, self._clock.now())
+        return msgspec.structs.replace(alternative, tried=(*alternative.tried, probe)[-_MAX_PROBES:])
+
+    async def adopt(self, agent: Agent, dialect: Dialect) -> None:
+        """Keeps what has proved right."""
+        self._invalidated.discard(agent.id)
+        known = await self._known(agent)
+        if known is None or _endpoint(known) != _endpoint(dialect):
+            await self._keep(agent, dialect)
+
+    def _lock(self, agent: Agent) -> asyncio.Lock:
+        return self._locks.setdefault(agent.id, asyncio.Lock())
+
+    async def _known(self, agent: Agent) -> Dialect | None:
+        try:
+            return (await self._store.get(agent.id)).dialect
+        except NotFound:
+            # Deleted while it is being called; this call still ends.
+            return None
+        except Unavailable as exc:
+            _note_unavailable(exc)
+            return None
+
+    async def _renegotiate(
+        self, agent: Agent, known: Dialect | None, credentials: Credentials, note: AuxiliaryRecorder | None
+    ) -> Dialect:
+        try:
+            found, probes = await self._read_cards(agent, credentials, note)
+        except DialectUnclear as exc:
+            # An agent that is down or busy says nothing new about its dialect.
+            if known is not None:
+                return known
+            if agent.protocol == AUTO:
+                raise
+            # What is pinned is known without a card; what else the card says is asked for later.
+            return _pinned(agent, self._clock.now(), f" {exc.error.message}")
+        self._invalidated.discard(agent.id)
+        return await self._keep(agent, _dialect(found, self._clock.now(), probes))
+
+    async def _read_cards(
+        self, agent: Agent, credentials: Credentials, note: AuxiliaryRecorder | None
+    ) -> tuple[Negotiated, tuple[Probe, ...]]:
+        fetches: list[CardFetch] = []
+        probes: list[Probe] = []
+        while (url := next_card_url(agent.url, fetches)) is not None:
+            fetch, probe = await self._fetch(url, credentials, note=note)
+            fetches.append(fetch)
+            probes.append(probe)
+        return _decided(agent, fetches, self._tokens.redaction(credentials)), tuple(probes)
+
+    async def _fetch(
+        self,
+        url: str,
+        credentials: Credentials,
+        *,
+        etag: str | None = None,
+        note: AuxiliaryRecorder | None = None,
+    ) -> tuple[CardFetch, Probe]:
+        asked_at = self._clock.now()
+        redaction = self._tokens.redaction(credentials)
+        try:
+            fetch = await self._reader.fetch(url, credentials, etag=etag, note=note)
+        except TransportError as exc:
+            error = StepError(code=exc.code, message=redaction.text(exc.message), fix=fix_for(exc.code))
+            raise DialectUnclear(error) from exc
+        answered = redaction.text(answer_of(fetch))
+        return fetch, Probe(at=asked_at, tried=f"GET {urlsplit(url).path}", answered=answered)
+
+    async def _compare(self, agent: Agent, dialect: Dialect, credentials: Credentials) -> None:
+        try:
+            async with self._lock(agent):
+                if dialect.card_url is None:
+                    found, probes = await self._read_cards(agent, credentials, None)
+                else:
+                    fetch, probe = await self._fetch(dialect.card_url, credentials, etag=dialect.card_etag)
+                    if fetch.status != 200 or fetch.digest == dialect.card_digest:
+                        return
+                    found, probes = _decided(agent, [fetch], self._tokens.redaction(credentials)), (probe,)
+                if found.card_url is not None:
+                    await self._keep(agent, _dialect(found, self._clock.now(), probes))
+        except DialectUnclear as exc:
+            # The calls go on as before: the agent may still take them.
+            log.warning(names.CARD_NOT_USED, agent_name=agent.name, reason=exc.error.message)
+
+    async def _keep(self, agent: Agent, dialect: Dialect) -> Dialect:
+        self._due[agent.id] = after(self._clock.now(), CARD_FRESH_FOR)
+        try:
+            await self._store.record_dialect(agent, dialect)
+        except Unavailable as exc:
+            # No reason to lose this call, or its answer: whoever does not find it later finds it out again.
+            _note_unavailable(exc)
+        log.info(
+            names.DIALECT_DECIDED, agent_name=agent.name, protocol=dialect.protocol, evidence=dialect.evidence
+        )
+        return dialect
+
+
+def reads_card(agent: Agent) -> bool:
+    """Whether an agent's card decides anything: the dialect, or what a pinned dialect of A2A can do there."""
+    if agent.options.transport != "https":
+        return False
+    return agent.protocol == AUTO or agent.protocol in A2A_DIALECTS
+
+
+def refusal(refused: Dialect, because: str, at: Instant) -> Probe:
+    """That the agent does not speak `refused`, as evidence."""
+    return Probe(at=at, tried=f"POST {urlsplit(refused.url).path} in {refused.protocol}", answered=because)
+
+
+def _decided(agent: Agent, fetches: Sequence[CardFetch], redaction: Redaction) -> Negotiated:
+    """Raises `DialectUnclear`."""
+    found = (
+        negotiate(agent.url, fetches, agent.options)
+        if agent.protocol == AUTO
+        else negotiate_pinned(agent.protocol, agent.url, fetches, agent.options)
+    )
+    if isinstance(found, Negotiated) and redaction.text(found.url) != found.url:
+        found = Unclear(reason="The card names an endpoint that contains the agent's secret")
+    if isinstance(found, Unclear):
+        code = "agent_protocol_unclear"
+        reason = redaction.text(found.reason)
+        fix = redaction.text(found.fix) or fix_for(code)
+        raise DialectUnclear(StepError(code=code, message=reason, fix=fix))
+    return msgspec.structs.replace(found, evidence=redaction.text(found.evidence))
+
+
+def _endpoint(dialect: Dialect) -> _Endpoint:
+    return dialect.protocol, dialect.url, dialect.tenant
+
+
+def _pinned(agent: Agent, at: Instant, beside: str = "") -> Dialect:
+    return Dialect(
+        protocol=agent.protocol,
+        url=agent.options.endpoint_override or agent.url,
+        evidence=f"Pinned by the operator.{beside}",
+        decided_at=at,
+    )
+
+
+def _dialect(found: Negotiated, at: Instant, probes: tuple[Probe, ...]) -> Dialect:
+    return Dialect(
+        protocol=found.protocol,
+        url=found.url,
+        evidence=found.evidence,
+        decided_at=at,
+        card_etag=found.card_etag,
+        card_url=found.card_url,
+        card_digest=found.card_digest,
+        streams=found.streams,
+        pushes=found.pushes,
+        tenant=found.tenant,
+        tried=probes[-_MAX_PROBES:],
+    )
+
+
+def _alternative(fresh: Dialect, offer: Offer, refused: Dialect) -> Dialect:
+    """Another way to speak to the agent than the one that its card puts first."""
+    return msgspec.structs.replace(
+        fresh,
+        protocol=offer.protocol,
+        url=offer.url,
+        tenant=offer.tenant,
+        evidence=f"The agent refused {refused.protocol}, and {offer.because}.",
+    )
+
+
+def _note_unavailable(exc: Unavailable) -> None:
+    log.error(names.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)

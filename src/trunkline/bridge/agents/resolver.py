@@ -1,0 +1,193 @@
+"""
+An agent ready to be spoken to: its dialect, its address and its credentials, resolved once and kept.
+
+The one place where a stored secret is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from trunkline.agents import AUTO, Agent, Dialect
+from trunkline.agents.auth import Credentials, credentials
+from trunkline.bridge.agents.negotiation import DialectNegotiator, DialectUnclear
+from trunkline.bridge.agents.tokens import TokenProvider
+from trunkline.bridge.wire.exchanges import AuxiliaryRecorder
+from trunkline.errors import ConfigurationError, Invalid
+from trunkline.messages import StepError, fix_for
+from trunkline.protocols import AgentRequest, ProtocolAdapter, ProtocolAdapterFactory
+from trunkline.protocols.batches import BatchWish, batch_wish
+from trunkline.services.registry import Registry
+from trunkline.telemetry.redaction import Redaction
+
+_MOST_KEPT = 10_000
+_HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
+
+
+class ResolvedAgent(msgspec.Struct, frozen=True, kw_only=True):
+    agent: Agent
+    dialect: Dialect
+    # The dialect's name.
+    protocol: str
+    adapter: ProtocolAdapter
+    credentials: Credentials
+    # With the credentials in it, where they travel in the query; never shown.
+    address: str
+    # What every request carries beside the correlation id.
+    headers: dict[str, str]
+    redaction: Redaction
+    tokens: TokenProvider
+    # Who knows how else to speak to it.
+    resolver: AgentResolver
+    # How its tasks travel together, if they do.
+    batch: BatchWish | None = None
+    # What is left to try if the agent refuses this one, too; None: nobody has asked yet.
+    untried: tuple[Dialect, ...] | None = None
+
+    @property
+    def needs_token(self) -> bool:
+        return self.credentials.oauth is not None or self.credentials.signer is not None
+
+    async def token_headers(
+        self, seconds: float, note: AuxiliaryRecorder | None = None, body: bytes = b""
+    ) -> Mapping[str, str]:
+        """The header with the agent's token for this body, where it wants one; raises `TransportError`."""
+        return await self.tokens.headers(self.credentials, self.redaction, seconds, note, body)
+
+    @property
+    def streams(self) -> bool:
+        """Whether the agent offers streams, and in a dialect that has any."""
+        return self.dialect.streams and type(self.adapter).encode_stream is not ProtocolAdapter.encode_stream
+
+    def url(self, request: AgentRequest) -> str:
+        """Where this request goes; with the credentials, as `address`."""
+        if not request.path:
+            return self.address
+        endpoint, _, query = self.dialect.url.partition("?")
+        target = f"{endpoint.removesuffix('/')}{request.path}"
+        if query:
+            target += f"{'&' if '?' in request.path else '?'}{query}"
+        return self.credentials.add_to(target)
+
+
+class AgentResolver:
+    """Of all agents as the registry has them, or of the new side of one."""
+
+    def __init__(self, dialects: DialectNegotiator, registry: Registry, tokens: TokenProvider) -> None:
+        self._dialects = dialects
+        self._registry = registry
+        self._tokens = tokens
+        self._cache: dict[str, ResolvedAgent] = {}
+
+    async def resolve(self, agent: Agent, note: AuxiliaryRecorder | None = None) -> ResolvedAgent | StepError:
+        """`note` hears of each request that had to be made to find out what the agent speaks."""
+        kept = self._cache.get(agent.name)
+        if kept is not None and _is_current(kept, agent):
+            self._dialects.refresh_in_background(agent, kept.dialect, kept.credentials)
+            return kept
+        opened = self.credentials_of(agent)
+        if isinstance(opened, StepError):
+            return opened
+        try:
+            dialect = await self._dialects.dialect_of(agent, opened, note)
+        except DialectUnclear as exc:
+            return exc.error
+        return self._keep(self._resolved(agent, dialect, opened))
+
+    async def resolve_alternative(
+        self, refused: ResolvedAgent, because: str = "", note: AuxiliaryRecorder | None = None
+    ) -> ResolvedAgent | StepError | None:
+        """
+        The same agent in another dialect, after it has proved that it did not take the work in this one.
+
+        `because` is its proof. The next one can be refused, too: None when there is nothing left to try.
+        """
+        agent, dialect = refused.agent, refused.dialect
+        if refused.untried is not None:
+            alternatives = [self._dialects.with_refusal(route, dialect, because) for route in refused.untried]
+        else:
+            try:
+                alternatives = await self._dialects.alternatives(
+                    agent, dialect, because, refused.credentials, note
+                )
+            except DialectUnclear as exc:
+                return exc.error
+        if not alternatives:
+            return None
+        other = self._resolved(agent, alternatives[0], refused.credentials)
+        if isinstance(other, StepError):
+            return other
+        return msgspec.structs.replace(other, others=tuple(alternatives[1:]))
+
+    async def refresh(self, agent: Agent) -> StepError | None:
+        """Looks now at what the agent says of itself, and keeps it; why that was not possible."""
+        opened = self.credentials_of(agent)
+        if isinstance(opened, StepError):
+            return opened
+        try:
+            await self._dialects.refresh(agent, opened)
+        except DialectUnclear as exc:
+            return exc.error
+        self._cache.pop(agent.name, None)
+        return None
+
+    async def adopt(self, resolved: ResolvedAgent) -> None:
+        """The agent speaks this dialect from now on."""
+        await self._dialects.adopt(resolved.agent, resolved.dialect)
+        self._keep(msgspec.structs.replace(resolved, others=None))
+
+    def invalidate(self, resolved: ResolvedAgent) -> None:
+        """Finds out anew before the next call what the agent speaks, unless that is pinned."""
+        if resolved.agent.protocol == AUTO:
+            self._dialects.invalidate(resolved.agent)
+            self._cache.pop(resolved.agent.name, None)
+
+    def credentials_of(self, agent: Agent) -> Credentials | StepError:
+        """What the agent's calls carry; or why that cannot be read."""
+        try:
+            return credentials(agent.name, agent.auth_type, self._registry.secret_of(agent))
+        except (ConfigurationError, Invalid) as exc:
+            code = "agent_secret_unreadable"
+            return StepError(code=code, message=exc.message, fix=fix_for(code))
+
+    def _resolved(self, agent: Agent, dialect: Dialect, opened: Credentials) -> ResolvedAgent | StepError:
+        config = agent.protocol_config or {}
+        if dialect.tenant is not None:
+            config = {"tenant": dialect.tenant, **config}
+        try:
+            adapter = ProtocolAdapterFactory.create_adapter(dialect.protocol, config)
+        except Invalid as exc:
+            # A protocol, or a profile, that this process does not know: it was registered in another.
+            return StepError(code="agent_protocol_unclear", message=exc.message, fix=exc.fix)
+        return ResolvedAgent(
+            agent=agent,
+            dialect=dialect,
+            protocol=dialect.protocol,
+            adapter=adapter,
+            credentials=opened,
+            address=opened.add_to(dialect.url),
+            headers={**_HEADERS, **opened.headers},
+            redaction=self._tokens.redaction(opened),
+            tokens=self._tokens,
+            resolver=self,
+            # A signed token is for the body of one request.
+            batch=None if opened.signer is not None else batch_wish(agent.protocol_config),
+        )
+
+    def _keep(self, resolved: ResolvedAgent | StepError) -> ResolvedAgent | StepError:
+        if isinstance(resolved, ResolvedAgent):
+            if len(self._cache) >= _MOST_KEPT:
+                self._cache.clear()
+            self._cache[resolved.agent.name] = resolved
+        return resolved
+
+
+def _is_current(resolved: ResolvedAgent, agent: Agent) -> bool:
+    # While the agent's dialect is being recorded the agent has none yet; the partner knows better.
+    return (
+        resolved.agent.id == agent.id
+        and resolved.agent.version == agent.version
+        and (agent.dialect is None or resolved.dialect == agent.dialect)
+    )

@@ -1,0 +1,171 @@
+"""
+What an agent says while it works, on its way to the run's history.
+
+Pieces that come close together travel as one: a model that streams word by word costs four events a second, however
+fast it talks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Literal, TypeAlias
+
+from msgspec.structs import replace
+
+from trunkline.bridge.calls.results import CallUpdate
+from trunkline.clock import Clock
+from trunkline.messages import AgentResult, Progress
+from trunkline.protocols import StreamNews
+from trunkline.stores.base import ClaimedTask, TaskAnswer
+from trunkline.telemetry.redaction import Redaction
+
+Status: TypeAlias = Literal["working", "progress"]
+
+_EVERY_SECONDS = 0.25
+# Whoever wants the whole of it has the step's output.
+_MOST_CHARACTERS = 32 * 1024
+_MOST_PARTS = 20
+
+
+class ProgressReporter:
+    """Of one claimed task. `hear` takes what is to be committed; the call goes on meanwhile."""
+
+    def __init__(
+        self,
+        claim: ClaimedTask,
+        clock: Clock,
+        protocol: str,
+        redaction: Redaction,
+        report: Callable[[CallUpdate], None],
+    ) -> None:
+        self._claim = claim
+        self._clock = clock
+        self._protocol = protocol
+        self._redaction = redaction
+        self._report_update = report
+        self._waiting: list[Progress] = []
+        self._characters = 0
+        self._number = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._announcement: asyncio.Handle | None = None
+        self.remote_task_id = claim.remote_task_id
+        self.context_id = claim.context_id
+
+    def add_event(self, news: StreamNews) -> None:
+        if news.context_id is not None:
+            self.context_id = news.context_id
+        if news.remote_task_id is not None and self.remote_task_id is None:
+            self.remote_task_id = news.remote_task_id
+            # Unless its end comes with the same breath.
+            self._announcement = asyncio.get_running_loop().call_soon(self._announce)
+        if news.progress is not None:
+            self.add(news.progress)
+
+    def _announce(self) -> None:
+        self._report("working", [])
+
+    def close(self) -> None:
+        """The call has ended: what waits is told, and nothing that its end tells anyway."""
+        if self._announcement is not None:
+            self._announcement.cancel()
+        self._report_waiting()
+
+    def add(self, said: Progress) -> None:
+        last = self._waiting[-1] if self._waiting else None
+        if last is not None and _goes_on(last, said):
+            # Each piece was looked at for itself; a secret may lie across them.
+            text = self._redaction.text(last.text + said.text)
+            self._waiting[-1] = replace(last, text=text, last=said.last)
+        elif last != said:
+            self._waiting.append(said)
+        self._characters += len(said.text)
+        if self._characters >= _MOST_CHARACTERS:
+            self.flush()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_EVERY_SECONDS, self.flush)
+
+    def report_once(self, text: str) -> None:
+        """What the agent says whenever it is asked: only the first time is news, whoever asks."""
+        said = _cut(Progress(kind="status", text=text))
+        self._report("progress", [said], f"said.{sha256(text.encode()).hexdigest()[:16]}")
+
+    def flush(self) -> None:
+        held = self._hold_back()
+        self._report_waiting()
+        self._waiting = held
+
+    def _hold_back(self) -> list[Progress]:
+        """Takes away what may be the beginning of a secret: its rest may be in the next piece."""
+        last = self._waiting[-1] if self._waiting else None
+        if last is None or last.parts or last.last or last.kind != "artifact":
+            return []
+        begun = self._redaction.begun_in(last.text)
+        if begun == 0:
+            return []
+        if begun == len(last.text):
+            return [self._waiting.pop()]
+        self._waiting[-1] = replace(last, text=last.text[:-begun])
+        return [replace(last, text=last.text[-begun:], append=True)]
+
+    def _report_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._waiting:
+            self._number += 1
+            # Whoever takes the task over counts from one again, in an epoch of its own.
+            self._report(
+                "progress", [_cut(said) for said in self._waiting], f"{self._claim.epoch}.{self._number}"
+            )
+        self._waiting = []
+        self._characters = 0
+
+    def _report(self, status: Status, progress: list[Progress], number: str = "") -> None:
+        claim = self._claim
+        task = claim.task
+        self._report_update(
+            CallUpdate(
+                claim=claim,
+                answer=TaskAnswer(
+                    key=claim.key,
+                    epoch=claim.epoch,
+                    holds=True,
+                    remote_task_id=self.remote_task_id,
+                    context_id=self.context_id,
+                    deadline=claim.deadline,
+                    polls=claim.polls,
+                ),
+                result=AgentResult(
+                    task_id=task.task_id,
+                    run_id=task.run_id,
+                    step=task.step,
+                    attempt=task.attempt,
+                    status=status,
+                    at=self._clock.now(),
+                    protocol=self._protocol,
+                    context_id=self.context_id,
+                    remote_task_id=self.remote_task_id,
+                    progress=progress,
+                    number=number,
+                ),
+                exchanges=[],
+            )
+        )
+
+
+def _goes_on(last: Progress, said: Progress) -> bool:
+    return (
+        said.append
+        and said.kind == last.kind
+        and said.artifact_id == last.artifact_id
+        and not said.parts
+        and not last.parts
+    )
+
+
+def _cut(said: Progress) -> Progress:
+    if len(said.text) <= _MOST_CHARACTERS and len(said.parts) <= _MOST_PARTS:
+        return said
+    return replace(said, text=said.text[:_MOST_CHARACTERS], parts=said.parts[:_MOST_PARTS])

@@ -1,0 +1,179 @@
+"""What the ends of calls mean: for the task, for whoever takes it over, and for the next question. Pure."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TypedDict, assert_never
+
+import msgspec
+import structlog
+
+from trunkline.bridge.agents.resolver import ResolvedAgent
+from trunkline.bridge.agents.routes import Route
+from trunkline.clock import Instant
+from trunkline.messages import ERROR_CODES, AgentResult, AgentTask, StepError, fix_for
+from trunkline.protocols import Failed, Interrupted, Outcome, Succeeded, Working
+from trunkline.stores.base import ClaimedTask, ExchangeRecord, TaskAnswer
+
+_UNSUPPORTED_OPERATION = -32004
+_TOO_MANY = 429
+
+
+class CallUpdate(msgspec.Struct, kw_only=True):
+    """A call that has ended. Without `answer` the task had ended before, and only the exchanges are news."""
+
+    claim: ClaimedTask
+    answer: TaskAnswer | None
+    result: AgentResult | None
+    exchanges: list[ExchangeRecord]
+    # Whom it went to, where the agent had two sides for this run.
+    route: Route | None = None
+
+
+class _Ids(TypedDict):
+    task_id: str
+    run_id: str
+    step: str
+    attempt: int
+
+
+def ids_of(claim: ClaimedTask) -> _Ids:
+    task = claim.task
+    return {"task_id": task.task_id, "run_id": task.run_id, "step": task.step, "attempt": task.attempt}
+
+
+def step_error(code: str, message: str) -> StepError:
+    return StepError(code=code, message=message, fix=fix_for(code))
+
+
+def resend_doubt(claim: ClaimedTask) -> str | None:
+    """Why nobody knows whether the agent has got this message; None: it certainly has not."""
+    if claim.task.doubtful:
+        return "The attempt before got no answer."
+    if claim.epoch > 1:
+        return "The process that called before ended without an answer."
+    return None
+
+
+def mark_doubtful(error: StepError, claim: ClaimedTask) -> StepError:
+    """Whoever gets no answer passes on that the agent may have the message."""
+    code = ERROR_CODES[error.code]
+    if code.answered or not (code.sent or resend_doubt(claim) is not None):
+        return error
+    return msgspec.structs.replace(error, doubtful=True)
+
+
+def hints_at_other_dialect(error: StepError) -> bool:
+    """No proof that the agent speaks another dialect by now, but what one would look like."""
+    return error.code == "agent_answer_malformed" or (
+        error.code == "agent_http_error" and error.http_status == 500
+    )
+
+
+def refuses_streams(outcome: Outcome) -> bool:
+    """Its card offers them, but it says that it took nothing because it has none, or does not know the method."""
+    return (
+        isinstance(outcome, Failed)
+        and (outcome.other_dialect or outcome.error.jsonrpc_code == _UNSUPPORTED_OPERATION)
+        and outcome.remote_task_id is None
+    )
+
+
+def unfinished(state: str) -> Failed:
+    return Failed(error=step_error("agent_task_unfinished", f"Task state: {state}"))
+
+
+def after_failed_poll(outcome: Failed, remote_task_id: str) -> Outcome:
+    """A question that got no answer, a 429 or a 5xx is asked again; an agent that cannot be asked is not."""
+    error = outcome.error
+    if outcome.task_unknown:
+        # It took the message and has lost it: as if it had never answered.
+        return Failed(error=step_error("agent_task_lost", f"The agent has lost its task: {error.message}"))
+    overloaded = error.code == "agent_http_error" and (error.http_status or 0) >= 500
+    if overloaded or error.http_status == _TOO_MANY or not ERROR_CODES[error.code].answered:
+        return Working(remote_task_id=remote_task_id, state="working")
+    if error.jsonrpc_code == -32601:
+        return unfinished("working")
+    return outcome
+
+
+def ended_with(claim: ClaimedTask, exchanges: list[ExchangeRecord], result: AgentResult) -> CallUpdate:
+    answer = TaskAnswer(
+        key=claim.key, epoch=claim.epoch, remote_task_id=result.remote_task_id, polls=claim.polls
+    )
+    return CallUpdate(claim=claim, answer=answer, result=result, exchanges=exchanges)
+
+
+def result_of(
+    claim: ClaimedTask, outcome: Succeeded | Failed | Interrupted, at: Instant, resolved: ResolvedAgent
+) -> AgentResult:
+    protocol = resolved.protocol
+    match outcome:
+        case Succeeded():
+            return AgentResult(
+                **ids_of(claim),
+                status="success",
+                at=at,
+                output=msgspec.Raw(outcome.output),
+                protocol=protocol,
+                context_id=outcome.context_id,
+                remote_task_id=outcome.remote_task_id,
+                warnings=list(outcome.warnings),
+            )
+        case Failed():
+            return AgentResult(
+                **ids_of(claim),
+                # Nobody knows what has become of it, and nobody may find out by calling again.
+                status="unknown" if outcome.error.code == "outcome_unknown" else "error",
+                at=at,
+                error=mark_doubtful(outcome.error, claim),
+                protocol=protocol,
+                context_id=outcome.context_id,
+                warnings=list(outcome.warnings),
+                retry=resolved.agent.retry,
+            )
+        case Interrupted():
+            return AgentResult(
+                **ids_of(claim),
+                status="interrupted",
+                at=at,
+                question=outcome.question,
+                protocol=protocol,
+                context_id=outcome.context_id,
+                remote_task_id=outcome.remote_task_id,
+            )
+        case _:
+            assert_never(outcome)
+
+
+_FIRST = timedelta(milliseconds=200)
+_GROWTH = 1.5
+_LONGEST = timedelta(seconds=5)
+# From there on every pause is the longest; without an end the growth would be more than a pause can hold.
+_GROWN = 9
+# One that rings is asked all the same, in case that a ring is lost.
+_FIRST_OF_RINGING = timedelta(seconds=1)
+_GROWTH_OF_RINGING = 3
+_LONGEST_OF_RINGING = timedelta(minutes=5)
+
+
+def poll_delay(polls: int) -> timedelta:
+    return min(_FIRST * _GROWTH ** min(polls, _GROWN), _LONGEST)
+
+
+def poll_delay_with_push(polls: int) -> timedelta:
+    return min(_FIRST_OF_RINGING * _GROWTH_OF_RINGING ** min(polls, _GROWN), _LONGEST_OF_RINGING)
+
+
+log = structlog.stdlib.get_logger()
+
+
+def task_log(task: AgentTask) -> structlog.stdlib.BoundLogger:
+    return log.bind(
+        run_id=task.run_id,
+        task_id=task.task_id,
+        step=task.step,
+        attempt=task.attempt,
+        agent_name=task.agent,
+        correlation_id=task.correlation_id,
+    )

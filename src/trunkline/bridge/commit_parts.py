@@ -1,0 +1,250 @@
+"""
+The bridge's two parts of the commit loop: `AnswerWriter` writes what agents have said, `Claims` takes the next tasks.
+
+Calls themselves run elsewhere (`calls.py`); nothing here waits for an agent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+from datetime import timedelta
+from typing import Literal, Protocol, TypeAlias
+
+import msgspec
+import structlog
+
+from trunkline.bridge.activity import with_call_times
+from trunkline.bridge.calls.active_calls import ActiveCalls
+from trunkline.bridge.calls.results import CallUpdate
+from trunkline.bridge.heartbeat import RECLAIM_GRACE, Heartbeat
+from trunkline.brokers.base import Broker, TaskMessage
+from trunkline.clock import Instant, after
+from trunkline.jsontypes import encode
+from trunkline.messages import AgentResult, AgentTask, CancelTask
+from trunkline.stores.base import ClaimedTask, QueuedTask, StoppedTask, TaskAnswer, TaskKey, Transaction
+from trunkline.telemetry import names
+
+log = structlog.stdlib.get_logger()
+
+# Below the transport's limit of connections, with room for cards and cancellations.
+MAX_CALLS = 960
+# Bounds the time for which one transaction holds the writer.
+MAX_CLAIMS_PER_TURN = 256
+
+# A second after another bridge was told to stop a task, its holder knows.
+_CHECK_EVERY = timedelta(seconds=1)
+
+_NOW = Instant(0)
+
+_results: msgspec.json.Decoder[AgentResult] = msgspec.json.Decoder(AgentResult)
+
+Ending: TypeAlias = Literal["cancelled", "unknown"]
+
+
+class CallObserver(Protocol):
+    """Learns from how calls have ended, in the transaction that writes their answers."""
+
+    async def note(self, tx: Transaction, finished: Sequence[CallUpdate]) -> None: ...
+
+    def committed(self) -> None: ...
+
+    def rolled_back(self) -> None:
+        """What was noted will be noted again."""
+        ...
+
+
+class AnswerWriter:
+    """A part of the commit loop, before the driver: an answer is applied in the turn that stores it."""
+
+    def __init__(
+        self, broker: Broker[Transaction], calls: ActiveCalls, owner: str, *watches: CallObserver
+    ) -> None:
+        self._broker = broker
+        self._calls = calls
+        self._owner = owner
+        self._observers = watches
+        self._carried = 0
+        # The last commit may have happened though we were told that it failed.
+        self._unsure = False
+
+    async def work(self, tx: Transaction) -> None:
+        # More may come while this waits for the store.
+        finished = self._calls.updates.copy()
+        self._carried = len(finished)
+        if not finished:
+            return
+        # The last word on a task is all that is written; what was said before it is news for the executor.
+        answers = {item.claim.key: self._stored_answer(item) for item in finished if item.answer is not None}
+        lost = await tx.write_answers(self._owner, list(answers.values()))
+        for key in lost:
+            log.warning(names.ANSWER_TOO_LATE, task_id=key.task_id, attempt=key.attempt)
+        # After a turn that seemed to fail, what is not ours any more may have been written by it.
+        written = lost if self._unsure else ()
+        await tx.put_exchanges(
+            [exchange for item in finished if item.claim.key not in written for exchange in item.exchanges]
+        )
+        results = [item.result for item in finished if item.result is not None and item.claim.key not in lost]
+        if results:
+            await self._broker.publish_results(tx, results)
+        heard = [item for item in finished if item.claim.key not in written]
+        for watch in self._observers:
+            await watch.note(tx, heard)
+
+    def _stored_answer(self, item: CallUpdate) -> TaskAnswer:
+        """The answer to write, with its times, and with the result where that may be lost on its way."""
+        assert item.answer is not None  # noqa: S101 - the caller's condition
+        answer = with_call_times(item, item.answer)
+        if item.result is None or item.result.status == "progress" or self._broker.hands_over_in_transaction:
+            return answer
+        return msgspec.structs.replace(answer, result=encode(item.result))
+
+    def committed(self) -> None:
+        del self._calls.updates[: self._carried]
+        self._carried = 0
+        self._unsure = False
+        for watch in self._observers:
+            watch.committed()
+
+    def rolled_back(self) -> None:
+        self._carried = 0
+        self._unsure = True
+        for watch in self._observers:
+            watch.rolled_back()
+
+    def next_wake(self) -> Instant | None:
+        return None
+
+
+class TaskClaimer:
+    """
+    A part of the commit loop, after the driver: a task is claimed in the turn that made it.
+
+    Once `stopping` is set it claims nothing more; what is under way goes on.
+    """
+
+    def __init__(
+        self,
+        broker: Broker[Transaction],
+        calls: ActiveCalls,
+        owner: str,
+        stopping: asyncio.Event,
+        *,
+        pools: Collection[str | None] | None = None,
+        heartbeat: Heartbeat | None = None,
+    ) -> None:
+        self._broker = broker
+        self._calls = calls
+        self._owner = owner
+        self._pools = pools
+        # Where others may die and leave tasks behind, and may stop ours.
+        self._heartbeat = heartbeat
+        self._next_check_at = _NOW
+        self._claimed: list[ClaimedTask] = []
+        self._stopped: list[StoppedTask] = []
+        self._to_cancel: list[ClaimedTask] = []
+        # The last commit may have happened though we were told that it failed.
+        self._unsure = False
+        self._next_poll: Instant | None = None
+        self._more = False
+        self._stopping = stopping
+
+    async def take_tasks(self, tx: Transaction, messages: Sequence[TaskMessage]) -> None:
+        """Takes messages from the broker in; a task that is known already is left alone."""
+        tasks = [message for message in messages if isinstance(message, AgentTask)]
+        stops = [message for message in messages if isinstance(message, CancelTask)]
+        if tasks:
+            known = await tx.put_tasks([QueuedTask(task, encode(task)) for task in tasks])
+            if known:
+                # Sent again, so their results have not arrived.
+                await self._broker.publish_results(tx, [_results.decode(result) for result in known])
+        if stops:
+            keys = [TaskKey(message.task_id, message.attempt) for message in stops]
+            self._stopped += await tx.stop_tasks(self._owner, keys)
+
+    async def reclaim(self, tx: Transaction) -> None:
+        """Tasks that a process had claimed when it died are called again, are in doubt, or end as they were to end."""
+        left = await tx.reclaim_tasks(self._owner, RECLAIM_GRACE)
+        if left.in_doubt or left.gone:
+            log.warning(names.TASKS_RECLAIMED, outcome_unknown=len(left.in_doubt), gone=left.gone)
+        results = [_ended(claim, "unknown", tx.now) for claim in left.in_doubt]
+        results += [_ended(claim, "cancelled", tx.now) for claim in left.stopped if not claim.remote_task_id]
+        await self._publish(tx, results)
+        self._stopped += [
+            StoppedTask(claim=claim, was="remote") for claim in left.stopped if claim.remote_task_id
+        ]
+
+    async def _publish(self, tx: Transaction, results: Sequence[AgentResult]) -> None:
+        """Results that no call has brought."""
+        if not results:
+            return
+        if not self._broker.hands_over_in_transaction:
+            await tx.keep_results(
+                {TaskKey(result.task_id, result.attempt): encode(result) for result in results}
+            )
+        await self._broker.publish_results(tx, results)
+
+    async def _check_other_bridges(self, tx: Transaction) -> None:
+        """Takes what the dead have left, and hears of what others have stopped."""
+        if self._heartbeat is None or tx.now < self._next_check_at:
+            return
+        self._next_check_at = after(tx.now, _CHECK_EVERY)
+        self._to_cancel = await tx.stopping_tasks(self._owner)
+        if self._heartbeat.has_stable_lease(tx.now):
+            await self.reclaim(tx)
+
+    async def work(self, tx: Transaction) -> None:
+        await self._check_other_bridges(tx)
+        queued = [task.claim for task in self._stopped if task.was == "queued"]
+        await self._publish(tx, [_ended(claim, "cancelled", tx.now) for claim in queued])
+        # Those results wait in the inbox: the driver had its turn already.
+        self._more = bool(queued)
+        is_open = not self._stopping.is_set()
+        room = min(MAX_CLAIMS_PER_TURN, MAX_CALLS - self._calls.in_flight)
+        self._claimed = await tx.claim_tasks(self._owner, room, self._pools) if is_open and room > 0 else []
+        self._more = self._more or len(self._claimed) == MAX_CLAIMS_PER_TURN
+        if self._unsure and is_open and self._heartbeat is not None:
+            held = await tx.held_tasks(self._owner)
+            self._claimed = [claim for claim in held if not self._calls.has(claim.key)]
+        self._next_poll = await tx.next_poll() if is_open else None
+
+    def committed(self) -> None:
+        for claim in self._claimed:
+            self._calls.start(claim)
+        for agent in {claim.task.agent for claim in self._claimed if claim.is_probe}:
+            log.info(names.BREAKER_PROBED, agent=agent)
+        for task in self._stopped:
+            match task.was:
+                case "claimed":
+                    self._calls.cancel(task.claim)
+                case "remote":
+                    self._calls.cancel_remote(task.claim, ended=True)
+                case "done" | "in_doubt":
+                    if task.claim.remote_task_id is not None:
+                        self._calls.cancel_remote(task.claim, ended=False)
+                case "queued":
+                    pass
+        for claim in self._to_cancel:
+            self._calls.ensure_ended(claim)
+        self._forget()
+        self._unsure = False
+
+    def rolled_back(self) -> None:
+        self._forget()
+        self._unsure = True
+        self._next_check_at = _NOW
+
+    def _forget(self) -> None:
+        self._claimed = []
+        self._stopped = []
+        self._to_cancel = []
+
+    def next_wake(self) -> Instant | None:
+        return _NOW if self._more else self._next_poll
+
+
+def _ended(claim: ClaimedTask, status: Ending, at: Instant) -> AgentResult:
+    task = claim.task
+    return AgentResult(
+        task_id=task.task_id, run_id=task.run_id, step=task.step, attempt=task.attempt, status=status, at=at
+    )

@@ -1,0 +1,204 @@
+"""
+How the calls of both sides of an agent end while runs try the new one, and the way back when that is not good enough.
+
+The ends are noted in the transaction that writes the answers, so that all bridges judge by the same calls. The way back
+is a transaction of its own, which only one of them can win. A bridge that dies between the two leaves it to the next
+call, or to the next start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+import structlog
+
+from trunkline.agents.migration.sides import Moment, Side
+from trunkline.agents.migration.watch import (
+    EMPTY,
+    SideEnd,
+    Window,
+    after_calls,
+    decode_window,
+    encode_window,
+    reason_to_roll_back,
+)
+from trunkline.bridge.breaker import NOT_CAUSED_BY_AGENT
+from trunkline.bridge.calls.results import CallUpdate
+from trunkline.clock import seconds_between
+from trunkline.errors import NotFound, Unavailable
+from trunkline.services.routes import Routes
+from trunkline.stores.base import Transaction
+from trunkline.stores.port.agent_events import AgentRecordReads
+from trunkline.telemetry import names
+from trunkline.telemetry.metrics import Metrics
+
+log = structlog.stdlib.get_logger()
+
+_WHO = "trunkline"
+# Seconds until a store that is away is asked again.
+_RETRY_PAUSE = 0.5
+
+# Nobody but the new side's address and settings is to blame, though the agent was not asked.
+_CAUSED_BY_ENDPOINT = frozenset(
+    {
+        "agent_address_forbidden",
+        "agent_transport_unavailable",
+        "agent_url_invalid",
+        "agent_program_unknown",
+        "request_not_encodable",
+    }
+)
+_NOT_COUNTED = NOT_CAUSED_BY_AGENT - _CAUSED_BY_ENDPOINT
+
+
+class RollBack(Protocol):
+    async def __call__(self, agent_id: str, *, who: str, why: str, only_if: int) -> bool:
+        """False: the last event of the agent's move is not `only_if` any more. Raises `Unavailable`."""
+        ...
+
+
+class _ObservedCall(msgspec.Struct, frozen=True):
+    agent_id: str
+    side: Side
+    moment: Moment
+    end: SideEnd
+
+
+class _FailingTarget(msgspec.Struct, frozen=True):
+    agent_id: str
+    agent: str
+    trial: int
+    reason: str
+
+
+class RollbackWatch:
+    def __init__(
+        self, routes: Routes, store: AgentRecordReads, roll_back: RollBack, metrics: Metrics
+    ) -> None:
+        self._routes = routes
+        self._store = store
+        self._roll_back = roll_back
+        self._metrics = metrics
+        self._suspects: list[_FailingTarget] = []
+        self._rolling_back: dict[str, asyncio.Task[None]] = {}
+
+    async def note(self, tx: Transaction, finished: Sequence[CallUpdate]) -> None:
+        noted = [
+            call for item in finished if item.route is not None and (call := _observed(item)) is not None
+        ]
+        if not noted:
+            return
+        stored = await tx.side_calls({call.agent_id for call in noted})
+        windows = {place: decode_window(calls) for place, calls in stored.items()}
+        changed: dict[tuple[str, Side], Window] = {}
+        for call in noted:
+            place = (call.agent_id, call.side)
+            before = changed.get(place) or windows.get(place, EMPTY)
+            changed[place] = after_calls(before, call.moment.trial, [call.end], call.moment.state.limits)
+        await tx.put_side_calls({place: encode_window(window) for place, window in changed.items()})
+        windows |= changed
+        self._suspects = [
+            suspect
+            for agent_id in {call.agent_id for call in noted}
+            if (suspect := self._judge(agent_id, windows)) is not None
+        ]
+
+    def _judge(self, agent_id: str, windows: dict[tuple[str, Side], Window]) -> _FailingTarget | None:
+        new = windows.get((agent_id, "new"), EMPTY)
+        latest = self._routes.latest(agent_id)
+        if latest is None or not latest.trial or latest.trial != new.trial:
+            return None
+        old = windows.get((agent_id, "old"), EMPTY)
+        reason = reason_to_roll_back(old, new, latest.state.limits)
+        return None if reason is None else _FailingTarget(agent_id, latest.agent, new.trial, reason)
+
+    def committed(self) -> None:
+        for suspect in self._suspects:
+            self._start_rollback(suspect)
+        self._suspects = []
+
+    def rolled_back(self) -> None:
+        self._suspects = []
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a way back is under way."""
+        return bool(self._rolling_back)
+
+    async def begin(self) -> None:
+        """Looks at what bridges that are gone have noted and not followed."""
+        await self._routes.refresh()
+        for agent_id in self._routes.on_trial():
+            calls = await self._store.calls_of_sides(agent_id)
+            windows: dict[tuple[str, Side], Window] = {
+                (agent_id, side): decode_window(window) for side, window in calls.items()
+            }
+            suspect = self._judge(agent_id, windows)
+            if suspect is not None:
+                self._start_rollback(suspect)
+
+    async def close(self) -> None:
+        """What is under way is left to the next start."""
+        going = list(self._rolling_back.values())
+        for task in going:
+            task.cancel()
+        await asyncio.gather(*going, return_exceptions=True)
+
+    def _start_rollback(self, suspect: _FailingTarget) -> None:
+        if suspect.agent_id in self._rolling_back:
+            return
+        task = asyncio.create_task(self._roll_back_until_done(suspect))
+        self._rolling_back[suspect.agent_id] = task
+        task.add_done_callback(lambda _: self._rolling_back.pop(suspect.agent_id, None))
+
+    async def _roll_back_until_done(self, suspect: _FailingTarget) -> None:
+        while True:
+            try:
+                if await self._try_rollback(suspect):
+                    return
+            except NotFound:
+                # Deleted, with its move.
+                return
+            except Unavailable as exc:
+                log.error(names.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
+                await asyncio.sleep(_RETRY_PAUSE)
+
+    async def _try_rollback(self, suspect: _FailingTarget) -> bool:
+        """False: the move has changed meanwhile, and is to be looked at again."""
+        await self._routes.refresh()
+        latest = self._routes.latest(suspect.agent_id)
+        if latest is None or latest.trial != suspect.trial:
+            # Somebody was faster.
+            return True
+        if not await self._roll_back(suspect.agent_id, who=_WHO, why=suspect.reason, only_if=latest.event):
+            return False
+        self._metrics.rollbacks.labels(suspect.agent).inc()
+        log.warning(names.MIGRATION_ROLLED_BACK, agent_name=suspect.agent, reason=suspect.reason)
+        await self._routes.refresh()
+        return True
+
+
+def _observed(item: CallUpdate) -> _ObservedCall | None:
+    route, answer, result = item.route, item.answer, item.result
+    if route is None or route.migration is None or not route.migration.trial:
+        return None
+    if answer is None or answer.new_status != "done" or result is None:
+        return None
+    if result.status not in {"success", "error", "interrupted"}:
+        return None
+    if result.error is not None and result.error.code in _NOT_COUNTED:
+        return None
+    end = SideEnd(failed=result.error is not None, ms=_milliseconds(item))
+    return _ObservedCall(route.agent.id, route.side, route.migration, end)
+
+
+def _milliseconds(item: CallUpdate) -> int:
+    """From the first message to the end, whoever has asked meanwhile."""
+    route, result, deadline = item.route, item.result, item.claim.deadline
+    if route is None or result is None or deadline is None:
+        return 0
+    timeout = item.claim.task.timeout_ms or route.agent.timeout_ms
+    return max(0, timeout - round(seconds_between(result.at, deadline) * 1000))

@@ -1,0 +1,191 @@
+"""
+What was on the wire, as people may see it: redacted, cut, in the shape of `GET /runs/{id}/wire`.
+
+A record is encoded once, when the call has ended, and is JSON text from then on: the API hands it out as it
+is. No I/O here, and no aiohttp: the command line reads records too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from trunkline.agents.carriers import carried_headers, transport_of
+from trunkline.bridge.wire.curl import BodyFile, aws_command, curl_command, stdio_line
+from trunkline.bridge.wire.stream_frames import MAX_BYTES, StreamFrame, StreamFrames
+from trunkline.clock import Instant, rfc3339
+from trunkline.jsontypes import JsonObject
+from trunkline.protocols.base import AgentAnswer
+from trunkline.telemetry.record_text import record_text
+from trunkline.telemetry.redaction import Redaction
+from trunkline.transports.base import FIXED_HEADERS
+
+# Enough to read what happened; whole outputs are with their steps. Where nothing else is set.
+MAX_BODY_BYTES = MAX_BYTES
+_REQUEST = "The request body"
+_RESPONSE = "The response body"
+_CUT_REQUEST = f"{_REQUEST} is cut"
+_MORE = "The setting max_wire_bytes says how many."
+_NOT_IN_A_FILE_NAME = re.compile(r"[^A-Za-z0-9]+")
+
+# What an exchange was for. `push`: the agent has called us, so the request is its own and the response ours.
+ExchangeKind: TypeAlias = Literal["send", "stream", "poll", "cancel", "find", "card", "token", "push"]
+
+
+class RecordedRequest(msgspec.Struct, frozen=True):
+    method: str
+    url: str
+    headers: dict[str, str]
+    body: str
+
+
+class RecordedResponse(msgspec.Struct, frozen=True):
+    status: int
+    headers: dict[str, str]
+    body: str
+
+
+class RecordedExchange(msgspec.Struct, frozen=True, kw_only=True):
+    """One HTTP exchange of a step's attempt."""
+
+    step: str
+    attempt: int
+    started_at: str
+    duration_ms: float
+    request: RecordedRequest
+    response: RecordedResponse | None = None
+    error: str | None = None
+    notes: list[str] = []
+    kind: ExchangeKind = "send"
+    # The events of a stream, with their times; the response's body has the same ones.
+    frames: list[StreamFrame] | None = None
+    # When a connection was there, and when the answer began; None: nobody knows.
+    connect_ms: float | None = None
+    first_byte_ms: float | None = None
+
+
+class SentRequest(msgspec.Struct, frozen=True):
+    """A request as it was given to the transport."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes = b""
+
+
+def record_exchange(
+    redaction: Redaction,
+    sent: SentRequest,
+    answer: AgentAnswer | None,
+    *,
+    step: str,
+    attempt: int,
+    started_at: Instant,
+    duration_ms: float,
+    error: str | None = None,
+    notes: Sequence[str] = (),
+    kind: ExchangeKind = "send",
+    frames: StreamFrames | None = None,
+    most_bytes: int = MAX_BODY_BYTES,
+) -> RecordedExchange:
+    """
+    The record of one exchange.
+
+    `answer` is also what had come of one that broke off (`TransportError.partial`); `error` says so then. Where
+    `frames` were collected, they are the answer's body. A body is kept up to `most_bytes`.
+    """
+    all_notes = [redaction.text(note) for note in notes]
+    if kind == "push":
+        headers = redaction.received_headers(sent.headers)
+    else:
+        transport = transport_of(sent.url)
+        headers = redaction.sent_headers(carried_headers(transport, sent.headers))
+        if transport == "https":
+            headers.update(FIXED_HEADERS)
+    body = record_text(sent.body, redaction, _REQUEST, all_notes, most_bytes, more=_MORE)
+    response = None if answer is None else _response(answer, redaction, all_notes, frames, most_bytes)
+    timing = None if answer is None else answer.timing
+    return RecordedExchange(
+        step=step,
+        attempt=attempt,
+        started_at=rfc3339(started_at),
+        duration_ms=duration_ms,
+        request=RecordedRequest(sent.method, redaction.url(sent.url), headers, body),
+        response=response,
+        error=None if error is None else redaction.text(error),
+        notes=all_notes,
+        kind=kind,
+        frames=None if frames is None else frames.kept,
+        connect_ms=None if timing is None else timing.connect_ms,
+        first_byte_ms=None if timing is None else timing.first_byte_ms,
+    )
+
+
+_encoder = msgspec.json.Encoder()
+
+
+def encode_exchange(exchange: RecordedExchange) -> bytes:
+    return _encoder.encode(exchange)
+
+
+def to_curl(exchange: RecordedExchange | JsonObject) -> str:
+    """
+    A command that repeats the request; comments before it say what it cannot repeat.
+
+    For an agent in AgentCore it is one of the AWS command line; for a program, the line that it was given. Half
+    a body is no request: where the record has cut it, the command reads it from a file.
+    """
+    known = (
+        exchange if isinstance(exchange, RecordedExchange) else msgspec.convert(exchange, RecordedExchange)
+    )
+    comments = [note for note in known.notes if note.startswith(_REQUEST)]
+    request = known.request
+    body: str | BodyFile = request.body
+    if any(note.startswith(_CUT_REQUEST) for note in comments):
+        body = _body_file(known)
+        comments.append(f"Put the whole body into {body.name} first; without that file nothing is sent.")
+    match transport_of(request.url):
+        case "https":
+            command = curl_command(request.method, request.url, request.headers, body)
+        case "aws-agentcore":
+            command = aws_command(request.url, request.headers, body)
+        case "stdio":
+            command = stdio_line(body)
+    return "".join(f"# {' '.join(comment.split())}\n" for comment in comments) + command
+
+
+def _body_file(exchange: RecordedExchange) -> BodyFile:
+    step = _NOT_IN_A_FILE_NAME.sub("-", exchange.step).strip("-")
+    return BodyFile(f"body-of-{step}-attempt-{exchange.attempt}.txt")
+
+
+def _response(
+    answer: AgentAnswer, redaction: Redaction, notes: list[str], frames: StreamFrames | None, most_bytes: int
+) -> RecordedResponse:
+    headers = redaction.received_headers(answer.headers)
+    # An agent may answer the wish for a stream with a plain body.
+    if frames is None or not frames.kept:
+        body = record_text(answer.body, redaction, _RESPONSE, notes, most_bytes, more=_MORE)
+        return RecordedResponse(answer.status, headers, body)
+    notes += frames.notes
+    return RecordedResponse(answer.status, headers, frames.as_body())
+
+
+class AuxiliaryRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One of them and what came of it, for the record."""
+
+    kind: Literal["card", "token"]
+    redaction: Redaction
+    sent: SentRequest
+    answer: AgentAnswer | None
+    started_at: Instant
+    duration_ms: float
+    error: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+# Hears of every request that was made.
+AuxiliaryRecorder: TypeAlias = Callable[[AuxiliaryRequest], None]

@@ -1,0 +1,336 @@
+"""One life of a program that answers on its standard output: what it was asked, and what it has answered."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from time import monotonic
+from typing import Self, TypeAlias
+
+import msgspec
+import structlog
+from msgspec import UNSET, UnsetType
+
+from trunkline.agents.programs import Program
+from trunkline.telemetry import names
+from trunkline.transports.base import TransportError
+from trunkline.transports.failures import too_large
+from trunkline.transports.lines import Line, LineReader
+from trunkline.transports.program_log import ProgramLog
+
+log = structlog.stdlib.get_logger()
+
+# The value of a request's `id`: 1 and "1" are two, 1 and 1.0 are one.
+RequestKey: TypeAlias = str | int | float
+
+# Of a program that has ended, or has closed its output: how long is waited for what is still in the pipes. A program
+# that it has started itself may hold them open.
+_REST_SECONDS = 1.0
+# Requests that were given up, and whose answers may still come; older ones are forgotten.
+_MOST_LEFT = 1_024
+
+
+class MessageIds(msgspec.Struct):
+    """What a request and its answer have in common."""
+
+    id: RequestKey | UnsetType | None = UNSET
+    task_id: RequestKey | UnsetType | None = UNSET
+
+    @property
+    def key(self) -> RequestKey | UnsetType | None:
+        """None: it says that it has none, as an answer to what could not be read; UNSET: it does not speak of one."""
+        return self.task_id if self.id is UNSET else self.id
+
+
+read_message_ids = msgspec.json.Decoder(MessageIds).decode
+
+
+class ProgramRequest:
+    """A request that was written; whoever asked waits for the answer, or leaves."""
+
+    def __init__(self, key: RequestKey) -> None:
+        self.key = key
+        self.answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    @property
+    def is_waiting(self) -> bool:
+        return not self.answer.done()
+
+    def abandon(self) -> None:
+        self.answer.cancel()
+
+
+class _InputPipe(asyncio.BaseProtocol):
+    """The pipe that requests are written to."""
+
+    def __init__(self, lost: Callable[[], None]) -> None:
+        self._lost = lost
+        self.has_room = asyncio.Event()
+        self.has_room.set()
+        self.is_open = True
+
+    def pause_writing(self) -> None:
+        self.has_room.clear()
+
+    def resume_writing(self) -> None:
+        self.has_room.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc  # how the process ends tells more
+        self.is_open = False
+        self._lost()
+
+
+class _OutputPipe(asyncio.Protocol):
+    """A pipe that is read."""
+
+    def __init__(self, heard: Callable[[bytes], None], lost: Callable[[], None]) -> None:
+        self._heard = heard
+        self._lost = lost
+        self.is_open = True
+
+    def data_received(self, data: bytes) -> None:
+        self._heard(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self.is_open = False
+        self._lost()
+
+
+class ChildProcess:
+    """A process, from its start to its end."""
+
+    def __init__(self, name: str, process: subprocess.Popen[bytes], longest: int, words: ProgramLog) -> None:
+        self._name = name
+        self._process = process
+        self._longest = longest
+        self._log = words
+        self._lines = LineReader(longest)
+        # In the order in which they were written; those that were left too, so that their answers go to nobody else.
+        self._requests: dict[ProgramRequest, None] = {}
+        self._writing = asyncio.Lock()
+        self._input = _InputPipe(self._pipe_closed)
+        self._output = _OutputPipe(self._read_output, self._pipe_closed)
+        self._errors = _OutputPipe(words.feed, self._look_for_end)
+        self._pipes: list[asyncio.BaseTransport] = []
+        self._over = asyncio.Event()
+        self._began_at = self.ended_at = monotonic()
+        self._has_exited = self._has_stopped_sending = self._is_closing = False
+        self.has_answered = False
+
+    @classmethod
+    async def start(cls, name: str, program: Program, longest: int) -> Self:
+        """Raises OSError: it cannot be started."""
+        variables = program.variables(os.environ)
+        words = ProgramLog(name, [variables[given] for given in program.environment if given in variables])
+        child = cls(name, await asyncio.to_thread(_spawn, program, variables), longest, words)
+        await child._connect()
+        log.info(names.PROGRAM_STARTED, program=name, pid=child.pid)
+        return child
+
+    async def _connect(self) -> None:
+        loop, process = asyncio.get_running_loop(), self._process
+        self._stdin, _ = await loop.connect_write_pipe(lambda: self._input, process.stdin)
+        stdout, _ = await loop.connect_read_pipe(lambda: self._output, process.stdout)
+        stderr, _ = await loop.connect_read_pipe(lambda: self._errors, process.stderr)
+        self._pipes = [self._stdin, stdout, stderr]
+        threading.Thread(target=self._wait, args=(loop,), name=f"program {self._name}", daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it can be asked."""
+        return not self._has_stopped_sending
+
+    @property
+    def lifetime(self) -> float:
+        """Seconds, of one that has ended."""
+        return self.ended_at - self._began_at
+
+    async def send(self, key: RequestKey, body: bytes) -> ProgramRequest | None:
+        """When it is written; None: it has ended before that."""
+        # One at a time, and only when the pipe has room: whoever is not served in time has sent nothing.
+        async with self._writing:
+            await self._input.has_room.wait()
+            if self._has_stopped_sending:
+                return None
+            self._log.hide_secrets_of(body)
+            question = ProgramRequest(key)
+            self._requests[question] = None
+            self._stdin.write(body + b"\n")
+        self._forget_old()
+        return question
+
+    async def wait_closed(self) -> None:
+        """When neither the process nor anything of it in the pipes is left."""
+        await self._over.wait()
+
+    async def close(self, seconds: float) -> None:
+        """Its input ends, then it is told to end, then it is ended: each when the one before has not helped in time."""
+        self._is_closing = True
+        self._stop_sending()
+        self._stdin.close()
+        for ending in (signal.SIGTERM, signal.SIGKILL):
+            if await self._is_over_within(seconds):
+                return
+            self._signal(ending)
+        if not await self._is_over_within(seconds):
+            self._kill()
+
+    async def _is_over_within(self, seconds: float) -> bool:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._over.wait(), seconds)
+        return self._over.is_set()
+
+    def _signal(self, number: signal.Signals) -> None:
+        # The whole group: whoever holds a pipe belongs to it, and as long as it has anybody its number is no other's.
+        if not self._over.is_set():
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, number)
+
+    def _forget_old(self) -> None:
+        if len(self._requests) > _MOST_LEFT:
+            left = [question for question in self._requests if not question.is_waiting]
+            for question in left[:-_MOST_LEFT]:
+                del self._requests[question]
+
+    # --- answers
+
+    def _read_output(self, data: bytes) -> None:
+        for line in self._lines.feed(data):
+            if not line.is_whole:
+                self._refuse_long_line()
+            elif line.text.strip():
+                self._take_answer(line)
+
+    def _take_answer(self, line: Line) -> None:
+        try:
+            key = read_message_ids(line.text).key
+        except msgspec.DecodeError:
+            key = UNSET
+        if key is UNSET:
+            self._log.log_ignored_line(line.text, "it is no JSON object with an id")
+            return
+        question = self._request_for(key)
+        if question is None:
+            self._log.log_ignored_line(line.text, "nothing was asked under its id")
+            return
+        del self._requests[question]
+        self.has_answered = True
+        if question.is_waiting:
+            question.answer.set_result(line.text)
+
+    def _request_for(self, key: RequestKey | None) -> ProgramRequest | None:
+        """Whose answer this is. A program that could not read a request cannot say which: it is the oldest's."""
+        if key is None:
+            return next(iter(self._requests), None)
+        asked = [question for question in self._requests if question.key == key]
+        # The same id twice is the same request: whoever still waits gets the answer.
+        return next((question for question in asked if question.is_waiting), next(iter(asked), None))
+
+    def _refuse_long_line(self) -> None:
+        if sum(question.is_waiting for question in self._requests) == 1:
+            refusal = too_large(self._longest)
+            self._fail(refusal.code, refusal.message)
+        # Of several nobody can say whose answer it was, so none of them has one.
+        self._fail(
+            "agent_connection_lost",
+            f"The program {self._name} wrote a line longer than {self._longest} bytes, and was ended for it.",
+        )
+        self._stop_sending()
+        self._signal(signal.SIGKILL)
+
+    # --- the end
+
+    def _pipe_closed(self) -> None:
+        """Its input or its output is closed: it is of no use any more."""
+        self._stop_sending()
+        if not self._is_closing:
+            self._kill_later()
+        self._look_for_end()
+
+    def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
+        """In a thread of its own."""
+        self._process.wait()
+        # Raised by a loop that has ended: then nobody wants to know.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(self._exit)
+
+    def _exit(self) -> None:
+        self._has_exited = True
+        self._stop_sending()
+        self._kill_later()
+        self._look_for_end()
+
+    def _stop_sending(self) -> None:
+        """From here on it is not asked any more."""
+        if not self._has_stopped_sending:
+            self._has_stopped_sending = True
+            self.ended_at = monotonic()
+        # Whoever waits for room in the pipe learns that there will be none.
+        self._input.has_room.set()
+
+    def _kill_later(self) -> None:
+        asyncio.get_running_loop().call_later(_REST_SECONDS, self._kill)
+
+    def _kill(self) -> None:
+        self._signal(signal.SIGKILL)
+        self._close_pipes()
+
+    def _close_pipes(self) -> None:
+        # At once: what it has not read it will not read.
+        if self._input.is_open:
+            self._stdin.abort()
+        for pipe in self._pipes:
+            pipe.close()
+
+    def _look_for_end(self) -> None:
+        if self._over.is_set() or not self._has_exited or self._output.is_open or self._errors.is_open:
+            return
+        self._over.set()
+        self._close_pipes()
+        self._log.end()
+        how = _how(self._process.returncode)
+        (log.info if self._is_closing else log.warning)(
+            names.PROGRAM_ENDED, program=self._name, pid=self.pid, how=how
+        )
+        message = f"The program {self._name} {how} before it answered; the log has its words."
+        self._fail("agent_connection_lost", message)
+
+    def _fail(self, code: str, message: str) -> None:
+        for question in self._requests:
+            if question.is_waiting:
+                question.answer.set_exception(TransportError(code, message))
+        self._requests.clear()
+
+
+def _spawn(program: Program, variables: dict[str, str]) -> subprocess.Popen[bytes]:
+    # Not by the event loop: uvloop leaves the program every descriptor that we have inherited ourselves.
+    return subprocess.Popen(  # noqa: S603 - the operator's own command
+        program.command,
+        bufsize=0,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=variables,
+        # Ctrl-C is for us, who then end it in order; and what it has started can be ended with it.
+        start_new_session=True,
+    )
+
+
+def _how(code: int) -> str:
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"

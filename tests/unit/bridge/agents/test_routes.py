@@ -1,0 +1,103 @@
+"""Whom a task talks to while its agent moves."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import msgspec
+import pytest
+from tests.unit.bridge.agents.test_resolver import INTERFACE, URL
+from tests.unit.bridge.migrating_agent import TARGET, Moving, moving_agent
+
+from trunkline.agents.migration import Target
+from trunkline.bridge.agents.resolver import ResolvedAgent
+from trunkline.bridge.agents.routes import Route
+from trunkline.id_generation import new_id
+from trunkline.stores.base import Store
+from trunkline.testing import FakeClock
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def moving(store: Store, clock: FakeClock) -> AsyncIterator[Moving]:
+    async with moving_agent(
+        store,
+        clock,
+        auth_type="bearer",
+        auth_config={"token": "t-0-p-s"},
+        options={"endpoint_override": f"{URL}/here"},
+    ) as ready:
+        yield ready
+
+
+async def resolve(route: Route) -> ResolvedAgent:
+    resolved = await route.resolver.resolve(route.agent)
+    assert isinstance(resolved, ResolvedAgent), resolved
+    return resolved
+
+
+async def test_a_run_of_before_the_move_calls_the_agent_as_ever(moving: Moving) -> None:
+    await moving.move("cut_over")
+    route = await moving.route(0)
+    assert (route.agent, route.migration, route.notes) == (moving.agent, None, ())
+    assert (await resolve(route)).address == f"{URL}/here"
+
+
+async def test_the_new_side_has_its_own_address_and_protocol_and_the_agents_credentials(
+    moving: Moving,
+) -> None:
+    stamp = await moving.move("cut_over")
+    route = await moving.route(stamp)
+    resolved = await resolve(route)
+    assert (resolved.address, resolved.protocol) == (TARGET.url, TARGET.protocol)
+    assert resolved.headers["Authorization"] == "Bearer t-0-p-s"
+    assert (route.agent.id, route.agent.name) == (moving.agent.id, moving.agent.name)
+    assert route.notes == ("To the new side of the agent: for this run its migration is at cut over.",)
+
+
+async def test_a_run_in_flight_stays_where_it_was_through_every_change(moving: Moving) -> None:
+    run = new_id()
+    before = await moving.move("shadow")
+    during = await moving.move("canary")
+    for stage in ("cut_over", "rolled_back", "canary"):
+        await moving.move(stage)
+        assert (await moving.route(before, run)).side == "old"
+        assert (await moving.route(during, run)).side == "new"
+
+
+async def test_two_targets_of_one_agent_are_kept_apart(moving: Moving) -> None:
+    first = await moving.move("canary")
+    second = await moving.move(
+        "canary", target=Target(url="http://newer.example/agent", protocol="jsonrpc-2.0")
+    )
+    for _ in range(2):
+        addresses = [(await resolve(await moving.route(stamp))).address for stamp in (0, first, second)]
+        assert addresses == [f"{URL}/here", TARGET.url, "http://newer.example/agent"]
+
+
+async def test_what_the_new_side_speaks_is_not_written_into_the_agents_row(moving: Moving) -> None:
+    stamp = await moving.move("cut_over", target=Target(url=URL, protocol="auto"))
+    resolved = await resolve(await moving.route(stamp))
+    assert (resolved.protocol, resolved.address) == ("a2a-1.0", INTERFACE["url"])
+    assert (await moving.registry.get("A")).dialect is None
+    # And its card is read once only.
+    await resolve(await moving.route(stamp))
+    assert len(moving.cards.gets) == 1
+
+
+async def test_a_change_of_the_agent_reaches_its_new_side(moving: Moving) -> None:
+    stamp = await moving.move("cut_over")
+    await resolve(await moving.route(stamp))
+    changed = await moving.registry.patch("A", {"auth_config": {"token": "another"}})
+    moving.agent = changed
+    resolved = await resolve(await moving.route(stamp))
+    assert resolved.headers["Authorization"] == "Bearer another"
+
+
+async def test_after_the_end_the_row_is_called_but_not_one_of_before_it(moving: Moving) -> None:
+    stamp = await moving.move("finished", row_version=2)
+    assert (await moving.route(stamp)).agent.url == TARGET.url
+    moving.agent = msgspec.structs.replace(moving.agent, url="http://again.example", version=2)
+    route = await moving.route(stamp)
+    assert (route.agent.url, route.migration) == ("http://again.example", None)

@@ -1,0 +1,198 @@
+"""What the new side would have answered: who is asked, and what becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+import msgspec
+import pytest
+from tests.unit.bridge.migrating_agent import TARGET, Moving, moving_agent
+
+from trunkline.agents import NO_OPTIONS
+from trunkline.agents.migration.compare import Comparison
+from trunkline.bridge.agents.routes import Route
+from trunkline.bridge.calls.detached import DetachedResult
+from trunkline.bridge.calls.results import CallUpdate
+from trunkline.bridge.migration.shadow_calls import ShadowCalls
+from trunkline.jsontypes import JsonObject, encode
+from trunkline.messages import Question, StepError
+from trunkline.protocols import Failed, Interrupted, Succeeded
+from trunkline.stores.base import ClaimedTask, Store
+from trunkline.telemetry.metrics import Metrics
+from trunkline.telemetry.redaction import Redaction
+from trunkline.testing import FakeClock
+
+pytestmark = pytest.mark.anyio
+
+SAID: JsonObject = {"text": "hello"}
+
+
+class NewSide:
+    """Answers what it is told to, when it may."""
+
+    def __init__(self) -> None:
+        self.outcome: Succeeded | Failed | Interrupted | Exception = Succeeded(output=encode(SAID))
+        self.asked: list[tuple[ClaimedTask, Route]] = []
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+
+    async def shadow_call(self, claim: ClaimedTask, route: Route) -> DetachedResult:
+        self.asked.append((claim, route))
+        await self.may_answer.wait()
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return DetachedResult(outcome=self.outcome, protocol="jsonrpc-2.0", redaction=Redaction.of("hunter2"))
+
+
+class Bridge:
+    def __init__(self, moving: Moving) -> None:
+        self.moving = moving
+        self.metrics = Metrics()
+        self.new_side = NewSide()
+        self.shadow = ShadowCalls(self.new_side, moving.sides, moving.store, moving.clock, self.metrics)
+
+    async def ends(self, *finished: CallUpdate, commits: bool = True) -> None:
+        async with self.moving.store.transaction() as tx:
+            await self.shadow.note(tx, finished)
+        (self.shadow.committed if commits else self.shadow.rolled_back)()
+
+    async def settle(self) -> None:
+        while self.shadow.is_busy:
+            await asyncio.sleep(0)
+
+    async def compared(self, number: int = 1) -> Sequence[Comparison]:
+        """Oldest first."""
+        while True:
+            found = await self.moving.store.comparisons(self.moving.agent.id, limit=1_000)
+            if len(found) >= number:
+                records = sorted(found, key=lambda each: each.id)
+                return [msgspec.json.decode(each.record, type=Comparison) for each in records]
+            await asyncio.sleep(0)
+
+    def dropped(self, reason: str) -> float | None:
+        labels = {"agent_name": "A", "reason": reason}
+        return self.metrics.registry.get_sample_value("shadow_dropped_total", labels)
+
+
+@pytest.fixture
+async def bridge(store: Store, clock: FakeClock) -> AsyncIterator[Bridge]:
+    async with moving_agent(store, clock, options={"repeatable": True}) as moving:
+        ready = Bridge(moving)
+        yield ready
+        await ready.shadow.close()
+
+
+async def test_the_same_task_goes_to_the_new_side_and_the_answers_are_compared(bridge: Bridge) -> None:
+    stamp = await bridge.moving.move("shadow")
+    finished = await bridge.moving.ended(stamp, output=SAID)
+    await bridge.ends(finished)
+    (found,) = await bridge.compared()
+    assert found == Comparison(verdict="agree", old_protocol="simple-a2a", new_protocol="jsonrpc-2.0")
+    ((claim, route),) = bridge.new_side.asked
+    assert (claim.task, route.agent.url, route.side) == (finished.claim.task, TARGET.url, "new")
+    (record,) = await bridge.moving.store.comparisons(bridge.moving.agent.id, limit=2)
+    assert (record.run_id, record.step, record.since) == (finished.claim.task.run_id, "s", 1)
+    while (
+        bridge.metrics.registry.get_sample_value(
+            "shadow_comparisons_total", {"agent_name": "A", "verdict": "agree"}
+        )
+        != 1
+    ):
+        await asyncio.sleep(0)
+
+
+async def test_every_pair_of_ends_has_its_verdict(bridge: Bridge) -> None:
+    stamp = await bridge.moving.move("shadow")
+    moving = bridge.moving
+    refused = Failed(error=StepError(code="agent_jsonrpc_error", message="No hunter2 here."))
+    asks = Interrupted(question=Question(kind="input", text="Which one?"), remote_task_id="r")
+    cases = [
+        (None, Succeeded(output=encode({"text": "bye"})), "differ"),
+        (None, refused, "new_failed"),
+        (None, asks, "new_failed"),
+        ("agent_task_failed", Succeeded(output=encode(SAID)), "old_failed"),
+        ("agent_task_failed", refused, "both_failed"),
+    ]
+    for number, (error, outcome, verdict) in enumerate(cases, start=1):
+        bridge.new_side.outcome = outcome
+        await bridge.ends(await moving.ended(stamp, error=error, output=SAID))
+        found = (await bridge.compared(number))[-1]
+        assert found.verdict == verdict
+        assert "hunter2" not in str(found)
+
+
+async def test_only_what_is_meant_is_asked_twice(bridge: Bridge) -> None:
+    moving = bridge.moving
+    nobody = await moving.move("shadow", percent=0)
+    canary = await moving.move("canary", percent=0)
+    stamp = await moving.move("shadow")
+    not_ended = await moving.ended(stamp)
+    not_ended.answer = msgspec.structs.replace(not_ended.answer, poll_at=moving.clock.now())  # pyright: ignore[reportArgumentType]
+    await bridge.ends(
+        await moving.ended(0),
+        await moving.ended(nobody),
+        await moving.ended(canary),
+        # No answer: nobody knows whether the old side has done it.
+        await moving.ended(stamp, error="agent_timeout"),
+        await moving.ended(stamp, "cancelled"),
+        await moving.ended(stamp, "interrupted"),
+        await moving.ended(stamp, at_most_once=True),
+        # An answer to a question of the old side.
+        await moving.ended(stamp, remote_task_id="r-1"),
+        not_ended,
+    )
+    moving.agent = msgspec.structs.replace(moving.agent, options=NO_OPTIONS)
+    await bridge.ends(await moving.ended(stamp))
+    await bridge.settle()
+    assert bridge.new_side.asked == []
+
+
+async def test_what_was_not_committed_is_not_asked(bridge: Bridge) -> None:
+    stamp = await bridge.moving.move("shadow")
+    await bridge.ends(await bridge.moving.ended(stamp), commits=False)
+    bridge.shadow.committed()
+    await bridge.settle()
+    assert bridge.new_side.asked == []
+
+
+async def test_under_load_shadows_are_left_out_and_counted(bridge: Bridge) -> None:
+    stamp = await bridge.moving.move("shadow")
+    bridge.new_side.may_answer.clear()
+    await bridge.ends(*[await bridge.moving.ended(stamp, output=SAID) for _ in range(80)])
+    await asyncio.sleep(0)
+    assert len(bridge.new_side.asked) == 8
+    assert bridge.dropped("busy") == 8
+    bridge.new_side.may_answer.set()
+    assert len(await bridge.compared(72)) == 72
+
+
+async def test_a_stop_breaks_shadows_off(bridge: Bridge) -> None:
+    stamp = await bridge.moving.move("shadow")
+    bridge.new_side.may_answer.clear()
+    await bridge.ends(await bridge.moving.ended(stamp))
+    await asyncio.sleep(0)
+    await bridge.shadow.close()
+    await bridge.ends(await bridge.moving.ended(stamp))
+    assert len(bridge.new_side.asked) == 1
+    assert bridge.dropped("busy") == 1
+
+
+async def test_what_could_not_be_sent_is_no_fault_of_the_new_side(bridge: Bridge) -> None:
+    stamp = await bridge.moving.move("shadow")
+    bridge.new_side.outcome = Failed(error=StepError(code="secret_missing", message="There is no secret."))
+    await bridge.ends(await bridge.moving.ended(stamp))
+    while not bridge.dropped("not_sent"):
+        await asyncio.sleep(0)
+    assert await bridge.compared(0) == []
+
+
+async def test_a_mistake_of_ours_is_counted_and_hurts_nobody(bridge: Bridge) -> None:
+    stamp = await bridge.moving.move("shadow")
+    bridge.new_side.outcome = RuntimeError("on purpose")
+    await bridge.ends(await bridge.moving.ended(stamp))
+    while not bridge.dropped("crashed"):
+        await asyncio.sleep(0)
+    bridge.new_side.outcome = Succeeded(output=encode(SAID))
+    await bridge.ends(await bridge.moving.ended(stamp, output=SAID))
+    assert (await bridge.compared())[0].verdict == "agree"

@@ -1,0 +1,320 @@
+"""The bridge's parts of the commit loop: what it writes, publishes and calls, and what it leaves alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+import pytest
+from tests.contract.bridges import DEAD, ME, claim
+from tests.contract.samples import queue, task
+
+from trunkline.bridge.breaker import BreakerObserver
+from trunkline.bridge.calls.active_calls import ActiveCalls
+from trunkline.bridge.calls.results import CallUpdate
+from trunkline.bridge.commit_parts import AnswerWriter, TaskClaimer
+from trunkline.bridge.heartbeat import Heartbeat, Lease
+from trunkline.brokers.base import TaskMessage
+from trunkline.clock import Instant
+from trunkline.jsontypes import encode
+from trunkline.messages import AgentResult, AgentTask, CancelTask, ResultStatus, StepError, TaskKey
+from trunkline.services.commits import Part
+from trunkline.stores.base import ClaimedTask, Store, TaskAnswer, Transaction
+from trunkline.telemetry.metrics import Metrics
+from trunkline.testing import FakeClock
+
+pytestmark = pytest.mark.anyio
+
+
+class Letterbox:
+    """A broker that keeps what is published, as one does whose messages can be lost."""
+
+    hands_over_in_transaction = False
+
+    def __init__(self) -> None:
+        self.results: list[AgentResult] = []
+
+    async def publish_tasks(self, tx: Transaction, messages: Sequence[TaskMessage]) -> None: ...
+
+    async def publish_results(self, tx: Transaction, results: Sequence[AgentResult]) -> None:
+        del tx
+        self.results += results
+
+
+class Deaf:
+    """An agent that is called and never answers."""
+
+    def __init__(self) -> None:
+        self.called: list[AgentTask] = []
+        self.told: list[TaskKey] = []
+
+    async def call(self, claim: ClaimedTask, report: Callable[[CallUpdate], None]) -> CallUpdate:
+        del report
+        self.called.append(claim.task)
+        await asyncio.Event().wait()
+        return self.cancelled(claim)
+
+    def stop_listening(self) -> None:
+        """There is nothing to wait for."""
+
+    async def cancel(self, claim: ClaimedTask, *, ended: bool) -> CallUpdate:
+        del ended
+        self.told.append(claim.key)
+        return self.cancelled(claim)
+
+    def cancelled(self, claim: ClaimedTask) -> CallUpdate:
+        return finished(claim, "cancelled")
+
+    def failed(self, claim: ClaimedTask, error: StepError) -> CallUpdate:
+        return finished(claim, "error", error)
+
+
+class Bridge:
+    """A bridge without a broker's other side and without agents."""
+
+    def __init__(self, store: Store, *, heartbeat: Heartbeat | None = None) -> None:
+        self.store = store
+        self.letterbox = Letterbox()
+        self.agent = Deaf()
+        self.calls = ActiveCalls(self.agent)
+        self.stopping = asyncio.Event()
+        self.answers = AnswerWriter(self.letterbox, self.calls, ME, BreakerObserver(Metrics()))
+        self.claims = TaskClaimer(self.letterbox, self.calls, ME, self.stopping, heartbeat=heartbeat)
+
+    async def turn(self, *others: Part) -> None:
+        """One turn of the commit loop."""
+        parts: list[Part] = [self.answers, self.claims, *others]
+        try:
+            async with self.store.transaction() as tx:
+                for part in parts:
+                    await part.work(tx)
+        except RuntimeError:
+            for part in parts:
+                part.rolled_back()
+            return
+        for part in parts:
+            part.committed()
+        # The calls begin.
+        await asyncio.sleep(0)
+
+    async def take(self, *messages: TaskMessage) -> None:
+        async with self.store.transaction() as tx:
+            await self.claims.take_tasks(tx, messages)
+
+    def published(self) -> list[tuple[str, str]]:
+        return [(result.task_id, result.status) for result in self.letterbox.results]
+
+    async def end(self) -> None:
+        await self.calls.drain(0)
+
+
+class Spoiler:
+    """A part whose turn fails."""
+
+    async def work(self, tx: Transaction) -> None:
+        del tx
+        raise RuntimeError("on purpose")
+
+    def committed(self) -> None: ...
+
+    def rolled_back(self) -> None: ...
+
+    def next_wake(self) -> Instant | None: ...
+
+
+class Arrival:
+    """A call that ends while the turn waits for the store."""
+
+    def __init__(self, calls: ActiveCalls, late: CallUpdate) -> None:
+        self._calls = calls
+        self._late = late
+
+    async def work(self, tx: Transaction) -> None:
+        del tx
+        self._calls.updates.append(self._late)
+
+    def committed(self) -> None: ...
+
+    def rolled_back(self) -> None: ...
+
+    def next_wake(self) -> Instant | None: ...
+
+
+def result_of(made: AgentTask, status: ResultStatus, error: StepError | None = None) -> AgentResult:
+    return AgentResult(
+        task_id=made.task_id,
+        run_id=made.run_id,
+        step=made.step,
+        attempt=made.attempt,
+        status=status,
+        at=Instant(7),
+        error=error,
+    )
+
+
+def finished(claimed: ClaimedTask, status: ResultStatus, error: StepError | None = None) -> CallUpdate:
+    return CallUpdate(
+        claim=claimed,
+        answer=TaskAnswer(key=claimed.key, epoch=claimed.epoch),
+        result=result_of(claimed.task, status, error),
+        exchanges=[],
+    )
+
+
+async def test_an_answer_is_kept_until_its_result_has_arrived(store: Store) -> None:
+    bridge = Bridge(store)
+    await queue(store, task(1))
+    (claimed,) = await claim(store)
+    bridge.calls.updates.append(finished(claimed, "success"))
+    await bridge.turn()
+    assert bridge.published() == [(task(1).task_id, "success")]
+    async with store.transaction() as tx:
+        kept = await tx.stored_results([claimed.key])
+    assert kept == {claimed.key: encode(result_of(task(1), "success"))}
+
+
+async def test_a_task_that_is_sent_again_has_its_result_published_again_and_is_not_called(
+    store: Store,
+) -> None:
+    bridge = Bridge(store)
+    await queue(store, task(1))
+    (claimed,) = await claim(store)
+    bridge.calls.updates.append(finished(claimed, "success"))
+    await bridge.turn()
+    await bridge.take(task(1))
+    await bridge.turn()
+    assert bridge.published() == [(task(1).task_id, "success")] * 2
+    assert bridge.agent.called == []
+
+
+async def test_an_answer_that_is_not_ours_any_more_is_not_published(store: Store) -> None:
+    bridge = Bridge(store)
+    await queue(store, task(1), task(2))
+    ours, zombies = await claim(store)
+    bridge.calls.updates += [
+        finished(ours, "success"),
+        finished(
+            ClaimedTask(key=zombies.key, task=zombies.task, epoch=zombies.epoch - 1),
+            "success",
+        ),
+    ]
+    await bridge.turn()
+    assert bridge.published() == [(ours.task.task_id, "success")]
+
+
+async def test_an_answer_whose_turn_failed_is_written_in_the_next(store: Store) -> None:
+    bridge = Bridge(store)
+    await queue(store, task(1))
+    (claimed,) = await claim(store)
+    bridge.calls.updates.append(finished(claimed, "success"))
+    await bridge.turn(Spoiler())
+    assert (await store.backlog()).claimed_tasks == 1
+    await bridge.turn()
+    assert (await store.backlog()).claimed_tasks == 0
+    assert bridge.calls.updates == []
+
+
+async def test_an_answer_that_comes_during_a_turn_waits_for_the_next(store: Store) -> None:
+    bridge = Bridge(store)
+    await queue(store, task(1), task(2))
+    first, second = await claim(store)
+    bridge.calls.updates.append(finished(first, "success"))
+    await bridge.turn(Arrival(bridge.calls, finished(second, "success")))
+    await bridge.turn()
+    assert [task_id for task_id, _ in bridge.published()] == [first.key.task_id, second.key.task_id]
+    assert (await store.backlog()).claimed_tasks == 0
+
+
+async def test_an_agent_is_called_only_when_the_claim_is_durable(store: Store) -> None:
+    bridge = Bridge(store)
+    await queue(store, task(1))
+    await bridge.turn(Spoiler())
+    assert bridge.agent.called == []
+    assert (await store.backlog()).queued_tasks == 1
+    await bridge.turn()
+    assert bridge.agent.called == [task(1)]
+    await bridge.end()
+
+
+async def test_a_bridge_that_is_to_stop_claims_nothing_more(store: Store) -> None:
+    bridge = Bridge(store)
+    await queue(store, task(1))
+    bridge.stopping.set()
+    await bridge.turn()
+    assert bridge.agent.called == []
+    assert (await store.backlog()).queued_tasks == 1
+
+
+async def test_a_call_that_must_not_be_made_twice_is_told_as_unknown_and_that_is_kept(store: Store) -> None:
+    bridge = Bridge(store)
+    await queue(store, task(1, at_most_once=True))
+    await claim(store, DEAD)
+    async with store.transaction() as tx:
+        await bridge.claims.reclaim(tx)
+    await bridge.turn()
+    assert bridge.published() == [(task(1).task_id, "unknown")]
+    assert bridge.agent.called == []
+    await bridge.take(task(1, at_most_once=True))
+    assert bridge.published() == [(task(1).task_id, "unknown")] * 2
+
+
+async def test_what_the_dead_have_left_is_taken_only_by_who_holds_a_lease_itself(
+    store: Store, clock: FakeClock
+) -> None:
+    heartbeat = Heartbeat(store, ME, Lease())
+    bridge = Bridge(store, heartbeat=heartbeat)
+    await queue(store, task(1))
+    await claim(store, DEAD)
+    await bridge.turn()
+    assert bridge.agent.called == []
+    await heartbeat.beat()
+    clock.advance(timedelta(seconds=1))
+    await bridge.turn()
+    assert bridge.agent.called == [task(1)]
+    await bridge.end()
+
+
+async def test_a_claim_that_was_committed_though_we_were_told_it_was_not_is_called(
+    store: Store, clock: FakeClock
+) -> None:
+    heartbeat = Heartbeat(store, ME, Lease())
+    bridge = Bridge(store, heartbeat=heartbeat)
+    await heartbeat.beat()
+    await queue(store, task(1), task(2))
+    async with store.transaction() as tx:
+        await bridge.claims.work(tx)
+    bridge.claims.rolled_back()
+    await bridge.turn()
+    assert sorted(called.task_id for called in bridge.agent.called) == [task(1).task_id, task(2).task_id]
+    # What is under way is not called again.
+    bridge.claims.rolled_back()
+    clock.advance(timedelta(seconds=1))
+    await bridge.turn()
+    assert len(bridge.agent.called) == 2
+    await bridge.end()
+
+
+async def test_an_agent_that_goes_on_when_the_stop_comes_is_told(store: Store, clock: FakeClock) -> None:
+    heartbeat = Heartbeat(store, ME, Lease())
+    bridge = Bridge(store, heartbeat=heartbeat)
+    await heartbeat.beat()
+    await queue(store, task(1))
+    (claimed,) = await claim(store)
+    went_on = TaskAnswer(key=claimed.key, epoch=claimed.epoch, poll_at=Instant(8), remote_task_id="remote-1")
+    bridge.calls.updates.append(CallUpdate(claim=claimed, answer=went_on, result=None, exchanges=[]))
+    # The stop and the news that the agent has taken the task are in one turn, as they are where Kafka brings stops.
+    async with store.transaction() as tx:
+        await bridge.claims.take_tasks(
+            tx, [CancelTask(task_id=task(1).task_id, attempt=1, run_id=task(1).run_id)]
+        )
+        await bridge.answers.work(tx)
+        await bridge.claims.work(tx)
+    bridge.answers.committed()
+    bridge.claims.committed()
+    await asyncio.sleep(0)
+    assert bridge.agent.told == [claimed.key]
+    clock.advance(timedelta(seconds=1))
+    await bridge.turn()
+    assert bridge.published() == [(task(1).task_id, "cancelled")]
+    assert (await store.backlog()).claimed_tasks == 0
