@@ -29,7 +29,7 @@ _COMMANDS = "trunkline.cli.commands"
 
 def build_app() -> App:
     app = App(name="trunkline", help=HELP, version=__version__)
-    app.command(f"{_COMMANDS}.up:up", name="up")
+    app.command(f"{_COMMANDS}.serve:up", name="up")
     app.command(f"{_COMMANDS}.serve:serve", name="serve")
     app.command(f"{_COMMANDS}.demo:demo", name="demo")
     app.command(f"{_COMMANDS}.doctor:doctor", name="doctor")
@@ -47,7 +47,7 @@ def build_app() -> App:
     app.command(f"{_COMMANDS}.topics:app", name="topics")
     app.command(f"{_COMMANDS}.db:app", name="db")
     app.command(f"{_COMMANDS}.transfer:export_", name="export")
-    app.command(f"{_COMMANDS}.import_:import_", name="import")
+    app.command(f"{_COMMANDS}.transfer:import_", name="import")
     app.command(f"{_COMMANDS}.config:app", name="config")
     return app
 

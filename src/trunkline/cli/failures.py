@@ -13,12 +13,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from trunkline.cli.exit_codes import Exit, exit_for_error, exit_for_status
+from trunkline.cli.lazy import lazy_module
 
 if TYPE_CHECKING:
+    from trunkline import errors
     from trunkline.cli.answers import Problem
+else:
+    errors = lazy_module("trunkline.errors")
 
 
-class Place(NamedTuple):
+class Diagnostic(NamedTuple):
     """One thing that is wrong in an input, and where."""
 
     path: str
@@ -43,25 +47,32 @@ class CliError(Exception):
         *,
         fix: str | None = None,
         exit_code: Exit = Exit.UNEXPECTED,
-        places: Sequence[Place] = (),
+        diagnostics: Sequence[Diagnostic] = (),
         source: str | None = None,
     ) -> None:
         super().__init__(what)
         self.what = what
         self.fix = fix
         self.exit_code = exit_code
-        self.places = tuple(places)
-        # The file that `places` are in.
+        self.diagnostics = tuple(diagnostics)
+        # The file that `diagnostics` are in.
         self.source = source
 
     def lines(self) -> list[str]:
         """The message as a person reads it."""
-        if self.source and self.places:
-            text = [f"error: {self.source} is not valid", *(f"  {p.text(self.source)}" for p in self.places)]
+        if self.source and self.diagnostics:
+            text = [
+                f"error: {self.source} is not valid",
+                *(f"  {p.text(self.source)}" for p in self.diagnostics),
+            ]
         else:
             text = [f"error: {self.what}"]
             # The server's own words usually hold what is wrong already.
-            text += [f"  {place.text(None)}" for place in self.places if place.message not in self.what]
+            text += [
+                f"  {diagnostic.text(None)}"
+                for diagnostic in self.diagnostics
+                if diagnostic.message not in self.what
+            ]
         if self.fix:
             text.append(f"fix: {self.fix}")
         return text
@@ -69,8 +80,8 @@ class CliError(Exception):
     def as_problem(self) -> dict[str, object]:
         """The message as `--json` shows it."""
         problem: dict[str, object] = {"detail": self.what, "fix": self.fix, "exit_code": int(self.exit_code)}
-        if self.places:
-            problem["errors"] = [place._asdict() for place in self.places]
+        if self.diagnostics:
+            problem["errors"] = [diagnostic._asdict() for diagnostic in self.diagnostics]
         return problem
 
 
@@ -86,7 +97,7 @@ class ApiError(CliError):
             detail or title,
             fix=problem.get("fix"),
             exit_code=exit_for_status(status),
-            places=[place_of(error) for error in problem.get("errors") or ()],
+            diagnostics=[diagnostic_of(error) for error in problem.get("errors") or ()],
         )
 
     def as_problem(self) -> dict[str, object]:
@@ -111,10 +122,10 @@ class ServerAway(CliError):
         super().__init__(what, fix=fix, exit_code=Exit.UNREACHABLE)
 
 
-def place_of(error: dict[str, object]) -> Place:
-    """A place from an answer's `errors` or `warnings`."""
+def diagnostic_of(error: dict[str, object]) -> Diagnostic:
+    """A diagnostic from an answer's `errors` or `warnings`."""
     line, column = error.get("line"), error.get("column")
-    return Place(
+    return Diagnostic(
         path=str(error.get("path") or ""),
         message=str(error.get("message") or ""),
         line=line if isinstance(line, int) else None,
@@ -125,16 +136,14 @@ def place_of(error: dict[str, object]) -> Place:
 @contextmanager
 def explained(source: str | None = None) -> Generator[None]:
     """Turns errors from below the command line into its own; `source` is the file that was read."""
-    from trunkline.errors import Invalid, TrunklineError  # noqa: PLC0415  (only some commands need them)
-
     try:
         yield
-    except TrunklineError as error:
-        findings = error.findings if isinstance(error, Invalid) else ()
+    except errors.TrunklineError as error:
+        findings = error.findings if isinstance(error, errors.Invalid) else ()
         raise CliError(
             error.message,
             fix=error.fix,
             exit_code=exit_for_error(error),
-            places=[Place(f.path, f.message, f.line, f.column) for f in findings],
+            diagnostics=[Diagnostic(f.path, f.message, f.line, f.column) for f in findings],
             source=source,
         ) from error

@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING, Literal
 
 from trunkline.cli.client import Client, WaitOver
 from trunkline.cli.exit_codes import Exit, exit_for_run
+from trunkline.cli.lazy import lazy_module
 from trunkline.cli.rendering.output import note, on_terminal, print_now
 from trunkline.cli.rendering.progress import FollowedRun
 
 if TYPE_CHECKING:
     from trunkline.cli.answers import Event, Run
+    from trunkline.cli.rendering import live_view
+else:
+    live_view = lazy_module("trunkline.cli.rendering.live_view")
 
 # `lines` go to stdout, and `json` events too; `notes` are the lines on stderr, for commands with other data.
 Show = Literal["picture", "lines", "notes", "json", "nothing"]
@@ -71,9 +75,7 @@ def say_that_it_goes_on(run_id: str) -> Exit:
 def _view(progress: FollowedRun, show: Show) -> AbstractContextManager[None]:
     if show != "picture":
         return nullcontext()
-    from trunkline.cli.rendering.live_view import live_view  # noqa: PLC0415  (rich is for terminals)
-
-    return live_view(progress)
+    return live_view.live_view(progress)
 
 
 def _still_waits(client: Client, run_id: str) -> bool:

@@ -10,9 +10,13 @@ from cyclopts import Parameter
 
 from trunkline.cli.client import Client
 from trunkline.cli.failures import explained
+from trunkline.cli.lazy import lazy_module
 
 if TYPE_CHECKING:
+    from trunkline import settings
     from trunkline.settings import Settings
+else:
+    settings = lazy_module("trunkline.settings")
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 # Not an option: a command line is no place for a secret.
@@ -26,6 +30,15 @@ Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 RunArgument = Annotated[str, Parameter(name="RUN", help="The run's id.")]
 OnlyStep = Annotated[str | None, Parameter(name="STEP", help="Only this step's.")]
 AgentArgument = Annotated[str, Parameter(name="AGENT", help="The agent's name or id.")]
+
+
+def at_least_one(_type: object, value: object) -> None:
+    """A validator; those of cyclopts are modules that few commands need."""
+    if isinstance(value, int) and value < 1:
+        raise ValueError("Must be >= 1.")
+
+
+Count = Annotated[int, Parameter(validator=at_least_one)]
 
 
 @Parameter(name="*")
@@ -60,11 +73,9 @@ class StorePlace:
     json: JsonFlag = False
 
     def settings(self) -> Settings:
-        from trunkline.settings import load_settings  # noqa: PLC0415  (heavy; few commands need it)
-
         flags = {"data": self.data, "store": self.store}
         with explained():
-            return load_settings({name: value for name, value in flags.items() if value is not None})
+            return settings.load_settings({name: value for name, value in flags.items() if value is not None})
 
 
 STORE_HERE = StorePlace()

@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from trunkline.cli.lazy import lazy_module
+
 if TYPE_CHECKING:
+    from trunkline import settings
     from trunkline.settings import Settings
+else:
+    settings = lazy_module("trunkline.settings")
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["auto", "json", "console"]
@@ -147,12 +152,10 @@ class SettingFlags:
 
     def settings(self) -> Settings:
         """Raises `ConfigurationError` for those that make no sense."""
-        from trunkline.settings import load_settings  # noqa: PLC0415  (heavy; few commands need it)
-
         flags: dict[str, object] = {name: value for name, value in asdict(self).items() if value is not None}
         if flags.pop("json"):
             flags.setdefault("log_format", "json")
-        return load_settings(flags)
+        return settings.load_settings(flags)
 
 
 NO_FLAGS = SettingFlags()

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from trunkline.cli.client import Client
-from trunkline.cli.failures import ApiError, place_of
+from trunkline.cli.failures import ApiError, diagnostic_of
 from trunkline.cli.inputs import STDIN, read_bytes
 from trunkline.cli.rendering.output import note
 
@@ -30,5 +30,5 @@ def save_file(client: Client, path: str) -> tuple[SavedWorkflow, bool]:
         error.source = path
         raise
     for warning in saved["warnings"]:
-        note(f"{place_of(warning).text(path)} [warning]")
+        note(f"{diagnostic_of(warning).text(path)} [warning]")
     return saved, created

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from trunkline.cli.answers import InboxItem
+from trunkline.cli.commands.inbox import function_response, verdict
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
-from trunkline.cli.function_calls import function_response, verdict
 from trunkline.jsontypes import Json, JsonObject
 
 PAY: JsonObject = {"id": "call-1", "name": "pay", "args": {"amount": 7}}

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Literal
-
-from cyclopts import Parameter, validators
+from typing import TYPE_CHECKING, Literal
 
 from trunkline.cli.exit_codes import Exit
-from trunkline.cli.next_page import note_next_page
-from trunkline.cli.options import HERE, Server
-from trunkline.cli.rendering.output import harmless, note, print_json, print_table
+from trunkline.cli.options import HERE, Count, Server
+from trunkline.cli.rendering.output import harmless, note, note_next_page, print_json, print_table
 from trunkline.cli.rendering.times import date_time
 
 if TYPE_CHECKING:
@@ -25,7 +22,7 @@ def audit(
     who: str | None = None,
     kind: Kind | None = None,
     subject: str | None = None,
-    limit: Annotated[int, Parameter(validator=validators.Number(gte=1))] = 50,
+    limit: Count = 50,
     cursor: str | None = None,
     server: Server = HERE,
 ) -> int:

@@ -1,8 +1,88 @@
-"""`trunkline config`: the settings as they are read here."""
+"""`trunkline config`: the settings as they are read here, and where each value comes from."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, cast
+
 from cyclopts import App
 
+from trunkline.cli.exit_codes import Exit
+from trunkline.cli.failures import explained
+from trunkline.cli.lazy import lazy_module
+from trunkline.cli.options import JsonFlag
+from trunkline.cli.rendering.output import print_json, print_table
+from trunkline.jsontypes import encode
+
+if TYPE_CHECKING:
+    import pydantic_settings
+
+    from trunkline import settings
+    from trunkline.settings import Settings
+    from trunkline.workflow import durations
+else:
+    settings = lazy_module("trunkline.settings")
+    pydantic_settings = lazy_module("pydantic_settings")
+    durations = lazy_module("trunkline.workflow.durations")
+
+
 app = App(name="config", help="See the settings.", version_flags=[])
-app.command("trunkline.cli.commands.config_view:view", name="view")
+
+
+@app.command(name="view")
+def view(*, json: JsonFlag = False) -> int:
+    """
+    Show the settings that `up` would use here.
+
+    Each is an environment variable, a key in trunkline.toml, and a flag of `up`. Secrets are not shown.
+    """
+    with explained():
+        current = settings.load_settings({})
+    sources = _sources(current)
+    rows = [
+        (name, _shown_setting(current, name), sources.get(name, "default"), field.description or "")
+        for name, field in settings.Settings.model_fields.items()
+    ]
+    if json:
+        print_json({name: {"value": value, "source": source} for name, value, source, _ in rows})
+    else:
+        print_table(
+            ("SETTING", "VALUE", "FROM", "MEANING"),
+            [
+                [f"TRUNKLINE_{name.upper()}", value or "", source, meaning]
+                for name, value, source, meaning in rows
+            ],
+        )
+    return Exit.OK
+
+
+def _sources(current: Settings) -> Mapping[str, str]:
+    """Which of the places that settings come from has each one; the strongest wins."""
+    kind = type(current)
+    places: list[tuple[str, Mapping[str, object]]] = [
+        ("trunkline.toml", pydantic_settings.TomlConfigSettingsSource(kind)()),
+        (".env", pydantic_settings.DotEnvSettingsSource(kind)()),
+        ("environment", pydantic_settings.EnvSettingsSource(kind)()),
+    ]
+    return {name: place for place, values in places for name in values}
+
+
+def _shown_setting(current: Settings, name: str) -> str | None:
+    # Its address tells where the data is; only the password in it is nobody's business.
+    return current.shown_store if name == "store" else _shown(getattr(current, name))
+
+
+def _shown(value: object) -> str | None:
+    match value:
+        case None:
+            return None
+        case timedelta():
+            return durations.format_duration(value)
+        case tuple():
+            return ",".join(map(str, value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - a tuple of texts
+        case dict():
+            return encode(cast("dict[str, object]", value)).decode() if value else None
+        case _:
+            # A secret's text is its mask.
+            return str(value)

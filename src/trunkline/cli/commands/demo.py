@@ -5,14 +5,21 @@ from __future__ import annotations
 import signal
 import sys
 from contextlib import nullcontext, redirect_stdout
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.follow import FollowInterrupted, exit_for
+from trunkline.cli.lazy import lazy_module
 from trunkline.cli.options import Flag, JsonFlag
 from trunkline.cli.rendering.output import note, print_json
+
+if TYPE_CHECKING:
+    from trunkline.cli.demo import processes, walkthrough
+else:
+    processes = lazy_module("trunkline.cli.demo.processes")
+    walkthrough = lazy_module("trunkline.cli.demo.walkthrough")
 
 
 def demo(
@@ -32,17 +39,14 @@ def demo(
         Use the Trunkline at this address, which must be allowed to call agents on this machine; the demo's workflow
         and its run stay there.
     """
-    from trunkline.cli.demo.processes import sigterm_as_exit  # noqa: PLC0415  (only this command needs them)
-    from trunkline.cli.demo.walkthrough import demo_system, run_demo, say_how_to_go_on, where_to_look  # noqa: PLC0415
-
     # With --json the story is not the data: the run is.
     story = redirect_stdout(sys.stderr) if json else nullcontext()
     try:
-        with story, sigterm_as_exit(), demo_system(url) as client:
-            run = run_demo(client)
-            say_how_to_go_on(run, client.url if keep else None)
+        with story, processes.sigterm_as_exit(), walkthrough.demo_system(url) as client:
+            run = walkthrough.run_demo(client)
+            walkthrough.say_how_to_go_on(run, client.url if keep else None)
             if keep:
-                note(where_to_look(run, client.url))
+                note(walkthrough.where_to_look(run, client.url))
                 note(f"Trunkline stays at {client.url} until Ctrl-C")
                 _wait_for_ctrl_c()
     except FollowInterrupted:

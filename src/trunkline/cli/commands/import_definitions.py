@@ -10,7 +10,7 @@ import msgspec
 import yaml
 
 from trunkline.cli.agent_secrets import resolve_references
-from trunkline.cli.commands.agents_apply import apply_agent
+from trunkline.cli.commands.agents.apply import apply_agent
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import ApiError, CliError, explained
 from trunkline.cli.inputs import read_bytes

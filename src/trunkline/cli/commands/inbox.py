@@ -1,12 +1,257 @@
-"""`trunkline inbox`: what waits for a person."""
+"""
+`trunkline inbox`: what waits for a person.
+
+An agent may also wait for a function. The answer is `{id, name, response}`, with the id and the name of the question:
+
+    question's data   {"id": "call-1", "name": "pay", "args": {…}}, or a list of such
+"""
 
 from __future__ import annotations
 
-from cyclopts import App
+import shlex
+from typing import TYPE_CHECKING, Annotated, Literal
 
-_ITEMS = "trunkline.cli.commands.inbox_items"
+from cyclopts import App, Parameter
+
+from trunkline.cli.exit_codes import Exit
+from trunkline.cli.failures import CliError
+from trunkline.cli.inputs import given_json, given_text, given_value, read_json
+from trunkline.cli.options import HERE, Flag, Server
+from trunkline.cli.rendering.output import (
+    note,
+    print_fields,
+    print_json,
+    print_table,
+    print_text,
+    print_value,
+)
+from trunkline.cli.rendering.run import print_run
+from trunkline.cli.rendering.times import date_time
+
+if TYPE_CHECKING:
+    from trunkline.cli.answers import InboxItem
+    from trunkline.cli.client import Client
+    from trunkline.jsontypes import Json, JsonObject
+
+Kind = Literal["input", "auth", "outcome"]
+Outcome = Literal["succeeded", "failed", "call_again"]
+ItemArgument = Annotated[str, Parameter(name="ITEM", help="The item's id, or the run's with STEP after it.")]
+StepArgument = Annotated[str | None, Parameter(name="STEP", help="The step, where a run is named.")]
+
+_LONGEST_QUESTION = 60
 
 app = App(name="inbox", help="See and answer what waits for a person.", version_flags=[])
-app.command(f"{_ITEMS}:list_items", name="list")
-app.command(f"{_ITEMS}:show", name="show")
-app.command(f"{_ITEMS}:answer", name="answer")
+
+
+@app.command(name="list")
+def list_items(
+    *,
+    kind: Kind | None = None,
+    workflow: str | None = None,
+    limit: int | None = None,
+    server: Server = HERE,
+) -> int:
+    """
+    List what waits for a person, the oldest first.
+
+    Parameters
+    ----------
+    kind
+        Only questions, wishes to log in, or outcomes that nobody knows.
+    workflow
+        Only of this workflow: its name or id.
+    limit
+        At most this many. Default: all.
+    """
+    page = server.client().inbox(kind=kind, workflow=workflow, limit=limit)
+    if server.json:
+        print_json(page.answer())
+        return Exit.OK
+    rows = [
+        [
+            item["id"],
+            item["kind"],
+            item["workflow"]["name"],
+            item["agent"],
+            date_time(item["since"]),
+            date_time(item["until"]),
+            _one_line(item["text"]),
+        ]
+        for item in page.items
+    ]
+    print_table(("ITEM", "KIND", "WORKFLOW", "AGENT", "SINCE", "UNTIL", "QUESTION"), rows)
+    if not rows:
+        note("Nothing waits for a person.")
+    return Exit.OK
+
+
+@app.command(name="show")
+def show(item: ItemArgument, step: StepArgument = None, /, *, server: Server = HERE) -> int:
+    """Show a question with all that came with it."""
+    found = _found(server.client(), item, step)
+    if server.json:
+        print_json(found)
+        return Exit.OK
+    print_fields(
+        [
+            ("item", found["id"]),
+            ("kind", found["kind"]),
+            ("workflow", f"{found['workflow']['name']} (version {found['workflow']['version']})"),
+            ("run", found["run_id"]),
+            ("step", found["step"]),
+            ("agent", found["agent"]),
+            ("since", date_time(found["since"])),
+            ("until", date_time(found["until"]) or None),
+        ]
+    )
+    print_text(f"\n{found['text']}")
+    if found["data"] is not None:
+        print_text("\ndata:")
+        print_value(found["data"])
+    print_text(f"\nanswer: {_how_to_answer(found)}")
+    return Exit.OK
+
+
+@app.command(name="answer")
+def answer(
+    item: ItemArgument,
+    step: StepArgument = None,
+    /,
+    *,
+    text: str | None = None,
+    data: str | None = None,
+    parts: str | None = None,
+    function_response_: Annotated[str | None, Parameter(name="--function-response")] = None,
+    approve: Flag = False,
+    reject: Flag = False,
+    outcome: Outcome | None = None,
+    output: str | None = None,
+    server: Server = HERE,
+) -> int:
+    """
+    Answer a question, or say what became of a call.
+
+    Parameters
+    ----------
+    text
+        The answer; - or @FILE reads it, so that it stays out of the shell's history.
+    data
+        The answer as JSON data; @FILE reads it.
+    parts
+        A JSON file with a list of message parts, for agents that want more than text or data.
+    function_response_
+        What the function that the agent waits for has returned, as JSON; @FILE reads it.
+    approve
+        Say yes.
+    reject
+        Say no.
+    outcome
+        Of a call whose outcome is unknown: the agent did it, did not, or is to be called again.
+    output
+        With --outcome succeeded: what the agent answered, as JSON or text; @FILE reads it.
+    """
+    client = server.client()
+    found = _found(client, item, step)
+    if found["kind"] == "outcome":
+        body = _resolution(found, outcome, output)
+        run = client.resolve(found["run_id"], found["step"], body)
+    else:
+        if approve and reject:
+            raise CliError("It is either yes or no", fix="Leave one of them out.", exit_code=Exit.USAGE)
+        body = verdict(found, approved=approve) if approve or reject else {}
+        if text is not None:
+            body["text"] = given_text(text)
+        if data is not None:
+            body["data"] = given_json(data)
+        if parts is not None:
+            body["parts"] = read_json(parts)
+        if function_response_ is not None:
+            body["data"] = function_response(found, given_json(function_response_))
+        if not body:
+            raise _no_answer(found)
+        run = client.reply(found["run_id"], found["step"], {**body, "item": found["id"]})
+    print_run(run, json=server.json)
+    note(f"Watch it with: trunkline runs watch {run['id']}")
+    return Exit.OK
+
+
+def function_response(item: InboxItem, given: Json) -> JsonObject:
+    """`given`: what the function returned, or the whole `{id?, name?, response}`."""
+    if isinstance(given, dict) and "response" in given and given.keys() <= {"id", "name", "response"}:
+        named, response = given, given["response"]
+    else:
+        named, response = {}, given
+    call = _call_of(item, named)
+    # An agent's framework takes an object only.
+    result: Json = response if isinstance(response, dict) else {"result": response}
+    return {"id": call["id"], "name": call["name"], "response": result}
+
+
+def verdict(item: InboxItem, *, approved: bool) -> JsonObject:
+    """Yes or no, as the function that asks for a confirmation returns it, or in words."""
+    if calls_in(item["data"]):
+        return {"data": function_response(item, {"confirmed": approved})}
+    return {"text": "approved" if approved else "rejected", "data": {"approved": approved}}
+
+
+def calls_in(data: Json) -> list[JsonObject]:
+    candidates = data if isinstance(data, list) else [data]
+    return [
+        call
+        for call in candidates
+        if isinstance(call, dict) and isinstance(call.get("id"), str) and isinstance(call.get("name"), str)
+    ]
+
+
+def _found(client: Client, item: str, step: str | None) -> InboxItem:
+    """By its id, or as what a step of a run waits for."""
+    if step is None:
+        return client.inbox_item(item)
+    return client.waiting_step(item, step)
+
+
+def _resolution(found: InboxItem, outcome: Outcome | None, output: str | None) -> JsonObject:
+    if outcome is None:
+        raise _no_answer(found)
+    body: JsonObject = {"outcome": outcome}
+    if output is not None:
+        body["output"] = given_value(output)
+    return body
+
+
+def _no_answer(found: InboxItem) -> CliError:
+    return CliError("There is no answer to send", fix=_how_to_answer(found), exit_code=Exit.USAGE)
+
+
+def _how_to_answer(found: InboxItem) -> str:
+    how = "--outcome succeeded|failed|call_again" if found["kind"] == "outcome" else "--text 'YOUR ANSWER'"
+    return f"trunkline inbox answer {shlex.quote(found['id'])} {how}"
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_QUESTION else f"{line[: _LONGEST_QUESTION - 1]}…"
+
+
+def _call_of(item: InboxItem, named: JsonObject) -> JsonObject:
+    calls = [
+        call
+        for call in calls_in(item["data"])
+        if all(named.get(field) in (None, call[field]) for field in ("id", "name"))
+    ]
+    match calls:
+        case [call]:
+            return call
+        case []:
+            raise CliError(
+                "The agent waits for no such function",
+                fix=f"See what it asks: trunkline inbox show {item['id']}",
+                exit_code=Exit.USAGE,
+            )
+        case _:
+            names = ", ".join(f"{call['name']} ({call['id']})" for call in calls)
+            raise CliError(
+                f"The agent waits for several functions: {names}",
+                fix='Say which: --function-response \'{"id": "…", "response": {…}}\'',
+                exit_code=Exit.USAGE,
+            )

@@ -1,12 +1,125 @@
-"""`trunkline keys`: who may use the API."""
+"""
+`trunkline keys`: who may use the API.
+
+The commands work on the store and need no server: the first key has to exist before a server may listen on an
+address that others can reach. A running server sees a change within two seconds.
+"""
 
 from __future__ import annotations
 
-from cyclopts import App
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
-_KEYS = "trunkline.cli.commands.keys_stored"
+from cyclopts import App, Parameter
+
+from trunkline.cli.exit_codes import Exit
+from trunkline.cli.failures import explained
+from trunkline.cli.lazy import lazy_module
+from trunkline.cli.options import STORE_HERE, StorePlace
+from trunkline.cli.rendering.output import Cell, note, print_fields, print_json, print_table, print_text
+
+if TYPE_CHECKING:
+    from trunkline import clock, wiring
+    from trunkline.services import keys as keys_service
+    from trunkline.services.keys import Keys
+    from trunkline.stores.base import ApiKey
+else:
+    keys_service = lazy_module("trunkline.services.keys")
+    wiring = lazy_module("trunkline.wiring")
+    clock = lazy_module("trunkline.clock")
+
+T = TypeVar("T")
+Role = Literal["viewer", "operator", "admin"]
 
 app = App(name="keys", help="Make, see and revoke the API's keys, in the store itself.", version_flags=[])
-app.command(f"{_KEYS}:create", name="create")
-app.command(f"{_KEYS}:list_keys", name="list")
-app.command(f"{_KEYS}:revoke", name="revoke")
+
+
+@app.command(name="create")
+def create(
+    name: Annotated[str, Parameter(name="NAME", help="Whose it is, or what for.")],
+    /,
+    *,
+    role: Role,
+    place: StorePlace = STORE_HERE,
+) -> int:
+    """
+    Make a key, and print it: this once, since only its digest is kept.
+
+    Give it to programs as TRUNKLINE_API_KEY, or as the header Authorization: Bearer KEY.
+
+    Parameters
+    ----------
+    role
+        viewer sees everything, operator also starts and steers runs, admin may do everything.
+    """
+    key, text = _with_keys(place, lambda keys: keys.create(name, role))
+    if place.json:
+        print_json({**_shown(key), "key": text})
+        return Exit.OK
+    note(f"{key.name} is a key with the role {key.role}. It is shown this once:")
+    print_text(text)
+    return Exit.OK
+
+
+@app.command(name="list")
+def list_keys(*, place: StorePlace = STORE_HERE) -> int:
+    """List the keys, revoked ones too; never the keys themselves."""
+    keys = _with_keys(place, lambda keys: keys.list())
+    if place.json:
+        print_json({"items": [_shown(key) for key in keys], "next_cursor": None})
+        return Exit.OK
+    rows = [[key.name, key.role, _state(key), _time(key.created_at) or "", key.id] for key in keys]
+    print_table(("KEY", "ROLE", "STATE", "CREATED", "ID"), rows)
+    if not rows:
+        note("There are no keys. Make one with: trunkline keys create NAME --role admin")
+    return Exit.OK
+
+
+@app.command(name="revoke")
+def revoke(
+    key: Annotated[str, Parameter(name="KEY", help="The key's name or id.")],
+    /,
+    *,
+    place: StorePlace = STORE_HERE,
+) -> int:
+    """
+    Revoke a key: within two seconds nobody comes in with it any more.
+
+    Its name can be used again.
+    """
+    revoked = _with_keys(place, lambda keys: keys.revoke(key))
+    if place.json:
+        print_json(_shown(revoked))
+    else:
+        print_fields([(name.replace("_", " "), value) for name, value in _shown(revoked).items()])
+    return Exit.OK
+
+
+def _with_keys(place: StorePlace, use: Callable[[Keys], Awaitable[T]]) -> T:
+    settings = place.settings()
+
+    async def work() -> T:
+        async with wiring.open_store(settings, beside=True) as store:
+            return await use(keys_service.Keys(store))
+
+    with explained():
+        return asyncio.run(work())
+
+
+def _shown(key: ApiKey) -> dict[str, str | None]:
+    return {
+        "id": key.id,
+        "name": key.name,
+        "role": key.role,
+        "created_at": _time(key.created_at),
+        "revoked_at": _time(key.revoked_at),
+    }
+
+
+def _state(key: ApiKey) -> Cell:
+    return Cell("in use", "green") if key.revoked_at is None else Cell("revoked", "dim")
+
+
+def _time(at: int | None) -> str | None:
+    return None if at is None else clock.rfc3339(clock.Instant(at))

@@ -1,14 +1,32 @@
-"""`trunkline serve`: one or more roles of the system, one process of many."""
+"""`trunkline up` and `trunkline serve`: the whole system in one process, or some of its roles."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from trunkline.cli.failures import explained
+from trunkline.cli.lazy import lazy_module
 from trunkline.cli.setting_flags import NO_FLAGS, SettingFlags
 from trunkline.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from trunkline import wiring
+else:
+    wiring = lazy_module("trunkline.wiring")
+
+
+def up(*, flags: SettingFlags = NO_FLAGS) -> int:
+    """
+    Run everything in one process.
+
+    Prints the base URL, alone on one line of stdout, when it is ready to take work. SIGTERM and Ctrl-C stop
+    it gracefully. Each flag is also an environment variable (TRUNKLINE_PORT) and a key in trunkline.toml; secrets
+    (TRUNKLINE_SECRET_KEY, TRUNKLINE_KAFKA_SASL_PASSWORD) are no flags, since a command line is no place for one.
+    """
+    with explained():
+        return wiring.run_up(flags.settings())
 
 
 def serve(
@@ -30,8 +48,6 @@ def serve(
         What this process does: api, executor, bridge. May be given several times.
     """
     with explained():
-        from trunkline.wiring import run_roles  # noqa: PLC0415  (heavy; few commands need it)
-
         settings = flags.settings()
         if not settings.uses_kafka:
             raise ConfigurationError(
@@ -39,4 +55,4 @@ def serve(
                 fix="Set TRUNKLINE_STORE=postgresql://… and TRUNKLINE_BROKER=kafka://host:port, or run everything"
                 " in one process: trunkline up.",
             )
-        return run_roles(settings, frozenset(role))
+        return wiring.run_roles(settings, frozenset(role))

@@ -1,11 +1,85 @@
-"""`trunkline topics`: Kafka's topics, made and checked without a server."""
+"""
+`trunkline topics`: Kafka's topics, created and checked without a server.
+
+The topics have to exist before the first server starts.
+"""
 
 from __future__ import annotations
 
-from cyclopts import App
+import asyncio
+from typing import TYPE_CHECKING, Annotated
 
-_TOPICS = "trunkline.cli.commands.topics_kept"
+from cyclopts import App, Parameter
+
+from trunkline.cli.exit_codes import Exit
+from trunkline.cli.failures import explained
+from trunkline.cli.lazy import lazy_module
+from trunkline.cli.options import JsonFlag
+from trunkline.cli.rendering.output import Cell, note, print_json, print_table, status_cell
+
+if TYPE_CHECKING:
+    from trunkline import settings
+    from trunkline.settings import Settings
+    from trunkline.wiring import topics as kafka_topics
+else:
+    kafka_topics = lazy_module("trunkline.wiring.topics")
+    settings = lazy_module("trunkline.settings")
+
+Broker = Annotated[
+    str | None, Parameter(help="kafka://host:port,host:port. Default: TRUNKLINE_BROKER or trunkline.toml.")
+]
+Pools = Annotated[
+    tuple[str, ...],
+    Parameter(name="--pool", negative="", help="Also the topic of this pool; may be repeated."),
+]
 
 app = App(name="topics", help="Make and check Kafka's topics.", version_flags=[])
-app.command(f"{_TOPICS}:create", name="create")
-app.command(f"{_TOPICS}:check", name="check")
+
+
+@app.command(name="create")
+def create(*, pool: Pools = (), broker: Broker = None, json: JsonFlag = False) -> int:
+    """
+    Make the topics that are missing, and add partitions to those that have too few.
+
+    Names, partitions, replication and retention are settings (TRUNKLINE_TASKS_TOPIC, TRUNKLINE_TOPIC_PARTITIONS and
+    so on). What exists is never made smaller.
+    """
+    with explained():
+        settings = _settings(broker)
+        made = asyncio.run(kafka_topics.create_topics(settings, pool))
+    if json:
+        items = [{"topic": topic, "result": result} for topic, result in made.items()]
+        print_json({"items": items, "next_cursor": None})
+    else:
+        print_table(("TOPIC", "RESULT"), [[topic, status_cell(result)] for topic, result in made.items()])
+    return Exit.OK
+
+
+@app.command(name="check")
+def check(*, pool: Pools = (), broker: Broker = None, json: JsonFlag = False) -> int:
+    """
+    Check that Kafka can be reached, and that the topics are there and have their partitions.
+
+    Changes nothing. Exits with 6 when Kafka cannot be reached, with 7 when something else is wrong.
+    """
+    with explained():
+        settings = _settings(broker)
+        found = asyncio.run(kafka_topics.check_topics(settings, pool))
+    if json:
+        print_json({"items": [trouble._asdict() for trouble in found], "next_cursor": None})
+    elif found:
+        rows = [
+            [trouble.topic or "", Cell(trouble.problem, "red"), trouble.why, trouble.fix] for trouble in found
+        ]
+        print_table(("TOPIC", "PROBLEM", "WHY", "FIX"), rows)
+    else:
+        note(f"All is well with {', '.join(kafka_topics.topic_names(settings, pool))}.")
+    if any(trouble.problem == "unreachable" for trouble in found):
+        return Exit.UNREACHABLE
+    return Exit.INVALID if found else Exit.OK
+
+
+def _settings(broker: str | None) -> Settings:
+    # No store is opened here, so it does not matter that Kafka goes with PostgreSQL only.
+    flags = {"store": "postgresql://", "broker": broker}
+    return settings.load_settings({name: value for name, value in flags.items() if value is not None})

@@ -1,26 +1,39 @@
-"""`trunkline export` and `trunkline import`: everything moves from one store to another, through a file."""
+"""`trunkline export` and `trunkline import`: from one store to another, or from another system."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from trunkline.cli.exit_codes import Exit
-from trunkline.cli.failures import explained
-from trunkline.cli.options import STORE_HERE, StorePlace
+from trunkline.cli.failures import CliError, explained
+from trunkline.cli.lazy import lazy_module
+from trunkline.cli.options import DEFAULT_URL, STORE_HERE, Flag, Server, StorePlace
 from trunkline.cli.rendering.output import note, print_json, print_text
 
 if TYPE_CHECKING:
+    from trunkline import clock, errors, wiring
+    from trunkline.cli.commands import import_definitions
+    from trunkline.executor import inbox
+    from trunkline.services import transfer
     from trunkline.services.transfer import Exported, Imported
     from trunkline.settings import Settings
+else:
+    import_definitions = lazy_module("trunkline.cli.commands.import_definitions")
+    clock = lazy_module("trunkline.clock")
+    errors = lazy_module("trunkline.errors")
+    inbox = lazy_module("trunkline.executor.inbox")
+    transfer = lazy_module("trunkline.services.transfer")
+    wiring = lazy_module("trunkline.wiring")
 
 _ROWS_A_LINE = 10_000
 
 FileArgument = Annotated[Path, Parameter(name="FILE")]
+System = Literal["litecone"]
 
 
 def export_(file: FileArgument, /, *, place: StorePlace = STORE_HERE) -> int:
@@ -39,9 +52,7 @@ def export_(file: FileArgument, /, *, place: StorePlace = STORE_HERE) -> int:
     with explained():
         exported = asyncio.run(_export(settings, file))
     if place.json:
-        from trunkline.clock import rfc3339  # noqa: PLC0415  (as below)
-
-        print_json({"file": str(file), "at": rfc3339(exported.at), "rows": dict(exported.counts)})
+        print_json({"file": str(file), "at": clock.rfc3339(exported.at), "rows": dict(exported.counts)})
         return Exit.OK
     print_text(f"Exported {_summary(exported.counts)} to {file}.")
     note("This store is for reading only from now on. Go on with: trunkline import FILE --store URL")
@@ -54,12 +65,10 @@ def take_in(file: Path, place: StorePlace) -> int:
     with explained():
         imported = asyncio.run(_import(settings, file))
     if place.json:
-        from trunkline.clock import rfc3339  # noqa: PLC0415  (as below)
-
         print_json(
             {
                 "file": str(file),
-                "exported_at": rfc3339(imported.at),
+                "exported_at": clock.rfc3339(imported.at),
                 "rows": dict(imported.counts),
                 "unfinished_runs": imported.unfinished_runs,
                 "agents_without_secret": imported.agents_without_secret,
@@ -74,28 +83,65 @@ def take_in(file: Path, place: StorePlace) -> int:
     return Exit.OK
 
 
-async def _export(settings: Settings, file: Path) -> Exported:
-    from trunkline.errors import NotFound  # noqa: PLC0415  (heavy; few commands need it)
-    from trunkline.services.transfer import export_store  # noqa: PLC0415  (as above)
-    from trunkline.wiring import open_store  # noqa: PLC0415  (as above)
+def import_(
+    files: Annotated[tuple[str, ...], Parameter(name="FILE", negative="")],
+    /,
+    *,
+    from_: Annotated[System | None, Parameter(name="--from", show_default=False)] = None,
+    out: Annotated[Path | None, Parameter(show_default=False)] = None,
+    apply: Flag = False,
+    url: Annotated[str, Parameter(env_var="TRUNKLINE_URL")] = DEFAULT_URL,
+    place: StorePlace = STORE_HERE,
+) -> int:
+    """
+    Take everything from a file that `export` has written, into an empty store; or definitions of another system.
 
+    Of an export all comes in, or nothing. Ids stay as they are, and unfinished runs go on when Trunkline starts.
+    With --from, workflows and agents are written in our language; what could not be carried over is told with its
+    place and a way out, and the exit code is 7 then.
+
+    Parameters
+    ----------
+    files
+        The file to read; with --from as many as you like, - is stdin.
+    from_
+        The system whose workflows and agents the files hold.
+    out
+        With --from: the folder to write into, workflows/NAME.yaml and agents.yaml. Default: print them.
+    apply
+        With --from: save them on the server instead. A workflow of which something is missing is not saved.
+    url
+        With --apply: the address of the server.
+    """
+    if from_ is None:
+        if len(files) != 1 or out is not None or apply:
+            raise CliError(
+                "An export is one file, and goes into a store",
+                fix="trunkline import FILE, or say which system has written the files: --from litecone",
+                exit_code=Exit.USAGE,
+            )
+        return take_in(Path(files[0]), place)
+    if out is not None and apply:
+        raise CliError("--out and --apply exclude one another", fix="Use one of them.", exit_code=Exit.USAGE)
+    return import_definitions.import_definitions(
+        files, out=out, server=Server(url, place.json) if apply else None, json=place.json
+    )
+
+
+async def _export(settings: Settings, file: Path) -> Exported:
     if not settings.uses_postgres and not settings.sqlite_path.exists():
-        raise NotFound(
+        raise errors.NotFound(
             f"There is no database {settings.sqlite_path}.",
             fix="Name its folder with --data, or use --store.",
         )
-    async with open_store(settings) as store:
-        return await export_store(store, file, _Progress())
+    async with wiring.open_store(settings) as store:
+        return await transfer.export_store(store, file, _Progress())
 
 
 async def _import(settings: Settings, file: Path) -> Imported:
-    from trunkline.executor.inbox import take_results  # noqa: PLC0415  (heavy; few commands need it)
-    from trunkline.services.transfer import import_store  # noqa: PLC0415  (as above)
-    from trunkline.wiring import open_store  # noqa: PLC0415  (as above)
-
-    async with open_store(settings, upgrade=True) as store:
-        hand_over = None if settings.uses_kafka else take_results
-        return await import_store(store, file, _Progress(), hand_over=hand_over)
+    async with wiring.open_store(settings, upgrade=True) as store:
+        hand_over = None if settings.uses_kafka else inbox.take_results
+        return await transfer.import_store(store, file, _Progress(), hand_over=hand_over)
 
 
 class _Progress:

@@ -1,9 +1,232 @@
-"""`trunkline zone`: a zone of the JSON-RPC contract, served here, and whom it has turned away."""
+"""`trunkline zone`: a zone of the JSON-RPC contract, served from here, and the calls it has refused."""
 
 from __future__ import annotations
 
-from cyclopts import App
+import sys
+from contextlib import redirect_stdout
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App, Parameter
+
+from trunkline.cli.exit_codes import Exit
+from trunkline.cli.failures import CliError, explained
+from trunkline.cli.lazy import lazy_module
+from trunkline.cli.options import Count, Flag, JsonFlag
+from trunkline.cli.rendering.output import note, print_json, print_table
+from trunkline.cli.rendering.times import date_time
+from trunkline.cli.setting_flags import LogFormat, LogLevel
+
+if TYPE_CHECKING:
+    from trunkline import clock, settings, zones
+    from trunkline.services import profile_folder
+    from trunkline.settings import Settings
+    from trunkline.stores.zones import Refusal
+    from trunkline.telemetry import logs
+    from trunkline.zones import Zone, policy_form
+    from trunkline.zones import audit as zone_audit
+    from trunkline.zones import lines as zone_lines
+    from trunkline.zones import server as zone_server
+else:
+    clock = lazy_module("trunkline.clock")
+    settings = lazy_module("trunkline.settings")
+    zones = lazy_module("trunkline.zones")
+    zone_audit = lazy_module("trunkline.zones.audit")
+    profile_folder = lazy_module("trunkline.services.profile_folder")
+    logs = lazy_module("trunkline.telemetry.logs")
+    zone_lines = lazy_module("trunkline.zones.lines")
+    zone_server = lazy_module("trunkline.zones.server")
+    policy_form = lazy_module("trunkline.zones.policy_form")
+
+_EXAMPLE = "Name it as module:attribute, e.g. execution:zone for `zone = Zone(…)` in execution.py."
+DEFAULT_LIMIT = 50
 
 app = App(name="zone", help="Serve a zone: functions behind one address, as JSON-RPC.", version_flags=[])
-app.command("trunkline.cli.commands.zone_serve:serve", name="serve")
-app.command("trunkline.cli.commands.zone_audit:audit", name="audit")
+
+
+@app.command(name="serve")
+def serve(
+    zone: Annotated[str, Parameter(name="MODULE:ZONE")],
+    /,
+    *,
+    host: str | None = None,
+    port: int | None = None,
+    data: str | None = None,
+    policy: Annotated[str | None, Parameter(env_var="TRUNKLINE_ZONE_POLICY")] = None,
+    tls_cert: Annotated[str | None, Parameter(env_var="TRUNKLINE_ZONE_TLS_CERT")] = None,
+    tls_key: Annotated[str | None, Parameter(env_var="TRUNKLINE_ZONE_TLS_KEY")] = None,
+    client_ca: Annotated[str | None, Parameter(env_var="TRUNKLINE_ZONE_CLIENT_CA")] = None,
+    open_: Annotated[Flag, Parameter(name="--open")] = False,
+    stdio: Flag = False,
+    log_level: LogLevel | None = None,
+    log_format: LogFormat | None = None,
+) -> int:
+    """
+    Serve a zone: functions of yours behind one address.
+
+    Prints its URL, alone on one line of stdout, when it is ready to take calls: POST them to that URL. SIGTERM and
+    Ctrl-C stop it gracefully. Work that goes on is in the data folder and survives both.
+
+    Parameters
+    ----------
+    zone
+        Where it is, e.g. execution:zone for `zone = Zone(…)` in execution.py of this folder.
+    host
+        The address to listen on. Default: 127.0.0.1.
+    port
+        The port to listen on; 0 takes a free one. Default: 8000.
+    data
+        The folder of what must survive a restart. Default: the zone's own, or ./trunkline-data.
+    policy
+        A file that says who may call what: TOML or JSON.
+    tls_cert
+        The zone's certificate, PEM; it is then served over https.
+    tls_key
+        The key of that certificate. Default: it is in the same file.
+    client_ca
+        Callers must show a certificate that one of these has signed, PEM; not those whom the policy knows by a key.
+    open_
+        Listen on any address although the zone does not ask who calls: something in front of it does.
+    stdio
+        Serve whoever has started it instead of an address: a request is a line on stdin, its answer one on stdout.
+        It ends with its input.
+    log_level
+        The least severe messages that are logged, on stderr.
+    log_format
+        How log lines look: json for programs, console for people.
+    """
+    with explained():
+        if stdio:
+            _check_no_address(host, port, tls_cert, tls_key, client_ca, open_)
+        loaded = _settings(host=host, port=port, data=data, log_level=log_level, log_format=log_format)
+        logs.configure_logs(loaded.log_level, loaded.log_format)
+        # Before the module is imported: it may print something.
+        pipes = zone_lines.take_pipes() if stdio else None
+        profile_folder.load_profiles(loaded.profiles)
+        # The first line on stdout is the URL, whatever the module prints.
+        with redirect_stdout(sys.stderr):
+            found = find_zone(zone)
+        if policy is not None:
+            found.policy = policy_form.load_policy(Path(policy))
+        secret_key = None if loaded.secret_key is None else loaded.secret_key.get_secret_value()
+        if pipes is not None:
+            return zone_lines.run_zone_on_pipes(found, pipes, _data(loaded, found), secret_key)
+        return zone_server.run_zone(
+            found,
+            zone_server.Place(
+                host=loaded.host,
+                port=loaded.port,
+                data=_data(loaded, found),
+                secret_key=secret_key,
+                certificate=_path(tls_cert),
+                key=_path(tls_key),
+                client_ca=_path(client_ca),
+                is_open=open_,
+                is_loopback=settings.is_loopback(loaded.host),
+            ),
+        )
+
+
+def find_zone(name: str) -> Zone:
+    """Imports the module and takes the zone out of it; what the module itself raises is shown as it is."""
+    module_name, _, attribute = name.partition(":")
+    if not all(part.isidentifier() for part in (*module_name.split("."), *attribute.split("."))):
+        raise CliError(f"{name} does not name a zone.", fix=_EXAMPLE, exit_code=Exit.USAGE)
+    # As `python -m` does: a module in the folder that the command is called in.
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found: object = import_module(module_name)
+    except ModuleNotFoundError as exc:
+        # What one of its own imports lacks is no mistake of whoever named it.
+        if exc.name is None or not f"{module_name}.".startswith(f"{exc.name}."):
+            raise
+        raise CliError(
+            f"There is no module {module_name} in {Path.cwd()} or among the installed ones.",
+            fix=_EXAMPLE,
+            exit_code=Exit.NOT_FOUND,
+        ) from exc
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            raise CliError(
+                f"The module {module_name} has no {attribute}.", fix=_EXAMPLE, exit_code=Exit.NOT_FOUND
+            )
+        found = getattr(found, part)
+    if not isinstance(found, zones.Zone):
+        raise CliError(
+            f"{name} is no Zone but of the type {type(found).__name__}.", fix=_EXAMPLE, exit_code=Exit.INVALID
+        )
+    return found
+
+
+@app.command(name="audit")
+def audit(
+    *,
+    data: str | None = None,
+    limit: Count = DEFAULT_LIMIT,
+    json: JsonFlag = False,
+) -> int:
+    """
+    List the calls that a zone has refused, the newest first.
+
+    The zone may be running. Nothing of a call's params or of its token is in there.
+
+    Parameters
+    ----------
+    data
+        The zone's data folder. Default: ./trunkline-data.
+    limit
+        At most this many; a zone keeps the newest 10,000.
+    """
+    with explained():
+        folder = settings.load_settings({} if data is None else {"data": data}).data
+        found = zone_audit.newest_refusals(Path(folder), limit)
+    shown = [
+        _shown(refusal, clock.rfc3339(refusal.at), zone_audit.words_for(refusal.reason)) for refusal in found
+    ]
+    if json:
+        print_json({"items": shown, "next_cursor": None})
+        return Exit.OK
+    rows = [
+        [date_time(one["at"]), *(one[name] or "" for name in ("caller", "method", "reason", "detail"))]
+        for one in shown
+    ]
+    print_table(("AT", "CALLER", "METHOD", "REASON", "DETAIL"), rows)
+    if not rows:
+        note("No call has been refused.")
+    return Exit.OK
+
+
+def _check_no_address(*flags: object) -> None:
+    if any(flag is not None and flag is not False for flag in flags):
+        raise CliError(
+            "With --stdio a zone has no address: --host, --port, --open and the certificates mean nothing.",
+            fix="Leave them out, or --stdio.",
+            exit_code=Exit.USAGE,
+        )
+
+
+def _settings(**flags: object) -> Settings:
+    return settings.load_settings({name: value for name, value in flags.items() if value is not None})
+
+
+def _data(loaded: Settings, zone: Zone) -> Path:
+    """What the operator says comes before what the zone's author has said, and that before the default."""
+    if zone.data is None or "data" in loaded.model_fields_set:
+        return loaded.data
+    return Path(zone.data)
+
+
+def _path(text: str | None) -> Path | None:
+    return None if text is None else Path(text)
+
+
+def _shown(refusal: Refusal, at: str, detail: str) -> dict[str, str | None]:
+    return {
+        "at": at,
+        "caller": refusal.caller,
+        "method": refusal.method,
+        "correlation_id": refusal.correlation_id,
+        "reason": refusal.reason,
+        "detail": detail,
+    }

@@ -1,12 +1,14 @@
 """
-What `trunkline demo` shows, told step by step.
+What `trunkline demo` shows, step by step.
 
-It uses the same client, pictures and words as the other commands: everything in it can be done by hand.
+It uses the same client and the same output as the other commands: everything in it can be done by hand.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from importlib.resources import files
@@ -16,7 +18,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from trunkline.api.middleware.web_ui_files import is_there
 from trunkline.cli.client import Client
-from trunkline.cli.demo.names import commands_of_this_program
 from trunkline.cli.demo.processes import running
 from trunkline.cli.follow import follow_run, progress_for_people
 from trunkline.cli.options import API_KEY
@@ -130,9 +131,25 @@ def where_to_look(run: Run, url: str) -> str:
     return "For the web UI build it once, which needs Node.js: make ui"
 
 
+def commands_of_this_program() -> tuple[str, str]:
+    """What to type for `trunkline` and for the `python` that has it."""
+    return _typed("trunkline"), _typed("python")
+
+
 def _register(client: Client, agent: DemoAgent, url: str) -> None:
     spec: JsonObject = {"name": agent.name, "url": url, "description": f"A demo agent: {agent.what}."}
     if agent.protocol is not None:
         spec["protocol"] = agent.protocol
     client.create_agent(spec)
     print_now(f"  {agent.name:<13} {agent.protocol or 'auto':<12} {url:<33} {agent.what}")
+
+
+def _typed(name: str) -> str:
+    beside_us = Path(sys.executable).with_name(name)
+    found = shutil.which(name)
+    if found is not None and Path(found) == beside_us:
+        return name
+    if not beside_us.exists():
+        return f"{sys.executable} -m trunkline" if name == "trunkline" else sys.executable
+    relative = os.path.relpath(beside_us)
+    return str(beside_us) if relative.startswith("..") else relative

@@ -1,4 +1,4 @@
-"""An agent on the terminal: its fields, what it speaks, and how we know."""
+"""An agent on the terminal: its fields, its limits, what it speaks, and how we know."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, cast
 from trunkline.cli.options import Server
 from trunkline.cli.rendering.migration import migration_fields
 from trunkline.cli.rendering.output import print_fields, print_json, print_table, print_text
-from trunkline.cli.show_limits import print_limits
 
 if TYPE_CHECKING:
-    from trunkline.cli.answers import Agent, Dialect
+    from trunkline.cli.answers import Agent, AgentLimits, BreakerState, Dialect
     from trunkline.jsontypes import Json, JsonObject
 
 # Shown below the fields.
@@ -31,6 +30,16 @@ def print_agent(agent: Agent, server: Server) -> None:
     if (migration := agent.get("migration")) is not None:
         print_text("")
         print_fields(migration_fields(migration))
+
+
+def print_limits(limits: AgentLimits) -> None:
+    fields: list[tuple[str, object]] = [("in flight", limits["in_flight"]), ("queued", limits["queued"])]
+    if (rate := limits["rate"]) is not None:
+        fields.append(("tokens", f"{rate['tokens']} of {rate['burst']}"))
+    if (breaker := limits["breaker"]) is not None:
+        fields += _breaker(breaker)
+    print_text("")
+    print_fields(fields)
 
 
 def _print_dialect(dialect: Dialect) -> None:
@@ -66,3 +75,17 @@ def _shown(value: Json) -> object:
             return json.dumps(value, ensure_ascii=False)
         case _:
             return value
+
+
+def _breaker(breaker: BreakerState) -> list[tuple[str, object]]:
+    fields: list[tuple[str, object]] = [
+        ("breaker", breaker["state"].replace("_", "-")),
+        ("failures in a row", breaker["failures"]),
+    ]
+    if breaker["state"] != "closed":
+        fields += [
+            ("opened at", breaker["opened_at"]),
+            ("tried again from", breaker["retry_at"]),
+            ("because of", breaker["reason"]),
+        ]
+    return fields

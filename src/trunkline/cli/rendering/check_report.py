@@ -5,10 +5,18 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Literal
 
+from trunkline.cli.lazy import lazy_module
 from trunkline.cli.rendering.output import Cell, note, print_fields, print_json, print_table, print_text
 
 if TYPE_CHECKING:
+    import msgspec
+
     from trunkline.agents.check_reports import Evidence, Finding, Report
+    from trunkline.cli.rendering import check_junit, check_markdown
+else:
+    msgspec = lazy_module("msgspec")
+    check_junit = lazy_module("trunkline.cli.rendering.check_junit")
+    check_markdown = lazy_module("trunkline.cli.rendering.check_markdown")
 
 Form = Literal["table", "json", "junit", "md"]
 
@@ -44,17 +52,11 @@ class ProgressLine:
 def print_report(report: Report, form: Form) -> None:
     match form:
         case "json":
-            import msgspec  # noqa: PLC0415  (few commands need it)
-
             print_json(msgspec.to_builtins(report))
         case "junit":
-            from trunkline.cli.rendering.check_junit import junit_xml  # noqa: PLC0415  (as above)
-
-            print_text(junit_xml(report))
+            print_text(check_junit.junit_xml(report))
         case "md":
-            from trunkline.cli.rendering.check_markdown import markdown  # noqa: PLC0415  (as above)
-
-            print_text(markdown(report))
+            print_text(check_markdown.markdown(report))
         case "table":
             _print_table(report)
 

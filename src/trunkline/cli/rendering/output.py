@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TextIO
 
 GAP = "  "
@@ -127,6 +128,15 @@ def aligned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
 
 
+def note_next_page(
+    command: Sequence[str], asked: Mapping[str, str | int | Sequence[str] | None], cursor: str | None
+) -> None:
+    """`asked`: the options that the list was asked for with; nothing is said where there is no rest."""
+    if cursor is not None:
+        words = ["trunkline", *command, *_flags(asked), "--cursor", cursor]
+        note(f"There are more: {shlex.join(words)}")
+
+
 def _print_rich_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
     from rich import box  # noqa: PLC0415
     from rich.console import Console  # noqa: PLC0415
@@ -139,3 +149,17 @@ def _print_rich_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) ->
     for row in rows:
         table.add_row(*(Text(harmless(cell.text), style=cell.style) for cell in row))
     Console().print(table)
+
+
+def _flags(asked: Mapping[str, str | int | Sequence[str] | None]) -> Iterator[str]:
+    for name, value in asked.items():
+        match value:
+            case None | False:
+                pass
+            case True:
+                yield f"--{name}"
+            case str() | int():
+                yield from (f"--{name}", str(value))
+            case _:
+                for one in value:
+                    yield from (f"--{name}", one)

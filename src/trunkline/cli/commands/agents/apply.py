@@ -23,11 +23,15 @@ from trunkline.cli.client import Client
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import ApiError, CliError, explained
 from trunkline.cli.inputs import read_bytes
+from trunkline.cli.lazy import lazy_module
 from trunkline.cli.options import HERE, Server
 from trunkline.cli.rendering.output import print_json, print_table, status_cell
 
 if TYPE_CHECKING:
     from trunkline.jsontypes import Json, JsonObject
+    from trunkline.workflow import parse as workflow_parse
+else:
+    workflow_parse = lazy_module("trunkline.workflow.parse")
 
 Change = Literal["created", "updated", "unchanged"]
 
@@ -56,10 +60,8 @@ def apply(
 def read_agents(file: str) -> list[JsonObject]:
     """The file's agents, each with a name; what else they have is the server's to judge."""
     # The workflows' own reader: YAML 1.1, which the library's loader reads, takes `on` for true.
-    from trunkline.workflow.parse import read_document  # noqa: PLC0415  (slow to import; only this command needs it)
-
     with explained(file):
-        document = read_document(read_bytes(file), file)
+        document = workflow_parse.read_document(read_bytes(file), file)
     if document.problems:
         raise _invalid(file, document.problems[0].message)
     content = document.value

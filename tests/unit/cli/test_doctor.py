@@ -4,8 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.cli.checks import check_data_folder, check_key_file, check_python, check_server, check_sqlite
 from trunkline.cli.client import Client
+from trunkline.cli.commands.doctor import (
+    check_data_folder,
+    check_key_file,
+    check_python,
+    check_server,
+    check_sqlite,
+)
 
 
 def test_an_old_python_fails_with_what_to_install() -> None:

@@ -1,34 +1,157 @@
-"""`trunkline agents migrate ready`, `shadow`, `canary`, `cutover`, `rollback` and `finish`: steps of a migration."""
+"""`trunkline agents migrate`: from one protocol or address to another, and back."""
 
 from __future__ import annotations
 
 import getpass
 import math
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from trunkline.cli.exit_codes import Exit
-from trunkline.cli.failures import CliError
+from trunkline.cli.failures import ApiError, CliError
 from trunkline.cli.inputs import parse_pairs
 from trunkline.cli.options import HERE, AgentArgument, Flag, Pairs, Server
-from trunkline.cli.rendering.migration import print_change, print_outcome
-from trunkline.cli.rendering.output import print_json
+from trunkline.cli.rendering.migration import (
+    print_agent_events,
+    print_blockers,
+    print_change,
+    print_outcome,
+    print_plan,
+    print_status,
+)
+from trunkline.cli.rendering.output import Cell, note, print_json, print_table
 
 if TYPE_CHECKING:
-    from trunkline.cli.migration_answers import Outcome
+    from trunkline.cli.client import Client
+    from trunkline.cli.migration_answers import Outcome, PlanEntry
     from trunkline.jsontypes import Json, JsonObject
 
+OneName = Annotated[str | None, Parameter(name="AGENT", show_default=False)]
+
+_CHECKS_AT_A_TIME = 8
+_SHOWN_DIFFERENCES = 20
+# A side that could not be checked at all.
+_NOT_CHECKED = "-"
 OneOrAll = Annotated[str | None, Parameter(name="AGENT", show_default=False, help="The agent's name or id.")]
 All = Annotated[bool, Parameter(name="--all", negative="", show_default=False)]
 Why = Annotated[str, Parameter(show_default=False)]
 Percent = Annotated[float, Parameter(help="Of the runs that begin from now on: more than 0, up to 100.")]
 
+app = App(
+    name="migrate",
+    help="Move agents to another protocol or address: plan, check, shadow, canary, cutover, rollback, finish.",
+    version_flags=[],
+)
+
+
+@app.command(name="plan")
+def plan(*agents: Annotated[str, Parameter(name="AGENT")], server: Server = HERE) -> int:
+    """
+    List agents: what each speaks and offers, where its migration stands, and what is in its way.
+
+    Below the table: the expressions of workflows that would read something else after the migration.
+
+    Parameters
+    ----------
+    agents
+        Only these. Default: all.
+    """
+    client = server.client()
+    entries = _entries(client, agents)
+    if server.json:
+        print_json({"items": entries, "next_cursor": None})
+        return Exit.OK
+    print_plan(entries)
+    if len(agents) == 1:
+        print_blockers(entries[0])
+    elif any(entry["blockers"] for entry in entries):
+        note("What is in the way of one, and what to do about it: trunkline agents migrate plan AGENT")
+    return Exit.OK
+
+
+@app.command(name="check")
+def check(*agents: Annotated[str, Parameter(name="AGENT")], server: Server = HERE) -> int:
+    """
+    Check where agents are to move to, several at a time, without giving them work.
+
+    An agent that moves nowhere is checked where it is. The reports are kept. Exits with 7 when a check has failed.
+
+    Parameters
+    ----------
+    agents
+        Only these. Default: all.
+    """
+    client = server.client()
+    names = list(agents) or [entry["agent"] for entry in client.migration_plan().items]
+    reports = _checked(client, names)
+    if server.json:
+        print_json({"items": [{"agent": name, **reports[name]} for name in names]})
+    else:
+        print_table(
+            ("AGENT", "GRADE", "PROTOCOL", "URL", "FAILED"), [_row(name, reports[name]) for name in names]
+        )
+    return Exit.OK if all(report.get("passed") for report in reports.values()) else Exit.INVALID
+
+
+@app.command(name="status")
+def status(agent: OneName = None, /, *, server: Server = HERE) -> int:
+    """
+    Show how an agent's migration stands: its target and limits, calls of both sides, and how their answers differ.
+
+    Without AGENT: all agents that move, or have moved.
+
+    Parameters
+    ----------
+    agent
+        The agent's name or id.
+    """
+    client = server.client()
+    if agent is None:
+        moving = [entry for entry in client.migration_plan().items if entry["migration"] is not None]
+        if server.json:
+            print_json({"items": moving, "next_cursor": None})
+        else:
+            print_plan(moving)
+        return Exit.OK
+    found = client.migration(agent)
+    comparisons = [
+        comparison
+        for verdict in ("differ", "new_failed")
+        for comparison in client.comparisons(agent, verdict=verdict, limit=_SHOWN_DIFFERENCES).items
+    ]
+    if server.json:
+        print_json({**found, "differences": comparisons})
+    else:
+        print_status(found, comparisons)
+    return Exit.OK
+
+
+@app.command(name="history")
+def history(agent: OneName = None, /, *, limit: int = 100, server: Server = HERE) -> int:
+    """
+    Show what has happened to agents, newest first: every change of a migration with who and why, cards, grades.
+
+    Parameters
+    ----------
+    agent
+        Only of this one, by its name or id; it may be removed.
+    limit
+        At most this many.
+    """
+    page = server.client().agent_events(agent, limit=limit)
+    if server.json:
+        print_json(page.answer())
+    else:
+        print_agent_events(page.items)
+    return Exit.OK
+
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Aim:
+class TargetFlags:
     """Where an agent is to move to."""
 
     to: Annotated[
@@ -42,7 +165,7 @@ class Aim:
         Pairs, Parameter(help="key=value of the new side's protocol_config, as often as needed.")
     ] = ()
 
-    def target(self) -> JsonObject:
+    def given(self) -> JsonObject:
         is_url = self.to is not None and ":" in self.to
         if self.to is not None and not is_url and self.protocol is not None:
             raise CliError(
@@ -60,7 +183,7 @@ class Aim:
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class LimitFlags:
+class MigrationLimitFlags:
     """When the new side is not good enough; what is left out stays as it is."""
 
     disagreement: Annotated[
@@ -93,12 +216,19 @@ class LimitFlags:
         return limits
 
 
-HERE_AND_NOW = Aim()
-AS_BEFORE = LimitFlags()
+NO_TARGET = TargetFlags()
+NO_LIMITS = MigrationLimitFlags()
 
 
+@app.command(name="ready")
 def ready(
-    agent: AgentArgument, /, *, note: str, aim: Aim = HERE_AND_NOW, why: Why = "", server: Server = HERE
+    agent: AgentArgument,
+    /,
+    *,
+    note: str,
+    target: TargetFlags = NO_TARGET,
+    why: Why = "",
+    server: Server = HERE,
 ) -> int:
     """
     Attest what no program can check: deployed, documented, team told.
@@ -112,18 +242,19 @@ def ready(
     why
         For those who read it later. Default: the note.
     """
-    named = aim != HERE_AND_NOW
-    body: JsonObject = {"note": note, **({"target": aim.target()} if named else {}), **_signed(why)}
+    named = target != NO_TARGET
+    body: JsonObject = {"note": note, **({"target": target.given()} if named else {}), **_signed(why)}
     return _one(agent, "ready", body, server)
 
 
+@app.command(name="shadow")
 def shadow(
     agent: AgentArgument,
     /,
     *,
     percent: Percent,
-    aim: Aim = HERE_AND_NOW,
-    limits: LimitFlags = AS_BEFORE,
+    target: TargetFlags = NO_TARGET,
+    limits: MigrationLimitFlags = NO_LIMITS,
     why: Why = "",
     server: Server = HERE,
 ) -> int:
@@ -137,16 +268,17 @@ def shadow(
     why
         For those who read it later.
     """
-    return _one(agent, "shadow", _trial(percent, aim, limits, why), server)
+    return _one(agent, "shadow", _share(percent, target, limits, why), server)
 
 
+@app.command(name="canary")
 def canary(
     agent: AgentArgument,
     /,
     *,
     percent: Percent,
-    aim: Aim = HERE_AND_NOW,
-    limits: LimitFlags = AS_BEFORE,
+    target: TargetFlags = NO_TARGET,
+    limits: MigrationLimitFlags = NO_LIMITS,
     why: Why = "",
     server: Server = HERE,
 ) -> int:
@@ -161,9 +293,10 @@ def canary(
     why
         For those who read it later.
     """
-    return _one(agent, "canary", _trial(percent, aim, limits, why), server)
+    return _one(agent, "canary", _share(percent, target, limits, why), server)
 
 
+@app.command(name="cutover")
 def cutover(
     agent: OneOrAll = None, /, *, all_: All = False, force: Flag = False, why: Why = "", server: Server = HERE
 ) -> int:
@@ -186,6 +319,7 @@ def cutover(
     return _one_or_all("cutover", agent, body, server, all_=all_)
 
 
+@app.command(name="rollback")
 def rollback(agent: OneOrAll = None, /, *, why: str, all_: All = False, server: Server = HERE) -> int:
     """
     Let all runs that begin from now on call the old side again.
@@ -204,6 +338,7 @@ def rollback(agent: OneOrAll = None, /, *, why: str, all_: All = False, server: 
     return _one_or_all("rollback", agent, _signed(why), server, all_=all_)
 
 
+@app.command(name="finish")
 def finish(agent: OneOrAll = None, /, *, all_: All = False, why: Why = "", server: Server = HERE) -> int:
     """
     Register an agent as its new side; there is no way back from there.
@@ -220,14 +355,56 @@ def finish(agent: OneOrAll = None, /, *, all_: All = False, why: Why = "", serve
     return _one_or_all("finish", agent, _signed(why), server, all_=all_)
 
 
-def _trial(percent: float, aim: Aim, limits: LimitFlags, why: str) -> JsonObject:
+def _entries(client: Client, agents: tuple[str, ...]) -> list[PlanEntry]:
+    if not agents:
+        return client.migration_plan().items
+    return [client.migration(agent) for agent in agents]
+
+
+def _checked(client: Client, names: list[str]) -> dict[str, JsonObject]:
+    reports: dict[str, JsonObject] = {}
+    with ThreadPoolExecutor(_CHECKS_AT_A_TIME) as pool:
+        running = {pool.submit(_report, client, name): name for name in names}
+        for done in as_completed(running):
+            name = running[done]
+            reports[name] = done.result()
+            note(f"[{len(reports)}/{len(names)}] {name}: {reports[name]['grade']}")
+    return reports
+
+
+def _report(client: Client, name: str) -> JsonObject:
+    """One that cannot be checked keeps nobody from checking the others."""
+    try:
+        return client.check_migration(name)
+    except ApiError as error:
+        return {"grade": _NOT_CHECKED, "passed": False, "error": error.what, "fix": error.fix}
+
+
+def _row(name: str, report: JsonObject) -> list[str | Cell]:
+    passed = report.get("passed") is True
+    findings = report.get("findings")
+    failed = [
+        str(found["id"])
+        for found in (findings if isinstance(findings, list) else [])
+        if isinstance(found, dict) and found.get("verdict") == "failed"
+    ]
+    return [
+        name,
+        Cell(str(report["grade"]), "green" if passed else "red"),
+        str(report.get("protocol", "")),
+        str(report.get("url", "")),
+        ", ".join(failed) or str(report.get("error", "")),
+    ]
+
+
+def _share(percent: float, target: TargetFlags, limits: MigrationLimitFlags, why: str) -> JsonObject:
     if not 0 < percent <= 100:
         raise CliError(
             f"--percent is {percent:g}, which is no share of the runs",
             fix="Give a number that is more than 0, up to 100",
             exit_code=Exit.USAGE,
         )
-    return {"percent": percent, "target": aim.target(), "limits": limits.given(), **_signed(why)}
+    return {"percent": percent, "target": target.given(), "limits": limits.given(), **_signed(why)}
 
 
 def _signed(why: str) -> JsonObject:

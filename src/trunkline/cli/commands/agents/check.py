@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter, validators
 
@@ -11,17 +11,19 @@ from trunkline.cli.agent_secrets import AuthType, auth_config
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError, explained
 from trunkline.cli.inputs import parse_pairs
+from trunkline.cli.lazy import lazy_module
 from trunkline.cli.options import HERE, Flag, InputPairs, Pairs, Server
-from trunkline.cli.rendering.check_report import Form, ProgressLine, print_report
+from trunkline.cli.rendering.check_report import Form, print_report
 from trunkline.cli.rendering.output import note
 
 if TYPE_CHECKING:
     from trunkline.agents.check_reports import Report
+    from trunkline.cli.commands.agents import address_check
     from trunkline.jsontypes import JsonObject
+else:
+    address_check = lazy_module("trunkline.cli.commands.agents.address_check")
 
 DEFAULT_SECONDS = 10.0
-# An answer to a check is short; a server that sends more is found out by that.
-_MOST_ANSWER_BYTES = 1024 * 1024
 
 
 def check(
@@ -81,8 +83,10 @@ def check(
         credentials = auth_config(auth_type, env=auth_env, file=auth_file)
         with explained():
             report = asyncio.run(
-                _check_here(
-                    _Address(agent, protocol, parse_pairs(config), auth_type, credentials),
+                address_check.check_address(
+                    address_check.CheckedAddress(
+                        agent, protocol, parse_pairs(config), auth_type, credentials
+                    ),
                     parse_pairs(inputs),
                     text,
                     timeout or DEFAULT_SECONDS,
@@ -105,13 +109,10 @@ def check(
 def _check_protocol(protocol: str | None) -> None:
     if protocol is None:
         return
-    from trunkline.agents import AUTO  # noqa: PLC0415  (heavy; most calls name none)
-    from trunkline.checker import PROTOCOLS  # noqa: PLC0415  (as above)
-
-    if protocol not in (AUTO, *PROTOCOLS):
+    if protocol not in address_check.CHECKED_PROTOCOLS:
         raise CliError(
             f"There are no checks for the protocol {protocol}",
-            fix=f"Choose one of {', '.join((AUTO, *PROTOCOLS))}",
+            fix=f"Choose one of {', '.join(address_check.CHECKED_PROTOCOLS)}",
             exit_code=Exit.USAGE,
         )
 
@@ -131,55 +132,5 @@ def _form(server: Server, *, junit: bool, md: bool) -> Form:
 def _checked_there(
     agent: str, protocol: str | None, given: JsonObject, text: str | None, server: Server, *, active: bool
 ) -> Report:
-    import msgspec  # noqa: PLC0415  (few commands need it)
-
-    from trunkline.agents.check_reports import Report  # noqa: PLC0415  (as above)
-
     wish: JsonObject = {"active": active, "protocol": protocol, "input": given or None, "text": text}
-    return msgspec.convert(server.client().check_agent(agent, wish), Report)
-
-
-class _Address(NamedTuple):
-    """Where to check, and how to get in."""
-
-    url: str
-    protocol: str | None
-    config: JsonObject
-    auth_type: AuthType
-    auth: JsonObject | None
-
-
-async def _check_here(
-    address: _Address, given: JsonObject, text: str | None, seconds: float, *, active: bool
-) -> Report:
-    # Heavy; few commands need it.
-    from trunkline.agents import AUTO  # noqa: PLC0415
-    from trunkline.agents.auth import credentials  # noqa: PLC0415
-    from trunkline.agents.check_reports import USUAL, Sample  # noqa: PLC0415
-    from trunkline.checker import Checker, Limits, Subject  # noqa: PLC0415
-    from trunkline.system_clock import SystemClock  # noqa: PLC0415
-    from trunkline.transports.address_policy import AddressPolicy  # noqa: PLC0415
-    from trunkline.transports.https import HttpTransport  # noqa: PLC0415
-
-    if address.auth_type in ("oauth2", "signed"):
-        raise CliError(
-            f"--auth-type {address.auth_type} needs a server, which gets or makes the tokens",
-            fix="Register the agent with it, and check it by its name",
-            exit_code=Exit.USAGE,
-        )
-    subject = Subject(
-        url=address.url,
-        protocol=address.protocol or AUTO,
-        protocol_config=address.config,
-        credentials=credentials("agent", address.auth_type, address.auth),
-        sample=Sample(input=given or USUAL.input, text=text or USUAL.text),
-    )
-    # Whoever calls this is on this machine, and means what they name.
-    policy = AddressPolicy(allow_loopback=True, allow_private=True)
-    line = ProgressLine(address.url)
-    async with HttpTransport(policy, max_answer_bytes=_MOST_ANSWER_BYTES) as transport:
-        try:
-            checker = Checker(transport, SystemClock(), Limits(request_seconds=seconds))
-            return await checker.check(subject, active=active, on_progress=line.show)
-        finally:
-            line.clear()
+    return address_check.read_report(server.client().check_agent(agent, wish))

@@ -1,4 +1,4 @@
-"""The `agents` commands for one agent at a time."""
+"""`trunkline agents`: the commands for one registered agent at a time."""
 
 from __future__ import annotations
 
@@ -179,6 +179,20 @@ def remove(agent: AgentArgument, /, *, server: Server = HERE) -> int:
         print_json({"removed": agent})
     else:
         note(f"{agent} is removed")
+    return Exit.OK
+
+
+def reset(agent: AgentArgument, /, *, server: Server = HERE) -> int:
+    """
+    Close an agent's breaker and fill its bucket.
+
+    Tasks that wait for it go at once. If it still fails, its breaker opens again.
+    """
+    answer = server.client().reset_agent(agent)
+    if server.json:
+        print_json(answer)
+    else:
+        note(f"{answer['name']} is reset")
     return Exit.OK
 
 

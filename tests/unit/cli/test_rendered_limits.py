@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trunkline.cli.answers import AgentLimits
-from trunkline.cli.show_limits import print_limits
+from trunkline.cli.rendering.agent import print_limits
 
 
 def shown(capsys: pytest.CaptureFixture[str], limits: AgentLimits) -> list[list[str]]:

@@ -1,0 +1,70 @@
+"""
+The check of an agent at an address, made from this process without a server.
+
+Apart from `check`, because what it imports is slow to import.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from trunkline.agents import AUTO
+from trunkline.agents.auth import credentials
+from trunkline.agents.check_reports import USUAL, Report, Sample
+from trunkline.checker import PROTOCOLS, Checker, Limits, Subject
+from trunkline.cli.agent_secrets import AuthType
+from trunkline.cli.exit_codes import Exit
+from trunkline.cli.failures import CliError
+from trunkline.cli.rendering.check_report import ProgressLine
+from trunkline.clock import SystemClock
+from trunkline.jsontypes import JsonObject
+from trunkline.transports.guard import AddressPolicy
+from trunkline.transports.https import HttpTransport
+
+CHECKED_PROTOCOLS = (AUTO, *PROTOCOLS)
+# An answer to a check is short; a server that sends more is found out by that.
+_MOST_ANSWER_BYTES = 1024 * 1024
+
+
+class CheckedAddress(NamedTuple):
+    """Where to check, and how to get in."""
+
+    url: str
+    protocol: str | None
+    config: JsonObject
+    auth_type: AuthType
+    auth: JsonObject | None
+
+
+async def check_address(
+    address: CheckedAddress, given: JsonObject, text: str | None, seconds: float, *, active: bool
+) -> Report:
+    if address.auth_type in ("oauth2", "signed"):
+        raise CliError(
+            f"--auth-type {address.auth_type} needs a server, which gets or makes the tokens",
+            fix="Register the agent with it, and check it by its name",
+            exit_code=Exit.USAGE,
+        )
+    subject = Subject(
+        url=address.url,
+        protocol=address.protocol or AUTO,
+        protocol_config=address.config,
+        credentials=credentials("agent", address.auth_type, address.auth),
+        sample=Sample(input=given or USUAL.input, text=text or USUAL.text),
+    )
+    # The person who runs this command is on this machine, and means the address that they name.
+    policy = AddressPolicy(allow_loopback=True, allow_private=True)
+    line = ProgressLine(address.url)
+    async with HttpTransport(policy, max_answer_bytes=_MOST_ANSWER_BYTES) as transport:
+        try:
+            checker = Checker(transport, SystemClock(), Limits(request_seconds=seconds))
+            return await checker.check(subject, active=active, on_progress=line.show)
+        finally:
+            line.clear()
+
+
+def read_report(answer: JsonObject) -> Report:
+    """The report of a check that the server made."""
+    return msgspec.convert(answer, Report)
