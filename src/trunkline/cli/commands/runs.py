@@ -32,7 +32,7 @@ from trunkline.cli.rendering.times import date_time, duration_between
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trunkline.bridge import exchanges as wire_exchanges
+    from trunkline.bridge.wire import exchanges as wire_exchanges
     from trunkline.cli.answers import Exchange, LogLine, Run
     from trunkline.cli.rendering import exchanges as rendered_exchanges
     from trunkline.jsontypes import JsonObject
@@ -42,7 +42,7 @@ else:
     har_archive = lazy_module("trunkline.services.har")
     rendered_exchanges = lazy_module("trunkline.cli.rendering.exchanges")
     recorded = lazy_module("trunkline.services.recorded")
-    wire_exchanges = lazy_module("trunkline.bridge.exchanges")
+    wire_exchanges = lazy_module("trunkline.bridge.wire.exchanges")
 
 Status = Literal["PENDING", "RUNNING", "WAITING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"]
 _LOG_COLUMNS = ("AT", "LEVEL", "FROM", "STEP", "ATTEMPT", "TEXT")

@@ -20,7 +20,7 @@ from trunkline.cli.failures import CliError
 from trunkline.cli.rendering.check_report import ProgressLine
 from trunkline.clock import SystemClock
 from trunkline.jsontypes import JsonObject
-from trunkline.transports.guard import AddressPolicy
+from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.https import HttpTransport
 
 CHECKED_PROTOCOLS = (AUTO, *PROTOCOLS)
