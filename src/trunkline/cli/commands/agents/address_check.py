@@ -18,8 +18,8 @@ from trunkline.cli.agent_secrets import AuthType
 from trunkline.cli.exit_codes import Exit
 from trunkline.cli.failures import CliError
 from trunkline.cli.rendering.check_report import ProgressLine
-from trunkline.clock import SystemClock
 from trunkline.jsontypes import JsonObject
+from trunkline.system_clock import SystemClock
 from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.https import HttpTransport
 
