@@ -10,25 +10,25 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import uvloop
 
-from bench.dialects import dialects
-from bench.distributed import distributed
-from bench.doors import command, execute, start
-from bench.fleet_profile import profile_distributed, samples_in
-from bench.load import Order
-from bench.long_runs import long_runs, loops, slow_disk
-from bench.ours import LOG, trunkline_up
-from bench.page import page
-from bench.run_list import run_list
-from bench.speed import speed
-from bench.spoken import spoken
-from bench.stand import Stand, stand, sync_ms
-from bench.table import Row, show
-from bench.zones import zones
+from bench.figures.distributed import distributed
+from bench.figures.entry_points import command, execute, start
+from bench.figures.long_runs import long_runs, loops, slow_disk
+from bench.figures.protocol_translation import protocol_translation
+from bench.figures.run_list import run_list
+from bench.figures.run_page import run_page
+from bench.figures.speed import speed
+from bench.figures.step_per_dialect import step_per_dialect
+from bench.figures.zones import zones
+from bench.harness.embedded import LOG, trunkline_up
+from bench.harness.environment import BenchEnvironment, open_environment, sync_ms
+from bench.harness.load import LoadOrder
+from bench.harness.table import FigureRow, show
+from bench.profiling.fleet import profile_distributed, samples_in
 
-FIGURES: Mapping[str, Callable[[Stand], Awaitable[list[Row]]]] = {
+FIGURES: Mapping[str, Callable[[BenchEnvironment], Awaitable[list[FigureRow]]]] = {
     "speed": speed,
-    "dialects": dialects,
-    "spoken": spoken,
+    "dialects": protocol_translation,
+    "spoken": step_per_dialect,
     "zones": zones,
     "execute": execute,
     "long": long_runs,
@@ -37,37 +37,37 @@ FIGURES: Mapping[str, Callable[[Stand], Awaitable[list[Row]]]] = {
     "command": command,
     "start": start,
     "distributed": distributed,
-    "page": page,
+    "page": run_page,
     "runs": run_list,
 }
 _PROFILED_RUNS = 6_000
 
 
 async def _measure(names: list[str], options: argparse.Namespace) -> None:
-    rows: list[Row] = []
+    rows: list[FigureRow] = []
     began = time.perf_counter()
-    with stand(quick=options.quick, memory_runs=options.memory_runs) as place:
+    with open_environment(quick=options.quick, memory_runs=options.memory_runs) as environment:
         for name in names:
             print(f"measuring: {name}", file=sys.stderr)
-            rows += await FIGURES[name](place)
+            rows += await FIGURES[name](environment)
         print(
             f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the end, an fsync takes"
-            f" {sync_ms(place.folder):.2f} ms, measured in {time.perf_counter() - began:.0f} s;"
+            f" {sync_ms(environment.folder):.2f} ms, measured in {time.perf_counter() - began:.0f} s;"
             " medians (lowest-highest)\n"
         )
     show(rows)
 
 
 async def _profile(options: argparse.Namespace) -> None:
-    with stand(quick=options.quick, memory_runs=options.memory_runs) as place:
+    with open_environment(quick=options.quick, memory_runs=options.memory_runs) as environment:
         if options.only == ["distributed"]:
-            await profile_distributed(place, _PROFILED_RUNS // 2)
+            await profile_distributed(environment, _PROFILED_RUNS // 2)
             return
-        with trunkline_up(place.folder, sampled=True) as server:
-            await server.set_up(place.agent_url)
-            took = await server.measure(Order(50, place.runs(_PROFILED_RUNS)))
+        with trunkline_up(environment.folder, sampled=True) as server:
+            await server.set_up(environment.agent_url)
+            took = await server.measure(LoadOrder(50, environment.runs(_PROFILED_RUNS)))
         print(f"{took.per_second:.0f} workflows/s while sampled")
-        print(samples_in(place.folder / LOG))
+        print(samples_in(environment.folder / LOG))
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import uvloop
 
-from bench.distributed import (
+from bench.figures.distributed import (
     AT_A_TIME,
     LONE_RUNS,
     floor_on,
@@ -23,11 +23,11 @@ from bench.distributed import (
     rates,
     warm_up,
 )
-from bench.fleet import fleet
-from bench.load import Order, Took, give_order
-from bench.processes import child, python
-from bench.stand import Stand, stand, sync_ms
-from bench.table import Row, ratio, show, spread
+from bench.harness.environment import BenchEnvironment, open_environment, sync_ms
+from bench.harness.fleet import fleet
+from bench.harness.load import LoadOrder, LoadResult, give_order
+from bench.harness.processes import child, python
+from bench.harness.table import FigureRow, ratio, show, spread
 
 _RUNS = 600
 
@@ -36,32 +36,32 @@ class _Measured:
     """What each of them took, 50 at a time and one at a time."""
 
     def __init__(self) -> None:
-        self.many: dict[str, list[Took]] = {"ours": [], "DBOS": [], "floor": []}
-        self.lone: dict[str, list[Took]] = {"ours": [], "DBOS": [], "floor": []}
+        self.many: dict[str, list[LoadResult]] = {"ours": [], "DBOS": [], "floor": []}
+        self.lone: dict[str, list[LoadResult]] = {"ours": [], "DBOS": [], "floor": []}
 
 
-async def _measure(place: Stand, peers_python: str) -> _Measured:
+async def _measure(environment: BenchEnvironment, peers_python: str) -> _Measured:
     measured = _Measured()
     with ExitStack() as stack:
         ours = stack.enter_context(fleet())
         ours.add_one_of_each()
-        await ours.set_up(place.agent_url)
+        await ours.set_up(environment.agent_url)
         ours.postgres.create_database("dbos")
         command = [
             peers_python,
-            *python("bench.peers.dbos_job", place.agent_url, ours.postgres.url("dbos"))[1:],
+            *python("bench.peers.dbos_job", environment.agent_url, ours.postgres.url("dbos"))[1:],
         ]
         workers = {
             "DBOS": stack.enter_context(child(command, ours.folder / "dbos.log")),
-            "floor": stack.enter_context(floor_on(place, ours)),
+            "floor": stack.enter_context(floor_on(environment, ours)),
         }
-        await warm_up(place, ours, workers["floor"])
-        give_order(workers["DBOS"], Order(AT_A_TIME, place.runs(_RUNS)))
-        for number in range(place.rounds):
-            print(f"round {number + 1} of {place.rounds}", file=sys.stderr)
+        await warm_up(environment, ours, workers["floor"])
+        give_order(workers["DBOS"], LoadOrder(AT_A_TIME, environment.runs(_RUNS)))
+        for number in range(environment.rounds):
+            print(f"round {number + 1} of {environment.rounds}", file=sys.stderr)
             for took, order in (
-                (measured.many, Order(AT_A_TIME, place.runs(_RUNS))),
-                (measured.lone, Order(1, place.runs(LONE_RUNS))),
+                (measured.many, LoadOrder(AT_A_TIME, environment.runs(_RUNS))),
+                (measured.lone, LoadOrder(1, environment.runs(LONE_RUNS))),
             ):
                 took["ours"].append((await ours.measure(order)).took)
                 for name, worker in workers.items():
@@ -69,27 +69,27 @@ async def _measure(place: Stand, peers_python: str) -> _Measured:
     return measured
 
 
-def _rows(measured: _Measured) -> list[Row]:
+def _rows(measured: _Measured) -> list[FigureRow]:
     rate = {name: rates(took) for name, took in measured.many.items()}
     cpu = {name: per_thousand_steps(took) for name, took in measured.many.items()}
     p50 = {name: [took.p50_ms for took in took_all] for name, took_all in measured.lone.items()}
-    rows: list[Row] = []
+    rows: list[FigureRow] = []
     for other, goal in (("DBOS", "5"), ("floor", "0.1")):
         rows += [
-            Row(
+            FigureRow(
                 f"workflows/s, {AT_A_TIME} at a time",
                 spread(rate["ours"]),
                 f"{other} {spread(rate[other])}",
                 ratio(rate["ours"], rate[other]),
                 goal,
             ),
-            Row(
+            FigureRow(
                 "  p50 of one at a time, all 3 steps",
                 spread(p50["ours"], ".1f", " ms"),
                 f"{other} {spread(p50[other], '.1f', ' ms')}",
                 ratio(p50["ours"], p50[other]),
             ),
-            Row(
+            FigureRow(
                 "  CPU s per 1,000 steps, with PostgreSQL",
                 spread(cpu["ours"], ".2f"),
                 f"{other} {spread(cpu[other], '.2f')}",
@@ -100,11 +100,11 @@ def _rows(measured: _Measured) -> list[Row]:
 
 
 async def _main(options: argparse.Namespace) -> None:
-    with stand(quick=options.quick, memory_runs=0) as place:
-        measured = await _measure(place, options.peers_python)
+    with open_environment(quick=options.quick, memory_runs=0) as environment:
+        measured = await _measure(environment, options.peers_python)
         print(
             f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the end, an fsync takes"
-            f" {sync_ms(place.folder):.2f} ms; ours is every role, Kafka and PostgreSQL on this machine; medians"
+            f" {sync_ms(environment.folder):.2f} ms; ours is every role, Kafka and PostgreSQL on this machine; medians"
             " (lowest-highest)\n"
         )
     show(_rows(measured))

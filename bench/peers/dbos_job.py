@@ -20,8 +20,8 @@ import msgspec
 import uvloop
 from dbos import DBOS, DBOSConfig
 
-from bench.job import STEPS, TEXT, request_body
-from bench.load import take_orders
+from bench.harness.job import STEPS, TEXT, request_body
+from bench.harness.load import take_orders
 
 _agent_url = ""
 _session: aiohttp.ClientSession | None = None

@@ -7,13 +7,13 @@ from contextlib import ExitStack
 
 import msgspec
 
-from bench.http1 import request
-from bench.job import STEPS, TEXT, request_body
-from bench.load import Order, Took, give_order
-from bench.ours import Server, Target, drive, trunkline_up
-from bench.processes import child, python
-from bench.stand import Stand
-from bench.table import Row, ratio, spread
+from bench.harness.embedded import Server, Target, drive, trunkline_up
+from bench.harness.environment import BenchEnvironment
+from bench.harness.http_client import request
+from bench.harness.job import STEPS, TEXT, request_body
+from bench.harness.load import LoadOrder, LoadResult, give_order
+from bench.harness.processes import child, python
+from bench.harness.table import FigureRow, ratio, spread
 
 _AT_A_TIME = 50
 _RUNS = 2_000
@@ -21,24 +21,26 @@ _LONE_RUNS = 150
 _COMMIT_RUNS = 50
 
 
-async def speed(stand: Stand) -> list[Row]:
+async def speed(stand: BenchEnvironment) -> list[FigureRow]:
     folder = stand.new_folder()
-    many: dict[str, list[Took]] = defaultdict(list)
-    lone: dict[str, list[Took]] = defaultdict(list)
+    many: dict[str, list[LoadResult]] = defaultdict(list)
+    lone: dict[str, list[LoadResult]] = defaultdict(list)
     with ExitStack() as stack:
         floor = stack.enter_context(
-            child(python("bench.floor", stand.agent_url, str(folder / "floor.db")), folder / "floor.log")
+            child(
+                python("bench.floors.sqlite", stand.agent_url, str(folder / "floor.db")), folder / "floor.log"
+            )
         )
         bare = stack.enter_context(
             child(
-                python("bench.inprocess", stand.agent_url, str(folder / "inprocess")),
+                python("bench.harness.without_api", stand.agent_url, str(folder / "inprocess")),
                 folder / "inprocess.log",
             )
         )
         server = stack.enter_context(trunkline_up(folder))
         await server.set_up(stand.agent_url)
         commits = await _commits_a_run(server)
-        warm = Order(_AT_A_TIME, 200)
+        warm = LoadOrder(_AT_A_TIME, 200)
         give_order(floor, warm)
         give_order(bare, warm)
         await server.measure(warm)
@@ -56,32 +58,32 @@ async def speed(stand: Stand) -> list[Row]:
     return [*_many_rows(many), *_lone_rows(lone, commits), memory_row(stand, memory, floor_memory)]
 
 
-def _order(stand: Stand, at_a_time: int, runs: int) -> Order:
-    return Order(at_a_time, stand.runs(runs))
+def _order(stand: BenchEnvironment, at_a_time: int, runs: int) -> LoadOrder:
+    return LoadOrder(at_a_time, stand.runs(runs))
 
 
 async def _commits_a_run(server: Server) -> float:
-    await server.measure(Order(1, 3))
+    await server.measure(LoadOrder(1, 3))
     before = server.commits()
-    await server.measure(Order(1, _COMMIT_RUNS))
+    await server.measure(LoadOrder(1, _COMMIT_RUNS))
     return (server.commits() - before) / _COMMIT_RUNS
 
 
-async def _bare_call(stand: Stand) -> Took:
+async def _bare_call(stand: BenchEnvironment) -> LoadResult:
     body = msgspec.json.encode(request_body("bare/1", TEXT))
     target = Target(stand.agent_url, request(stand.agent_url, "/agent", body))
-    return await drive([target], Order(1, stand.runs(1_000)))
+    return await drive([target], LoadOrder(1, stand.runs(1_000)))
 
 
-async def _memory(stand: Stand, server: Server, done: int) -> float:
+async def _memory(stand: BenchEnvironment, server: Server, done: int) -> float:
     left = stand.memory_runs - done
     if left > 0:
-        await server.measure(Order(_AT_A_TIME, left))
+        await server.measure(LoadOrder(_AT_A_TIME, left))
     return server.process.resident_megabytes()
 
 
-def memory_row(stand: Stand, megabytes: float, floor_megabytes: float) -> Row:
-    return Row(
+def memory_row(stand: BenchEnvironment, megabytes: float, floor_megabytes: float) -> FigureRow:
+    return FigureRow(
         f"memory after {stand.memory_runs:,} runs, API up",
         f"{megabytes:.0f} MB",
         f"floor {floor_megabytes:.0f} MB",
@@ -90,47 +92,51 @@ def memory_row(stand: Stand, megabytes: float, floor_megabytes: float) -> Row:
     )
 
 
-def _many_rows(many: dict[str, list[Took]]) -> list[Row]:
+def _many_rows(many: dict[str, list[LoadResult]]) -> list[FigureRow]:
     rate = {name: [took.per_second for took in took_all] for name, took_all in many.items()}
     cpu = {name: [_cpu(took) for took in took_all] for name, took_all in many.items()}
     floor_rate, floor_cpu = f"floor {spread(rate['floor'])}", f"floor {spread(cpu['floor'], '.3f')}"
     return [
-        Row(
+        FigureRow(
             f"workflows/s, {_AT_A_TIME} at a time",
             spread(rate["ours"]),
             floor_rate,
             ratio(rate["ours"], rate["floor"]),
             "0.5 (first 0.33)",
         ),
-        Row("  without the API", spread(rate["bare"]), floor_rate, ratio(rate["bare"], rate["floor"])),
-        Row(
+        FigureRow("  without the API", spread(rate["bare"]), floor_rate, ratio(rate["bare"], rate["floor"])),
+        FigureRow(
             "CPU s per 1,000 steps",
             spread(cpu["ours"], ".3f"),
             floor_cpu,
             ratio(cpu["ours"], cpu["floor"]),
             "2",
         ),
-        Row("  without the API", spread(cpu["bare"], ".3f"), floor_cpu, ratio(cpu["bare"], cpu["floor"])),
+        FigureRow(
+            "  without the API", spread(cpu["bare"], ".3f"), floor_cpu, ratio(cpu["bare"], cpu["floor"])
+        ),
     ]
 
 
-def _cpu(took: Took) -> float:
+def _cpu(took: LoadResult) -> float:
     return took.cpu_seconds / (took.runs * STEPS) * 1_000
 
 
-def _lone_rows(lone: dict[str, list[Took]], commits: float) -> list[Row]:
+def _lone_rows(lone: dict[str, list[LoadResult]], commits: float) -> list[FigureRow]:
     p50 = {name: [took.p50_ms for took in took_all] for name, took_all in lone.items()}
     over = [(ours - STEPS * call) / STEPS for ours, call in zip(p50["ours"], p50["call"], strict=True)]
     floor = f"floor {spread(p50['floor'], '.2f', ' ms')}"
     call = f"bare call {spread(p50['call'], '.3f', ' ms')}"
     return [
-        Row(
+        FigureRow(
             "p50 of one at a time, all 3 steps",
             spread(p50["ours"], ".2f", " ms"),
             floor,
             ratio(p50["ours"], p50["floor"]),
         ),
-        Row("  without the API", spread(p50["bare"], ".2f", " ms"), floor, ratio(p50["bare"], p50["floor"])),
-        Row("  over the bare call, each step", spread(over, ".2f", " ms"), call, "", "at most 1 ms"),
-        Row("commits of one run at a time", f"{commits:.2f}", "floor 4", "", "at most 4"),
+        FigureRow(
+            "  without the API", spread(p50["bare"], ".2f", " ms"), floor, ratio(p50["bare"], p50["floor"])
+        ),
+        FigureRow("  over the bare call, each step", spread(over, ".2f", " ms"), call, "", "at most 1 ms"),
+        FigureRow("commits of one run at a time", f"{commits:.2f}", "floor 4", "", "at most 4"),
     ]

@@ -1,7 +1,7 @@
 """
 Trunkline without its API, in a worker process: what the API costs is the difference.
 
-    python -m bench.inprocess AGENT_URL DATA [--sync-delay SECONDS]
+    python -m bench.harness.without_api AGENT_URL DATA [--sync-delay SECONDS]
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import apsw
 import msgspec
 import uvloop
 
-from bench.job import AGENT, DEFINITION, RUN_INPUT, WORKFLOW
-from bench.load import take_orders
+from bench.harness.job import AGENT, DEFINITION, RUN_INPUT, WORKFLOW
+from bench.harness.load import take_orders
 from trunkline.services.registry import AgentSpec
 from trunkline.services.runs import Runs
 from trunkline.serving import calm_collector

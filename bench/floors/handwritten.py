@@ -14,8 +14,8 @@ from typing import Protocol
 import aiohttp
 import msgspec
 
-from bench.job import STEPS, TEXT, request_body
-from bench.load import take_orders
+from bench.harness.job import STEPS, TEXT, request_body
+from bench.harness.load import take_orders
 
 _encoder = msgspec.json.Encoder()
 
@@ -46,7 +46,7 @@ class Writer(Protocol):
         ...
 
 
-async def work_by_hand(agent_url: str, writer: Writer) -> None:
+async def serve_handwritten(agent_url: str, writer: Writer) -> None:
     """Takes orders until there are no more."""
     connector = aiohttp.TCPConnector(limit=0)
     headers = {"Content-Type": "application/json"}

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from bench.processes import child, python
+from bench.harness.processes import child, python
 
 
 @dataclass(frozen=True)
-class Stand:
+class BenchEnvironment:
     agent_url: str
     folder: Path
     quick: bool
@@ -34,13 +34,13 @@ class Stand:
 
 
 @contextmanager
-def stand(*, quick: bool, memory_runs: int) -> Generator[Stand]:
+def open_environment(*, quick: bool, memory_runs: int) -> Generator[BenchEnvironment]:
     with (
         tempfile.TemporaryDirectory(prefix="trunkline-bench-") as folder,
-        child(python("bench.agent"), Path(folder) / "agent.log") as agent,
+        child(python("bench.harness.agent"), Path(folder) / "agent.log") as agent,
     ):
         url = f"http://127.0.0.1:{agent.first_line}/agent"
-        yield Stand(url, Path(folder), quick, memory_runs)
+        yield BenchEnvironment(url, Path(folder), quick, memory_runs)
 
 
 def sync_ms(folder: Path) -> float:

@@ -4,7 +4,7 @@ The floor on PostgreSQL: what the job costs a program written for nothing else.
 The job by hand on asyncpg: one connection, and one statement that commits whatever has gathered while the one before
 waited for the disk.
 
-    python -m bench.floor_postgres AGENT_URL DATABASE_URL
+    python -m bench.floors.postgres AGENT_URL DATABASE_URL
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import cast
 import asyncpg
 import uvloop
 
-from bench.by_hand import work_by_hand
+from bench.floors.handwritten import serve_handwritten
 
 _TABLE = "CREATE TABLE runs(id text PRIMARY KEY, step int NOT NULL, state bytea NOT NULL)"
 _UPSERT = (
@@ -56,7 +56,7 @@ async def _main(url: str, database: str) -> None:
     # One that fails ends the floor, rather than let everybody wait for ever.
     async with asyncio.TaskGroup() as group:
         writing = group.create_task(writer.write_batches())
-        await work_by_hand(url, writer)
+        await serve_handwritten(url, writer)
         writing.cancel()
 
 

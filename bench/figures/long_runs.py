@@ -4,33 +4,35 @@ from __future__ import annotations
 
 import time
 
-from bench.job import loop_of, sequence_of
-from bench.load import Order, give_order
-from bench.ours import Server, trunkline_up
-from bench.processes import child, python
-from bench.stand import Stand
-from bench.table import Row, ratio, spread
+from bench.harness.embedded import Server, trunkline_up
+from bench.harness.environment import BenchEnvironment
+from bench.harness.job import loop_of, sequence_of
+from bench.harness.load import LoadOrder, give_order
+from bench.harness.processes import child, python
+from bench.harness.table import FigureRow, ratio, spread
 
 _SHORT = 10
 _LONG = 10_000
 _SYNC_DELAY = 0.001
 
 
-async def long_runs(stand: Stand) -> list[Row]:
+async def long_runs(stand: BenchEnvironment) -> list[FigureRow]:
     """Steps in sequence."""
     steps = stand.runs(_LONG)
     definitions = {number: sequence_of(number) for number in (_SHORT, steps)}
     return await _compare(stand, "step of a run", "sequence", definitions)
 
 
-async def loops(stand: Stand) -> list[Row]:
+async def loops(stand: BenchEnvironment) -> list[FigureRow]:
     """Items in parallel, as many at a time in the long loop as in the short one."""
     items = stand.runs(_LONG)
     definitions = {number: loop_of(number, at_once=_SHORT) for number in (_SHORT, items)}
     return await _compare(stand, "item of a loop", "loop", definitions)
 
 
-async def _compare(stand: Stand, figure: str, name: str, definitions: dict[int, str]) -> list[Row]:
+async def _compare(
+    stand: BenchEnvironment, figure: str, name: str, definitions: dict[int, str]
+) -> list[FigureRow]:
     steps = max(definitions)
     with trunkline_up(stand.new_folder()) as server:
         await server.set_up(stand.agent_url)
@@ -43,7 +45,7 @@ async def _compare(stand: Stand, figure: str, name: str, definitions: dict[int, 
         after = await _measure(server, name, _SHORT, steps // _SHORT // 5)
     short = [(early + late) / 2 for early, late in zip(before, after, strict=True)]
     return [
-        Row(
+        FigureRow(
             f"{figure} of {steps:,}, {what}",
             f"{long[place]:.3f} ms",
             f"of {_SHORT} {short[place]:.3f} ms",
@@ -64,14 +66,14 @@ async def _measure(server: Server, name: str, steps: int, runs: int) -> tuple[fl
     return elapsed * 1_000 / steps / runs, (server.process.cpu_seconds() - cpu) * 1_000 / steps / runs
 
 
-async def slow_disk(stand: Stand) -> list[Row]:
+async def slow_disk(stand: BenchEnvironment) -> list[FigureRow]:
     """The job, 50 at a time, with 1 ms more for every fsync; both sides run through the same shim."""
-    order = Order(50, stand.runs(2_000))
+    order = LoadOrder(50, stand.runs(2_000))
     folder = stand.new_folder()
     rates: dict[float, list[float]] = {0.0: [], _SYNC_DELAY: []}
     command = {
         delay: python(
-            "bench.inprocess", stand.agent_url, str(folder / str(delay)), "--sync-delay", str(delay)
+            "bench.harness.without_api", stand.agent_url, str(folder / str(delay)), "--sync-delay", str(delay)
         )
         for delay in rates
     }
@@ -86,4 +88,4 @@ async def slow_disk(stand: Stand) -> list[Row]:
                     rates[delay].append(took.per_second)
     ours, against = rates[_SYNC_DELAY], rates[0.0]
     figure = "workflows/s with 1 ms more for each fsync, no API"
-    return [Row(figure, spread(ours), f"without it {spread(against)}", ratio(ours, against), "0.6")]
+    return [FigureRow(figure, spread(ours), f"without it {spread(against)}", ratio(ours, against), "0.6")]

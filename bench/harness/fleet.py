@@ -23,9 +23,9 @@ from deploy.local.kafka import KafkaProcess, start_kafka
 from deploy.local.postgres import PostgresCluster, start_postgres
 from deploy.local.processes import ServiceProcess
 
-from bench.load import Order, Took
-from bench.ours import PROGRAM, Api, check_completed, drive
-from bench.processes import (
+from bench.harness.embedded import PROGRAM, Api, check_completed, drive
+from bench.harness.load import LoadOrder, LoadResult
+from bench.harness.processes import (
     cpu_seconds,
     family_cpu_seconds,
     family_megabytes,
@@ -37,16 +37,16 @@ ROLES = ("executor", "bridge", "api")
 KAFKA = "Kafka"
 POSTGRES = "PostgreSQL"
 KINDS = (*ROLES, KAFKA, POSTGRES)
-_CHECKOUT = Path(__file__).resolve().parent.parent
+_CHECKOUT = Path(__file__).resolve().parents[2]
 _DATABASE = "trunkline"
 _START_SECONDS = 90.0
 _STOP_SECONDS = 40.0
 
 
-class FleetTook(NamedTuple):
+class FleetResult(NamedTuple):
     """What a number of runs took, and what each kind of process did for it; the sum is in `took`."""
 
-    took: Took
+    took: LoadResult
     cpu: Mapping[str, float]
 
 
@@ -97,13 +97,13 @@ class Fleet:
     async def set_up(self, agent_url: str) -> None:
         await Api(self._urls[0]).set_up(agent_url)
 
-    async def measure(self, order: Order) -> FleetTook:
+    async def measure(self, order: LoadOrder) -> FleetResult:
         """The job, each run to its end, dealt out to the APIs in turn."""
         before = self._cpu()
         took = await drive([Api(url).job for url in self._urls], order, check_completed)
         cpu = {kind: seconds - before[kind] for kind, seconds in self._cpu().items()}
         took.cpu_seconds = sum(cpu.values())
-        return FleetTook(took, cpu)
+        return FleetResult(took, cpu)
 
     def postgres_cpu(self) -> float:
         return family_cpu_seconds(self.postgres.pid)
@@ -139,7 +139,7 @@ class Fleet:
     def _start(self, role: str, *, sampled: bool) -> tuple[ServiceProcess, Path]:
         name = f"{role}-{sum(running.role == role for running in self._running) + 1}"
         command = (
-            python("bench.sampled_role", role)
+            python("bench.profiling.sampled_role", role)
             if sampled
             else [str(PROGRAM), "serve", "--role", role, "--port", "0"]
         )

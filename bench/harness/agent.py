@@ -13,7 +13,7 @@ from typing import cast
 import msgspec
 import uvloop
 
-from bench.job import TEXT
+from bench.harness.job import TEXT
 
 _TEXT = TEXT.encode()
 _JSON = b"application/json"

@@ -8,8 +8,8 @@ from statistics import median
 
 import msgspec
 
-from bench.stand import Stand
-from bench.table import Row
+from bench.harness.environment import BenchEnvironment
+from bench.harness.table import FigureRow
 from trunkline.messages import AgentTask
 from trunkline.protocols import AgentAnswer, ProtocolAdapterFactory, Succeeded
 
@@ -19,8 +19,8 @@ _LARGE_ARTIFACTS = 50
 _TASK_ID = "01890000-0000-7000-8000-000000000000/step/0"
 
 
-async def dialects(stand: Stand) -> list[Row]:
-    rows: list[Row] = []
+async def protocol_translation(stand: BenchEnvironment) -> list[FigureRow]:
+    rows: list[FigureRow] = []
     for protocol in ("jsonrpc-2.0", "simple-a2a"):
         adapter = ProtocolAdapterFactory.create_adapter(protocol)
         small_task = AgentTask(task_id=_TASK_ID, input_data={"text": "x" * _SMALL})
@@ -34,9 +34,9 @@ async def dialects(stand: Stand) -> list[Row]:
         read = _microseconds(lambda a=adapter, t=small_task, s=small: a.decode(s, t), repeats)
         read_large = _microseconds(lambda a=adapter, t=small_task, s=large: a.decode(s, t), 15)
         rows += [
-            Row(f"{protocol}: build a request, 1 kB", f"{build:.1f} us", "", "", "20 us"),
-            Row(f"{protocol}: read an answer, 1 kB", f"{read:.1f} us", "", "", "30 us"),
-            Row(f"{protocol}: read an answer, 5 MB", f"{read_large / 1_000:.1f} ms", "", "", "5 ms"),
+            FigureRow(f"{protocol}: build a request, 1 kB", f"{build:.1f} us", "", "", "20 us"),
+            FigureRow(f"{protocol}: read an answer, 1 kB", f"{read:.1f} us", "", "", "30 us"),
+            FigureRow(f"{protocol}: read an answer, 5 MB", f"{read_large / 1_000:.1f} ms", "", "", "5 ms"),
         ]
     return rows
 

@@ -1,14 +1,14 @@
 """
 `trunkline up` under the sampler: `--profile` of the bench shows what it saw.
 
-    python -m bench.sampled_up DATA
+    python -m bench.profiling.sampled_up DATA
 """
 
 from __future__ import annotations
 
 import sys
 
-from bench.sampler import sampling
+from bench.profiling.sampler import sampling
 from trunkline.settings import load_settings
 from trunkline.wiring import run_up
 

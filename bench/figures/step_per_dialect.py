@@ -6,12 +6,12 @@ from collections import defaultdict
 
 import msgspec
 
-from bench.http1 import request
-from bench.job import AGENT, DEFINITION, RUN_INPUT, STEPS, WORKFLOW
-from bench.load import Order, Took
-from bench.ours import Server, Target, check_completed, drive, trunkline_up
-from bench.stand import Stand
-from bench.table import Row, ratio, spread
+from bench.harness.embedded import Server, Target, check_completed, drive, trunkline_up
+from bench.harness.environment import BenchEnvironment
+from bench.harness.http_client import request
+from bench.harness.job import AGENT, DEFINITION, RUN_INPUT, STEPS, WORKFLOW
+from bench.harness.load import LoadOrder, LoadResult
+from bench.harness.table import FigureRow, ratio, spread
 
 _AT_A_TIME = 50
 _RUNS = 600
@@ -31,20 +31,20 @@ _AGENTS = {
 }
 
 
-async def spoken(stand: Stand) -> list[Row]:
-    took: dict[str, list[Took]] = defaultdict(list)
+async def step_per_dialect(stand: BenchEnvironment) -> list[FigureRow]:
+    took: dict[str, list[LoadResult]] = defaultdict(list)
     with trunkline_up(stand.new_folder()) as server:
         for number, (place, protocol) in enumerate(_AGENTS.values()):
             await _set_up(server, number, stand.agent_url.replace("/agent", f"/{place}"), protocol)
         for number in range(len(_AGENTS)):
-            await _measure(server, number, Order(_AT_A_TIME, 100))
+            await _measure(server, number, LoadOrder(_AT_A_TIME, 100))
         for _ in range(stand.rounds):
             for number, name in enumerate(_AGENTS):
-                took[name].append(await _measure(server, number, Order(_AT_A_TIME, stand.runs(_RUNS))))
+                took[name].append(await _measure(server, number, LoadOrder(_AT_A_TIME, stand.runs(_RUNS))))
     cpu = {name: [_cpu(one) for one in all_] for name, all_ in took.items()}
     first = f"{_FIRST} {spread(cpu[_FIRST], '.3f')}"
     return [
-        Row(
+        FigureRow(
             f"CPU s per 1,000 steps, {name}",
             spread(cpu[name], ".3f"),
             first,
@@ -66,7 +66,7 @@ async def _set_up(server: Server, number: int, url: str, protocol: str) -> None:
     )
 
 
-async def _measure(server: Server, number: int, order: Order) -> Took:
+async def _measure(server: Server, number: int, order: LoadOrder) -> LoadResult:
     path = f"/api/v1/workflows/{WORKFLOW}{number}/execute?wait=30"
     before = server.process.cpu_seconds()
     took = await drive([Target(server.url, request(server.url, path, RUN_INPUT))], order, check_completed)
@@ -74,5 +74,5 @@ async def _measure(server: Server, number: int, order: Order) -> Took:
     return took
 
 
-def _cpu(took: Took) -> float:
+def _cpu(took: LoadResult) -> float:
     return took.cpu_seconds / (took.runs * STEPS) * 1_000

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from bench.http1 import Connection, connect, request
-from bench.job import AGENT, DEFINITION, DOOR_DEFINITION, RUN_INPUT, WORKFLOW
-from bench.load import Order, Took, keep_busy
-from bench.processes import Child, child, python
+from bench.harness.http_client import Connection, connect, request
+from bench.harness.job import AGENT, DEFINITION, DOOR_DEFINITION, RUN_INPUT, WORKFLOW
+from bench.harness.load import LoadOrder, LoadResult, keep_busy
+from bench.harness.processes import Child, child, python
 
 LOG = "trunkline.log"
 PROGRAM = Path(sys.executable).with_name("trunkline")
@@ -65,7 +65,7 @@ class Server(Api):
         self.process = process
         self._wal = data / "trunkline.db-wal"
 
-    async def measure(self, order: Order) -> Took:
+    async def measure(self, order: LoadOrder) -> LoadResult:
         """The job, each run to its end; the CPU time is that of the server."""
         before = self.process.cpu_seconds()
         took = await drive([self.job], order, check_completed)
@@ -91,8 +91,8 @@ def check_completed(answer: bytes) -> None:
 
 
 async def drive(
-    targets: Sequence[Target], order: Order, check: Callable[[bytes], None] | None = None
-) -> Took:
+    targets: Sequence[Target], order: LoadOrder, check: Callable[[bytes], None] | None = None
+) -> LoadResult:
     """Sends the targets' requests again and again over connections of its own, dealt out in turn."""
     dealt = [targets[number % len(targets)] for number in range(order.at_a_time)]
     connections = [await connect(target.url) for target in dealt]
@@ -117,7 +117,7 @@ async def _call(connection: Connection, ready_request: bytes, check: Callable[[b
 def trunkline_up(folder: Path, *, sampled: bool = False) -> Generator[Server]:
     data = folder / "data"
     command = (
-        python("bench.sampled_up", str(data))
+        python("bench.profiling.sampled_up", str(data))
         if sampled
         else [str(PROGRAM), "up", "--port", "0", "--data", str(data)]
     )

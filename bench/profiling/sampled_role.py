@@ -1,14 +1,14 @@
 """
 `trunkline serve --role ROLE` under the sampler: `--profile --only distributed` of the bench shows what it saw.
 
-    python -m bench.sampled_role ROLE
+    python -m bench.profiling.sampled_role ROLE
 """
 
 from __future__ import annotations
 
 import sys
 
-from bench.sampler import sampling
+from bench.profiling.sampler import sampling
 from trunkline.settings import load_settings
 from trunkline.wiring import ALL_ROLES, run_roles
 

@@ -10,15 +10,15 @@ from statistics import median
 
 import msgspec
 
-from bench.processes import Child
+from bench.harness.processes import Child
 
 
-class Order(msgspec.Struct):
+class LoadOrder(msgspec.Struct):
     at_a_time: int
     runs: int
 
 
-class Took(msgspec.Struct, kw_only=True):
+class LoadResult(msgspec.Struct, kw_only=True):
     """What a number of runs took."""
 
     runs: int
@@ -31,7 +31,7 @@ class Took(msgspec.Struct, kw_only=True):
         return self.runs / self.seconds
 
 
-async def keep_busy(order: Order, slot: Callable[[int], Callable[[], Awaitable[None]]]) -> Took:
+async def keep_busy(order: LoadOrder, slot: Callable[[int], Callable[[], Awaitable[None]]]) -> LoadResult:
     """`slot(n)` gives the job that the nth of those that go at a time does again and again."""
     latencies: list[float] = []
     left = order.runs
@@ -49,7 +49,7 @@ async def keep_busy(order: Order, slot: Callable[[int], Callable[[], Awaitable[N
         for number in range(order.at_a_time):
             group.create_task(work(slot(number)))
     seconds = time.perf_counter() - began
-    return Took(runs=len(latencies), seconds=seconds, p50_ms=median(latencies) * 1_000)
+    return LoadResult(runs=len(latencies), seconds=seconds, p50_ms=median(latencies) * 1_000)
 
 
 async def take_orders(slot: Callable[[int], Callable[[], Awaitable[None]]]) -> None:
@@ -57,14 +57,14 @@ async def take_orders(slot: Callable[[int], Callable[[], Awaitable[None]]]) -> N
     loop = asyncio.get_running_loop()
     print("ready", flush=True)
     while line := await loop.run_in_executor(None, sys.stdin.readline):
-        took = await keep_busy(msgspec.json.decode(line, type=Order), slot)
+        took = await keep_busy(msgspec.json.decode(line, type=LoadOrder), slot)
         print(msgspec.json.encode(took).decode(), flush=True)
 
 
-def give_order(worker: Child, order: Order) -> Took:
+def give_order(worker: Child, order: LoadOrder) -> LoadResult:
     """The measurement's side; the CPU time is that of the worker."""
     before = worker.cpu_seconds()
     worker.write_line(msgspec.json.encode(order).decode())
-    took = msgspec.json.decode(worker.read_line(), type=Took)
+    took = msgspec.json.decode(worker.read_line(), type=LoadResult)
     took.cpu_seconds = worker.cpu_seconds() - before
     return took

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench.distributed import AT_A_TIME, warm_up
-from bench.fleet import Fleet, FleetTook, fleet
-from bench.job import STEPS
-from bench.load import Order
-from bench.stand import Stand
+from bench.figures.distributed import AT_A_TIME, warm_up
+from bench.harness.environment import BenchEnvironment
+from bench.harness.fleet import Fleet, FleetResult, fleet
+from bench.harness.job import STEPS
+from bench.harness.load import LoadOrder
 
 _STATEMENTS = "pg_stat_statements"
 _MOST_STATEMENTS = 40
@@ -24,7 +24,7 @@ _TOP = f"""
 """  # noqa: S608 - constants of this module
 
 
-async def profile_distributed(stand: Stand, runs: int) -> None:
+async def profile_distributed(stand: BenchEnvironment, runs: int) -> None:
     with fleet() as ours:
         counts = _count_statements(ours)
         ours.add_one_of_each(sampled=True)
@@ -33,7 +33,7 @@ async def profile_distributed(stand: Stand, runs: int) -> None:
         if counts:
             ours.postgres.execute(f"SELECT {_STATEMENTS}_reset()")
         before = ours.wal_syncs()
-        done = await ours.measure(Order(AT_A_TIME, stand.runs(runs)))
+        done = await ours.measure(LoadOrder(AT_A_TIME, stand.runs(runs)))
         _show_totals(done, ours.wal_syncs() - before)
         if counts:
             print("\nPostgreSQL, by statement, all backends")
@@ -58,7 +58,7 @@ def _count_statements(ours: Fleet) -> bool:
     return True
 
 
-def _show_totals(done: FleetTook, syncs: int) -> None:
+def _show_totals(done: FleetResult, syncs: int) -> None:
     runs = done.took.runs
     print(
         f"{done.took.per_second:.0f} workflows/s while sampled, {syncs / runs:.2f} waits for the disk a run"

@@ -1,12 +1,12 @@
 """
 A zone whose work takes no time: what is left is the price of the contract.
 
-    trunkline zone serve bench.zone_served:zone
+    trunkline zone serve bench.figures.instant_zone:zone
 """
 
 from __future__ import annotations
 
-from bench.job import TEXT
+from bench.harness.job import TEXT
 from trunkline.jsontypes import JsonObject
 from trunkline.protocols import find_profile
 from trunkline.zones import Zone

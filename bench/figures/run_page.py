@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from bench.browser import NOT_BUILT, PATIENCE_MS, open_browser, page_is_built
-from bench.ours import trunkline_up
-from bench.stand import Stand
-from bench.table import Row, spread
+from bench.figures.browser import NOT_BUILT, PATIENCE_MS, open_browser, page_is_built
+from bench.harness.embedded import trunkline_up
+from bench.harness.environment import BenchEnvironment
+from bench.harness.table import FigureRow, spread
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.testing import ScriptedAgent, simple_success
 from trunkline.testing.agents import Call
@@ -23,7 +23,7 @@ from trunkline.testing.agents import Call
 if TYPE_CHECKING:
     from playwright.async_api import Browser
 
-    from bench.ours import Server
+    from bench.harness.embedded import Server
 
 _LAYERS = 10
 _IN_A_LAYER = 30
@@ -41,14 +41,14 @@ _COUNT = """
 _OVER = """() => document.querySelector('[data-testid="run-status"] [data-status="COMPLETED"]') !== null"""
 
 
-class Moved(NamedTuple):
+class FrameRates(NamedTuple):
     frames_per_second: float
     longest_ms: float
 
 
-async def page(stand: Stand) -> list[Row]:
+async def run_page(stand: BenchEnvironment) -> list[FigureRow]:
     if not page_is_built():
-        return [Row("page of a large run", NOT_BUILT)]
+        return [FigureRow("page of a large run", NOT_BUILT)]
     gate = asyncio.Event()
 
     async def begin(call: Call) -> Json:
@@ -70,12 +70,12 @@ async def page(stand: Stand) -> list[Row]:
     frames = spread([each.frames_per_second for each in moved], ".0f", " frames/s")
     longest = spread([each.longest_ms for each in moved], ".0f", " ms")
     return [
-        Row(f"page of a run of {steps} steps, live", frames, goal=_GOAL),
-        Row(f"page of a run of {steps} steps, longest pause", longest),
+        FigureRow(f"page of a run of {steps} steps, live", frames, goal=_GOAL),
+        FigureRow(f"page of a run of {steps} steps, longest pause", longest),
     ]
 
 
-async def _watch_one(browser: Browser, server: Server, gate: asyncio.Event) -> Moved:
+async def _watch_one(browser: Browser, server: Server, gate: asyncio.Event) -> FrameRates:
     gate.clear()
     started = msgspec.json.decode(await server.call("/api/v1/workflows/layers/execute", b"{}"))
     shown = await browser.new_page(base_url=server.url, viewport={"width": 1440, "height": 900})
@@ -88,7 +88,7 @@ async def _watch_one(browser: Browser, server: Server, gate: asyncio.Event) -> M
     times: list[float] = await shown.evaluate("window.counted()")
     await shown.close()
     gaps = [after - before for before, after in pairwise(times)]
-    return Moved(len(gaps) / sum(gaps) * 1_000, max(gaps))
+    return FrameRates(len(gaps) / sum(gaps) * 1_000, max(gaps))
 
 
 def _layers() -> JsonObject:

@@ -1,7 +1,7 @@
 """
 An ASGI application that does nothing: the price of an HTTP request on the same server.
 
-    python -m bench.bare_asgi ANSWER_FILE
+    python -m bench.floors.bare_asgi ANSWER_FILE
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 An aiohttp server that reads a request and answers the same bytes each time. Prints its URL.
 
-    python -m bench.bare_aiohttp ANSWER_FILE
+    python -m bench.floors.bare_aiohttp ANSWER_FILE
 """
 
 from __future__ import annotations

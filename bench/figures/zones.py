@@ -17,11 +17,11 @@ from uuid import uuid4
 import aiohttp
 import msgspec
 
-from bench.job import TEXT
-from bench.ours import PROGRAM
-from bench.processes import Child, child, python
-from bench.stand import Stand
-from bench.table import Row, spread
+from bench.harness.embedded import PROGRAM
+from bench.harness.environment import BenchEnvironment
+from bench.harness.job import TEXT
+from bench.harness.processes import Child, child, python
+from bench.harness.table import FigureRow, spread
 from trunkline.jsontypes import JsonObject
 from trunkline.protocols.zone_call import METHOD, execute_request
 from trunkline.zones import Link, open_link
@@ -33,7 +33,7 @@ _CALLS = 2_000
 _WARM_CALLS = 200
 
 
-class _Took(msgspec.Struct):
+class _ZoneTiming(msgspec.Struct):
     """Of one call, in microseconds."""
 
     latency: float
@@ -41,7 +41,7 @@ class _Took(msgspec.Struct):
     cpu: float
 
 
-class _Side:
+class _ZoneCallVariant:
     """One way to make the call, and whose CPU time it takes beside our own."""
 
     def __init__(self, server: Child, call: Callable[[], Awaitable[object]]) -> None:
@@ -61,19 +61,28 @@ class _Side:
     def _cpu_seconds(self) -> float:
         return time.process_time() + self._server.cpu_seconds()
 
-    def took(self) -> _Took:
+    def took(self) -> _ZoneTiming:
         """Since it was last asked."""
-        took = _Took(median(self._latencies) * 1e6, self._cpu / len(self._latencies) * 1e6)
+        took = _ZoneTiming(median(self._latencies) * 1e6, self._cpu / len(self._latencies) * 1e6)
         self._latencies, self._cpu = [], 0.0
         return took
 
 
 def _zone(data: Path, log: Path) -> AbstractContextManager[Child]:
-    command = [str(PROGRAM), "zone", "serve", "bench.zone_served:zone", "--port", "0", "--data", str(data)]
+    command = [
+        str(PROGRAM),
+        "zone",
+        "serve",
+        "bench.figures.instant_zone:zone",
+        "--port",
+        "0",
+        "--data",
+        str(data),
+    ]
     return child(command, log)
 
 
-async def zones(stand: Stand) -> list[Row]:
+async def zones(stand: BenchEnvironment) -> list[FigureRow]:
     folder = stand.new_folder()
     params: JsonObject = {
         "channel": "C024BE91L",
@@ -87,37 +96,39 @@ async def zones(stand: Stand) -> list[Row]:
         served = stack.enter_context(_zone(folder / "zone", folder / "zone.log"))
         (folder / "answer").write_bytes(await _post(session, served.first_line, body))
         bare = stack.enter_context(
-            child(python("bench.bare_aiohttp", str(folder / "answer")), folder / "bare.log")
+            child(python("bench.floors.bare_aiohttp", str(folder / "answer")), folder / "bare.log")
         )
         link: Link = await stack.enter_async_context(open_link(served.first_line, profile="slack"))
-        ours = _Side(served, lambda: link.execute_task(params))
-        others = _Side(bare, lambda: _post(session, bare.first_line, body))
+        ours = _ZoneCallVariant(served, lambda: link.execute_task(params))
+        others = _ZoneCallVariant(bare, lambda: _post(session, bare.first_line, body))
         await _in_turn(ours, others, _WARM_CALLS)
         pairs = [await _in_turn(ours, others, stand.runs(_CALLS)) for _ in range(stand.rounds)]
     return _rows(pairs)
 
 
-async def _in_turn(ours: _Side, others: _Side, calls: int) -> tuple[_Took, _Took]:
+async def _in_turn(
+    ours: _ZoneCallVariant, others: _ZoneCallVariant, calls: int
+) -> tuple[_ZoneTiming, _ZoneTiming]:
     for _ in range(calls // _BLOCK):
         await ours.make(_BLOCK)
         await others.make(_BLOCK)
     return ours.took(), others.took()
 
 
-def _rows(pairs: list[tuple[_Took, _Took]]) -> list[Row]:
+def _rows(pairs: list[tuple[_ZoneTiming, _ZoneTiming]]) -> list[FigureRow]:
     added = [ours.latency - bare.latency for ours, bare in pairs]
     cpu = [ours.cpu - bare.cpu for ours, bare in pairs]
     bare = f"bare aiohttp {spread([bare.latency for _, bare in pairs], '.0f', ' us')}"
     bare_cpu = f"bare aiohttp {spread([bare.cpu for _, bare in pairs], '.0f', ' us')}"
     return [
-        Row(
+        FigureRow(
             "what endpoint and link of a zone add to a call",
             spread(added, ".0f", " us"),
             bare,
             f"{median(added) / _GOAL_US:.2f}",
             f"at most {_GOAL_US} us",
         ),
-        Row("  CPU of both sides", spread(cpu, ".0f", " us"), bare_cpu),
+        FigureRow("  CPU of both sides", spread(cpu, ".0f", " us"), bare_cpu),
     ]
 
 

@@ -10,7 +10,7 @@ import msgspec
 _HEAD = ("figure", "ours", "against", "ratio", "goal")
 
 
-class Row(msgspec.Struct, frozen=True):
+class FigureRow(msgspec.Struct, frozen=True):
     figure: str
     ours: str
     against: str = ""
@@ -30,7 +30,7 @@ def spread(values: Sequence[float], form: str = ".0f", unit: str = "") -> str:
     return f"{median(values):{form}}{unit} ({min(values):{form}}-{max(values):{form}})"
 
 
-def show(rows: Sequence[Row]) -> None:
+def show(rows: Sequence[FigureRow]) -> None:
     lines = [_HEAD, *((row.figure, row.ours, row.against, row.ratio, row.goal) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(_HEAD))]
     for number, line in enumerate(lines):

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench.browser import NOT_BUILT, PATIENCE_MS, open_browser, page_is_built
-from bench.http1 import request
-from bench.job import DOOR, DOOR_INPUT
-from bench.load import Order
-from bench.ours import Target, check_completed, drive, trunkline_up
-from bench.stand import Stand
-from bench.table import Row, ratio, spread
+from bench.figures.browser import NOT_BUILT, PATIENCE_MS, open_browser, page_is_built
+from bench.harness.embedded import Target, check_completed, drive, trunkline_up
+from bench.harness.environment import BenchEnvironment
+from bench.harness.http_client import request
+from bench.harness.job import DOOR, DOOR_INPUT
+from bench.harness.load import LoadOrder
+from bench.harness.table import FigureRow, ratio, spread
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser
 
-    from bench.ours import Server
+    from bench.harness.embedded import Server
 
 _FEW = 100
 _MANY = 100_000
@@ -37,10 +37,10 @@ new MutationObserver((_, observer) => {
 """
 
 
-async def run_list(stand: Stand) -> list[Row]:
+async def run_list(stand: BenchEnvironment) -> list[FigureRow]:
     figure = "list of runs, first rows"
     if not page_is_built():
-        return [Row(figure, NOT_BUILT)]
+        return [FigureRow(figure, NOT_BUILT)]
     many = stand.runs(_MANY)
     times: dict[int, list[float]] = {_FEW: [], many: []}
     with trunkline_up(stand.new_folder()) as small, trunkline_up(stand.new_folder()) as large:
@@ -56,7 +56,7 @@ async def run_list(stand: Stand) -> list[Row]:
                         times[number].append(took)
     ours, against = times[many], times[_FEW]
     return [
-        Row(
+        FigureRow(
             f"{figure}, {many:,} runs",
             spread(ours, ".0f", " ms"),
             f"{_FEW} runs {spread(against, '.0f', ' ms')}",
@@ -71,7 +71,7 @@ async def _fill(server: Server, agent_url: str, runs: int) -> None:
     await server.set_up(agent_url)
     path = f"/api/v1/workflows/{DOOR}/execute?wait=30"
     target = Target(server.url, request(server.url, path, DOOR_INPUT))
-    await drive([target], Order(_AT_A_TIME, runs), check_completed)
+    await drive([target], LoadOrder(_AT_A_TIME, runs), check_completed)
 
 
 async def _open(browser: Browser, server: Server) -> float:

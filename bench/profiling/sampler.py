@@ -19,7 +19,7 @@ from types import FrameType
 
 _PERIOD = 0.001
 _MOST_LINES = 45
-_SOURCES = Path(__file__).resolve().parent.parent / "src"
+_SOURCES = Path(__file__).resolve().parents[2] / "src"
 
 
 class _Samples:

@@ -3,7 +3,7 @@ The floor: what the job costs a program written for nothing else.
 
 The job by hand on SQLite with `synchronous=FULL` and group commit.
 
-    python -m bench.floor AGENT_URL DATABASE
+    python -m bench.floors.sqlite AGENT_URL DATABASE
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import threading
 import apsw
 import uvloop
 
-from bench.by_hand import work_by_hand
+from bench.floors.handwritten import serve_handwritten
 
 _UPSERT = (
     "INSERT INTO runs(id, step, state) VALUES (?, ?, ?)"
@@ -64,7 +64,7 @@ def _resolve(futures: list[asyncio.Future[None]]) -> None:
 
 
 async def _main(url: str, path: str) -> None:
-    await work_by_hand(url, _Writer(path))
+    await serve_handwritten(url, _Writer(path))
 
 
 if __name__ == "__main__":

@@ -9,23 +9,23 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from statistics import median
 
-from bench.http1 import request
-from bench.job import DOOR, DOOR_INPUT
-from bench.load import Order
-from bench.ours import PROGRAM, Target, check_completed, drive, trunkline_up
-from bench.processes import child, python
-from bench.stand import Stand
-from bench.table import Row, ratio, spread
+from bench.harness.embedded import PROGRAM, Target, check_completed, drive, trunkline_up
+from bench.harness.environment import BenchEnvironment
+from bench.harness.http_client import request
+from bench.harness.job import DOOR, DOOR_INPUT
+from bench.harness.load import LoadOrder
+from bench.harness.processes import child, python
+from bench.harness.table import FigureRow, ratio, spread
 
 _AT_A_TIME = 50
 _REQUESTS = 6_000
 
 
-async def execute(stand: Stand) -> list[Row]:
+async def execute(stand: BenchEnvironment) -> list[FigureRow]:
     """`POST …/execute` without waiting, of a run that calls no agent and is over in the same commit."""
     folder = stand.new_folder()
     path = f"/api/v1/workflows/{DOOR}/execute"
-    order = Order(_AT_A_TIME, stand.runs(_REQUESTS))
+    order = LoadOrder(_AT_A_TIME, stand.runs(_REQUESTS))
     ours: list[float] = []
     bare: list[float] = []
     with ExitStack() as stack:
@@ -34,7 +34,7 @@ async def execute(stand: Stand) -> list[Row]:
         check_completed(await server.call(f"{path}?wait=30", DOOR_INPUT))
         (folder / "answer").write_bytes(await server.call(path, DOOR_INPUT))
         other = stack.enter_context(
-            child(python("bench.bare_asgi", str(folder / "answer")), folder / "bare.log")
+            child(python("bench.floors.bare_asgi", str(folder / "answer")), folder / "bare.log")
         )
         for number in range(stand.rounds + 1):
             took = await drive([_target(server.url, path)], order)
@@ -43,14 +43,14 @@ async def execute(stand: Stand) -> list[Row]:
                 ours.append(took.per_second)
                 bare.append(took_bare.per_second)
     figure = "POST execute/s, a run without calls"
-    return [Row(figure, spread(ours), f"bare ASGI {spread(bare)}", ratio(ours, bare), "0.4")]
+    return [FigureRow(figure, spread(ours), f"bare ASGI {spread(bare)}", ratio(ours, bare), "0.4")]
 
 
 def _target(url: str, path: str) -> Target:
     return Target(url, request(url, path, DOOR_INPUT))
 
 
-async def command(stand: Stand) -> list[Row]:
+async def command(stand: BenchEnvironment) -> list[FigureRow]:
     """`trunkline runs list` until its first output."""
     with trunkline_up(stand.new_folder()) as server:
         await server.set_up(stand.agent_url)
@@ -58,7 +58,11 @@ async def command(stand: Stand) -> list[Row]:
         listing = [str(PROGRAM), "runs", "list", "--url", server.url]
         ours, python_alone = _in_turn(listing, [sys.executable, "-c", "print()"], stand.rounds + 2)
     against = f"python alone {median(python_alone):.0f} ms"
-    return [Row("trunkline runs list, first output", spread(ours, ".0f", " ms"), against, "", "under 200 ms")]
+    return [
+        FigureRow(
+            "trunkline runs list, first output", spread(ours, ".0f", " ms"), against, "", "under 200 ms"
+        )
+    ]
 
 
 def _in_turn(ours: Sequence[str], other: Sequence[str], rounds: int) -> tuple[list[float], list[float]]:
@@ -78,7 +82,7 @@ def _first_output_ms(command_line: Sequence[str]) -> float:
     return seconds * 1_000
 
 
-async def start(stand: Stand) -> list[Row]:
+async def start(stand: BenchEnvironment) -> list[FigureRow]:
     """`trunkline up` until it says that it is ready: with a new folder, and with one that is there."""
     new: list[float] = []
     again: list[float] = []
@@ -88,6 +92,6 @@ async def start(stand: Stand) -> list[Row]:
             with trunkline_up(folder) as server:
                 times.append(server.process.seconds_to_ready)
     return [
-        Row("trunkline up until ready, new folder", spread(new, ".2f", " s")),
-        Row("  folder that is there", spread(again, ".2f", " s")),
+        FigureRow("trunkline up until ready, new folder", spread(new, ".2f", " s")),
+        FigureRow("  folder that is there", spread(again, ".2f", " s")),
     ]

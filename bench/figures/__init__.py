@@ -1,0 +1,1 @@
+"""What is measured: a module per group of figures, each returning rows of the table."""

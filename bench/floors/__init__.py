@@ -1,0 +1,1 @@
+"""Lower bounds: the same job without Trunkline, written for nothing else."""

@@ -1,0 +1,1 @@
+"""Where the time goes: samples of the CPU time of each process."""
