@@ -35,30 +35,30 @@ class _Rounds:
         return [round_.took for round_ in self.ours]
 
 
-async def distributed(stand: BenchEnvironment) -> list[FigureRow]:
+async def distributed(environment: BenchEnvironment) -> list[FigureRow]:
     try:
         with fleet() as ours:
-            return await _measure(stand, ours)
+            return await _measure(environment, ours)
     except ServiceMissing as missing:
         return [FigureRow(_FIGURE, "left out", str(missing))]
 
 
-async def _measure(stand: BenchEnvironment, ours: Fleet) -> list[FigureRow]:
+async def _measure(environment: BenchEnvironment, ours: Fleet) -> list[FigureRow]:
     ours.add_one_of_each()
-    await ours.set_up(stand.agent_url)
-    with floor_on(stand, ours) as floor:
-        await warm_up(stand, ours, floor)
+    await ours.set_up(environment.agent_url)
+    with floor_on(environment, ours) as floor:
+        await warm_up(environment, ours, floor)
         many, lone = _Rounds(), _Rounds()
-        syncs = await _syncs_a_run(ours, stand)
-        for _ in range(stand.rounds):
-            await _round(many, ours, floor, LoadOrder(AT_A_TIME, stand.runs(RUNS)))
-            await _round(lone, ours, floor, LoadOrder(1, stand.runs(LONE_RUNS)))
+        syncs = await _syncs_a_run(ours, environment)
+        for _ in range(environment.rounds):
+            await _round(many, ours, floor, LoadOrder(AT_A_TIME, environment.runs(RUNS)))
+            await _round(lone, ours, floor, LoadOrder(1, environment.runs(LONE_RUNS)))
         megabytes = ours.megabytes()
         ours.add_one_of_each()
-        await warm_up(stand, ours, floor)
+        await warm_up(environment, ours, floor)
         twice = _Rounds()
-        for _ in range(stand.rounds):
-            await _round(twice, ours, floor, LoadOrder(AT_A_TIME, stand.runs(RUNS)))
+        for _ in range(environment.rounds):
+            await _round(twice, ours, floor, LoadOrder(AT_A_TIME, environment.runs(RUNS)))
         floor_megabytes = floor.resident_megabytes()
     return [
         _rate_row(f"{_FIGURE}, {AT_A_TIME} at a time", many),
@@ -70,23 +70,23 @@ async def _measure(stand: BenchEnvironment, ours: Fleet) -> list[FigureRow]:
 
 
 @contextmanager
-def floor_on(stand: BenchEnvironment, ours: Fleet) -> Generator[Child]:
+def floor_on(environment: BenchEnvironment, ours: Fleet) -> Generator[Child]:
     """The floor, in a database of its own beside ours."""
     ours.postgres.create_database("floor")
-    command = python("bench.floors.postgres", stand.agent_url, ours.postgres.url("floor"))
+    command = python("bench.floors.postgres", environment.agent_url, ours.postgres.url("floor"))
     with child(command, ours.folder / "floor.log") as floor:
         yield floor
 
 
-async def warm_up(stand: BenchEnvironment, ours: Fleet, *others: Child) -> None:
-    order = LoadOrder(AT_A_TIME, stand.runs(WARM_RUNS))
+async def warm_up(environment: BenchEnvironment, ours: Fleet, *others: Child) -> None:
+    order = LoadOrder(AT_A_TIME, environment.runs(WARM_RUNS))
     await ours.measure(order)
     for other in others:
         give_order(other, order)
 
 
-async def _syncs_a_run(ours: Fleet, stand: BenchEnvironment) -> float:
-    runs = stand.runs(LONE_RUNS)
+async def _syncs_a_run(ours: Fleet, environment: BenchEnvironment) -> float:
+    runs = environment.runs(LONE_RUNS)
     before = ours.wal_syncs()
     await ours.measure(LoadOrder(1, runs))
     return (ours.wal_syncs() - before) / runs

@@ -21,22 +21,22 @@ _AT_A_TIME = 50
 _REQUESTS = 6_000
 
 
-async def execute(stand: BenchEnvironment) -> list[FigureRow]:
+async def execute(environment: BenchEnvironment) -> list[FigureRow]:
     """`POST …/execute` without waiting, of a run that calls no agent and is over in the same commit."""
-    folder = stand.new_folder()
+    folder = environment.new_folder()
     path = f"/api/v1/workflows/{DOOR}/execute"
-    order = LoadOrder(_AT_A_TIME, stand.runs(_REQUESTS))
+    order = LoadOrder(_AT_A_TIME, environment.runs(_REQUESTS))
     ours: list[float] = []
     bare: list[float] = []
     with ExitStack() as stack:
         server = stack.enter_context(trunkline_up(folder))
-        await server.set_up(stand.agent_url)
+        await server.set_up(environment.agent_url)
         check_completed(await server.call(f"{path}?wait=30", DOOR_INPUT))
         (folder / "answer").write_bytes(await server.call(path, DOOR_INPUT))
         other = stack.enter_context(
             child(python("bench.floors.bare_asgi", str(folder / "answer")), folder / "bare.log")
         )
-        for number in range(stand.rounds + 1):
+        for number in range(environment.rounds + 1):
             took = await drive([_target(server.url, path)], order)
             took_bare = await drive([_target(other.first_line, path)], order)
             if number:
@@ -50,13 +50,13 @@ def _target(url: str, path: str) -> Target:
     return Target(url, request(url, path, DOOR_INPUT))
 
 
-async def command(stand: BenchEnvironment) -> list[FigureRow]:
+async def command(environment: BenchEnvironment) -> list[FigureRow]:
     """`trunkline runs list` until its first output."""
-    with trunkline_up(stand.new_folder()) as server:
-        await server.set_up(stand.agent_url)
+    with trunkline_up(environment.new_folder()) as server:
+        await server.set_up(environment.agent_url)
         await server.run("bench")
         listing = [str(PROGRAM), "runs", "list", "--url", server.url]
-        ours, python_alone = _in_turn(listing, [sys.executable, "-c", "print()"], stand.rounds + 2)
+        ours, python_alone = _in_turn(listing, [sys.executable, "-c", "print()"], environment.rounds + 2)
     against = f"python alone {median(python_alone):.0f} ms"
     return [
         FigureRow(
@@ -82,12 +82,12 @@ def _first_output_ms(command_line: Sequence[str]) -> float:
     return seconds * 1_000
 
 
-async def start(stand: BenchEnvironment) -> list[FigureRow]:
+async def start(environment: BenchEnvironment) -> list[FigureRow]:
     """`trunkline up` until it says that it is ready: with a new folder, and with one that is there."""
     new: list[float] = []
     again: list[float] = []
-    for _ in range(stand.rounds):
-        folder = stand.new_folder()
+    for _ in range(environment.rounds):
+        folder = environment.new_folder()
         for times in (new, again):
             with trunkline_up(folder) as server:
                 times.append(server.process.seconds_to_ready)

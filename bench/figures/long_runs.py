@@ -16,26 +16,26 @@ _LONG = 10_000
 _SYNC_DELAY = 0.001
 
 
-async def long_runs(stand: BenchEnvironment) -> list[FigureRow]:
+async def long_runs(environment: BenchEnvironment) -> list[FigureRow]:
     """Steps in sequence."""
-    steps = stand.runs(_LONG)
+    steps = environment.runs(_LONG)
     definitions = {number: sequence_of(number) for number in (_SHORT, steps)}
-    return await _compare(stand, "step of a run", "sequence", definitions)
+    return await _compare(environment, "step of a run", "sequence", definitions)
 
 
-async def loops(stand: BenchEnvironment) -> list[FigureRow]:
+async def loops(environment: BenchEnvironment) -> list[FigureRow]:
     """Items in parallel, as many at a time in the long loop as in the short one."""
-    items = stand.runs(_LONG)
+    items = environment.runs(_LONG)
     definitions = {number: loop_of(number, at_once=_SHORT) for number in (_SHORT, items)}
-    return await _compare(stand, "item of a loop", "loop", definitions)
+    return await _compare(environment, "item of a loop", "loop", definitions)
 
 
 async def _compare(
-    stand: BenchEnvironment, figure: str, name: str, definitions: dict[int, str]
+    environment: BenchEnvironment, figure: str, name: str, definitions: dict[int, str]
 ) -> list[FigureRow]:
     steps = max(definitions)
-    with trunkline_up(stand.new_folder()) as server:
-        await server.set_up(stand.agent_url)
+    with trunkline_up(environment.new_folder()) as server:
+        await server.set_up(environment.agent_url)
         for definition in definitions.values():
             await server.save(definition)
         await server.run(f"{name}_{_SHORT}")
@@ -66,14 +66,18 @@ async def _measure(server: Server, name: str, steps: int, runs: int) -> tuple[fl
     return elapsed * 1_000 / steps / runs, (server.process.cpu_seconds() - cpu) * 1_000 / steps / runs
 
 
-async def slow_disk(stand: BenchEnvironment) -> list[FigureRow]:
+async def slow_disk(environment: BenchEnvironment) -> list[FigureRow]:
     """The job, 50 at a time, with 1 ms more for every fsync; both sides run through the same shim."""
-    order = LoadOrder(50, stand.runs(2_000))
-    folder = stand.new_folder()
+    order = LoadOrder(50, environment.runs(2_000))
+    folder = environment.new_folder()
     rates: dict[float, list[float]] = {0.0: [], _SYNC_DELAY: []}
     command = {
         delay: python(
-            "bench.harness.without_api", stand.agent_url, str(folder / str(delay)), "--sync-delay", str(delay)
+            "bench.harness.without_api",
+            environment.agent_url,
+            str(folder / str(delay)),
+            "--sync-delay",
+            str(delay),
         )
         for delay in rates
     }
@@ -81,7 +85,7 @@ async def slow_disk(stand: BenchEnvironment) -> list[FigureRow]:
         child(command[0.0], folder / "fast.log") as fast,
         child(command[_SYNC_DELAY], folder / "slow.log") as slow,
     ):
-        for number in range(stand.rounds):
+        for number in range(environment.rounds):
             for delay, worker in ((0.0, fast), (_SYNC_DELAY, slow)):
                 took = give_order(worker, order)
                 if number:

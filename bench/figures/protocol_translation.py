@@ -19,7 +19,7 @@ _LARGE_ARTIFACTS = 50
 _TASK_ID = "01890000-0000-7000-8000-000000000000/step/0"
 
 
-async def protocol_translation(stand: BenchEnvironment) -> list[FigureRow]:
+async def protocol_translation(environment: BenchEnvironment) -> list[FigureRow]:
     rows: list[FigureRow] = []
     for protocol in ("jsonrpc-2.0", "simple-a2a"):
         adapter = ProtocolAdapterFactory.create_adapter(protocol)
@@ -29,7 +29,7 @@ async def protocol_translation(stand: BenchEnvironment) -> list[FigureRow]:
             200, {"content-type": "application/json"}, _answer(protocol, _LARGE, _LARGE_ARTIFACTS)
         )
         assert isinstance(adapter.decode(large, small_task), Succeeded)
-        repeats = stand.runs(4_000)
+        repeats = environment.runs(4_000)
         build = _microseconds(lambda a=adapter, t=small_task: a.encode(t), repeats)
         read = _microseconds(lambda a=adapter, t=small_task, s=small: a.decode(s, t), repeats)
         read_large = _microseconds(lambda a=adapter, t=small_task, s=large: a.decode(s, t), 15)

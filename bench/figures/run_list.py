@@ -37,18 +37,18 @@ new MutationObserver((_, observer) => {
 """
 
 
-async def run_list(stand: BenchEnvironment) -> list[FigureRow]:
+async def run_list(environment: BenchEnvironment) -> list[FigureRow]:
     figure = "list of runs, first rows"
     if not page_is_built():
         return [FigureRow(figure, NOT_BUILT)]
-    many = stand.runs(_MANY)
+    many = environment.runs(_MANY)
     times: dict[int, list[float]] = {_FEW: [], many: []}
-    with trunkline_up(stand.new_folder()) as small, trunkline_up(stand.new_folder()) as large:
+    with trunkline_up(environment.new_folder()) as small, trunkline_up(environment.new_folder()) as large:
         servers = {_FEW: small, many: large}
         for number, server in servers.items():
-            await _fill(server, stand.agent_url, number)
+            await _fill(server, environment.agent_url, number)
         async with open_browser() as browser:
-            for turn in range(stand.rounds * _OPENINGS_IN_A_ROUND + 1):
+            for turn in range(environment.rounds * _OPENINGS_IN_A_ROUND + 1):
                 # Neither is always the second one.
                 for number in sorted(servers, reverse=turn % 2 == 0):
                     took = await _open(browser, servers[number])

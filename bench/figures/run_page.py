@@ -46,7 +46,7 @@ class FrameRates(NamedTuple):
     longest_ms: float
 
 
-async def run_page(stand: BenchEnvironment) -> list[FigureRow]:
+async def run_page(environment: BenchEnvironment) -> list[FigureRow]:
     if not page_is_built():
         return [FigureRow("page of a large run", NOT_BUILT)]
     gate = asyncio.Event()
@@ -60,12 +60,12 @@ async def run_page(stand: BenchEnvironment) -> list[FigureRow]:
         ScriptedAgent(begin) as first,
         ScriptedAgent(simple_success("ok")) as others,
     ):
-        with trunkline_up(stand.new_folder()) as server:
+        with trunkline_up(environment.new_folder()) as server:
             for name, agent in (("First", first), ("Other", others)):
                 spec = {"name": name, "url": agent.url, "protocol": "simple-a2a", "max_concurrency": 64}
                 await server.call("/api/v1/agents", msgspec.json.encode(spec))
             await server.call("/api/v1/workflows", encode(_layers()))
-            moved = [await _watch_one(browser, server, gate) for _ in range(stand.rounds)]
+            moved = [await _watch_one(browser, server, gate) for _ in range(environment.rounds)]
     steps = _LAYERS * _IN_A_LAYER
     frames = spread([each.frames_per_second for each in moved], ".0f", " frames/s")
     longest = spread([each.longest_ms for each in moved], ".0f", " ms")

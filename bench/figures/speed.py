@@ -21,45 +21,46 @@ _LONE_RUNS = 150
 _COMMIT_RUNS = 50
 
 
-async def speed(stand: BenchEnvironment) -> list[FigureRow]:
-    folder = stand.new_folder()
+async def speed(environment: BenchEnvironment) -> list[FigureRow]:
+    folder = environment.new_folder()
     many: dict[str, list[LoadResult]] = defaultdict(list)
     lone: dict[str, list[LoadResult]] = defaultdict(list)
     with ExitStack() as stack:
         floor = stack.enter_context(
             child(
-                python("bench.floors.sqlite", stand.agent_url, str(folder / "floor.db")), folder / "floor.log"
+                python("bench.floors.sqlite", environment.agent_url, str(folder / "floor.db")),
+                folder / "floor.log",
             )
         )
         bare = stack.enter_context(
             child(
-                python("bench.harness.without_api", stand.agent_url, str(folder / "inprocess")),
+                python("bench.harness.without_api", environment.agent_url, str(folder / "inprocess")),
                 folder / "inprocess.log",
             )
         )
         server = stack.enter_context(trunkline_up(folder))
-        await server.set_up(stand.agent_url)
+        await server.set_up(environment.agent_url)
         commits = await _commits_a_run(server)
         warm = LoadOrder(_AT_A_TIME, 200)
         give_order(floor, warm)
         give_order(bare, warm)
         await server.measure(warm)
-        for _ in range(stand.rounds):
+        for _ in range(environment.rounds):
             for took, order in (
-                (many, _order(stand, _AT_A_TIME, _RUNS)),
-                (lone, _order(stand, 1, _LONE_RUNS)),
+                (many, _order(environment, _AT_A_TIME, _RUNS)),
+                (lone, _order(environment, 1, _LONE_RUNS)),
             ):
                 took["floor"].append(give_order(floor, order))
                 took["ours"].append(await server.measure(order))
                 took["bare"].append(give_order(bare, order))
-            lone["call"].append(await _bare_call(stand))
-        memory = await _memory(stand, server, sum(took.runs for took in (*many["ours"], *lone["ours"])))
+            lone["call"].append(await _bare_call(environment))
+        memory = await _memory(environment, server, sum(took.runs for took in (*many["ours"], *lone["ours"])))
         floor_memory = floor.resident_megabytes()
-    return [*_many_rows(many), *_lone_rows(lone, commits), memory_row(stand, memory, floor_memory)]
+    return [*_many_rows(many), *_lone_rows(lone, commits), memory_row(environment, memory, floor_memory)]
 
 
-def _order(stand: BenchEnvironment, at_a_time: int, runs: int) -> LoadOrder:
-    return LoadOrder(at_a_time, stand.runs(runs))
+def _order(environment: BenchEnvironment, at_a_time: int, runs: int) -> LoadOrder:
+    return LoadOrder(at_a_time, environment.runs(runs))
 
 
 async def _commits_a_run(server: Server) -> float:
@@ -69,22 +70,22 @@ async def _commits_a_run(server: Server) -> float:
     return (server.commits() - before) / _COMMIT_RUNS
 
 
-async def _bare_call(stand: BenchEnvironment) -> LoadResult:
+async def _bare_call(environment: BenchEnvironment) -> LoadResult:
     body = msgspec.json.encode(request_body("bare/1", TEXT))
-    target = Target(stand.agent_url, request(stand.agent_url, "/agent", body))
-    return await drive([target], LoadOrder(1, stand.runs(1_000)))
+    target = Target(environment.agent_url, request(environment.agent_url, "/agent", body))
+    return await drive([target], LoadOrder(1, environment.runs(1_000)))
 
 
-async def _memory(stand: BenchEnvironment, server: Server, done: int) -> float:
-    left = stand.memory_runs - done
+async def _memory(environment: BenchEnvironment, server: Server, done: int) -> float:
+    left = environment.memory_runs - done
     if left > 0:
         await server.measure(LoadOrder(_AT_A_TIME, left))
     return server.process.resident_megabytes()
 
 
-def memory_row(stand: BenchEnvironment, megabytes: float, floor_megabytes: float) -> FigureRow:
+def memory_row(environment: BenchEnvironment, megabytes: float, floor_megabytes: float) -> FigureRow:
     return FigureRow(
-        f"memory after {stand.memory_runs:,} runs, API up",
+        f"memory after {environment.memory_runs:,} runs, API up",
         f"{megabytes:.0f} MB",
         f"floor {floor_megabytes:.0f} MB",
         f"{megabytes / floor_megabytes:.2f}",

@@ -31,16 +31,18 @@ _AGENTS = {
 }
 
 
-async def step_per_dialect(stand: BenchEnvironment) -> list[FigureRow]:
+async def step_per_dialect(environment: BenchEnvironment) -> list[FigureRow]:
     took: dict[str, list[LoadResult]] = defaultdict(list)
-    with trunkline_up(stand.new_folder()) as server:
+    with trunkline_up(environment.new_folder()) as server:
         for number, (place, protocol) in enumerate(_AGENTS.values()):
-            await _set_up(server, number, stand.agent_url.replace("/agent", f"/{place}"), protocol)
+            await _set_up(server, number, environment.agent_url.replace("/agent", f"/{place}"), protocol)
         for number in range(len(_AGENTS)):
             await _measure(server, number, LoadOrder(_AT_A_TIME, 100))
-        for _ in range(stand.rounds):
+        for _ in range(environment.rounds):
             for number, name in enumerate(_AGENTS):
-                took[name].append(await _measure(server, number, LoadOrder(_AT_A_TIME, stand.runs(_RUNS))))
+                took[name].append(
+                    await _measure(server, number, LoadOrder(_AT_A_TIME, environment.runs(_RUNS)))
+                )
     cpu = {name: [_cpu(one) for one in all_] for name, all_ in took.items()}
     first = f"{_FIRST} {spread(cpu[_FIRST], '.3f')}"
     return [

@@ -82,8 +82,8 @@ def _zone(data: Path, log: Path) -> AbstractContextManager[Child]:
     return child(command, log)
 
 
-async def zones(stand: BenchEnvironment) -> list[FigureRow]:
-    folder = stand.new_folder()
+async def zones(environment: BenchEnvironment) -> list[FigureRow]:
+    folder = environment.new_folder()
     params: JsonObject = {
         "channel": "C024BE91L",
         "text": TEXT,
@@ -102,7 +102,7 @@ async def zones(stand: BenchEnvironment) -> list[FigureRow]:
         ours = _ZoneCallVariant(served, lambda: link.execute_task(params))
         others = _ZoneCallVariant(bare, lambda: _post(session, bare.first_line, body))
         await _in_turn(ours, others, _WARM_CALLS)
-        pairs = [await _in_turn(ours, others, stand.runs(_CALLS)) for _ in range(stand.rounds)]
+        pairs = [await _in_turn(ours, others, environment.runs(_CALLS)) for _ in range(environment.rounds)]
     return _rows(pairs)
 
 

@@ -24,16 +24,16 @@ _TOP = f"""
 """  # noqa: S608 - constants of this module
 
 
-async def profile_distributed(stand: BenchEnvironment, runs: int) -> None:
+async def profile_distributed(environment: BenchEnvironment, runs: int) -> None:
     with fleet() as ours:
         counts = _count_statements(ours)
         ours.add_one_of_each(sampled=True)
-        await ours.set_up(stand.agent_url)
-        await warm_up(stand, ours)
+        await ours.set_up(environment.agent_url)
+        await warm_up(environment, ours)
         if counts:
             ours.postgres.execute(f"SELECT {_STATEMENTS}_reset()")
         before = ours.wal_syncs()
-        done = await ours.measure(LoadOrder(AT_A_TIME, stand.runs(runs)))
+        done = await ours.measure(LoadOrder(AT_A_TIME, environment.runs(runs)))
         _show_totals(done, ours.wal_syncs() - before)
         if counts:
             print("\nPostgreSQL, by statement, all backends")
