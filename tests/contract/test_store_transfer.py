@@ -142,7 +142,7 @@ async def test_everything_arrives_as_it_left_and_comes_back_the_same(
         assert [step.name for step in run[1]] == ["b", "c", "a"]
         child = await first.run(run_id(3))
         assert child is not None
-        assert (child[0].parent, child[0].depth, child[0].routes) == (Parent(run_id(1), ODD), 1, 7)
+        assert (child[0].parent, child[0].depth, child[0].routing_version) == (Parent(run_id(1), ODD), 1, 7)
         for other in (store, last):
             assert await other.run(run_id(1)) == run
             assert await other.run(run_id(3)) == child

@@ -11,8 +11,14 @@ from trunkline.agents.migration.blockers import Blocker
 from trunkline.api.views import page_json
 from trunkline.clock import rfc3339
 from trunkline.jsontypes import encode
-from trunkline.services.migration import Change, Outcome, Refusal
-from trunkline.services.migration_plan import LastCheck, Offer, PlanEntry, SideCalls, Status
+from trunkline.services.migration import BulkChangeResult, RefusedChange, StageChange
+from trunkline.services.migration_plan import (
+    CheckOutcome,
+    EndpointCalls,
+    MigrationDetail,
+    OfferedProtocol,
+    PlanEntry,
+)
 from trunkline.services.moving import state_of
 from trunkline.services.output_forms import ChangedRead
 from trunkline.stores.port.agent_events import AgentEvent, ComparisonRecord, Side
@@ -58,8 +64,8 @@ class _Change(msgspec.Struct):
 
 class _Outcome(msgspec.Struct):
     changed: list[_Change]
-    refused: list[Refusal]
-    left_alone: list[Refusal]
+    refused: list[RefusedChange]
+    left_alone: list[RefusedChange]
 
 
 class _Check(msgspec.Struct):
@@ -75,7 +81,7 @@ class _Entry(msgspec.Struct):
     url: str
     protocol: str
     in_use: str | None
-    offers: list[Offer]
+    offers: list[OfferedProtocol]
     workflows: list[str]
     migration: _State | None
     event: _Event | None
@@ -83,7 +89,7 @@ class _Entry(msgspec.Struct):
     blockers: list[Blocker]
     expressions: list[ChangedRead]
     comparisons: dict[str, int]
-    calls: dict[Side, SideCalls]
+    calls: dict[Side, EndpointCalls]
 
 
 class _Status(_Entry):
@@ -104,15 +110,15 @@ def migration_state(state: MigrationState | None) -> object:
     return None if state is None else _state(state)
 
 
-def change_json(change: Change) -> bytes:
+def change_json(change: StageChange) -> bytes:
     return encode(_change(change))
 
 
-def changes_json(changes: Sequence[Change]) -> bytes:
-    return outcome_json(Outcome(changed=list(changes), refused=[], left_alone=[]))
+def changes_json(changes: Sequence[StageChange]) -> bytes:
+    return outcome_json(BulkChangeResult(changed=list(changes), refused=[], left_alone=[]))
 
 
-def outcome_json(outcome: Outcome) -> bytes:
+def outcome_json(outcome: BulkChangeResult) -> bytes:
     changed = [_change(change) for change in outcome.changed]
     return encode(_Outcome(changed, outcome.refused, outcome.left_alone))
 
@@ -121,7 +127,7 @@ def entries_json(entries: Sequence[PlanEntry], next_cursor: str | None) -> bytes
     return page_json([_entry(entry) for entry in entries], next_cursor)
 
 
-def status_json(status: Status) -> bytes:
+def status_json(status: MigrationDetail) -> bytes:
     return encode(_Status(**msgspec.structs.asdict(_entry(status.entry)), old_runs=status.old_runs))
 
 
@@ -171,12 +177,12 @@ def _event(event: AgentEvent) -> _Event:
     )
 
 
-def _change(change: Change) -> _Change:
+def _change(change: StageChange) -> _Change:
     event = change.event
     return _Change(change.agent, _state(change.state), None if event is None else _event(event))
 
 
-def _check(check: LastCheck) -> _Check:
+def _check(check: CheckOutcome) -> _Check:
     return _Check(rfc3339(check.at), check.url, check.protocol, check.grade, check.passed)
 
 

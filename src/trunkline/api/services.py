@@ -25,7 +25,7 @@ from trunkline.services.oversight import Oversight
 from trunkline.services.registry import Registry
 from trunkline.services.runs import Runs
 from trunkline.services.secrets import Secrets
-from trunkline.services.trials import Trials
+from trunkline.services.trials import AgentTestCalls
 from trunkline.services.workflows import Workflows
 from trunkline.stores.blobs import BlobStore
 from trunkline.telemetry.traces import Traces
@@ -93,7 +93,7 @@ class Services(Probes):
     hooks: Hooks
     checks: Checks
     activities: Activities
-    trials: Trials
+    trials: AgentTestCalls
     migrations: Migrations
     migration_plan: MigrationPlan
     oversight: Oversight

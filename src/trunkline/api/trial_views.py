@@ -7,10 +7,10 @@ import msgspec
 from trunkline.api.views import error_view, in_order
 from trunkline.clock import rfc3339
 from trunkline.jsontypes import encode
-from trunkline.services.trials import Trial
+from trunkline.services.trials import AgentTestResult
 
 
-def trial_json(trial: Trial) -> bytes:
+def trial_json(trial: AgentTestResult) -> bytes:
     question = trial.question
     return encode(
         {

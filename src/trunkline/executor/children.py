@@ -96,7 +96,7 @@ class Children:
                 trace=parent.trace,
                 parent=Parent(parent.id, effect.step),
                 depth=parent.depth + 1,
-                routes=parent.routes,
+                routing_version=parent.routing_version,
             )
         )
         return InboxItem(effect.run_id, START, encode_input(RunRequested()))

@@ -71,7 +71,7 @@ class RunStates:
             trace=record.trace,
             parent=record.parent,
             depth=record.depth,
-            routes=record.routes,
+            routing_version=record.routing_version,
             failure=failure,
         )
         restore(state, steps)

@@ -138,7 +138,7 @@ class RunState(msgspec.Struct, kw_only=True):
     # How many runs are above it.
     depth: int = 0
     # The last agent event that was known when the run was accepted: by it each agent's side is chosen.
-    routes: int = 0
+    routing_version: int = 0
 
     # Derived from the steps, so that a transition never looks at all of them.
     ready: deque[str] = msgspec.field(default_factory=deque[str])

@@ -21,15 +21,21 @@ from trunkline.agents import Agent
 from trunkline.agents.check_reports import CheckTarget, Report
 from trunkline.agents.migration import (
     DEFAULT_LIMITS,
-    Attestation,
-    Limits,
+    MigrationStage,
     MigrationState,
-    Stage,
-    Target,
+    ReadinessAttestation,
+    RolloutLimits,
+    TargetEndpoint,
     stages,
 )
-from trunkline.agents.migration.blockers import NO_WAY_ROUND, Blocker, Checked, blockers_of, protocol_in_use
-from trunkline.agents.migration.stages import LimitChanges, Trial
+from trunkline.agents.migration.blockers import (
+    NOT_FORCEABLE,
+    Blocker,
+    TargetCheck,
+    blockers_of,
+    protocol_in_use,
+)
+from trunkline.agents.migration.stages import LimitChanges, RolloutRequest
 from trunkline.clock import seconds_between
 from trunkline.errors import Conflict, Finding, Invalid, NotFound, NotReady, TrunklineError
 from trunkline.jsontypes import encode
@@ -37,9 +43,9 @@ from trunkline.services.agent_specs import refuse
 from trunkline.services.audit import audit_entry
 from trunkline.services.directory import AgentDirectory
 from trunkline.services.drift import Drifts
-from trunkline.services.migration_targets import TargetWish, target_for
+from trunkline.services.migration_targets import RequestedTarget, resolve_target
 from trunkline.services.moving import encode_state, state_of
-from trunkline.services.routes import FRESH_FOR, Routes
+from trunkline.services.routes import FRESH_FOR, RoutingTable
 from trunkline.stores.base import Store, Transaction
 from trunkline.stores.port.agent_events import AgentEvent, CheckRecord, NewAgentEvent
 from trunkline.stores.port.operations import NewAuditEntry
@@ -49,7 +55,7 @@ from trunkline.telemetry.metrics import Metrics
 log = structlog.stdlib.get_logger()
 
 # By the agent's id and the target as JSON.
-Checks: TypeAlias = dict[tuple[str, bytes], Checked]
+Checks: TypeAlias = dict[tuple[str, bytes], TargetCheck]
 CheckAgent: TypeAlias = Callable[[Agent, CheckTarget | None], Awaitable[Report]]
 
 # Where nobody has to show a key and nobody says who they are.
@@ -65,7 +71,7 @@ _CHECKS_AT_A_TIME = 8
 _KNOWN_BY_ALL = FRESH_FOR + timedelta(seconds=3)
 _SIMPLE = "simple-a2a"
 # What a person does, by the stage that it leads to.
-_ACTIONS: dict[Stage, str] = {"cut_over": "cutover", "rolled_back": "rollback", "finished": "finish"}
+_ACTIONS: dict[MigrationStage, str] = {"cut_over": "cutover", "rolled_back": "rollback", "finished": "finish"}
 _SETTLED = frozenset({"cut_over", "finished"})
 # Each limit with the least and the most that it can be.
 _RANGES = (
@@ -79,14 +85,14 @@ _RANGES = (
 )
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
+class ChangeReason(msgspec.Struct, frozen=True, kw_only=True):
     """Who asks for something, and why."""
 
     who: str = SOMEBODY
     why: str = ""
 
 
-def wish_of(who: str | None, why: str) -> Wish:
+def change_reason(who: str | None, why: str) -> ChangeReason:
     """Raises `Invalid` for what nobody could read later."""
     findings: list[Finding] = []
     if len(why) > MOST_WORDS:
@@ -96,33 +102,33 @@ def wish_of(who: str | None, why: str) -> Wish:
             Finding(path="who", message=f"must be a name of at most {_LONGEST_NAME} characters on one line")
         )
     refuse(findings)
-    return Wish(who=(who or "").strip() or SOMEBODY, why=why)
+    return ChangeReason(who=(who or "").strip() or SOMEBODY, why=why)
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class StageChange(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     state: MigrationState
     # None: it was so already.
     event: AgentEvent | None = None
 
 
-class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+class RefusedChange(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     message: str
     fix: str
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class BulkChangeResult(msgspec.Struct, frozen=True, kw_only=True):
     """Of a wish for all agents, where each may go its own way."""
 
-    changed: list[Change]
+    changed: list[StageChange]
     # Those that were meant and could not.
-    refused: list[Refusal]
+    refused: list[RefusedChange]
     # Those that were not meant, though somebody might think so.
-    left_alone: list[Refusal]
+    left_alone: list[RefusedChange]
 
 
-class _Move(msgspec.Struct, frozen=True, kw_only=True):
+class _AgentMigration(msgspec.Struct, frozen=True, kw_only=True):
     """An agent and where its move stands."""
 
     agent: Agent
@@ -130,7 +136,7 @@ class _Move(msgspec.Struct, frozen=True, kw_only=True):
     state: MigrationState | None
 
     @property
-    def is_wanted_by_all(self) -> bool:
+    def is_part_of_bulk_cutover(self) -> bool:
         """Whether a cutover of all agents means this one."""
         state = self.state
         if state is not None and state.stage in {"planned", "shadow", "canary"}:
@@ -143,40 +149,42 @@ class Migrations:
         self,
         store: Store,
         directory: AgentDirectory,
-        routes: Routes,
+        routes: RoutingTable,
         drifts: Drifts,
         check: CheckAgent,
         metrics: Metrics,
     ) -> None:
         self._store = store
         self._directory = directory
-        self._routes = routes
+        self._routing = routes
         self._drifts = drifts
         self._check = check
         self._metrics = metrics
 
     # --- what is attested and tried
 
-    async def attest(self, name: str, note: str, target: TargetWish | None, wish: Wish) -> Change:
+    async def attest(
+        self, name: str, note: str, target: RequestedTarget | None, wish: ChangeReason
+    ) -> StageChange:
         """Somebody's word that the new side is ready, as far as no program can see."""
         if not note.strip() or len(note) > MOST_WORDS:
             message = f"must say what was done, in at most {MOST_WORDS} characters"
             refuse([Finding(path="note", message=message)])
 
-        def decide(tx: Transaction, move: _Move, event: int) -> MigrationState:
+        def decide(tx: Transaction, move: _AgentMigration, event: int) -> MigrationState:
             del event
-            aim = None if target is None else target_for(move.agent, move.state, target)
-            ready = Attestation(who=wish.who, at=tx.now, note=note)
+            aim = None if target is None else resolve_target(move.agent, move.state, target)
+            ready = ReadinessAttestation(who=wish.who, at=tx.now, note=note)
             return stages.attested(move.state, ready, aim, tx.now)
 
         return await self._change_one(name, msgspec.structs.replace(wish, why=wish.why or note), decide)
 
     async def shadow(
-        self, name: str, target: TargetWish, percent: float, limits: LimitChanges, wish: Wish
-    ) -> Change:
+        self, name: str, target: RequestedTarget, percent: float, limits: LimitChanges, wish: ChangeReason
+    ) -> StageChange:
         """The same input goes beside to the new side; its answers are compared and otherwise forgotten."""
 
-        def decide(tx: Transaction, move: _Move, event: int) -> MigrationState:
+        def decide(tx: Transaction, move: _AgentMigration, event: int) -> MigrationState:
             if not move.agent.options.repeatable:
                 raise Conflict(
                     f"The agent {move.agent.name!r} is not declared safe to call twice.",
@@ -184,45 +192,45 @@ class Migrations:
                     f' (PATCH /api/v1/agents/{move.agent.name}: {{"repeatable": true}});'
                     " otherwise try the new side on some runs: trunkline agents migrate canary.",
                 )
-            return stages.shadowed(move.state, _trial(move, target, percent, limits), event, tx.now)
+            return stages.shadowed(move.state, _rollout_request(move, target, percent, limits), event, tx.now)
 
         return await self._change_one(name, wish, decide)
 
     async def canary(
-        self, name: str, target: TargetWish, percent: float, limits: LimitChanges, wish: Wish
-    ) -> Change:
+        self, name: str, target: RequestedTarget, percent: float, limits: LimitChanges, wish: ChangeReason
+    ) -> StageChange:
         """A share of the runs that begin from now on calls the new side."""
 
-        def decide(tx: Transaction, move: _Move, event: int) -> MigrationState:
+        def decide(tx: Transaction, move: _AgentMigration, event: int) -> MigrationState:
             del event
-            return stages.on_canary(move.state, _trial(move, target, percent, limits), tx.now)
+            return stages.on_canary(move.state, _rollout_request(move, target, percent, limits), tx.now)
 
         return await self._change_one(name, wish, decide)
 
     # --- the cutover
 
-    async def cut_over(self, name: str, wish: Wish, *, force: bool = False) -> Change:
+    async def cut_over(self, name: str, wish: ChangeReason, *, force: bool = False) -> StageChange:
         """All runs that begin from now on call the new side. Raises `NotReady` with every reason why not."""
         changes = await self._cut_over([await self._found(name)], wish, force=force)
         return changes[0]
 
-    async def cut_over_all(self, wish: Wish, *, force: bool = False) -> list[Change]:
+    async def cut_over_all(self, wish: ChangeReason, *, force: bool = False) -> list[StageChange]:
         """Every agent that speaks Simple A2A, or is in the middle of a migration; all of them, or none."""
-        wanted = [move for move in await self._all() if move.is_wanted_by_all]
+        wanted = [move for move in await self._all() if move.is_part_of_bulk_cutover]
         if not wanted:
             raise Conflict("There is no agent to cut over.", fix="See: trunkline agents migrate plan")
         return await self._cut_over(wanted, wish, force=force, all_of_them=True)
 
     async def _cut_over(
-        self, moves: Sequence[_Move], wish: Wish, *, force: bool, all_of_them: bool = False
-    ) -> list[Change]:
+        self, moves: Sequence[_AgentMigration], wish: ChangeReason, *, force: bool, all_of_them: bool = False
+    ) -> list[StageChange]:
         if force and not wish.why.strip():
             refuse([Finding(path="why", message="must be given where a refusal is overruled")])
         checks = await self._check_targets(moves)
         async with self._store.transaction() as tx:
             await tx.lock_agent_events()
             if all_of_them:
-                present = [move for move in await self._all(tx) if move.is_wanted_by_all]
+                present = [move for move in await self._all(tx) if move.is_part_of_bulk_cutover]
             else:
                 present = [await self._found(move.agent.id, tx) for move in moves]
             blocked = {move.agent.name: await self._blockers(move, checks) for move in present}
@@ -242,7 +250,7 @@ class Migrations:
     def _refuse(self, blocked: Mapping[str, Sequence[Blocker]], *, force: bool) -> None:
         # Nobody can be sent to nowhere.
         against = {
-            name: [blocker for blocker in blockers if not force or blocker.code in NO_WAY_ROUND]
+            name: [blocker for blocker in blockers if not force or blocker.code in NOT_FORCEABLE]
             for name, blockers in blocked.items()
         }
         findings = [
@@ -263,12 +271,12 @@ class Migrations:
             fix=f"{first.fix}; or overrule it: --force --why TEXT",
         )
 
-    async def _check_targets(self, moves: Iterable[_Move]) -> Checks:
+    async def _check_targets(self, moves: Iterable[_AgentMigration]) -> Checks:
         """Checks now, without giving any work."""
         room = asyncio.Semaphore(_CHECKS_AT_A_TIME)
         found: Checks = {}
 
-        async def look(agent: Agent, target: Target) -> None:
+        async def look(agent: Agent, target: TargetEndpoint) -> None:
             async with room:
                 found[agent.id, encode(target)] = await self._checked(agent, target)
 
@@ -278,22 +286,22 @@ class Migrations:
                     group.create_task(look(move.agent, move.state.target))
         return found
 
-    async def _checked(self, agent: Agent, target: Target) -> Checked:
+    async def _checked(self, agent: Agent, target: TargetEndpoint) -> TargetCheck:
         try:
-            _, report = await self.check_side(agent, target)
+            _, report = await self.check_endpoint(agent, target)
         except TrunklineError as exc:
-            return Checked(passed=False, summary=exc.message.rstrip("."))
-        return Checked(passed=report.passed, summary=summary_of(report))
+            return TargetCheck(passed=False, summary=exc.message.rstrip("."))
+        return TargetCheck(passed=report.passed, summary=summary_of(report))
 
     async def check(self, name: str) -> tuple[CheckRecord, Report]:
         """Of where the agent is to move to; of where it is, if it moves nowhere."""
         move = await self._found(name)
         state = move.state
         if state is not None and state.target is not None and state.stage != "finished":
-            return await self.check_side(move.agent, state.target)
-        return await self.check_side(move.agent, None)
+            return await self.check_endpoint(move.agent, state.target)
+        return await self.check_endpoint(move.agent, None)
 
-    async def check_side(self, agent: Agent, target: Target | None) -> tuple[CheckRecord, Report]:
+    async def check_endpoint(self, agent: Agent, target: TargetEndpoint | None) -> tuple[CheckRecord, Report]:
         wanted = None
         if target is not None:
             wanted = CheckTarget(
@@ -302,7 +310,7 @@ class Migrations:
         report = await self._check(agent, wanted)
         return await self._drifts.record_check(agent, report, wanted), report
 
-    async def _blockers(self, move: _Move, checks: Checks) -> list[Blocker]:
+    async def _blockers(self, move: _AgentMigration, checks: Checks) -> list[Blocker]:
         state = move.state
         if state is not None and state.stage == "cut_over":
             return []
@@ -316,7 +324,7 @@ class Migrations:
 
     # --- back, and on
 
-    async def roll_back(self, name: str, wish: Wish) -> Change:
+    async def roll_back(self, name: str, wish: ChangeReason) -> StageChange:
         """Runs that begin from now on call the old side again; those under way stay where they are."""
         _check_why(wish)
         async with self._store.transaction() as tx:
@@ -344,11 +352,11 @@ class Migrations:
             if move.event is None or move.event.id != only_if or move.state is None or not move.state.is_open:
                 return False
             back = stages.rolled_back(move.state)
-            changes = await _write(tx, [move], {move.agent.id: back}, Wish(who=who, why=why))
+            changes = await _write(tx, [move], {move.agent.id: back}, ChangeReason(who=who, why=why))
         await self._tell(changes)
         return True
 
-    async def roll_back_all(self, wish: Wish) -> Outcome:
+    async def roll_back_all(self, wish: ChangeReason) -> BulkChangeResult:
         """Everything that has an old side goes back to it; of what has none any more it is said."""
         _check_why(wish)
         async with self._store.transaction() as tx:
@@ -361,13 +369,13 @@ class Migrations:
             }
             changes = await _write(tx, [move for move in moves if move.agent.id in back], back, wish)
         await self._tell(changes)
-        return Outcome(
+        return BulkChangeResult(
             changed=changes or [_unchanged(move) for move in _at(moves, "rolled_back")],
             refused=[],
             left_alone=[_refusal(move.agent, _cannot_roll_back(move)) for move in _at(moves, "finished")],
         )
 
-    async def finish(self, name: str, wish: Wish) -> Change:
+    async def finish(self, name: str, wish: ChangeReason) -> StageChange:
         """The new side is the agent's own from now on; there is no way back. Raises `Conflict`."""
         async with self._store.transaction() as tx:
             await tx.lock_agent_events()
@@ -375,10 +383,10 @@ class Migrations:
         await self._tell([change])
         return change
 
-    async def finish_all(self, wish: Wish) -> Outcome:
+    async def finish_all(self, wish: ChangeReason) -> BulkChangeResult:
         """Of those that have been cut over; each that has to wait is refused."""
-        changed: list[Change] = []
-        refused: list[Refusal] = []
+        changed: list[StageChange] = []
+        refused: list[RefusedChange] = []
         async with self._store.transaction() as tx:
             await tx.lock_agent_events()
             for move in _at(await self._all(tx), "cut_over"):
@@ -387,9 +395,9 @@ class Migrations:
                 except Conflict as exc:
                     refused.append(_refusal(move.agent, exc))
         await self._tell(changed)
-        return Outcome(changed=changed, refused=refused, left_alone=[])
+        return BulkChangeResult(changed=changed, refused=refused, left_alone=[])
 
-    async def _finish(self, tx: Transaction, move: _Move, wish: Wish) -> Change:
+    async def _finish(self, tx: Transaction, move: _AgentMigration, wish: ChangeReason) -> StageChange:
         agent, state = move.agent, move.state
         if state is None or state.stage != "cut_over" or state.target is None or move.event is None:
             raise Conflict(
@@ -433,8 +441,11 @@ class Migrations:
     # --- one change
 
     async def _change_one(
-        self, name: str, wish: Wish, decide: Callable[[Transaction, _Move, int], MigrationState]
-    ) -> Change:
+        self,
+        name: str,
+        wish: ChangeReason,
+        decide: Callable[[Transaction, _AgentMigration, int], MigrationState],
+    ) -> StageChange:
         async with self._store.transaction() as tx:
             await tx.lock_agent_events()
             move = await self._found(name, tx)
@@ -443,7 +454,7 @@ class Migrations:
         await self._tell(changes)
         return changes[0]
 
-    async def _tell(self, changes: Collection[Change]) -> None:
+    async def _tell(self, changes: Collection[StageChange]) -> None:
         """When they are committed."""
         for change in changes:
             event = change.event
@@ -460,22 +471,22 @@ class Migrations:
                     event_id=event.id,
                 )
         if changes:
-            await self._routes.refresh()
+            await self._routing.refresh()
 
-    async def _found(self, name: str, tx: Transaction | None = None) -> _Move:
+    async def _found(self, name: str, tx: Transaction | None = None) -> _AgentMigration:
         """As it is now; inside a transaction that holds the lock, as it stays."""
         agent = await self._store.agent(name)
         if agent is None:
             raise NotFound(f"There is no agent {name!r}.", fix="See which there are: trunkline agents list.")
         latest = await (tx or self._store).latest_migrations([agent.id])
-        return _move(agent, latest)
+        return _agent_migration(agent, latest)
 
-    async def _all(self, tx: Transaction | None = None) -> list[_Move]:
-        moves: list[_Move] = []
+    async def _all(self, tx: Transaction | None = None) -> list[_AgentMigration]:
+        moves: list[_AgentMigration] = []
         after = None
         while page := await self._store.agents(limit=_PAGE, after=after):
             latest = await (tx or self._store).latest_migrations([agent.id for agent in page])
-            moves += [_move(agent, latest) for agent in page]
+            moves += [_agent_migration(agent, latest) for agent in page]
             after = page[-1].name
         return moves
 
@@ -490,19 +501,23 @@ def summary_of(report: Report) -> str:
     return f"grade {report.grade}, {first}{more}"
 
 
-def _move(agent: Agent, latest: Mapping[str, AgentEvent]) -> _Move:
+def _agent_migration(agent: Agent, latest: Mapping[str, AgentEvent]) -> _AgentMigration:
     event = latest.get(agent.id)
-    return _Move(agent=agent, event=event, state=state_of(event))
+    return _AgentMigration(agent=agent, event=event, state=state_of(event))
 
 
-def _at(moves: Iterable[_Move], stage: Stage) -> list[_Move]:
+def _at(moves: Iterable[_AgentMigration], stage: MigrationStage) -> list[_AgentMigration]:
     return [move for move in moves if move.state is not None and move.state.stage == stage]
 
 
-def _trial(move: _Move, target: TargetWish, percent: float, changes: LimitChanges) -> Trial:
+def _rollout_request(
+    move: _AgentMigration, target: RequestedTarget, percent: float, changes: LimitChanges
+) -> RolloutRequest:
     limits = stages.with_limits(DEFAULT_LIMITS if move.state is None else move.state.limits, changes)
     refuse([*_check_percent(percent), *_check_limits(limits)])
-    return Trial(target=target_for(move.agent, move.state, target), percent=percent, limits=limits)
+    return RolloutRequest(
+        target=resolve_target(move.agent, move.state, target), percent=percent, limits=limits
+    )
 
 
 def _check_percent(percent: float) -> Iterable[Finding]:
@@ -510,7 +525,7 @@ def _check_percent(percent: float) -> Iterable[Finding]:
         yield Finding(path="percent", message="must be more than 0 and at most 100")
 
 
-def _check_limits(limits: Limits) -> Iterable[Finding]:
+def _check_limits(limits: RolloutLimits) -> Iterable[Finding]:
     for name, least, most in _RANGES:
         value = getattr(limits, name)
         if value is not None and not least <= value <= most:
@@ -521,14 +536,17 @@ def _check_limits(limits: Limits) -> Iterable[Finding]:
         )
 
 
-def _targeted(move: _Move) -> MigrationState:
+def _targeted(move: _AgentMigration) -> MigrationState:
     assert move.state is not None  # noqa: S101 - without one it is blocked, forced or not
     return move.state
 
 
 async def _write(
-    tx: Transaction, moves: Sequence[_Move], states: Mapping[str, MigrationState], wish: Wish
-) -> list[Change]:
+    tx: Transaction,
+    moves: Sequence[_AgentMigration],
+    states: Mapping[str, MigrationState],
+    wish: ChangeReason,
+) -> list[StageChange]:
     events = await tx.put_agent_events(
         [
             NewAgentEvent(
@@ -543,10 +561,10 @@ async def _write(
         ]
     )
     await tx.put_audit([_audited(move, states[move.agent.id], wish) for move in moves])
-    return [Change(agent=event.agent, state=states[event.agent_id], event=event) for event in events]
+    return [StageChange(agent=event.agent, state=states[event.agent_id], event=event) for event in events]
 
 
-def _audited(move: _Move, state: MigrationState, wish: Wish) -> NewAuditEntry:
+def _audited(move: _AgentMigration, state: MigrationState, wish: ChangeReason) -> NewAuditEntry:
     before = None if move.state is None else move.state.ready
     attests = state.ready is not None and state.ready != before
     return audit_entry(
@@ -561,11 +579,11 @@ def _audited(move: _Move, state: MigrationState, wish: Wish) -> NewAuditEntry:
     )
 
 
-def _unchanged(move: _Move) -> Change:
-    return Change(agent=move.agent.name, state=_targeted(move))
+def _unchanged(move: _AgentMigration) -> StageChange:
+    return StageChange(agent=move.agent.name, state=_targeted(move))
 
 
-def _check_why(wish: Wish) -> None:
+def _check_why(wish: ChangeReason) -> None:
     if not wish.why.strip():
         raise Invalid(
             "A rollback needs a reason.",
@@ -574,7 +592,7 @@ def _check_why(wish: Wish) -> None:
         )
 
 
-def _cannot_roll_back(move: _Move) -> Conflict:
+def _cannot_roll_back(move: _AgentMigration) -> Conflict:
     name, state = move.agent.name, move.state
     if state is not None and state.stage == "finished":
         return Conflict(
@@ -589,5 +607,5 @@ def _cannot_roll_back(move: _Move) -> Conflict:
     )
 
 
-def _refusal(agent: Agent, error: Conflict) -> Refusal:
-    return Refusal(agent=agent.name, message=error.message, fix=error.fix)
+def _refusal(agent: Agent, error: Conflict) -> RefusedChange:
+    return RefusedChange(agent=agent.name, message=error.message, fix=error.fix)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import msgspec
 
 from trunkline.agents import Agent
-from trunkline.agents.migration import MigrationState, Target
-from trunkline.agents.migration.blockers import Blocker, Checked, blockers_of, protocol_in_use
-from trunkline.agents.migration.watch import Window, decode_window
+from trunkline.agents.migration import MigrationState, TargetEndpoint
+from trunkline.agents.migration.blockers import Blocker, TargetCheck, blockers_of, protocol_in_use
+from trunkline.agents.migration.watch import CallWindow, decode_window
 from trunkline.clock import Instant, rfc3339
 from trunkline.errors import NotFound
 from trunkline.services.migration_targets import DEFAULT_PROTOCOL
@@ -26,14 +26,14 @@ _LOOKED_AT = 10
 _SIDES: tuple[Side, ...] = ("old", "new")
 
 
-class Offer(msgspec.Struct, frozen=True, kw_only=True):
+class OfferedProtocol(msgspec.Struct, frozen=True, kw_only=True):
     """A protocol that the agent speaks, as far as anybody has seen."""
 
     protocol: str
     evidence: str
 
 
-class LastCheck(msgspec.Struct, frozen=True, kw_only=True):
+class CheckOutcome(msgspec.Struct, frozen=True, kw_only=True):
     at: Instant
     url: str
     protocol: str
@@ -41,7 +41,7 @@ class LastCheck(msgspec.Struct, frozen=True, kw_only=True):
     passed: bool
 
 
-class SideCalls(msgspec.Struct, frozen=True, kw_only=True):
+class EndpointCalls(msgspec.Struct, frozen=True, kw_only=True):
     """How the last calls of a side have ended."""
 
     calls: int
@@ -58,7 +58,7 @@ class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
     protocol: str
     # What is spoken in fact; None: nobody has looked yet.
     in_use: str | None
-    offers: list[Offer]
+    offers: list[OfferedProtocol]
     # Workflows that call it, in their latest version.
     workflows: list[str]
     # None: it has not begun to move.
@@ -66,15 +66,15 @@ class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
     # The last change of its move.
     event: AgentEvent | None
     # Of the target; of the agent itself, if there is none.
-    last_check: LastCheck | None
+    last_check: CheckOutcome | None
     blockers: list[Blocker]
     expressions: list[ChangedRead]
     # Of the present shadow, by their verdict.
     comparisons: dict[str, int]
-    calls: dict[Side, SideCalls]
+    calls: dict[Side, EndpointCalls]
 
 
-class Status(msgspec.Struct, frozen=True, kw_only=True):
+class MigrationDetail(msgspec.Struct, frozen=True, kw_only=True):
     """All that is known of one agent's move."""
 
     entry: PlanEntry
@@ -107,14 +107,14 @@ class MigrationPlan:
         """Where the agent's move stands."""
         return state_of((await self._store.latest_migrations([agent.id])).get(agent.id))
 
-    async def status(self, name: str) -> Status:
+    async def status(self, name: str) -> MigrationDetail:
         agent = await self._agent(name)
         event = (await self._store.latest_migrations([agent.id])).get(agent.id)
         entry = await self._entry(agent, event, await self._reads())
         old_runs = 0
         if entry.state is not None and entry.state.stage == "cut_over":
             old_runs = await self._store.unfinished_runs_before(entry.state.cut_over_at)
-        return Status(entry=entry, old_runs=old_runs)
+        return MigrationDetail(entry=entry, old_runs=old_runs)
 
     async def events(
         self, *, limit: int, before: int | None = None, name: str | None = None
@@ -211,7 +211,7 @@ def _blockers(
         return []
     checked = None
     if check is not None and state is not None and check.at >= state.target_at:
-        checked = Checked(passed=check.passed, summary=f"grade {check.grade} at {rfc3339(check.at)}")
+        checked = TargetCheck(passed=check.passed, summary=f"grade {check.grade} at {rfc3339(check.at)}")
     blockers = list(blockers_of(agent, state, checked, counts))
     if not agent.options.repeatable:
         blockers.append(
@@ -225,32 +225,32 @@ def _blockers(
     return blockers
 
 
-def _offers(agent: Agent, checks: Sequence[CheckRecord]) -> list[Offer]:
-    offers: dict[str, Offer] = {}
+def _offers(agent: Agent, checks: Sequence[CheckRecord]) -> list[OfferedProtocol]:
+    offers: dict[str, OfferedProtocol] = {}
     if agent.dialect is not None:
-        offers[agent.dialect.protocol] = Offer(
+        offers[agent.dialect.protocol] = OfferedProtocol(
             protocol=agent.dialect.protocol, evidence=agent.dialect.evidence
         )
     for check in checks:
         if check.passed and check.protocol not in offers:
             evidence = f"checked at {rfc3339(check.at)}, grade {check.grade}"
-            offers[check.protocol] = Offer(protocol=check.protocol, evidence=evidence)
+            offers[check.protocol] = OfferedProtocol(protocol=check.protocol, evidence=evidence)
     return list(offers.values())
 
 
-def _last(check: CheckRecord) -> LastCheck:
-    return LastCheck(
+def _last(check: CheckRecord) -> CheckOutcome:
+    return CheckOutcome(
         at=check.at, url=check.url, protocol=check.protocol, grade=check.grade, passed=check.passed
     )
 
 
-def _changing(agent: Agent, target: Target | None, reads: Sequence[_Reads]) -> list[ChangedRead]:
+def _changing(agent: Agent, target: TargetEndpoint | None, reads: Sequence[_Reads]) -> list[ChangedRead]:
     """What a move to the target would change; to the default one, where none is named."""
     before = protocol_in_use(agent)
     if before is None or (target is None and before != "simple-a2a"):
         return []
     if target is None:
-        target = Target(url=agent.url, protocol=DEFAULT_PROTOCOL)
+        target = TargetEndpoint(url=agent.url, protocol=DEFAULT_PROTOCOL)
     old, new = form_of(before, agent.protocol_config), form_of(target.protocol, target.protocol_config)
     return [
         changed
@@ -270,9 +270,9 @@ def _reads_of(workflow: WorkflowVersion) -> dict[str, _Reads]:
     return by_agent
 
 
-def _calls(window: Window) -> SideCalls:
+def _calls(window: CallWindow) -> EndpointCalls:
     times = sorted(end.ms for end in window.ends if not end.failed)
-    return SideCalls(
+    return EndpointCalls(
         calls=len(window.ends),
         failed=sum(end.failed for end in window.ends),
         slowest_ms=times[-1] if times else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from trunkline.agents import AUTO, Agent
-from trunkline.agents.migration import MigrationState, Target
+from trunkline.agents.migration import MigrationState, TargetEndpoint
 from trunkline.errors import Conflict, Finding
 from trunkline.jsontypes import JsonObject
 from trunkline.services.agent_specs import check_spec, document_of, parse_spec, refuse
@@ -15,7 +15,7 @@ from trunkline.services.registry import may_get_secret
 DEFAULT_PROTOCOL = "jsonrpc-2.0"
 
 
-class TargetWish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RequestedTarget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is left out is as it was named before; or the agent's own url, and JSON-RPC 2.0."""
 
     url: str | None = None
@@ -23,14 +23,14 @@ class TargetWish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     protocol_config: JsonObject | None = None
 
 
-def target_for(agent: Agent, state: MigrationState | None, wish: TargetWish) -> Target:
+def resolve_target(agent: Agent, state: MigrationState | None, wish: RequestedTarget) -> TargetEndpoint:
     """Raises `Invalid` for what cannot be called, `Conflict` for what this agent must not move to."""
     named = None if state is None or state.stage == "finished" else state.target
     protocol = wish.protocol or (DEFAULT_PROTOCOL if named is None else named.protocol)
     config = wish.protocol_config
     if config is None and named is not None and named.protocol == protocol:
         config = named.protocol_config
-    target = Target(
+    target = TargetEndpoint(
         url=wish.url or (agent.url if named is None else named.url),
         protocol=protocol,
         protocol_config=config or None,
@@ -39,7 +39,7 @@ def target_for(agent: Agent, state: MigrationState | None, wish: TargetWish) -> 
     return target
 
 
-def _check(agent: Agent, target: Target) -> None:
+def _check(agent: Agent, target: TargetEndpoint) -> None:
     if target.protocol == AUTO:
         refuse([Finding(path="target.protocol", message="must be named: a move leads to one protocol")])
     spec = msgspec.structs.replace(
@@ -49,7 +49,9 @@ def _check(agent: Agent, target: Target) -> None:
         protocol_config=target.protocol_config,
     )
     check_spec(spec, keeps_secret=agent.secret is not None)
-    if target == Target(url=agent.url, protocol=agent.protocol, protocol_config=agent.protocol_config):
+    if target == TargetEndpoint(
+        url=agent.url, protocol=agent.protocol, protocol_config=agent.protocol_config
+    ):
         raise Conflict(
             f"The agent {agent.name!r} is called there and in that way already.",
             fix="Name another url, protocol or protocol_config: --to URL|PROTOCOL, --config key=value.",

@@ -7,7 +7,7 @@ from collections.abc import Collection
 import msgspec
 
 from trunkline.agents import Agent
-from trunkline.agents.migration import MigrationState, Stage
+from trunkline.agents.migration import MigrationStage, MigrationState
 from trunkline.errors import Conflict
 from trunkline.jsontypes import encode
 from trunkline.stores.base import Store
@@ -26,10 +26,10 @@ def state_of(event: AgentEvent | None) -> MigrationState | None:
     return None if event is None else _states.decode(event.data)
 
 
-async def refuse_while_moving(tx: AgentRecordWrites, agent: Agent, wish: str) -> None:
+async def refuse_while_migrating(tx: AgentRecordWrites, agent: Agent, wish: str) -> None:
     """Nobody begins a move until the transaction ends, either."""
     await tx.lock_agent_events()
-    moving = await _moving(tx, [agent.id])
+    moving = await _open_migrations(tx, [agent.id])
     if moving:
         stage = moving[agent.id].stage.replace("_", " ")
         raise Conflict(
@@ -39,15 +39,15 @@ async def refuse_while_moving(tx: AgentRecordWrites, agent: Agent, wish: str) ->
         )
 
 
-async def _moving(tx: AgentRecordWrites, agent_ids: Collection[str]) -> dict[str, MigrationState]:
+async def _open_migrations(tx: AgentRecordWrites, agent_ids: Collection[str]) -> dict[str, MigrationState]:
     latest = await tx.latest_migrations(agent_ids)
     states = {agent_id: _states.decode(event.data) for agent_id, event in latest.items()}
     return {agent_id: state for agent_id, state in states.items() if state.is_open}
 
 
-async def stages_of(store: Store) -> dict[str, Stage]:
+async def stages_of(store: Store) -> dict[str, MigrationStage]:
     """The stage of each agent that moves or has moved, by its name."""
-    stages: dict[str, Stage] = {}
+    stages: dict[str, MigrationStage] = {}
     after = None
     while page := await store.agents(limit=_PAGE, after=after):
         latest = await store.latest_migrations([agent.id for agent in page])

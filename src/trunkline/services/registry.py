@@ -24,7 +24,7 @@ from trunkline.services.agent_specs import AgentSpec, check_spec, document_of, p
 from trunkline.services.audit import audit_entry
 from trunkline.services.directory import AgentDirectory
 from trunkline.services.drift import Drifts, card_change, put_news
-from trunkline.services.moving import refuse_while_moving
+from trunkline.services.moving import refuse_while_migrating
 from trunkline.services.vault import Vault
 from trunkline.stores.base import AgentLoad, Store
 from trunkline.stores.port.agent_events import AgentEvent
@@ -93,7 +93,7 @@ class Registry:
         agent = await self.get(name_or_id)
         _compare(agent, if_match)
         async with self._store.transaction() as tx:
-            await refuse_while_moving(tx, agent, "it cannot be removed")
+            await refuse_while_migrating(tx, agent, "it cannot be removed")
             # Written as it is: the comparison and the deletion are one transaction.
             if if_match is not None and not await tx.update_agent(agent, if_match):
                 raise _stale(agent, if_match)
@@ -151,8 +151,8 @@ class Registry:
             if unsaved == agent:
                 return agent
             async with self._store.transaction() as tx:
-                if _concerns_a_move(agent, unsaved):
-                    await refuse_while_moving(tx, agent, _FIXED_MEANWHILE)
+                if _affects_migration(agent, unsaved):
+                    await refuse_while_migrating(tx, agent, _FIXED_MEANWHILE)
                 changed = msgspec.structs.replace(unsaved, version=agent.version + 1, updated_at=tx.now)
                 written = await tx.update_agent(changed, agent.version)
                 if written:
@@ -278,7 +278,7 @@ def _what_decides(agent: Agent) -> tuple[object, ...]:
     )
 
 
-def _concerns_a_move(agent: Agent, changed: Agent) -> bool:
+def _affects_migration(agent: Agent, changed: Agent) -> bool:
     """Whether runs under way would suddenly talk to another partner, or an agent be shadowed that must not be."""
     stops_repeating = agent.options.repeatable and not changed.options.repeatable
     return stops_repeating or _what_decides(changed) != _what_decides(agent)

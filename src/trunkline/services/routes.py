@@ -16,7 +16,7 @@ import msgspec
 import structlog
 
 from trunkline.agents.migration import MigrationState
-from trunkline.agents.migration.sides import Moment, Moves
+from trunkline.agents.migration.sides import MigrationHistory, MigrationRevision
 from trunkline.clock import Clock, Instant, after
 from trunkline.errors import Unavailable
 from trunkline.stores.port.agent_events import AgentEvent
@@ -31,7 +31,7 @@ FRESH_FOR = timedelta(seconds=2)
 _states: msgspec.json.Decoder[MigrationState] = msgspec.json.Decoder(MigrationState)
 
 
-class MigrationReads(Protocol):
+class MigrationEventReads(Protocol):
     """What this needs of a store."""
 
     async def last_agent_event(self) -> int: ...
@@ -39,17 +39,17 @@ class MigrationReads(Protocol):
     async def migrations_since(self, after: int) -> list[AgentEvent]: ...
 
 
-class Routes:
-    def __init__(self, store: MigrationReads, clock: Clock | None = None) -> None:
+class RoutingTable:
+    def __init__(self, store: MigrationEventReads, clock: Clock | None = None) -> None:
         self._store = store
         self._clock = clock or SystemClock()
-        self._moves: dict[str, Moves] = {}
+        self._histories: dict[str, MigrationHistory] = {}
         # Everything up to this event is in `_moves`.
         self._known = 0
         self._stale_at = Instant(0)
         self._reading = asyncio.Lock()
 
-    async def last_known(self) -> int:
+    async def current_version(self) -> int:
         """What a run that is accepted now is stamped with: the last event, or one of the last two seconds."""
         if self._clock.now() >= self._stale_at:
             try:
@@ -64,22 +64,22 @@ class Routes:
         async with self._reading:
             await self._read()
 
-    async def state_at(self, agent_id: str, routes: int) -> Moment | None:
+    async def migration_at(self, agent_id: str, routing_version: int) -> MigrationRevision | None:
         """How the agent's move stood for a run with this stamp; None: not begun. Raises `Unavailable`."""
-        if routes > self._known:
-            await self._read_unless(lambda: routes <= self._known)
-        moves = self._moves.get(agent_id)
-        return None if moves is None else moves.at(routes)
+        if routing_version > self._known:
+            await self._read_unless(lambda: routing_version <= self._known)
+        moves = self._histories.get(agent_id)
+        return None if moves is None else moves.at(routing_version)
 
-    def latest(self, agent_id: str) -> Moment | None:
+    def latest(self, agent_id: str) -> MigrationRevision | None:
         """As far as it is known here."""
-        moves = self._moves.get(agent_id)
+        moves = self._histories.get(agent_id)
         return None if moves is None else moves.last
 
-    def on_trial(self) -> Sequence[str]:
+    def agents_in_rollout(self) -> Sequence[str]:
         """The ids of the agents whose new side is called by runs, as far as it is known here."""
-        lasts = ((agent_id, moves.last) for agent_id, moves in self._moves.items())
-        return [agent_id for agent_id, last in lasts if last is not None and last.trial]
+        lasts = ((agent_id, moves.last) for agent_id, moves in self._histories.items())
+        return [agent_id for agent_id, last in lasts if last is not None and last.rollout_since]
 
     async def _read_unless(self, is_known: Callable[[], bool]) -> None:
         async with self._reading:
@@ -93,7 +93,7 @@ class Routes:
         # Other kinds of events count, too: a stamp is the last of all.
         events = [] if last == self._known else await self._store.migrations_since(self._known)
         for event in events:
-            moves = self._moves.setdefault(event.agent_id, Moves())
+            moves = self._histories.setdefault(event.agent_id, MigrationHistory())
             moves.add(event.id, event.agent, _states.decode(event.data))
         self._known = max(self._known, last, *(event.id for event in events))
         self._stale_at = after(now, FRESH_FOR)

@@ -33,7 +33,7 @@ from trunkline.messages import ReplyMessage, TraceContext
 from trunkline.services.audit import audit_entry
 from trunkline.services.inbox import item_id
 from trunkline.services.intake import Intake
-from trunkline.services.routes import Routes
+from trunkline.services.routes import RoutingTable
 from trunkline.services.run_lists import ListedRun, RunLists, RunSearch
 from trunkline.services.run_logs import LogLine, LogPlace, Wanted, log_lines
 from trunkline.services.watch import Watch, Watchers
@@ -98,9 +98,9 @@ class Runs:
         watchers: Watchers,
         clock: Clock,
         metrics: Metrics,
-        routes: Routes,
+        routes: RoutingTable,
     ) -> None:
-        self._routes = routes
+        self._routing = routes
         self._store = store
         self._workflows = workflows
         self._intake = intake
@@ -157,7 +157,7 @@ class Runs:
             request_digest=digest,
             retry_of=retry_of,
             trace=trace,
-            routes=await self._routes.last_known(),
+            routing_version=await self._routing.current_version(),
         )
         existing = await self._intake.start(run, request, audit)
         if existing is None:

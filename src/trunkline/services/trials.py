@@ -27,7 +27,7 @@ log = structlog.stdlib.get_logger()
 LONGEST = timedelta(seconds=60)
 
 
-class Trial(msgspec.Struct, frozen=True, kw_only=True):
+class AgentTestResult(msgspec.Struct, frozen=True, kw_only=True):
     """What has come of one message."""
 
     outcome: Literal["success", "error", "interrupted"]
@@ -44,29 +44,29 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     exchanges: Sequence[bytes] = ()
 
 
-class TryAgent(Protocol):
+class SendTestCall(Protocol):
     """Sends one message to an agent, with its own credentials; whatever it does, the result is a trial."""
 
     async def __call__(
         self, agent: Agent, message: Json, *, longest: timedelta, correlation_id: str
-    ) -> Trial: ...
+    ) -> AgentTestResult: ...
 
 
-class Trials:
-    def __init__(self, registry: Registry, try_agent: TryAgent) -> None:
+class AgentTestCalls:
+    def __init__(self, registry: Registry, try_agent: SendTestCall) -> None:
         self._registry = registry
-        self._try_agent = try_agent
+        self._send = try_agent
 
-    async def try_out(
+    async def call(
         self, name: str, message: Json, *, longest: timedelta | None = None, correlation_id: str
-    ) -> Trial:
+    ) -> AgentTestResult:
         """
         `message` is what a step has as its input. The agent gets its own timeout, or `longest`, and never more than a
         minute. Raises `NotFound`.
         """
         agent = await self._registry.get(name)
         own = timedelta(milliseconds=agent.timeout_ms)
-        trial = await self._try_agent(
+        trial = await self._send(
             agent, message, longest=min(longest or own, LONGEST), correlation_id=correlation_id
         )
         log.info(

@@ -21,7 +21,7 @@ from trunkline.services.drift import Drifts
 from trunkline.services.hooks import HookKey, Hooks
 from trunkline.services.profile_folder import load_profiles
 from trunkline.services.registry import Registry
-from trunkline.services.routes import Routes
+from trunkline.services.routes import RoutingTable
 from trunkline.services.secrets import Secrets
 from trunkline.services.vault import Vault, load_key
 from trunkline.services.watch import Watchers
@@ -62,7 +62,7 @@ class Core:
     workflows: Workflows
     agent_resolver: AgentResolver
     tokens: TokenProvider
-    routes: Routes
+    routing: RoutingTable
     agent_routes: AgentRoutes
     blobs: BlobStore | None
     hooks: Hooks
@@ -96,7 +96,7 @@ async def open_core(
         drifts = Drifts(store, metrics)
         registry = Registry(store, vault, directory, drifts)
         tokens = TokenProvider(transport, clock)
-        routes = Routes(store, clock)
+        routes = RoutingTable(store, clock)
         async with (
             BatchSender(transport) as batches,
             DialectNegotiator(transport, registry, clock, tokens) as negotiator,
@@ -124,7 +124,7 @@ async def open_core(
                 blobs=open_blobs(settings),
                 agent_resolver=agent_resolver,
                 tokens=tokens,
-                routes=routes,
+                routing=routes,
                 agent_routes=agent_routes,
                 hooks=Hooks(HookKey(key), store, metrics, public_url=settings.public_url),
             )

@@ -53,7 +53,7 @@ from trunkline.services.migration_plan import MigrationPlan
 from trunkline.services.oversight import Oversight, Setup
 from trunkline.services.presence import PROCESS_NAME, Presence
 from trunkline.services.runs import Runs
-from trunkline.services.trials import Trials
+from trunkline.services.trials import AgentTestCalls
 from trunkline.settings import Settings, is_loopback
 from trunkline.stores.base import InboxFilled, Notice, RunsChanged, TasksRung
 from trunkline.stores.port.operations import Process
@@ -114,7 +114,7 @@ class _Bridge:
         beside = DetachedCaller(client, core.clock)
         self._shadow = ShadowCalls(beside, core.agent_routes, core.store, core.clock, core.metrics)
         self._side_watch = RollbackWatch(
-            core.routes, core.store, _migrations(core).roll_back_if, core.metrics
+            core.routing, core.store, _migrations(core).roll_back_if, core.metrics
         )
         self.answers = AnswerWriter(
             wires.broker,
@@ -331,7 +331,7 @@ def _agent_client(core: Core) -> AgentClient:
 def _migrations(core: Core) -> Migrations:
     check = AgentChecks(core.transport, core.agent_resolver, core.tokens, core.store, core.clock)
 
-    return Migrations(core.store, core.directory, core.routes, core.drifts, check, core.metrics)
+    return Migrations(core.store, core.directory, core.routing, core.drifts, check, core.metrics)
 
 
 def _oversight(core: Core, wires: Wires, process: Process, *, alone: bool) -> Oversight:
@@ -348,7 +348,7 @@ def _services(core: Core, intake: Intake, probes: Probes, oversight: Oversight) 
         registry=core.registry,
         secrets=core.secrets,
         workflows=core.workflows,
-        runs=Runs(core.store, core.workflows, intake, core.watchers, core.clock, core.metrics, core.routes),
+        runs=Runs(core.store, core.workflows, intake, core.watchers, core.clock, core.metrics, core.routing),
         blobs=core.blobs,
         inbox=Inbox(core.store, core.workflows),
         hooks=core.hooks,
@@ -361,7 +361,7 @@ def _services(core: Core, intake: Intake, probes: Probes, oversight: Oversight) 
             AgentChecks(core.transport, core.agent_resolver, core.tokens, core.store, core.clock),
         ),
         activities=Activities(core.store, core.registry, core.clock),
-        trials=Trials(
+        trials=AgentTestCalls(
             core.registry,
             AgentTestCaller(DetachedCaller(_agent_client(core), core.clock), core.agent_routes, core.clock),
         ),

@@ -4,39 +4,39 @@ from __future__ import annotations
 
 import pytest
 
-from trunkline.agents.migration import Limits
+from trunkline.agents.migration import RolloutLimits
 from trunkline.agents.migration.watch import (
-    EMPTY,
-    SideEnd,
-    Window,
+    EMPTY_WINDOW,
+    CallWindow,
+    EndpointCallEnd,
     after_calls,
     decode_window,
     encode_window,
     reason_to_roll_back,
 )
 
-LIMITS = Limits(error_rate=0.1, window=20, calls=10, slowdown=3)
-WELL = SideEnd(failed=False, ms=100)
-BADLY = SideEnd(failed=True, ms=5)
+LIMITS = RolloutLimits(error_rate=0.1, window=20, calls=10, slowdown=3)
+WELL = EndpointCallEnd(failed=False, ms=100)
+BADLY = EndpointCallEnd(failed=True, ms=5)
 
 
-def window(*ends: SideEnd, trial: int = 1) -> Window:
-    return Window(trial=trial, ends=ends)
+def window(*ends: EndpointCallEnd, trial: int = 1) -> CallWindow:
+    return CallWindow(rollout_since=trial, ends=ends)
 
 
-def took(ms: int, times: int = 10) -> Window:
-    return window(*[SideEnd(failed=False, ms=ms)] * times)
+def took(ms: int, times: int = 10) -> CallWindow:
+    return window(*[EndpointCallEnd(failed=False, ms=ms)] * times)
 
 
 def test_too_few_calls_say_nothing() -> None:
-    assert reason_to_roll_back(EMPTY, window(*[BADLY] * 9), LIMITS) is None
-    assert reason_to_roll_back(EMPTY, window(*[BADLY] * 10), LIMITS) is not None
+    assert reason_to_roll_back(EMPTY_WINDOW, window(*[BADLY] * 9), LIMITS) is None
+    assert reason_to_roll_back(EMPTY_WINDOW, window(*[BADLY] * 10), LIMITS) is not None
 
 
 @pytest.mark.parametrize(("failed", "is_enough"), [(0, False), (2, False), (3, True), (20, True)])
 def test_more_failures_than_the_limit_allows_roll_back(failed: int, is_enough: bool) -> None:
     new = window(*[BADLY] * failed, *[WELL] * (20 - failed))
-    reason = reason_to_roll_back(EMPTY, new, LIMITS)
+    reason = reason_to_roll_back(EMPTY_WINDOW, new, LIMITS)
     assert (reason is not None) == is_enough
     if reason is not None:
         assert reason == f"{failed} of the last 20 calls of the new side failed; 10% is the limit"
@@ -45,7 +45,7 @@ def test_more_failures_than_the_limit_allows_roll_back(failed: int, is_enough: b
 def test_only_the_last_calls_count() -> None:
     full = after_calls(window(*[BADLY] * 20), 1, [WELL] * 20, LIMITS)
     assert full == window(*[WELL] * 20)
-    assert reason_to_roll_back(EMPTY, full, LIMITS) is None
+    assert reason_to_roll_back(EMPTY_WINDOW, full, LIMITS) is None
 
 
 def test_calls_of_an_earlier_trial_do_not_count_and_a_new_trial_begins_afresh() -> None:
@@ -71,21 +71,21 @@ def test_an_old_side_that_was_hardly_called_is_no_measure() -> None:
 
 
 def test_an_old_side_of_an_earlier_trial_is_no_measure() -> None:
-    earlier = Window(trial=1, ends=took(100).ends)
-    assert reason_to_roll_back(earlier, Window(trial=2, ends=took(5_000).ends), LIMITS) is None
+    earlier = CallWindow(rollout_since=1, ends=took(100).ends)
+    assert reason_to_roll_back(earlier, CallWindow(rollout_since=2, ends=took(5_000).ends), LIMITS) is None
 
 
 def test_a_limit_in_milliseconds_needs_no_old_side() -> None:
-    limits = Limits(calls=10, slowest_ms=1_000)
-    assert reason_to_roll_back(EMPTY, took(1_000), limits) is None
-    reason = reason_to_roll_back(EMPTY, took(1_001), limits)
+    limits = RolloutLimits(calls=10, slowest_ms=1_000)
+    assert reason_to_roll_back(EMPTY_WINDOW, took(1_000), limits) is None
+    reason = reason_to_roll_back(EMPTY_WINDOW, took(1_001), limits)
     assert reason == "95 % of the calls of the new side take up to 1001 ms; 1000 ms is the limit"
 
 
 def test_one_slow_call_in_a_hundred_is_not_held_against_it() -> None:
-    new = window(*took(100, times=99).ends, SideEnd(failed=False, ms=60_000))
-    limits = Limits(calls=10, window=100, slowest_ms=1_000)
-    assert reason_to_roll_back(EMPTY, new, limits) is None
+    new = window(*took(100, times=99).ends, EndpointCallEnd(failed=False, ms=60_000))
+    limits = RolloutLimits(calls=10, window=100, slowest_ms=1_000)
+    assert reason_to_roll_back(EMPTY_WINDOW, new, limits) is None
 
 
 def test_a_quick_failure_does_not_make_the_side_quick() -> None:
@@ -96,4 +96,4 @@ def test_a_quick_failure_does_not_make_the_side_quick() -> None:
 def test_a_window_is_kept_as_it_was() -> None:
     kept = window(WELL, BADLY, trial=4)
     assert decode_window(encode_window(kept)) == kept
-    assert decode_window(None) == EMPTY
+    assert decode_window(None) == EMPTY_WINDOW

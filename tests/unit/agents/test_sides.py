@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from trunkline.agents.migration import MigrationState, Stage, Target
-from trunkline.agents.migration.sides import Moves, is_among, is_shadowed, side_of
+from trunkline.agents.migration import MigrationStage, MigrationState, TargetEndpoint
+from trunkline.agents.migration.sides import MigrationHistory, endpoint_for, is_in_share, is_shadowed
 from trunkline.id_generation import new_id
 
-TARGET = Target(url="http://new.example/agent", protocol="jsonrpc-2.0")
+TARGET = TargetEndpoint(url="http://new.example/agent", protocol="jsonrpc-2.0")
 RUNS = [new_id() for _ in range(10_000)]
 
 
-def state(stage: Stage, percent: float = 0, target: Target = TARGET) -> MigrationState:
+def state(stage: MigrationStage, percent: float = 0, target: TargetEndpoint = TARGET) -> MigrationState:
     return MigrationState(stage=stage, percent=percent, target=target)
 
 
 @pytest.mark.parametrize("percent", [0, 0.5, 10, 50, 99, 100])
 def test_a_canary_takes_about_its_share_of_the_runs(percent: float) -> None:
-    moved = sum(side_of(state("canary", percent), run, "agent") == "new" for run in RUNS)
+    moved = sum(endpoint_for(state("canary", percent), run, "agent") == "new" for run in RUNS)
     # Five standard deviations: once in two million times by chance.
     spread = 5 * (len(RUNS) * percent / 100 * (1 - percent / 100)) ** 0.5
     assert abs(moved - len(RUNS) * percent / 100) <= spread
@@ -27,12 +27,12 @@ def test_a_canary_takes_about_its_share_of_the_runs(percent: float) -> None:
 def test_a_run_of_a_smaller_share_is_of_every_greater_one() -> None:
     shares = [0, 1, 5, 20, 50, 80, 100]
     for run in RUNS[:500]:
-        among = [is_among(share, run, "agent") for share in shares]
+        among = [is_in_share(share, run, "agent") for share in shares]
         assert among == sorted(among)
 
 
 def test_one_run_is_not_the_first_to_try_every_agent() -> None:
-    tried = [sum(is_among(10, run, f"agent-{n}") for n in range(20)) for run in RUNS[:500]]
+    tried = [sum(is_in_share(10, run, f"agent-{n}") for n in range(20)) for run in RUNS[:500]]
     assert max(tried) < 12
 
 
@@ -47,8 +47,8 @@ def test_one_run_is_not_the_first_to_try_every_agent() -> None:
         ("rolled_back", "old"),
     ],
 )
-def test_the_stage_decides_the_side(stage: Stage, side: str) -> None:
-    assert side_of(state(stage, 100), RUNS[0], "agent") == side
+def test_the_stage_decides_the_side(stage: MigrationStage, side: str) -> None:
+    assert endpoint_for(state(stage, 100), RUNS[0], "agent") == side
 
 
 def test_only_a_share_of_the_runs_is_shadowed_and_only_in_that_stage() -> None:
@@ -58,12 +58,12 @@ def test_only_a_share_of_the_runs_is_shadowed_and_only_in_that_stage() -> None:
 
 
 def test_a_run_keeps_the_state_that_it_began_with_whatever_comes_later() -> None:
-    moves = Moves()
+    moves = MigrationHistory()
 
     def sides(stamp: int) -> list[str]:
         moment = moves.at(stamp)
         assert moment is not None
-        return [side_of(moment.state, run, "agent") for run in RUNS[:200]]
+        return [endpoint_for(moment.state, run, "agent") for run in RUNS[:200]]
 
     moves.add(3, "A", state("canary", 10))
     before = sides(5)
@@ -77,8 +77,8 @@ def test_a_run_keeps_the_state_that_it_began_with_whatever_comes_later() -> None
 
 
 def test_a_trial_lasts_from_the_first_canary_to_the_end_of_the_cutover() -> None:
-    moves = Moves()
-    other = Target(url="http://other.example", protocol="jsonrpc-2.0")
+    moves = MigrationHistory()
+    other = TargetEndpoint(url="http://other.example", protocol="jsonrpc-2.0")
     for event, change in enumerate(
         (
             state("shadow", 10),
@@ -92,5 +92,5 @@ def test_a_trial_lasts_from_the_first_canary_to_the_end_of_the_cutover() -> None
         start=1,
     ):
         moves.add(event, "A", change)
-    trials = [moment.trial for event in range(1, 8) if (moment := moves.at(event)) is not None]
+    trials = [moment.rollout_since for event in range(1, 8) if (moment := moves.at(event)) is not None]
     assert trials == [0, 2, 2, 2, 0, 6, 7]

@@ -9,7 +9,13 @@ import msgspec
 from tests.unit.bridge.agents.test_resolver import URL, Cards
 
 from trunkline.agents import Agent
-from trunkline.agents.migration import DEFAULT_LIMITS, Limits, MigrationState, Stage, Target
+from trunkline.agents.migration import (
+    DEFAULT_LIMITS,
+    MigrationStage,
+    MigrationState,
+    RolloutLimits,
+    TargetEndpoint,
+)
 from trunkline.bridge.agents.negotiation import DialectNegotiator
 from trunkline.bridge.agents.resolver import AgentResolver
 from trunkline.bridge.agents.routes import AgentRoutes, Route
@@ -21,13 +27,13 @@ from trunkline.jsontypes import Json, encode
 from trunkline.messages import AgentResult, AgentTask, ResultStatus, StepError, TaskKey
 from trunkline.services.directory import AgentDirectory
 from trunkline.services.registry import AgentSpec, Registry
-from trunkline.services.routes import Routes
+from trunkline.services.routes import RoutingTable
 from trunkline.services.vault import KEY_BYTES, Vault
 from trunkline.stores.base import ClaimedTask, Store, TaskAnswer
 from trunkline.stores.port.agent_events import NewAgentEvent
 from trunkline.testing import FakeClock
 
-TARGET = Target(url="http://new.example/agent", protocol="jsonrpc-2.0")
+TARGET = TargetEndpoint(url="http://new.example/agent", protocol="jsonrpc-2.0")
 
 
 class Moving(msgspec.Struct):
@@ -35,16 +41,16 @@ class Moving(msgspec.Struct):
     clock: FakeClock
     cards: Cards
     registry: Registry
-    routes: Routes
+    routes: RoutingTable
     sides: AgentRoutes
     agent: Agent
 
     async def move(
         self,
-        stage: Stage,
+        stage: MigrationStage,
         percent: float = 100,
-        limits: Limits = DEFAULT_LIMITS,
-        target: Target = TARGET,
+        limits: RolloutLimits = DEFAULT_LIMITS,
+        target: TargetEndpoint = TARGET,
         row_version: int = 0,
         only_if: int | None = None,
     ) -> int:
@@ -136,7 +142,7 @@ async def moving_agent(store: Store, clock: FakeClock, **fields: object) -> Asyn
     cards = Cards()
     registry = Registry(store, Vault(bytes(KEY_BYTES)), AgentDirectory(store, clock))
     tokens = TokenProvider(cards, clock)
-    routes = Routes(store, clock)
+    routes = RoutingTable(store, clock)
     spec = msgspec.convert({"name": "A", "url": URL, "protocol": "simple-a2a", **fields}, AgentSpec)
     agent = await registry.create(spec)
     async with (

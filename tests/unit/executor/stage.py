@@ -73,7 +73,7 @@ class Stage:
             input=encode(run_input),
             correlation_id=f"c-{self._runs}",
             created_at=self.clock.now(),
-            routes=routes,
+            routing_version=routes,
         )
         async with self.store.transaction() as tx:
             await tx.insert_runs([run])

@@ -41,7 +41,7 @@ async def test_a_child_inherits_what_agents_were_like_when_its_parent_was_accept
     version = (await stage.workflows.save(PARENT.encode())).version
     run_id = await stage.accept(version, routes=7)
     await stage.turn()
-    assert (await stage.run(child_run_id(run_id, "c", 1)))[0].routes == 7
+    assert (await stage.run(child_run_id(run_id, "c", 1)))[0].routing_version == 7
 
 
 async def test_the_end_of_a_child_lets_its_parent_go_on(stage: Stage, parent: RunId) -> None:

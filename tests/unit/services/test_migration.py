@@ -11,18 +11,18 @@ from tests.contract.samples import insert, new_run, run_id, transition, write
 
 from trunkline.agents import Agent
 from trunkline.agents.check_reports import CheckTarget, Report
-from trunkline.agents.migration import Target
+from trunkline.agents.migration import TargetEndpoint
 from trunkline.agents.migration.stages import LimitChanges
 from trunkline.errors import Conflict, Invalid, NotFound, NotReady, TrunklineError
 from trunkline.jsontypes import JsonObject
 from trunkline.services.agent_specs import parse_spec
 from trunkline.services.directory import AgentDirectory
 from trunkline.services.drift import OURSELVES, Drifts
-from trunkline.services.migration import Change, Migrations, Wish
-from trunkline.services.migration_targets import TargetWish
+from trunkline.services.migration import ChangeReason, Migrations, StageChange
+from trunkline.services.migration_targets import RequestedTarget
 from trunkline.services.moving import state_of
 from trunkline.services.registry import Registry
-from trunkline.services.routes import Routes
+from trunkline.services.routes import RoutingTable
 from trunkline.stores.base import Store
 from trunkline.stores.port.agent_events import ComparisonRecord
 from trunkline.telemetry.metrics import Metrics
@@ -31,10 +31,10 @@ from trunkline.testing import FakeClock
 pytestmark = pytest.mark.anyio
 
 URL = "http://agents.example/a"
-JSONRPC = Target(url=URL, protocol="jsonrpc-2.0")
-ANN = Wish(who="ann", why="it is time")
+JSONRPC = TargetEndpoint(url=URL, protocol="jsonrpc-2.0")
+ANN = ChangeReason(who="ann", why="it is time")
 AS_BEFORE = LimitChanges()
-DEFAULT = TargetWish()
+DEFAULT = RequestedTarget()
 
 
 class Checks:
@@ -75,13 +75,13 @@ def metrics() -> Metrics:
 
 
 @pytest.fixture
-def routes(store: Store, clock: FakeClock) -> Routes:
-    return Routes(store, clock)
+def routes(store: Store, clock: FakeClock) -> RoutingTable:
+    return RoutingTable(store, clock)
 
 
 @pytest.fixture
 def moves(
-    store: Store, directory: AgentDirectory, routes: Routes, checks: Checks, metrics: Metrics
+    store: Store, directory: AgentDirectory, routes: RoutingTable, checks: Checks, metrics: Metrics
 ) -> Migrations:
     return Migrations(store, directory, routes, Drifts(store, metrics), checks, metrics)
 
@@ -95,7 +95,7 @@ async def register(registry: Registry, *names: str, **fields: object) -> Agent:
     return agent
 
 
-async def cut_over(moves: Migrations, name: str = "a") -> Change:
+async def cut_over(moves: Migrations, name: str = "a") -> StageChange:
     await moves.attest(name, "deployed by ops", DEFAULT, ANN)
     return await moves.cut_over(name, ANN)
 
@@ -109,7 +109,7 @@ async def history(store: Store) -> list[tuple[str, str, str, str]]:
     ]
 
 
-async def compared(store: Store, change: Change, *verdicts: str) -> None:
+async def compared(store: Store, change: StageChange, *verdicts: str) -> None:
     async with store.transaction() as tx:
         await tx.put_comparisons(
             [
@@ -129,24 +129,29 @@ async def compared(store: Store, change: Change, *verdicts: str) -> None:
         )
 
 
-def _event(change: Change):
+def _event(change: StageChange):
     assert change.event is not None
     return change.event
 
 
 async def test_an_agent_moves_stage_by_stage_and_all_of_it_is_written_down(
-    registry: Registry, moves: Migrations, store: Store, clock: FakeClock, routes: Routes, metrics: Metrics
+    registry: Registry,
+    moves: Migrations,
+    store: Store,
+    clock: FakeClock,
+    routes: RoutingTable,
+    metrics: Metrics,
 ) -> None:
     agent = await register(registry, "a", repeatable=True, endpoint_override="http://elsewhere.example/")
     shadow = await moves.shadow("a", DEFAULT, 50, LimitChanges(comparisons=1), ANN)
     assert (shadow.state.stage, shadow.state.target, shadow.state.shadow_since) == ("shadow", JSONRPC, 1)
     await compared(store, shadow, "agree")
-    await moves.attest("a", "deployed by ops", None, Wish(who="bob"))
+    await moves.attest("a", "deployed by ops", None, ChangeReason(who="bob"))
     canary = await moves.canary("a", DEFAULT, 10, AS_BEFORE, ANN)
     assert (canary.state.percent, canary.state.limits.comparisons) == (10, 1)
-    cutover = await moves.cut_over("a", Wish(who="ann"))
+    cutover = await moves.cut_over("a", ChangeReason(who="ann"))
     assert (cutover.state.cut_over_at, cutover.state.forced) == (_event(cutover).id, False)
-    assert await routes.last_known() == _event(cutover).id
+    assert await routes.current_version() == _event(cutover).id
     clock.advance(timedelta(seconds=6))
     finished = await moves.finish("a", ANN)
     row = await registry.get("a")
@@ -179,7 +184,7 @@ async def test_comparisons_are_counted_anew_for_another_target_and_on_for_the_sa
     first = await moves.shadow("a", DEFAULT, 10, AS_BEFORE, ANN)
     more = await moves.shadow("a", DEFAULT, 50, AS_BEFORE, ANN)
     assert more.state.shadow_since == first.state.shadow_since == 1
-    other = await moves.shadow("a", TargetWish(protocol="a2a-1.0"), 50, AS_BEFORE, ANN)
+    other = await moves.shadow("a", RequestedTarget(protocol="a2a-1.0"), 50, AS_BEFORE, ANN)
     assert other.state.shadow_since == 3
 
 
@@ -191,7 +196,7 @@ async def test_credentials_go_to_another_origin_only_where_that_is_allowed(
     registry: Registry, moves: Migrations, origins: Sequence[str]
 ) -> None:
     await register(registry, "a", allow_card_origin=list(origins), **CREDENTIALS)
-    elsewhere = TargetWish(url="http://new.example/a")
+    elsewhere = RequestedTarget(url="http://new.example/a")
     if origins:
         assert (await moves.canary("a", elsewhere, 10, AS_BEFORE, ANN)).state.stage == "canary"
     else:
@@ -201,14 +206,14 @@ async def test_credentials_go_to_another_origin_only_where_that_is_allowed(
         assert "secret-of-a" not in str(refused.value)
 
 
-WRONG: dict[str, tuple[TargetWish, float, LimitChanges, str]] = {
+WRONG: dict[str, tuple[RequestedTarget, float, LimitChanges, str]] = {
     "nothing": (DEFAULT, 0, AS_BEFORE, "percent"),
     "too much": (DEFAULT, 100.5, AS_BEFORE, "percent"),
-    "a protocol that is none": (TargetWish(protocol="smtp"), 1, AS_BEFORE, "Unsupported protocol: smtp"),
-    "any protocol": (TargetWish(protocol="auto"), 1, AS_BEFORE, "must be named"),
-    "an address that is none": (TargetWish(url="ftp://a"), 1, AS_BEFORE, "url"),
-    "a setting that is none": (TargetWish(protocol_config={"x": 1}), 1, AS_BEFORE, "protocol_config"),
-    "itself": (TargetWish(protocol="simple-a2a"), 1, AS_BEFORE, "already"),
+    "a protocol that is none": (RequestedTarget(protocol="smtp"), 1, AS_BEFORE, "Unsupported protocol: smtp"),
+    "any protocol": (RequestedTarget(protocol="auto"), 1, AS_BEFORE, "must be named"),
+    "an address that is none": (RequestedTarget(url="ftp://a"), 1, AS_BEFORE, "url"),
+    "a setting that is none": (RequestedTarget(protocol_config={"x": 1}), 1, AS_BEFORE, "protocol_config"),
+    "itself": (RequestedTarget(protocol="simple-a2a"), 1, AS_BEFORE, "already"),
     "a limit that is none": (DEFAULT, 1, LimitChanges(error_rate=1.5), "limits.error_rate"),
     "more calls than are kept": (DEFAULT, 1, LimitChanges(window=5), "limits.calls"),
 }
@@ -273,8 +278,8 @@ async def test_a_refusal_is_overruled_only_with_a_reason(
     await moves.canary("a", DEFAULT, 10, AS_BEFORE, ANN)
     checks.failing.add("a")
     with pytest.raises(Invalid, match="why"):
-        await moves.cut_over("a", Wish(who="ann"), force=True)
-    change = await moves.cut_over("a", Wish(who="ann", why="the boss said so"), force=True)
+        await moves.cut_over("a", ChangeReason(who="ann"), force=True)
+    change = await moves.cut_over("a", ChangeReason(who="ann", why="the boss said so"), force=True)
     assert (change.state.forced, _event(change).why) == (True, "the boss said so")
     again = await moves.cut_over("a", ANN)
     assert (again.event, again.state) == (None, change.state)
@@ -322,7 +327,7 @@ async def test_a_rollback_needs_a_reason_and_happens_once(
         await moves.roll_back("a", ANN)
     await cut_over(moves)
     with pytest.raises(Invalid, match="reason"):
-        await moves.roll_back("a", Wish(who="ann"))
+        await moves.roll_back("a", ChangeReason(who="ann"))
     change = await moves.roll_back("a", ANN)
     assert (change.state.stage, change.state.cut_over_at) == ("rolled_back", 0)
     last = await store.last_agent_event()
@@ -428,7 +433,7 @@ async def test_what_was_attested_of_one_target_is_not_attested_of_another(
     await moves.attest("a", "deployed", None, ANN)
     first = await moves.canary("a", DEFAULT, 10, AS_BEFORE, ANN)
     assert first.state.ready is not None
-    other = await moves.canary("a", TargetWish(protocol="a2a-1.0"), 10, AS_BEFORE, ANN)
+    other = await moves.canary("a", RequestedTarget(protocol="a2a-1.0"), 10, AS_BEFORE, ANN)
     assert other.state.ready is None
 
 

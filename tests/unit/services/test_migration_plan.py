@@ -8,8 +8,8 @@ import pytest
 from tests.contract.samples import insert, new_run, run_id
 
 from trunkline.agents import Agent, Dialect
-from trunkline.agents.migration import MigrationState, Target
-from trunkline.agents.migration.watch import SideEnd, Window, encode_window
+from trunkline.agents.migration import MigrationState, TargetEndpoint
+from trunkline.agents.migration.watch import CallWindow, EndpointCallEnd, encode_window
 from trunkline.errors import NotFound
 from trunkline.jsontypes import JsonObject
 from trunkline.services.agent_specs import parse_spec
@@ -24,7 +24,7 @@ from trunkline.testing import FakeClock
 pytestmark = pytest.mark.anyio
 
 URL = "http://agents.example/a"
-JSONRPC = Target(url=URL, protocol="jsonrpc-2.0")
+JSONRPC = TargetEndpoint(url=URL, protocol="jsonrpc-2.0")
 WORKFLOW = b"""
 name: w
 steps:
@@ -136,7 +136,7 @@ async def test_with_the_same_form_of_output_nothing_changes(
     registry: Registry, plan: MigrationPlan, workflows: Workflows, store: Store
 ) -> None:
     agent = await register(registry, "old", "simple-a2a", protocol_config={"output_mode": "data"})
-    target = Target(url=URL, protocol="jsonrpc-2.0", protocol_config={"output_mode": "data"})
+    target = TargetEndpoint(url=URL, protocol="jsonrpc-2.0", protocol_config={"output_mode": "data"})
     await at(store, agent, MigrationState(stage="planned", target=target))
     await workflows.save(WORKFLOW)
     (entry,) = await plan.entries(limit=10)
@@ -153,9 +153,13 @@ async def test_the_status_of_an_agent_has_the_calls_of_both_sides(
     with pytest.raises(NotFound):
         await plan.status("b")
     await at(store, agent, MigrationState(stage="canary", target=JSONRPC, percent=10))
-    ends = (SideEnd(failed=False, ms=10), SideEnd(failed=True, ms=1), SideEnd(failed=False, ms=30))
+    ends = (
+        EndpointCallEnd(failed=False, ms=10),
+        EndpointCallEnd(failed=True, ms=1),
+        EndpointCallEnd(failed=False, ms=30),
+    )
     async with store.transaction() as tx:
-        await tx.put_side_calls({(agent.id, "new"): encode_window(Window(trial=1, ends=ends))})
+        await tx.put_side_calls({(agent.id, "new"): encode_window(CallWindow(rollout_since=1, ends=ends))})
     status = await plan.status("a")
     assert status.entry.calls.keys() == {"new"}
     new = status.entry.calls["new"]

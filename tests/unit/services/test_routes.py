@@ -7,10 +7,10 @@ import asyncio
 import msgspec
 import pytest
 
-from trunkline.agents.migration import MigrationState, Stage, Target
+from trunkline.agents.migration import MigrationStage, MigrationState, TargetEndpoint
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
-from trunkline.services.routes import FRESH_FOR, Routes
+from trunkline.services.routes import FRESH_FOR, RoutingTable
 from trunkline.stores.port.agent_events import AgentEvent
 from trunkline.testing import FakeClock
 
@@ -26,9 +26,11 @@ class Shelf:
         self.reads = 0
         self.is_away = False
 
-    def move(self, agent_id: str, stage: Stage) -> int:
+    def move(self, agent_id: str, stage: MigrationStage) -> int:
         self.last += 1
-        state = MigrationState(stage=stage, target=Target(url="http://new.example", protocol="jsonrpc-2.0"))
+        state = MigrationState(
+            stage=stage, target=TargetEndpoint(url="http://new.example", protocol="jsonrpc-2.0")
+        )
         self.events.append(
             AgentEvent(
                 id=self.last,
@@ -65,46 +67,46 @@ async def test_a_stamp_is_the_last_event_of_any_kind() -> None:
     shelf.move("a", "shadow")
     # A card that has changed, say.
     shelf.last += 1
-    assert await Routes(shelf, FakeClock()).last_known() == 2
+    assert await RoutingTable(shelf, FakeClock()).current_version() == 2
 
 
 async def test_what_others_change_is_known_after_two_seconds_and_read_once_for_all() -> None:
     shelf, clock = Shelf(), FakeClock()
-    routes = Routes(shelf, clock)
-    assert await routes.last_known() == 0
+    routes = RoutingTable(shelf, clock)
+    assert await routes.current_version() == 0
     shelf.move("a", "cut_over")
-    assert await routes.last_known() == 0
+    assert await routes.current_version() == 0
     clock.advance(FRESH_FOR)
-    assert await asyncio.gather(*(routes.last_known() for _ in range(50))) == [1] * 50
+    assert await asyncio.gather(*(routes.current_version() for _ in range(50))) == [1] * 50
     assert shelf.reads == 2
 
 
 async def test_what_is_changed_here_is_known_at_once() -> None:
     shelf = Shelf()
-    routes = Routes(shelf, FakeClock())
-    await routes.last_known()
+    routes = RoutingTable(shelf, FakeClock())
+    await routes.current_version()
     shelf.move("a", "cut_over")
     await routes.refresh()
-    assert await routes.last_known() == 1
+    assert await routes.current_version() == 1
 
 
 async def test_a_stamp_means_the_same_for_ever() -> None:
     shelf = Shelf()
-    routes = Routes(shelf, FakeClock())
+    routes = RoutingTable(shelf, FakeClock())
     for stage in ("shadow", "canary", "rolled_back"):
         shelf.move("a", stage)
         await routes.refresh()
-    found = [stage_of(await routes.state_at("a", stamp)) for stamp in (0, 1, 2, 3, 3)]
+    found = [stage_of(await routes.migration_at("a", stamp)) for stamp in (0, 1, 2, 3, 3)]
     assert found == [None, "shadow", "canary", "rolled_back", "rolled_back"]
-    assert await routes.state_at("b", 3) is None
+    assert await routes.migration_at("b", 3) is None
 
 
 async def test_a_stamp_from_elsewhere_that_is_not_known_yet_is_read_first() -> None:
     shelf = Shelf()
-    routes = Routes(shelf, FakeClock())
-    await routes.last_known()
+    routes = RoutingTable(shelf, FakeClock())
+    await routes.current_version()
     stamp = shelf.move("a", "cut_over")
-    found = await asyncio.gather(*(routes.state_at("a", stamp) for _ in range(50)))
+    found = await asyncio.gather(*(routes.migration_at("a", stamp) for _ in range(50)))
     assert {stage_of(moment) for moment in found} == {"cut_over"}
     assert shelf.reads == 2
 
@@ -112,44 +114,44 @@ async def test_a_stamp_from_elsewhere_that_is_not_known_yet_is_read_first() -> N
 async def test_a_known_stamp_costs_no_read() -> None:
     shelf, clock = Shelf(), FakeClock()
     shelf.move("a", "cut_over")
-    routes = Routes(shelf, clock)
-    await routes.last_known()
+    routes = RoutingTable(shelf, clock)
+    await routes.current_version()
     clock.advance(FRESH_FOR * 100)
     for _ in range(100):
-        await routes.state_at("a", 1)
-        await routes.state_at("b", 1)
+        await routes.migration_at("a", 1)
+        await routes.migration_at("b", 1)
     assert shelf.reads == 1
 
 
 async def test_nobody_is_refused_because_the_last_event_cannot_be_read() -> None:
     shelf, clock = Shelf(), FakeClock()
     shelf.move("a", "cut_over")
-    routes = Routes(shelf, clock)
-    await routes.last_known()
+    routes = RoutingTable(shelf, clock)
+    await routes.current_version()
     shelf.is_away = True
     clock.advance(FRESH_FOR)
-    assert await routes.last_known() == 1
+    assert await routes.current_version() == 1
 
 
 async def test_a_call_waits_for_the_store_rather_than_take_the_wrong_side() -> None:
     shelf = Shelf()
-    routes = Routes(shelf, FakeClock())
+    routes = RoutingTable(shelf, FakeClock())
     stamp = shelf.move("a", "cut_over")
     shelf.is_away = True
     with pytest.raises(Unavailable):
-        await routes.state_at("a", stamp)
+        await routes.migration_at("a", stamp)
     shelf.is_away = False
-    assert stage_of(await routes.state_at("a", stamp)) == "cut_over"
+    assert stage_of(await routes.migration_at("a", stamp)) == "cut_over"
 
 
 async def test_agents_whose_new_side_is_called_can_be_listed() -> None:
     shelf = Shelf()
-    routes = Routes(shelf, FakeClock())
+    routes = RoutingTable(shelf, FakeClock())
     shelf.move("a", "canary")
     shelf.move("b", "cut_over")
     shelf.move("c", "shadow")
     shelf.move("d", "rolled_back")
     await routes.refresh()
-    assert routes.on_trial() == ["a", "b"]
+    assert routes.agents_in_rollout() == ["a", "b"]
     assert stage_of(routes.latest("d")) == "rolled_back"
     assert routes.latest("e") is None

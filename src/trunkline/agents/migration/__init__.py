@@ -2,11 +2,18 @@
 
 from trunkline.agents.migration.model import (
     DEFAULT_LIMITS,
-    Attestation,
-    Limits,
+    MigrationStage,
     MigrationState,
-    Stage,
-    Target,
+    ReadinessAttestation,
+    RolloutLimits,
+    TargetEndpoint,
 )
 
-__all__ = ["DEFAULT_LIMITS", "Attestation", "Limits", "MigrationState", "Stage", "Target"]
+__all__ = [
+    "DEFAULT_LIMITS",
+    "ReadinessAttestation",
+    "RolloutLimits",
+    "MigrationState",
+    "MigrationStage",
+    "TargetEndpoint",
+]

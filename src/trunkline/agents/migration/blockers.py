@@ -7,11 +7,11 @@ from typing import Literal
 
 import msgspec
 
-from trunkline.agents.migration.compare import Verdict
+from trunkline.agents.migration.compare import ComparisonVerdict
 from trunkline.agents.migration.model import MigrationState
 from trunkline.agents.model import AUTO, Agent
 
-Code = Literal[
+BlockerCode = Literal[
     "no_target",
     "protocol_unknown",
     "check_missing",
@@ -23,22 +23,22 @@ Code = Literal[
 ]
 
 # What no force can overrule: there is nowhere to go.
-NO_WAY_ROUND: frozenset[Code] = frozenset({"no_target", "protocol_unknown"})
+NOT_FORCEABLE: frozenset[BlockerCode] = frozenset({"no_target", "protocol_unknown"})
 # Of the others nobody can say what the old side would have answered.
-_COUNTED: frozenset[Verdict] = frozenset({"agree", "differ", "new_failed"})
+_COUNTED: frozenset[ComparisonVerdict] = frozenset({"agree", "differ", "new_failed"})
 
 
 class Blocker(msgspec.Struct, frozen=True, kw_only=True):
     """Why not, and what to do about it."""
 
-    code: Code
+    code: BlockerCode
     message: str
     fix: str
     # What it stands in the way of.
     blocks: Literal["shadow", "cutover"] = "cutover"
 
 
-class Checked(msgspec.Struct, frozen=True, kw_only=True):
+class TargetCheck(msgspec.Struct, frozen=True, kw_only=True):
     """The last check of the target, if it is not older than the target."""
 
     passed: bool
@@ -54,7 +54,7 @@ def protocol_in_use(agent: Agent) -> str | None:
 
 
 def blockers_of(
-    agent: Agent, state: MigrationState | None, checked: Checked | None, counts: Mapping[str, int]
+    agent: Agent, state: MigrationState | None, checked: TargetCheck | None, counts: Mapping[str, int]
 ) -> Iterator[Blocker]:
     """`counts` are the comparisons of the agent's shadow, by their verdict."""
     name = agent.name
@@ -81,7 +81,7 @@ def blockers_of(
         )
 
 
-def _of_check(name: str, checked: Checked | None) -> Iterator[Blocker]:
+def _of_check(name: str, checked: TargetCheck | None) -> Iterator[Blocker]:
     fix = f"trunkline agents migrate check {name}"
     if checked is None:
         yield Blocker(code="check_missing", message="The new side has not been checked.", fix=fix)

@@ -22,7 +22,7 @@ from msgspec import UNSET, UnsetType
 
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 
-Verdict = Literal["agree", "differ", "new_failed", "old_failed", "both_failed"]
+ComparisonVerdict = Literal["agree", "differ", "new_failed", "old_failed", "both_failed"]
 
 MOST_DIFFERENCES = 20
 # Characters of each value that is shown.
@@ -56,7 +56,7 @@ class Difference(msgspec.Struct, frozen=True, omit_defaults=True):
 class Comparison(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is kept of two answers to one task."""
 
-    verdict: Verdict
+    verdict: ComparisonVerdict
     # Spoken to each side.
     old_protocol: str | None = None
     new_protocol: str | None = None

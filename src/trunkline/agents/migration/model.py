@@ -19,10 +19,10 @@ import msgspec
 from trunkline.clock import Instant
 from trunkline.jsontypes import JsonObject
 
-Stage = Literal["planned", "shadow", "canary", "cut_over", "finished", "rolled_back"]
+MigrationStage = Literal["planned", "shadow", "canary", "cut_over", "finished", "rolled_back"]
 
 
-class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TargetEndpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The new side. Credentials, timeout, limits and transport are the agent's own."""
 
     url: str
@@ -30,7 +30,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     protocol_config: JsonObject | None = None
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RolloutLimits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """When the new side is not good enough."""
 
     # Share of comparisons that may disagree before a cutover is refused.
@@ -46,10 +46,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     slowest_ms: int | None = None
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = RolloutLimits()
 
 
-class Attestation(msgspec.Struct, frozen=True, kw_only=True):
+class ReadinessAttestation(msgspec.Struct, frozen=True, kw_only=True):
     """Somebody's word for what no program can check: deployed, documented, team told."""
 
     who: str
@@ -58,14 +58,14 @@ class Attestation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MigrationState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    stage: Stage
-    target: Target | None = None
+    stage: MigrationStage
+    target: TargetEndpoint | None = None
     # When the target was named; a check of before is of something else.
     target_at: Instant = Instant(0)
     # Of the runs: whose tasks are shadowed, or called on the new side.
     percent: float = 0
-    limits: Limits = DEFAULT_LIMITS
-    ready: Attestation | None = None
+    limits: RolloutLimits = DEFAULT_LIMITS
+    ready: ReadinessAttestation | None = None
     # The agent event that began the present shadow; 0: none.
     shadow_since: int = 0
     # The agent event of the cutover; runs accepted before it may still call the old side.

@@ -13,14 +13,14 @@ from typing import Literal
 
 import msgspec
 
-from trunkline.agents.migration.model import MigrationState, Target
+from trunkline.agents.migration.model import MigrationState, TargetEndpoint
 
-Side = Literal["old", "new"]
+EndpointName = Literal["old", "new"]
 
 _HASHES = 2**64
 
 
-class Moment(msgspec.Struct, frozen=True, kw_only=True):
+class MigrationRevision(msgspec.Struct, frozen=True, kw_only=True):
     """An agent's move from one event on."""
 
     event: int
@@ -28,7 +28,7 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     state: MigrationState
     # The event from which on runs have called this new side without a break; 0: they do not.
-    trial: int = 0
+    rollout_since: int = 0
 
     @property
     def is_open(self) -> bool:
@@ -36,57 +36,57 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
         return self.state.is_open
 
 
-class Moves:
+class MigrationHistory:
     """All moments of one agent, in their order."""
 
     def __init__(self) -> None:
-        self._moments: list[Moment] = []
+        self._revisions: list[MigrationRevision] = []
         self._events: list[int] = []
 
     def add(self, event: int, agent: str, state: MigrationState) -> None:
         """`event` is greater than all before."""
-        trial = self._trial(event, state)
-        self._moments.append(Moment(event=event, agent=agent, state=state, trial=trial))
+        trial = self._rollout_since(event, state)
+        self._revisions.append(MigrationRevision(event=event, agent=agent, state=state, rollout_since=trial))
         self._events.append(event)
 
-    def _trial(self, event: int, state: MigrationState) -> int:
+    def _rollout_since(self, event: int, state: MigrationState) -> int:
         if state.stage not in {"canary", "cut_over"}:
             return 0
         last = self.last
-        goes_on = last is not None and last.trial and last.state.target == state.target
-        return last.trial if last is not None and goes_on else event
+        goes_on = last is not None and last.rollout_since and last.state.target == state.target
+        return last.rollout_since if last is not None and goes_on else event
 
-    def at(self, routes: int) -> Moment | None:
+    def at(self, routing_version: int) -> MigrationRevision | None:
         """The last moment that a run accepted with `routes` knows of."""
-        index = bisect_right(self._events, routes)
-        return self._moments[index - 1] if index else None
+        index = bisect_right(self._events, routing_version)
+        return self._revisions[index - 1] if index else None
 
     @property
-    def last(self) -> Moment | None:
-        return self._moments[-1] if self._moments else None
+    def last(self) -> MigrationRevision | None:
+        return self._revisions[-1] if self._revisions else None
 
 
-def side_of(state: MigrationState, run_id: str, agent_id: str) -> Side:
+def endpoint_for(state: MigrationState, run_id: str, agent_id: str) -> EndpointName:
     match state.stage:
         case "cut_over" | "finished":
             return "new"
         case "canary":
-            return "new" if is_among(state.percent, run_id, agent_id) else "old"
+            return "new" if is_in_share(state.percent, run_id, agent_id) else "old"
         case "planned" | "shadow" | "rolled_back":
             return "old"
 
 
 def is_shadowed(state: MigrationState, run_id: str, agent_id: str) -> bool:
     """Whether what this run asks of the old side also goes to the new one."""
-    return state.stage == "shadow" and is_among(state.percent, run_id, agent_id)
+    return state.stage == "shadow" and is_in_share(state.percent, run_id, agent_id)
 
 
-def target_of(state: MigrationState, run_id: str, agent_id: str) -> Target | None:
+def target_for(state: MigrationState, run_id: str, agent_id: str) -> TargetEndpoint | None:
     """The new side, if the run calls it."""
-    return state.target if side_of(state, run_id, agent_id) == "new" else None
+    return state.target if endpoint_for(state, run_id, agent_id) == "new" else None
 
 
-def is_among(percent: float, run_id: str, agent_id: str) -> bool:
+def is_in_share(percent: float, run_id: str, agent_id: str) -> bool:
     """
     Whether the run is of this share of all runs; whoever is of a smaller share is of a greater one, too.
 

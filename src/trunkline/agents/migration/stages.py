@@ -13,7 +13,12 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from trunkline.agents.migration.model import Attestation, Limits, MigrationState, Target
+from trunkline.agents.migration.model import (
+    MigrationState,
+    ReadinessAttestation,
+    RolloutLimits,
+    TargetEndpoint,
+)
 from trunkline.clock import Instant
 from trunkline.errors import Conflict
 
@@ -22,15 +27,17 @@ State: TypeAlias = MigrationState | None
 PLANNED = MigrationState(stage="planned")
 
 
-class Trial(msgspec.Struct, frozen=True, kw_only=True):
+class RolloutRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What a shadow or a canary is asked for with."""
 
-    target: Target
+    target: TargetEndpoint
     percent: float
-    limits: Limits
+    limits: RolloutLimits
 
 
-def attested(state: State, ready: Attestation, target: Target | None, now: Instant) -> MigrationState:
+def attested(
+    state: State, ready: ReadinessAttestation, target: TargetEndpoint | None, now: Instant
+) -> MigrationState:
     """What somebody has attested is of one target: of another it has to be attested again."""
     present = _begun(state)
     if present.stage == "cut_over":
@@ -40,7 +47,7 @@ def attested(state: State, ready: Attestation, target: Target | None, now: Insta
     return replace(_aimed(present, target or present.target, now), ready=ready)
 
 
-def shadowed(state: State, trial: Trial, event: int, now: Instant) -> MigrationState:
+def shadowed(state: State, trial: RolloutRequest, event: int, now: Instant) -> MigrationState:
     present = _begun(state)
     _refuse_after_cutover(present)
     aimed = _aimed(present, trial.target, now)
@@ -55,7 +62,7 @@ def shadowed(state: State, trial: Trial, event: int, now: Instant) -> MigrationS
     )
 
 
-def on_canary(state: State, trial: Trial, now: Instant) -> MigrationState:
+def on_canary(state: State, trial: RolloutRequest, now: Instant) -> MigrationState:
     present = _begun(state)
     _refuse_after_cutover(present)
     aimed = _aimed(present, trial.target, now)
@@ -75,7 +82,7 @@ def finished(state: MigrationState, row_version: int) -> MigrationState:
     return replace(state, stage="finished", percent=100, row_version=row_version)
 
 
-def with_limits(limits: Limits, changes: LimitChanges) -> Limits:
+def with_limits(limits: RolloutLimits, changes: LimitChanges) -> RolloutLimits:
     given = {name: value for name, value in msgspec.structs.asdict(changes).items() if value is not UNSET}
     return replace(limits, **given)
 
@@ -97,7 +104,7 @@ def _begun(state: State) -> MigrationState:
     return PLANNED if state is None or state.stage == "finished" else state
 
 
-def _aimed(state: MigrationState, target: Target | None, now: Instant) -> MigrationState:
+def _aimed(state: MigrationState, target: TargetEndpoint | None, now: Instant) -> MigrationState:
     if target == state.target:
         return state
     known = state.target is None

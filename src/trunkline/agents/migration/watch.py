@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from trunkline.agents.migration.model import Limits
+from trunkline.agents.migration.model import RolloutLimits
 
 # Milliseconds. Below this no run waits noticeably, and a busy machine makes such numbers three times as long.
 _NOT_SLOW = 250
@@ -20,31 +20,33 @@ _NOT_SLOW = 250
 _PERCENTILE = 95
 
 
-class SideEnd(NamedTuple):
+class EndpointCallEnd(NamedTuple):
     """How one call of one side has ended."""
 
     failed: bool
     ms: int
 
 
-class Window(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class CallWindow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     # The event that the trial began with (`sides.Moment.trial`).
-    trial: int = 0
+    rollout_since: int = 0
     # Oldest first.
-    ends: tuple[SideEnd, ...] = ()
+    ends: tuple[EndpointCallEnd, ...] = ()
 
 
-EMPTY = Window()
+EMPTY_WINDOW = CallWindow()
 
 
-def after_calls(window: Window, trial: int, ends: Sequence[SideEnd], limits: Limits) -> Window:
-    if trial < window.trial:
+def after_calls(
+    window: CallWindow, rollout_since: int, ends: Sequence[EndpointCallEnd], limits: RolloutLimits
+) -> CallWindow:
+    if rollout_since < window.rollout_since:
         return window
-    before = window.ends if trial == window.trial else ()
-    return Window(trial=trial, ends=(*before, *ends)[-limits.window :])
+    before = window.ends if rollout_since == window.rollout_since else ()
+    return CallWindow(rollout_since=rollout_since, ends=(*before, *ends)[-limits.window :])
 
 
-def reason_to_roll_back(old: Window, new: Window, limits: Limits) -> str | None:
+def reason_to_roll_back(old: CallWindow, new: CallWindow, limits: RolloutLimits) -> str | None:
     """In words; None: the new side is good enough, or has not been called often enough to say."""
     calls = len(new.ends)
     failed = sum(end.failed for end in new.ends)
@@ -57,7 +59,7 @@ def reason_to_roll_back(old: Window, new: Window, limits: Limits) -> str | None:
         return None
     if limits.slowest_ms is not None and slow > limits.slowest_ms:
         return f"{_PERCENTILE} % of the calls of the new side take up to {slow} ms; {limits.slowest_ms} ms is the limit"
-    usual = _slowness(old, limits) if old.trial == new.trial else None
+    usual = _slowness(old, limits) if old.rollout_since == new.rollout_since else None
     if usual is not None and slow > _NOT_SLOW and slow > usual * limits.slowdown:
         return (
             f"{_PERCENTILE} % of the calls of the new side take up to {slow} ms, of the old side {usual} ms;"
@@ -66,7 +68,7 @@ def reason_to_roll_back(old: Window, new: Window, limits: Limits) -> str | None:
     return None
 
 
-def _slowness(window: Window, limits: Limits) -> int | None:
+def _slowness(window: CallWindow, limits: RolloutLimits) -> int | None:
     """Of the calls that have succeeded, if there are enough: a failure may be as quick as it likes."""
     times = sorted(end.ms for end in window.ends if not end.failed)
     if len(times) < max(limits.calls, 1):
@@ -74,12 +76,12 @@ def _slowness(window: Window, limits: Limits) -> int | None:
     return times[min(len(times) - 1, len(times) * _PERCENTILE // 100)]
 
 
-_windows: msgspec.json.Decoder[Window] = msgspec.json.Decoder(Window)
+_windows: msgspec.json.Decoder[CallWindow] = msgspec.json.Decoder(CallWindow)
 
 
-def encode_window(window: Window) -> bytes:
+def encode_window(window: CallWindow) -> bytes:
     return msgspec.json.encode(window)
 
 
-def decode_window(encoded: bytes | None) -> Window:
-    return EMPTY if encoded is None else _windows.decode(encoded)
+def decode_window(encoded: bytes | None) -> CallWindow:
+    return EMPTY_WINDOW if encoded is None else _windows.decode(encoded)

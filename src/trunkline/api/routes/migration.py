@@ -9,7 +9,7 @@ from fastapi import FastAPI, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from trunkline.agents.migration.compare import Verdict
+from trunkline.agents.migration.compare import ComparisonVerdict
 from trunkline.agents.migration.stages import LimitChanges
 from trunkline.api.bodies import convert, decode_object, read_body
 from trunkline.api.check_views import check_json
@@ -27,8 +27,8 @@ from trunkline.api.operations import JSON, add_operation, answer, body, problems
 from trunkline.api.paging import DEFAULT_LIMIT, Limit, NumberCursor, TextCursor, decode_cursor, page
 from trunkline.api.routes.agents import AgentPath
 from trunkline.api.services import Services
-from trunkline.services.migration import Wish, wish_of
-from trunkline.services.migration_targets import TargetWish
+from trunkline.services.migration import ChangeReason, change_reason
+from trunkline.services.migration_targets import RequestedTarget
 
 MIGRATION = "/api/v1/migration"
 
@@ -40,13 +40,13 @@ class _Reason(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 class _Trial(_Reason, forbid_unknown_fields=True, kw_only=True):
     percent: float
-    target: TargetWish = TargetWish()
+    target: RequestedTarget = RequestedTarget()
     limits: LimitChanges = LimitChanges()
 
 
 class _Ready(_Reason, forbid_unknown_fields=True, kw_only=True):
     note: str
-    target: TargetWish | None = None
+    target: RequestedTarget | None = None
 
 
 class _Cutover(_Reason, forbid_unknown_fields=True, kw_only=True):
@@ -91,7 +91,7 @@ class MigrationRoutes:
         agent: AgentPath,
         limit: Limit = DEFAULT_LIMIT,
         cursor: TextCursor = None,
-        verdict: Annotated[Verdict | None, Query(description="Only those with this one.")] = None,
+        verdict: Annotated[ComparisonVerdict | None, Query(description="Only those with this one.")] = None,
     ) -> Response:
         """What the two sides of a shadowed agent have answered to the same tasks, newest first."""
         found = await self._plan.comparisons(
@@ -154,11 +154,11 @@ class MigrationRoutes:
         _, wish = await self._asked(request, _Reason)
         return _changed(outcome_json(await self._moves.finish_all(wish)))
 
-    async def _asked(self, request: Request, form: type[_Form]) -> tuple[_Form, Wish]:
+    async def _asked(self, request: Request, form: type[_Form]) -> tuple[_Form, ChangeReason]:
         sent = await read_body(request, self._limits.max_body_bytes)
         asked = convert(decode_object(sent or b"{}"), form)
         # A key says for sure who it is; without keys it is whoever they say they are.
-        return asked, wish_of(caller_of(request.scope) or asked.who, asked.why)
+        return asked, change_reason(caller_of(request.scope) or asked.who, asked.why)
 
 
 def _changed(content: bytes) -> Response:

@@ -35,7 +35,7 @@ class TrialRoutes:
         does what it is asked to.
         """
         wish = _read(decode_object(await read_body(request, self._most_bytes)))
-        trial = await self._trials.try_out(
+        trial = await self._trials.call(
             agent,
             wish.message,
             longest=wish.longest,

@@ -15,13 +15,13 @@ from typing import Self
 import msgspec
 
 from trunkline.agents import Agent, Dialect
-from trunkline.agents.migration import Target
-from trunkline.agents.migration.sides import Moment, Side, target_of
+from trunkline.agents.migration import TargetEndpoint
+from trunkline.agents.migration.sides import EndpointName, MigrationRevision, target_for
 from trunkline.bridge.agents.negotiation import DialectNegotiator, DialectStore
 from trunkline.bridge.agents.resolver import AgentResolver
 from trunkline.jsontypes import encode
 from trunkline.messages import AgentTask
-from trunkline.services.routes import Routes
+from trunkline.services.routes import RoutingTable
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,9 +30,9 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     # On the new side with that one's address and protocol.
     agent: Agent
     resolver: AgentResolver
-    side: Side = "old"
+    side: EndpointName = "old"
     # How the agent's move stood for the run, where that gave the agent two sides.
-    migration: Moment | None = None
+    migration: MigrationRevision | None = None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ class AgentRoutes:
     def __init__(
         self,
         resolver: AgentResolver,
-        routes: Routes,
+        routes: RoutingTable,
         open_negotiator: Callable[[DialectStore], DialectNegotiator],
         open_resolver: Callable[[DialectNegotiator], AgentResolver],
     ) -> None:
@@ -77,15 +77,15 @@ class AgentRoutes:
 
     async def route_of(self, agent: Agent, task: AgentTask) -> Route:
         """Raises `Unavailable`."""
-        moment = await self._routes.state_at(agent.id, task.routes)
+        moment = await self._routes.migration_at(agent.id, task.routes)
         if moment is None or not (moment.is_open or _is_outdated(agent, moment)):
             return self.source(agent)
-        target = target_of(moment.state, task.run_id, agent.id)
+        target = target_for(moment.state, task.run_id, agent.id)
         if target is None:
             return Route(agent=agent, resolver=self._resolver, migration=moment)
         return self.target(agent, target, moment)
 
-    def target(self, agent: Agent, target: Target, moment: Moment) -> Route:
+    def target(self, agent: Agent, target: TargetEndpoint, moment: MigrationRevision) -> Route:
         """To the new side, whether the run calls it or not."""
         moved = _target_agent(agent, target)
         key = (agent.id, encode(target))
@@ -112,12 +112,12 @@ class _TargetDialectStore:
         return True
 
 
-def _is_outdated(agent: Agent, moment: Moment) -> bool:
+def _is_outdated(agent: Agent, moment: MigrationRevision) -> bool:
     """Whether this is the agent as it was before its move was finished: a row is read every two seconds only."""
     return agent.version < moment.state.row_version
 
 
-def _target_agent(agent: Agent, target: Target) -> Agent:
+def _target_agent(agent: Agent, target: TargetEndpoint) -> Agent:
     return msgspec.structs.replace(
         agent,
         url=target.url,

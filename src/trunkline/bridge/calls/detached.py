@@ -24,7 +24,7 @@ from trunkline.id_generation import new_id
 from trunkline.jsontypes import Json
 from trunkline.messages import AgentTask, StepError
 from trunkline.protocols import Failed, Interrupted, Outcome, Succeeded, Working
-from trunkline.services.trials import Trial
+from trunkline.services.trials import AgentTestResult
 from trunkline.stores.base import ClaimedTask, ExchangeRecord, TaskKey
 from trunkline.telemetry.redaction import Redaction
 
@@ -132,7 +132,7 @@ class AgentTestCaller:
 
     async def __call__(
         self, agent: Agent, message: Json, *, longest: timedelta, correlation_id: str
-    ) -> Trial:
+    ) -> AgentTestResult:
         number = new_id()
         task = AgentTask(
             task_id=f"{number}/{_STEP}/0",
@@ -148,7 +148,7 @@ class AgentTestCaller:
         return _trial(result, started_at, round((perf_counter() - started) * 1000, 3))
 
 
-def _trial(result: DetachedResult, started_at: Instant, duration_ms: float) -> Trial:
+def _trial(result: DetachedResult, started_at: Instant, duration_ms: float) -> AgentTestResult:
     exchanges = [exchange.record for exchange in result.exchanges]
     match result.outcome:
         case Succeeded(output=output, warnings=warnings):
@@ -158,7 +158,7 @@ def _trial(result: DetachedResult, started_at: Instant, duration_ms: float) -> T
                     *warnings,
                     f"The output has {len(output):,} bytes and is not shown: more than {_MOST_OUTPUT_BYTES:,}.",
                 )
-            return Trial(
+            return AgentTestResult(
                 outcome="success",
                 started_at=started_at,
                 duration_ms=duration_ms,
@@ -168,7 +168,7 @@ def _trial(result: DetachedResult, started_at: Instant, duration_ms: float) -> T
                 exchanges=exchanges,
             )
         case Failed(error=error, warnings=warnings):
-            return Trial(
+            return AgentTestResult(
                 outcome="error",
                 started_at=started_at,
                 duration_ms=duration_ms,
@@ -178,7 +178,7 @@ def _trial(result: DetachedResult, started_at: Instant, duration_ms: float) -> T
                 exchanges=exchanges,
             )
         case Interrupted(question=question):
-            return Trial(
+            return AgentTestResult(
                 outcome="interrupted",
                 started_at=started_at,
                 duration_ms=duration_ms,

@@ -15,11 +15,11 @@ from typing import Protocol
 import msgspec
 import structlog
 
-from trunkline.agents.migration.sides import Moment, Side
+from trunkline.agents.migration.sides import EndpointName, MigrationRevision
 from trunkline.agents.migration.watch import (
-    EMPTY,
-    SideEnd,
-    Window,
+    EMPTY_WINDOW,
+    CallWindow,
+    EndpointCallEnd,
     after_calls,
     decode_window,
     encode_window,
@@ -29,7 +29,7 @@ from trunkline.bridge.breaker import NOT_CAUSED_BY_AGENT
 from trunkline.bridge.calls.results import CallUpdate
 from trunkline.clock import seconds_between
 from trunkline.errors import NotFound, Unavailable
-from trunkline.services.routes import Routes
+from trunkline.services.routes import RoutingTable
 from trunkline.stores.base import Transaction
 from trunkline.stores.port.agent_events import AgentRecordReads
 from trunkline.telemetry import names
@@ -62,9 +62,9 @@ class RollBack(Protocol):
 
 class _ObservedCall(msgspec.Struct, frozen=True):
     agent_id: str
-    side: Side
-    moment: Moment
-    end: SideEnd
+    side: EndpointName
+    moment: MigrationRevision
+    end: EndpointCallEnd
 
 
 class _FailingTarget(msgspec.Struct, frozen=True):
@@ -76,7 +76,7 @@ class _FailingTarget(msgspec.Struct, frozen=True):
 
 class RollbackWatch:
     def __init__(
-        self, routes: Routes, store: AgentRecordReads, roll_back: RollBack, metrics: Metrics
+        self, routes: RoutingTable, store: AgentRecordReads, roll_back: RollBack, metrics: Metrics
     ) -> None:
         self._routes = routes
         self._store = store
@@ -93,11 +93,13 @@ class RollbackWatch:
             return
         stored = await tx.side_calls({call.agent_id for call in noted})
         windows = {place: decode_window(calls) for place, calls in stored.items()}
-        changed: dict[tuple[str, Side], Window] = {}
+        changed: dict[tuple[str, EndpointName], CallWindow] = {}
         for call in noted:
             place = (call.agent_id, call.side)
-            before = changed.get(place) or windows.get(place, EMPTY)
-            changed[place] = after_calls(before, call.moment.trial, [call.end], call.moment.state.limits)
+            before = changed.get(place) or windows.get(place, EMPTY_WINDOW)
+            changed[place] = after_calls(
+                before, call.moment.rollout_since, [call.end], call.moment.state.limits
+            )
         await tx.put_side_calls({place: encode_window(window) for place, window in changed.items()})
         windows |= changed
         self._suspects = [
@@ -106,14 +108,16 @@ class RollbackWatch:
             if (suspect := self._judge(agent_id, windows)) is not None
         ]
 
-    def _judge(self, agent_id: str, windows: dict[tuple[str, Side], Window]) -> _FailingTarget | None:
-        new = windows.get((agent_id, "new"), EMPTY)
+    def _judge(
+        self, agent_id: str, windows: dict[tuple[str, EndpointName], CallWindow]
+    ) -> _FailingTarget | None:
+        new = windows.get((agent_id, "new"), EMPTY_WINDOW)
         latest = self._routes.latest(agent_id)
-        if latest is None or not latest.trial or latest.trial != new.trial:
+        if latest is None or not latest.rollout_since or latest.rollout_since != new.rollout_since:
             return None
-        old = windows.get((agent_id, "old"), EMPTY)
+        old = windows.get((agent_id, "old"), EMPTY_WINDOW)
         reason = reason_to_roll_back(old, new, latest.state.limits)
-        return None if reason is None else _FailingTarget(agent_id, latest.agent, new.trial, reason)
+        return None if reason is None else _FailingTarget(agent_id, latest.agent, new.rollout_since, reason)
 
     def committed(self) -> None:
         for suspect in self._suspects:
@@ -131,9 +135,9 @@ class RollbackWatch:
     async def begin(self) -> None:
         """Looks at what bridges that are gone have noted and not followed."""
         await self._routes.refresh()
-        for agent_id in self._routes.on_trial():
+        for agent_id in self._routes.agents_in_rollout():
             calls = await self._store.calls_of_sides(agent_id)
-            windows: dict[tuple[str, Side], Window] = {
+            windows: dict[tuple[str, EndpointName], CallWindow] = {
                 (agent_id, side): decode_window(window) for side, window in calls.items()
             }
             suspect = self._judge(agent_id, windows)
@@ -170,7 +174,7 @@ class RollbackWatch:
         """False: the move has changed meanwhile, and is to be looked at again."""
         await self._routes.refresh()
         latest = self._routes.latest(suspect.agent_id)
-        if latest is None or latest.trial != suspect.trial:
+        if latest is None or latest.rollout_since != suspect.trial:
             # Somebody was faster.
             return True
         if not await self._roll_back(suspect.agent_id, who=_WHO, why=suspect.reason, only_if=latest.event):
@@ -183,7 +187,7 @@ class RollbackWatch:
 
 def _observed(item: CallUpdate) -> _ObservedCall | None:
     route, answer, result = item.route, item.answer, item.result
-    if route is None or route.migration is None or not route.migration.trial:
+    if route is None or route.migration is None or not route.migration.rollout_since:
         return None
     if answer is None or answer.new_status != "done" or result is None:
         return None
@@ -191,7 +195,7 @@ def _observed(item: CallUpdate) -> _ObservedCall | None:
         return None
     if result.error is not None and result.error.code in _NOT_COUNTED:
         return None
-    end = SideEnd(failed=result.error is not None, ms=_milliseconds(item))
+    end = EndpointCallEnd(failed=result.error is not None, ms=_milliseconds(item))
     return _ObservedCall(route.agent.id, route.side, route.migration, end)
 
 

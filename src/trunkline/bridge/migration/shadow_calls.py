@@ -14,9 +14,9 @@ from typing import Protocol
 import msgspec
 import structlog
 
-from trunkline.agents.migration import Target
-from trunkline.agents.migration.compare import Comparison, Verdict, differences
-from trunkline.agents.migration.sides import Moment, is_shadowed
+from trunkline.agents.migration import TargetEndpoint
+from trunkline.agents.migration.compare import Comparison, ComparisonVerdict, differences
+from trunkline.agents.migration.sides import MigrationRevision, is_shadowed
 from trunkline.bridge.agents.routes import AgentRoutes, Route
 from trunkline.bridge.breaker import NOT_CAUSED_BY_AGENT
 from trunkline.bridge.calls.detached import DetachedResult
@@ -53,8 +53,8 @@ class _ShadowTask(msgspec.Struct, frozen=True):
 
     claim: ClaimedTask
     route: Route
-    migration: Moment
-    target: Target
+    migration: MigrationRevision
+    target: TargetEndpoint
     result: AgentResult
 
 
@@ -229,7 +229,7 @@ def compare(old: AgentResult, new: DetachedResult) -> Comparison:
     )
 
 
-def _verdict(old_error: str | None, new_error: str | None, *, differs: bool) -> Verdict:
+def _verdict(old_error: str | None, new_error: str | None, *, differs: bool) -> ComparisonVerdict:
     if old_error is not None:
         return "old_failed" if new_error is None else "both_failed"
     if new_error is not None:

@@ -104,7 +104,7 @@ def _call(turn: Turn, plan: Step, step: StepState, text: bytes) -> None:
         doubtful=step.error is not None and step.error.doubtful,
         remote_task_id=step.remote_task_id if step.reply is not None else None,
         trace=turn.state.trace,
-        routes=turn.state.routes,
+        routes=turn.state.routing_version,
     )
     if plan.told_secrets:
         _name_secrets(task, plan, step)

@@ -51,7 +51,7 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     # How many runs are above it.
     depth: int = 0
     # The last agent event that was known when it was accepted: by it each agent's side is chosen.
-    routes: int = 0
+    routing_version: int = 0
 
 
 class ExistingRun(msgspec.Struct, frozen=True):
@@ -86,7 +86,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     trace: TraceContext | None = None
     parent: Parent | None = None
     depth: int = 0
-    routes: int = 0
+    routing_version: int = 0
 
 
 class EventRecord(msgspec.Struct, frozen=True):

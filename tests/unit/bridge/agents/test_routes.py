@@ -9,7 +9,7 @@ import pytest
 from tests.unit.bridge.agents.test_resolver import INTERFACE, URL
 from tests.unit.bridge.migrating_agent import TARGET, Moving, moving_agent
 
-from trunkline.agents.migration import Target
+from trunkline.agents.migration import TargetEndpoint
 from trunkline.bridge.agents.resolver import ResolvedAgent
 from trunkline.bridge.agents.routes import Route
 from trunkline.id_generation import new_id
@@ -69,7 +69,7 @@ async def test_a_run_in_flight_stays_where_it_was_through_every_change(moving: M
 async def test_two_targets_of_one_agent_are_kept_apart(moving: Moving) -> None:
     first = await moving.move("canary")
     second = await moving.move(
-        "canary", target=Target(url="http://newer.example/agent", protocol="jsonrpc-2.0")
+        "canary", target=TargetEndpoint(url="http://newer.example/agent", protocol="jsonrpc-2.0")
     )
     for _ in range(2):
         addresses = [(await resolve(await moving.route(stamp))).address for stamp in (0, first, second)]
@@ -77,7 +77,7 @@ async def test_two_targets_of_one_agent_are_kept_apart(moving: Moving) -> None:
 
 
 async def test_what_the_new_side_speaks_is_not_written_into_the_agents_row(moving: Moving) -> None:
-    stamp = await moving.move("cut_over", target=Target(url=URL, protocol="auto"))
+    stamp = await moving.move("cut_over", target=TargetEndpoint(url=URL, protocol="auto"))
     resolved = await resolve(await moving.route(stamp))
     assert (resolved.protocol, resolved.address) == ("a2a-1.0", INTERFACE["url"])
     assert (await moving.registry.get("A")).dialect is None

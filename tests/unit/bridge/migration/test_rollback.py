@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 from tests.unit.bridge.migrating_agent import Moving, moving_agent
 
-from trunkline.agents.migration import Limits, Target
-from trunkline.agents.migration.watch import Window, decode_window
+from trunkline.agents.migration import RolloutLimits, TargetEndpoint
+from trunkline.agents.migration.watch import CallWindow, decode_window
 from trunkline.bridge.breaker import NOT_CAUSED_BY_AGENT
 from trunkline.bridge.calls.results import CallUpdate
 from trunkline.bridge.migration.rollback import RollbackWatch
@@ -22,7 +22,7 @@ from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio
 
-LIMITS = Limits(calls=4, window=10, error_rate=0.25)
+LIMITS = RolloutLimits(calls=4, window=10, error_rate=0.25)
 
 
 class Watched:
@@ -53,7 +53,7 @@ class Watched:
         while self.watch.is_busy:
             await asyncio.sleep(0)
 
-    async def window(self, side: Side = "new") -> Window:
+    async def window(self, side: Side = "new") -> CallWindow:
         return decode_window((await self.moving.store.calls_of_sides(self.moving.agent.id)).get(side))
 
 
@@ -92,7 +92,7 @@ async def test_a_new_side_that_fails_is_left_once_and_the_reason_is_kept(
 
 async def test_a_slow_new_side_is_left(watched: Watched) -> None:
     moving = watched.moving
-    limits = Limits(calls=4, window=10, slowest_ms=500)
+    limits = RolloutLimits(calls=4, window=10, slowest_ms=500)
     stamp = await moving.move("cut_over", limits=limits)
     await watched.ends(await successes(moving, stamp, 4, ms=501))
     assert await moving.stages() == ["cut_over", "rolled_back"]
@@ -113,7 +113,7 @@ async def test_runs_of_before_the_trial_do_not_count(watched: Watched) -> None:
     await moving.move("cut_over", limits=LIMITS)
     for stamp in (0, before):
         await watched.ends(await failures(moving, stamp, 10))
-    assert (await watched.window("old"), await watched.window("new")) == (Window(), Window())
+    assert (await watched.window("old"), await watched.window("new")) == (CallWindow(), CallWindow())
 
 
 async def test_runs_of_an_earlier_trial_do_not_count_in_the_next_one(watched: Watched) -> None:
@@ -121,7 +121,7 @@ async def test_runs_of_an_earlier_trial_do_not_count_in_the_next_one(watched: Wa
     first = await moving.move("canary", limits=LIMITS)
     await moving.move("rolled_back", limits=LIMITS)
     second = await moving.move(
-        "canary", limits=LIMITS, target=Target(url="http://mended.example", protocol="jsonrpc-2.0")
+        "canary", limits=LIMITS, target=TargetEndpoint(url="http://mended.example", protocol="jsonrpc-2.0")
     )
     await watched.ends(await successes(moving, second, 4))
     await watched.ends(await failures(moving, first, 10))
@@ -174,7 +174,7 @@ async def test_of_two_bridges_that_judge_alike_one_rolls_back(watched: Watched) 
 
 
 async def test_every_error_is_judged(watched: Watched) -> None:
-    stamp = await watched.moving.move("cut_over", limits=Limits(calls=1_000, window=1_000))
+    stamp = await watched.moving.move("cut_over", limits=RolloutLimits(calls=1_000, window=1_000))
     of_the_side = {
         "agent_address_forbidden",
         "agent_transport_unavailable",

@@ -122,7 +122,7 @@ async def insert_runs(db: Session, runs: Sequence[NewRun]) -> list[ExistingRun |
             *written_trace(run.trace),
             *(run.parent or (None, None)),
             run.depth,
-            run.routes,
+            run.routing_version,
         )
         for run in ordered
     ]
@@ -232,7 +232,7 @@ def run_record(row: Row) -> RunRecord:
         trace=read_trace(traceparent, tracestate),
         parent=None if parent_id is None else Parent(parent_id, restored(parent_step)),
         depth=depth,
-        routes=routes,
+        routing_version=routes,
     )
 
 

@@ -126,7 +126,7 @@ def insert_runs(db: apsw.Connection, runs: Sequence[NewRun]) -> list[ExistingRun
                 *written_trace(run.trace),
                 *(run.parent or (None, None)),
                 run.depth,
-                run.routes,
+                run.routing_version,
             )
             for run in runs
         ],
@@ -151,7 +151,7 @@ def record_of(run: NewRun) -> RunRecord:
         trace=run.trace,
         parent=run.parent,
         depth=run.depth,
-        routes=run.routes,
+        routing_version=run.routing_version,
     )
 
 
@@ -339,7 +339,7 @@ def run_record(row: Row) -> RunRecord:
         trace=read_trace(traceparent, tracestate),
         parent=None if parent_id is None else Parent(parent_id, parent_step),
         depth=depth,
-        routes=routes,
+        routing_version=routes,
     )
 
 
