@@ -230,7 +230,10 @@ async def test_a_deleted_agent_leaves_only_what_has_happened_to_it(store: Store)
 
 
 async def test_unfinished_runs_of_before_an_event_are_counted(store: Store) -> None:
-    stamped = [msgspec.structs.replace(new_run(number), routes=routes) for number, routes in ((2, 4), (3, 5))]
+    stamped = [
+        msgspec.structs.replace(new_run(number), routing_version=version)
+        for number, version in ((2, 4), (3, 5))
+    ]
     await insert(store, new_run(1), *stamped, new_run(4))
     await write(store, transition(4, status="COMPLETED", finished_at=NOW))
     assert [await store.unfinished_runs_before(routes) for routes in (0, 4, 5, 6)] == [0, 1, 2, 3]

@@ -93,7 +93,7 @@ async def test_a_new_run_is_pending_and_comes_back_as_it_was_written(store: Stor
         trace=trace,
         parent=Parent(run_id(8), "call"),
         depth=3,
-        routes=7,
+        routing_version=7,
     )
     await insert(store, run)
     assert await store.run(run_id(1)) == (

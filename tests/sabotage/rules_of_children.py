@@ -97,7 +97,7 @@ CHILDREN: Sequence[Rule] = (
         name="child-keeps-the-sides-of-agents",
         breaks="An agent that is being moved is called on the other side in the middle of a run.",
         file="executor/children.py",
-        old="                routes=parent.routes,\n",
+        old="                routing_version=parent.routing_version,\n",
         new="",
         caught_by=(f"{_EXECUTOR}::test_a_child_inherits_what_agents_were_like_when_its_parent_was_accepted",),
     ),

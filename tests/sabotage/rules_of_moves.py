@@ -27,8 +27,8 @@ MOVES: Sequence[Rule] = (
         breaks="A bridge that has not heard of a change calls the old side for runs that another process has sent to"
         " the new one.",
         file="services/routes.py",
-        old="        if routes > self._known:\n",
-        new="        if routes < 0:\n",
+        old="        if routing_version > self._known:\n",
+        new="        if routing_version < 0:\n",
         caught_by=(f"{_ROUTES}::test_a_stamp_from_elsewhere_that_is_not_known_yet_is_read_first",),
     ),
     Rule(

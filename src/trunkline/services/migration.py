@@ -1,9 +1,9 @@
 """
-How agents move: what can be asked for, and who has asked for it.
+Migrations of agents: the operations that a person, or a bridge that rolls back, can ask for.
 
-Every change is one event of the agent, decided and written while nobody else can add one, so that two people, or a
-person and a bridge that rolls back, never overwrite each other. What becomes of runs under way is decided by their
-stamps alone (`agents.migration.sides`).
+Every change is one agent event, decided and written while no other transaction can add one, so that two callers never
+overwrite each other. Which endpoint a run in progress calls depends on its routing version alone
+(`agents.migration.routing`).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _PAGE = 1_000
 # Of one request; each check is some requests to one agent.
 _CHECKS_AT_A_TIME = 8
-# By then every process knows of a cutover, and whatever was accepted in ignorance of it is in the store.
+# By then every process knows of a cutover, and every run accepted without knowing it is in the store.
 _KNOWN_BY_ALL = FRESH_FOR + timedelta(seconds=3)
 _SIMPLE = "simple-a2a"
 # What a person does, by the stage that it leads to.
@@ -86,14 +86,14 @@ _RANGES = (
 
 
 class ChangeReason(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks for something, and why."""
+    """Who asks for a change, and why."""
 
     who: str = SOMEBODY
     why: str = ""
 
 
 def change_reason(who: str | None, why: str) -> ChangeReason:
-    """Raises `Invalid` for what nobody could read later."""
+    """Raises `Invalid` for texts that are too long or not printable."""
     findings: list[Finding] = []
     if len(why) > MOST_WORDS:
         findings.append(Finding(path="why", message=f"must have at most {MOST_WORDS} characters"))
@@ -119,17 +119,17 @@ class RefusedChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BulkChangeResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a wish for all agents, where each may go its own way."""
+    """The result of a change of all agents, where each may succeed or fail on its own."""
 
     changed: list[StageChange]
-    # Those that were meant and could not.
+    # Agents that should have changed and could not.
     refused: list[RefusedChange]
-    # Those that were not meant, though somebody might think so.
+    # Agents that the change does not apply to, although one might expect it.
     left_alone: list[RefusedChange]
 
 
 class _AgentMigration(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent and where its move stands."""
+    """An agent and the state of its migration."""
 
     agent: Agent
     event: AgentEvent | None
@@ -137,7 +137,7 @@ class _AgentMigration(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_part_of_bulk_cutover(self) -> bool:
-        """Whether a cutover of all agents means this one."""
+        """Whether a cutover of all agents includes this one."""
         state = self.state
         if state is not None and state.stage in {"planned", "shadow", "canary"}:
             return True
@@ -161,94 +161,108 @@ class Migrations:
         self._check = check
         self._metrics = metrics
 
-    # --- what is attested and tried
+    # --- attest, shadow, canary
 
     async def attest(
-        self, name: str, note: str, target: RequestedTarget | None, wish: ChangeReason
+        self, name: str, note: str, target: RequestedTarget | None, reason: ChangeReason
     ) -> StageChange:
-        """Somebody's word that the new side is ready, as far as no program can see."""
+        """Records a person's confirmation that the target is ready, for what no program can check."""
         if not note.strip() or len(note) > MOST_WORDS:
             message = f"must say what was done, in at most {MOST_WORDS} characters"
             refuse([Finding(path="note", message=message)])
 
-        def decide(tx: Transaction, move: _AgentMigration, event: int) -> MigrationState:
+        def decide(tx: Transaction, migration: _AgentMigration, event: int) -> MigrationState:
             del event
-            aim = None if target is None else resolve_target(move.agent, move.state, target)
-            ready = ReadinessAttestation(who=wish.who, at=tx.now, note=note)
-            return stages.attested(move.state, ready, aim, tx.now)
+            aim = None if target is None else resolve_target(migration.agent, migration.state, target)
+            ready = ReadinessAttestation(who=reason.who, at=tx.now, note=note)
+            return stages.attested(migration.state, ready, aim, tx.now)
 
-        return await self._change_one(name, msgspec.structs.replace(wish, why=wish.why or note), decide)
+        return await self._change_one(name, msgspec.structs.replace(reason, why=reason.why or note), decide)
 
     async def shadow(
-        self, name: str, target: RequestedTarget, percent: float, limits: LimitChanges, wish: ChangeReason
+        self, name: str, target: RequestedTarget, percent: float, limits: LimitChanges, reason: ChangeReason
     ) -> StageChange:
-        """The same input goes beside to the new side; its answers are compared and otherwise forgotten."""
+        """Sends the same input to the target as well; its answers are compared and otherwise dropped."""
 
-        def decide(tx: Transaction, move: _AgentMigration, event: int) -> MigrationState:
-            if not move.agent.options.repeatable:
+        def decide(tx: Transaction, migration: _AgentMigration, event: int) -> MigrationState:
+            if not migration.agent.options.repeatable:
                 raise Conflict(
-                    f"The agent {move.agent.name!r} is not declared safe to call twice.",
+                    f"The agent {migration.agent.name!r} is not declared safe to call twice.",
                     fix="If it is, register it with repeatable: true"
-                    f' (PATCH /api/v1/agents/{move.agent.name}: {{"repeatable": true}});'
+                    f' (PATCH /api/v1/agents/{migration.agent.name}: {{"repeatable": true}});'
                     " otherwise try the new side on some runs: trunkline agents migrate canary.",
                 )
-            return stages.shadowed(move.state, _rollout_request(move, target, percent, limits), event, tx.now)
+            return stages.shadowed(
+                migration.state, _rollout_request(migration, target, percent, limits), event, tx.now
+            )
 
-        return await self._change_one(name, wish, decide)
+        return await self._change_one(name, reason, decide)
 
     async def canary(
-        self, name: str, target: RequestedTarget, percent: float, limits: LimitChanges, wish: ChangeReason
+        self, name: str, target: RequestedTarget, percent: float, limits: LimitChanges, reason: ChangeReason
     ) -> StageChange:
-        """A share of the runs that begin from now on calls the new side."""
+        """A share of the runs that start from now on calls the target."""
 
-        def decide(tx: Transaction, move: _AgentMigration, event: int) -> MigrationState:
+        def decide(tx: Transaction, migration: _AgentMigration, event: int) -> MigrationState:
             del event
-            return stages.on_canary(move.state, _rollout_request(move, target, percent, limits), tx.now)
+            return stages.on_canary(
+                migration.state, _rollout_request(migration, target, percent, limits), tx.now
+            )
 
-        return await self._change_one(name, wish, decide)
+        return await self._change_one(name, reason, decide)
 
     # --- the cutover
 
-    async def cut_over(self, name: str, wish: ChangeReason, *, force: bool = False) -> StageChange:
-        """All runs that begin from now on call the new side. Raises `NotReady` with every reason why not."""
-        changes = await self._cut_over([await self._found(name)], wish, force=force)
+    async def cut_over(self, name: str, reason: ChangeReason, *, force: bool = False) -> StageChange:
+        """All runs that start from now on call the target. Raises `NotReady` with every blocker."""
+        changes = await self._cut_over([await self._found(name)], reason, force=force)
         return changes[0]
 
-    async def cut_over_all(self, wish: ChangeReason, *, force: bool = False) -> list[StageChange]:
+    async def cut_over_all(self, reason: ChangeReason, *, force: bool = False) -> list[StageChange]:
         """Every agent that speaks Simple A2A, or is in the middle of a migration; all of them, or none."""
-        wanted = [move for move in await self._all() if move.is_part_of_bulk_cutover]
+        wanted = [migration for migration in await self._all() if migration.is_part_of_bulk_cutover]
         if not wanted:
             raise Conflict("There is no agent to cut over.", fix="See: trunkline agents migrate plan")
-        return await self._cut_over(wanted, wish, force=force, all_of_them=True)
+        return await self._cut_over(wanted, reason, force=force, all_of_them=True)
 
     async def _cut_over(
-        self, moves: Sequence[_AgentMigration], wish: ChangeReason, *, force: bool, all_of_them: bool = False
+        self,
+        migrations: Sequence[_AgentMigration],
+        reason: ChangeReason,
+        *,
+        force: bool,
+        all_of_them: bool = False,
     ) -> list[StageChange]:
-        if force and not wish.why.strip():
+        if force and not reason.why.strip():
             refuse([Finding(path="why", message="must be given where a refusal is overruled")])
-        checks = await self._check_targets(moves)
+        checks = await self._check_targets(migrations)
         async with self._store.transaction() as tx:
             await tx.lock_agent_events()
             if all_of_them:
-                present = [move for move in await self._all(tx) if move.is_part_of_bulk_cutover]
+                present = [
+                    migration for migration in await self._all(tx) if migration.is_part_of_bulk_cutover
+                ]
             else:
-                present = [await self._found(move.agent.id, tx) for move in moves]
-            blocked = {move.agent.name: await self._blockers(move, checks) for move in present}
-            going = [move for move in present if move.state is not None and move.state.stage != "cut_over"]
+                present = [await self._found(migration.agent.id, tx) for migration in migrations]
+            blocked = {migration.agent.name: await self._blockers(migration, checks) for migration in present}
+            going = [
+                migration
+                for migration in present
+                if migration.state is not None and migration.state.stage != "cut_over"
+            ]
             self._refuse(blocked, force=force)
             first = await tx.last_agent_event() + 1
             states = {
-                move.agent.id: stages.cut_over(
-                    _targeted(move), first + place, forced=bool(blocked[move.agent.name])
+                migration.agent.id: stages.cut_over(
+                    _targeted(migration), first + place, forced=bool(blocked[migration.agent.name])
                 )
-                for place, move in enumerate(going)
+                for place, migration in enumerate(going)
             }
-            changes = await _write(tx, going, states, wish)
+            changes = await _write(tx, going, states, reason)
         await self._tell(changes)
-        return changes or [_unchanged(move) for move in present]
+        return changes or [_unchanged(migration) for migration in present]
 
     def _refuse(self, blocked: Mapping[str, Sequence[Blocker]], *, force: bool) -> None:
-        # Nobody can be sent to nowhere.
         against = {
             name: [blocker for blocker in blockers if not force or blocker.code in NOT_FORCEABLE]
             for name, blockers in blocked.items()
@@ -271,8 +285,8 @@ class Migrations:
             fix=f"{first.fix}; or overrule it: --force --why TEXT",
         )
 
-    async def _check_targets(self, moves: Iterable[_AgentMigration]) -> Checks:
-        """Checks now, without giving any work."""
+    async def _check_targets(self, migrations: Iterable[_AgentMigration]) -> Checks:
+        """Checks the targets now, without sending them work."""
         room = asyncio.Semaphore(_CHECKS_AT_A_TIME)
         found: Checks = {}
 
@@ -281,9 +295,13 @@ class Migrations:
                 found[agent.id, encode(target)] = await self._checked(agent, target)
 
         async with asyncio.TaskGroup() as group:
-            for move in moves:
-                if move.state is not None and move.state.target and move.state.stage not in _SETTLED:
-                    group.create_task(look(move.agent, move.state.target))
+            for migration in migrations:
+                if (
+                    migration.state is not None
+                    and migration.state.target
+                    and migration.state.stage not in _SETTLED
+                ):
+                    group.create_task(look(migration.agent, migration.state.target))
         return found
 
     async def _checked(self, agent: Agent, target: TargetEndpoint) -> TargetCheck:
@@ -294,12 +312,12 @@ class Migrations:
         return TargetCheck(passed=report.passed, summary=summary_of(report))
 
     async def check(self, name: str) -> tuple[CheckRecord, Report]:
-        """Of where the agent is to move to; of where it is, if it moves nowhere."""
-        move = await self._found(name)
-        state = move.state
+        """Checks the target; the registered endpoint, if the agent is not migrating."""
+        migration = await self._found(name)
+        state = migration.state
         if state is not None and state.target is not None and state.stage != "finished":
-            return await self.check_endpoint(move.agent, state.target)
-        return await self.check_endpoint(move.agent, None)
+            return await self.check_endpoint(migration.agent, state.target)
+        return await self.check_endpoint(migration.agent, None)
 
     async def check_endpoint(self, agent: Agent, target: TargetEndpoint | None) -> tuple[CheckRecord, Report]:
         wanted = None
@@ -310,101 +328,113 @@ class Migrations:
         report = await self._check(agent, wanted)
         return await self._drifts.record_check(agent, report, wanted), report
 
-    async def _blockers(self, move: _AgentMigration, checks: Checks) -> list[Blocker]:
-        state = move.state
+    async def _blockers(self, migration: _AgentMigration, checks: Checks) -> list[Blocker]:
+        state = migration.state
         if state is not None and state.stage == "cut_over":
             return []
         counts: dict[str, int] = {}
         checked = None
         if state is not None and state.target is not None:
-            checked = checks.get((move.agent.id, encode(state.target)))
+            checked = checks.get((migration.agent.id, encode(state.target)))
             if state.shadow_since:
-                counts = await self._store.comparison_counts(move.agent.id, state.shadow_since)
-        return list(blockers_of(move.agent, state, checked, counts))
+                counts = await self._store.comparison_counts(migration.agent.id, state.shadow_since)
+        return list(blockers_of(migration.agent, state, checked, counts))
 
-    # --- back, and on
+    # --- roll back, finish
 
-    async def roll_back(self, name: str, wish: ChangeReason) -> StageChange:
-        """Runs that begin from now on call the old side again; those under way stay where they are."""
-        _check_why(wish)
+    async def roll_back(self, name: str, reason: ChangeReason) -> StageChange:
+        """Runs that start from now on call the source again; runs in progress keep their endpoint."""
+        _check_why(reason)
         async with self._store.transaction() as tx:
             await tx.lock_agent_events()
-            move = await self._found(name, tx)
-            state = move.state
+            migration = await self._found(name, tx)
+            state = migration.state
             if state is not None and state.stage == "rolled_back":
-                return _unchanged(move)
+                return _unchanged(migration)
             if state is None or not state.is_open:
-                raise _cannot_roll_back(move)
+                raise _cannot_roll_back(migration)
             back = stages.rolled_back(state)
-            changes = await _write(tx, [move], {move.agent.id: back}, wish)
+            changes = await _write(tx, [migration], {migration.agent.id: back}, reason)
         await self._tell(changes)
         return changes[0]
 
     async def roll_back_if(self, agent_id: str, *, who: str, why: str, only_if: int) -> bool:
         """
-        The way back of a new side that was found wanting.
+        Rolls back because the target is not good enough.
 
-        False: the last event of the agent's move is not `only_if` any more, or there is no way back from there.
+        False: the last event of the agent's migration is no longer `only_if`, or its stage cannot be rolled back.
         """
         async with self._store.transaction() as tx:
             await tx.lock_agent_events()
-            move = await self._found(agent_id, tx)
-            if move.event is None or move.event.id != only_if or move.state is None or not move.state.is_open:
+            migration = await self._found(agent_id, tx)
+            if (
+                migration.event is None
+                or migration.event.id != only_if
+                or migration.state is None
+                or not migration.state.is_open
+            ):
                 return False
-            back = stages.rolled_back(move.state)
-            changes = await _write(tx, [move], {move.agent.id: back}, ChangeReason(who=who, why=why))
+            back = stages.rolled_back(migration.state)
+            changes = await _write(
+                tx, [migration], {migration.agent.id: back}, ChangeReason(who=who, why=why)
+            )
         await self._tell(changes)
         return True
 
-    async def roll_back_all(self, wish: ChangeReason) -> BulkChangeResult:
-        """Everything that has an old side goes back to it; of what has none any more it is said."""
-        _check_why(wish)
+    async def roll_back_all(self, reason: ChangeReason) -> BulkChangeResult:
+        """Rolls back every agent that still has a source, and names those that have none."""
+        _check_why(reason)
         async with self._store.transaction() as tx:
             await tx.lock_agent_events()
-            moves = await self._all(tx)
+            migrations = await self._all(tx)
             back = {
-                move.agent.id: stages.rolled_back(move.state)
-                for move in moves
-                if move.state is not None and move.state.is_open
+                migration.agent.id: stages.rolled_back(migration.state)
+                for migration in migrations
+                if migration.state is not None and migration.state.is_open
             }
-            changes = await _write(tx, [move for move in moves if move.agent.id in back], back, wish)
+            changes = await _write(
+                tx, [migration for migration in migrations if migration.agent.id in back], back, reason
+            )
         await self._tell(changes)
         return BulkChangeResult(
-            changed=changes or [_unchanged(move) for move in _at(moves, "rolled_back")],
+            changed=changes or [_unchanged(migration) for migration in _at(migrations, "rolled_back")],
             refused=[],
-            left_alone=[_refusal(move.agent, _cannot_roll_back(move)) for move in _at(moves, "finished")],
+            left_alone=[
+                _refusal(migration.agent, _cannot_roll_back(migration))
+                for migration in _at(migrations, "finished")
+            ],
         )
 
-    async def finish(self, name: str, wish: ChangeReason) -> StageChange:
-        """The new side is the agent's own from now on; there is no way back. Raises `Conflict`."""
+    async def finish(self, name: str, reason: ChangeReason) -> StageChange:
+        """Registers the target as the agent's own endpoint, irrevocably. Raises `Conflict`."""
         async with self._store.transaction() as tx:
             await tx.lock_agent_events()
-            change = await self._finish(tx, await self._found(name, tx), wish)
+            change = await self._finish(tx, await self._found(name, tx), reason)
         await self._tell([change])
         return change
 
-    async def finish_all(self, wish: ChangeReason) -> BulkChangeResult:
-        """Of those that have been cut over; each that has to wait is refused."""
+    async def finish_all(self, reason: ChangeReason) -> BulkChangeResult:
+        """Finishes every agent that has been cut over; those that have to wait are refused."""
         changed: list[StageChange] = []
         refused: list[RefusedChange] = []
         async with self._store.transaction() as tx:
             await tx.lock_agent_events()
-            for move in _at(await self._all(tx), "cut_over"):
+            for migration in _at(await self._all(tx), "cut_over"):
                 try:
-                    changed.append(await self._finish(tx, move, wish))
+                    changed.append(await self._finish(tx, migration, reason))
                 except Conflict as exc:
-                    refused.append(_refusal(move.agent, exc))
+                    refused.append(_refusal(migration.agent, exc))
         await self._tell(changed)
         return BulkChangeResult(changed=changed, refused=refused, left_alone=[])
 
-    async def _finish(self, tx: Transaction, move: _AgentMigration, wish: ChangeReason) -> StageChange:
-        agent, state = move.agent, move.state
-        if state is None or state.stage != "cut_over" or state.target is None or move.event is None:
+    async def _finish(self, tx: Transaction, migration: _AgentMigration, reason: ChangeReason) -> StageChange:
+        agent, state = migration.agent, migration.state
+        if state is None or state.stage != "cut_over" or state.target is None or migration.event is None:
             raise Conflict(
                 f"The agent {agent.name!r} has not been cut over.",
                 fix=f"See where it stands: trunkline agents migrate status {agent.name}",
             )
-        await self._refuse_while_old_runs_go_on(tx, agent, state, move.event)
+        await self._refuse_while_old_runs_go_on(tx, agent, state, migration.event)
         row = msgspec.structs.replace(
             agent,
             url=state.target.url,
@@ -418,7 +448,7 @@ class Migrations:
         if not await tx.update_agent(row, agent.version):
             raise Conflict(f"The agent {agent.name!r} was changed at the same moment.", fix="Try again.")
         await tx.forget_sides(agent.id)
-        changes = await _write(tx, [move], {agent.id: stages.finished(state, row.version)}, wish)
+        changes = await _write(tx, [migration], {agent.id: stages.finished(state, row.version)}, reason)
         return changes[0]
 
     async def _refuse_while_old_runs_go_on(
@@ -443,19 +473,19 @@ class Migrations:
     async def _change_one(
         self,
         name: str,
-        wish: ChangeReason,
+        reason: ChangeReason,
         decide: Callable[[Transaction, _AgentMigration, int], MigrationState],
     ) -> StageChange:
         async with self._store.transaction() as tx:
             await tx.lock_agent_events()
-            move = await self._found(name, tx)
-            state = decide(tx, move, await tx.last_agent_event() + 1)
-            changes = await _write(tx, [move], {move.agent.id: state}, wish)
+            migration = await self._found(name, tx)
+            state = decide(tx, migration, await tx.last_agent_event() + 1)
+            changes = await _write(tx, [migration], {migration.agent.id: state}, reason)
         await self._tell(changes)
         return changes[0]
 
     async def _tell(self, changes: Collection[StageChange]) -> None:
-        """When they are committed."""
+        """Called when they are committed: logs, counts, and refreshes what is cached."""
         for change in changes:
             event = change.event
             if event is not None:
@@ -482,13 +512,13 @@ class Migrations:
         return _agent_migration(agent, latest)
 
     async def _all(self, tx: Transaction | None = None) -> list[_AgentMigration]:
-        moves: list[_AgentMigration] = []
+        migrations: list[_AgentMigration] = []
         after = None
         while page := await self._store.agents(limit=_PAGE, after=after):
             latest = await (tx or self._store).latest_migrations([agent.id for agent in page])
-            moves += [_agent_migration(agent, latest) for agent in page]
+            migrations += [_agent_migration(agent, latest) for agent in page]
             after = page[-1].name
-        return moves
+        return migrations
 
 
 def summary_of(report: Report) -> str:
@@ -506,17 +536,23 @@ def _agent_migration(agent: Agent, latest: Mapping[str, AgentEvent]) -> _AgentMi
     return _AgentMigration(agent=agent, event=event, state=state_of(event))
 
 
-def _at(moves: Iterable[_AgentMigration], stage: MigrationStage) -> list[_AgentMigration]:
-    return [move for move in moves if move.state is not None and move.state.stage == stage]
+def _at(migrations: Iterable[_AgentMigration], stage: MigrationStage) -> list[_AgentMigration]:
+    return [
+        migration
+        for migration in migrations
+        if migration.state is not None and migration.state.stage == stage
+    ]
 
 
 def _rollout_request(
-    move: _AgentMigration, target: RequestedTarget, percent: float, changes: LimitChanges
+    migration: _AgentMigration, target: RequestedTarget, percent: float, changes: LimitChanges
 ) -> RolloutRequest:
-    limits = stages.with_limits(DEFAULT_LIMITS if move.state is None else move.state.limits, changes)
+    limits = stages.with_limits(
+        DEFAULT_LIMITS if migration.state is None else migration.state.limits, changes
+    )
     refuse([*_check_percent(percent), *_check_limits(limits)])
     return RolloutRequest(
-        target=resolve_target(move.agent, move.state, target), percent=percent, limits=limits
+        target=resolve_target(migration.agent, migration.state, target), percent=percent, limits=limits
     )
 
 
@@ -536,55 +572,55 @@ def _check_limits(limits: RolloutLimits) -> Iterable[Finding]:
         )
 
 
-def _targeted(move: _AgentMigration) -> MigrationState:
-    assert move.state is not None  # noqa: S101 - without one it is blocked, forced or not
-    return move.state
+def _targeted(migration: _AgentMigration) -> MigrationState:
+    assert migration.state is not None  # noqa: S101 - without one it is blocked, forced or not
+    return migration.state
 
 
 async def _write(
     tx: Transaction,
-    moves: Sequence[_AgentMigration],
+    migrations: Sequence[_AgentMigration],
     states: Mapping[str, MigrationState],
-    wish: ChangeReason,
+    reason: ChangeReason,
 ) -> list[StageChange]:
     events = await tx.put_agent_events(
         [
             NewAgentEvent(
-                agent_id=move.agent.id,
-                agent=move.agent.name,
+                agent_id=migration.agent.id,
+                agent=migration.agent.name,
                 kind="migration",
-                who=wish.who,
-                why=wish.why.strip() or NO_REASON,
-                data=encode_state(states[move.agent.id]),
+                who=reason.who,
+                why=reason.why.strip() or NO_REASON,
+                data=encode_state(states[migration.agent.id]),
             )
-            for move in moves
+            for migration in migrations
         ]
     )
-    await tx.put_audit([_audited(move, states[move.agent.id], wish) for move in moves])
+    await tx.put_audit([_audited(migration, states[migration.agent.id], reason) for migration in migrations])
     return [StageChange(agent=event.agent, state=states[event.agent_id], event=event) for event in events]
 
 
-def _audited(move: _AgentMigration, state: MigrationState, wish: ChangeReason) -> NewAuditEntry:
-    before = None if move.state is None else move.state.ready
+def _audited(migration: _AgentMigration, state: MigrationState, reason: ChangeReason) -> NewAuditEntry:
+    before = None if migration.state is None else migration.state.ready
     attests = state.ready is not None and state.ready != before
     return audit_entry(
         "migration",
         "attest" if attests else _ACTIONS.get(state.stage, state.stage),
-        move.agent.name,
-        # A move knows who it is also where no keys are in use: they may say so, and it may be ourselves.
-        who=None if wish.who == SOMEBODY else wish.who,
+        migration.agent.name,
+        # A migration has a name also where no keys are in use: the caller may give one, or it is a bridge.
+        who=None if reason.who == SOMEBODY else reason.who,
         stage=state.stage,
         percent=state.percent,
-        why=wish.why.strip() or None,
+        why=reason.why.strip() or None,
     )
 
 
-def _unchanged(move: _AgentMigration) -> StageChange:
-    return StageChange(agent=move.agent.name, state=_targeted(move))
+def _unchanged(migration: _AgentMigration) -> StageChange:
+    return StageChange(agent=migration.agent.name, state=_targeted(migration))
 
 
-def _check_why(wish: ChangeReason) -> None:
-    if not wish.why.strip():
+def _check_why(reason: ChangeReason) -> None:
+    if not reason.why.strip():
         raise Invalid(
             "A rollback needs a reason.",
             findings=[Finding(path="why", message="must be given")],
@@ -592,8 +628,8 @@ def _check_why(wish: ChangeReason) -> None:
         )
 
 
-def _cannot_roll_back(move: _AgentMigration) -> Conflict:
-    name, state = move.agent.name, move.state
+def _cannot_roll_back(migration: _AgentMigration) -> Conflict:
+    name, state = migration.agent.name, migration.state
     if state is not None and state.stage == "finished":
         return Conflict(
             f"The old side of {name!r} is gone: its migration was finished, and the agent's registration is the new"

@@ -1,4 +1,4 @@
-"""The inventory of agents: what each speaks, what it offers, where its move stands, and what is in its way."""
+"""The migration plan: for each agent its protocols, the state of its migration, and what blocks it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import msgspec
 from trunkline.agents import Agent
 from trunkline.agents.migration import MigrationState, TargetEndpoint
 from trunkline.agents.migration.blockers import Blocker, TargetCheck, blockers_of, protocol_in_use
+from trunkline.agents.migration.sides import EndpointName
 from trunkline.agents.migration.watch import CallWindow, decode_window
 from trunkline.clock import Instant, rfc3339
 from trunkline.errors import NotFound
@@ -17,17 +18,17 @@ from trunkline.services.migration_targets import DEFAULT_PROTOCOL
 from trunkline.services.moving import state_of
 from trunkline.services.output_forms import ChangedRead, changed_reads, form_of
 from trunkline.stores.base import Store, WorkflowVersion
-from trunkline.stores.port.agent_events import AgentEvent, CheckRecord, ComparisonRecord, Side
+from trunkline.stores.port.agent_events import AgentEvent, CheckRecord, ComparisonRecord
 from trunkline.workflow import OutputRead, definition_from_canonical, output_reads
 
 _PAGE = 200
-# Checks that are looked at for what an agent offers beside what it speaks.
+# Checks that are read for what an agent offers in addition to what it speaks.
 _LOOKED_AT = 10
-_SIDES: tuple[Side, ...] = ("old", "new")
+_ENDPOINTS: tuple[EndpointName, ...] = ("old", "new")
 
 
 class OfferedProtocol(msgspec.Struct, frozen=True, kw_only=True):
-    """A protocol that the agent speaks, as far as anybody has seen."""
+    """A protocol that the agent has been seen to speak."""
 
     protocol: str
     evidence: str
@@ -42,7 +43,7 @@ class CheckOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EndpointCalls(msgspec.Struct, frozen=True, kw_only=True):
-    """How the last calls of a side have ended."""
+    """How the last calls of an endpoint have ended."""
 
     calls: int
     failed: int
@@ -56,14 +57,14 @@ class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     # As it is registered.
     protocol: str
-    # What is spoken in fact; None: nobody has looked yet.
+    # The protocol that is spoken; None: not detected yet.
     in_use: str | None
     offers: list[OfferedProtocol]
     # Workflows that call it, in their latest version.
     workflows: list[str]
-    # None: it has not begun to move.
+    # None: it has not started to migrate.
     state: MigrationState | None
-    # The last change of its move.
+    # The last change of its migration.
     event: AgentEvent | None
     # Of the target; of the agent itself, if there is none.
     last_check: CheckOutcome | None
@@ -71,14 +72,14 @@ class PlanEntry(msgspec.Struct, frozen=True, kw_only=True):
     expressions: list[ChangedRead]
     # Of the present shadow, by their verdict.
     comparisons: dict[str, int]
-    calls: dict[Side, EndpointCalls]
+    calls: dict[EndpointName, EndpointCalls]
 
 
 class MigrationDetail(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is known of one agent's move."""
+    """All that is known of one agent's migration."""
 
     entry: PlanEntry
-    # Unfinished runs that may still call the old side after a cutover: while there are any it cannot be given up.
+    # Unfinished runs that may still call the source after a cutover: until they end it is needed.
     old_runs: int
 
 
@@ -104,7 +105,7 @@ class MigrationPlan:
         return [await self._entry(agent, latest.get(agent.id), reads) for agent in agents]
 
     async def state(self, agent: Agent) -> MigrationState | None:
-        """Where the agent's move stands."""
+        """The state of the agent's migration."""
         return state_of((await self._store.latest_migrations([agent.id])).get(agent.id))
 
     async def status(self, name: str) -> MigrationDetail:
@@ -177,7 +178,7 @@ class MigrationPlan:
             blockers=_blockers(agent, state, of_target, counts),
             expressions=_changing(agent, target, found),
             comparisons=counts,
-            calls={side: _calls(decode_window(calls[side])) for side in _SIDES if side in calls},
+            calls={name: _calls(decode_window(calls[name])) for name in _ENDPOINTS if name in calls},
         )
 
     async def _reads(self) -> dict[str, list[_Reads]]:
@@ -198,7 +199,7 @@ class MigrationPlan:
         return found
 
 
-def _is_to_move(agent: Agent, state: MigrationState | None) -> bool:
+def _is_to_migrate(agent: Agent, state: MigrationState | None) -> bool:
     if state is not None and state.stage in {"planned", "shadow", "canary", "rolled_back"}:
         return True
     return (state is None or state.stage == "finished") and protocol_in_use(agent) in {"simple-a2a", None}
@@ -207,7 +208,7 @@ def _is_to_move(agent: Agent, state: MigrationState | None) -> bool:
 def _blockers(
     agent: Agent, state: MigrationState | None, check: CheckRecord | None, counts: dict[str, int]
 ) -> list[Blocker]:
-    if not _is_to_move(agent, state):
+    if not _is_to_migrate(agent, state):
         return []
     checked = None
     if check is not None and state is not None and check.at >= state.target_at:
@@ -245,7 +246,7 @@ def _last(check: CheckRecord) -> CheckOutcome:
 
 
 def _changing(agent: Agent, target: TargetEndpoint | None, reads: Sequence[_Reads]) -> list[ChangedRead]:
-    """What a move to the target would change; to the default one, where none is named."""
+    """What a migration to the target would change; to the default target, where none is named."""
     before = protocol_in_use(agent)
     if before is None or (target is None and before != "simple-a2a"):
         return []

@@ -1,4 +1,4 @@
-"""Where an agent is to move to: from what somebody has asked for, checked as the registry checks agents."""
+"""The target of a migration: resolved from a request, and checked as the registry checks agents."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ DEFAULT_PROTOCOL = "jsonrpc-2.0"
 
 
 class RequestedTarget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is left out is as it was named before; or the agent's own url, and JSON-RPC 2.0."""
+    """Fields left out keep their last value, or default to the agent's own url and JSON-RPC 2.0."""
 
     url: str | None = None
     protocol: str | None = None
     protocol_config: JsonObject | None = None
 
 
-def resolve_target(agent: Agent, state: MigrationState | None, wish: RequestedTarget) -> TargetEndpoint:
-    """Raises `Invalid` for what cannot be called, `Conflict` for what this agent must not move to."""
+def resolve_target(agent: Agent, state: MigrationState | None, requested: RequestedTarget) -> TargetEndpoint:
+    """Raises `Invalid` for what cannot be called, `Conflict` for what this agent must not migrate to."""
     named = None if state is None or state.stage == "finished" else state.target
-    protocol = wish.protocol or (DEFAULT_PROTOCOL if named is None else named.protocol)
-    config = wish.protocol_config
+    protocol = requested.protocol or (DEFAULT_PROTOCOL if named is None else named.protocol)
+    config = requested.protocol_config
     if config is None and named is not None and named.protocol == protocol:
         config = named.protocol_config
     target = TargetEndpoint(
-        url=wish.url or (agent.url if named is None else named.url),
+        url=requested.url or (agent.url if named is None else named.url),
         protocol=protocol,
         protocol_config=config or None,
     )

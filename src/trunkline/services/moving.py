@@ -1,4 +1,4 @@
-"""Agents' moves as the store keeps them, and what nobody may change of an agent that has two sides."""
+"""Migration states as the store keeps them, and the guard against changes of an agent that is migrating."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def state_of(event: AgentEvent | None) -> MigrationState | None:
     return None if event is None else _states.decode(event.data)
 
 
-async def refuse_while_migrating(tx: AgentRecordWrites, agent: Agent, wish: str) -> None:
-    """Nobody begins a move until the transaction ends, either."""
+async def refuse_while_migrating(tx: AgentRecordWrites, agent: Agent, refused: str) -> None:
+    """Raises `Conflict` while the agent migrates. No migration can start until the transaction ends, either."""
     await tx.lock_agent_events()
-    moving = await _open_migrations(tx, [agent.id])
-    if moving:
-        stage = moving[agent.id].stage.replace("_", " ")
+    migrating = await _open_migrations(tx, [agent.id])
+    if migrating:
+        stage = migrating[agent.id].stage.replace("_", " ")
         raise Conflict(
-            f"The agent {agent.name!r} is in the middle of a migration ({stage}): {wish}.",
+            f"The agent {agent.name!r} is in the middle of a migration ({stage}): {refused}.",
             fix=f"End it first: trunkline agents migrate finish {agent.name},"
             f" or: trunkline agents migrate rollback {agent.name} --why TEXT.",
         )
@@ -46,7 +46,7 @@ async def _open_migrations(tx: AgentRecordWrites, agent_ids: Collection[str]) ->
 
 
 async def stages_of(store: Store) -> dict[str, MigrationStage]:
-    """The stage of each agent that moves or has moved, by its name."""
+    """The stage of each agent that migrates or has migrated, by its name."""
     stages: dict[str, MigrationStage] = {}
     after = None
     while page := await store.agents(limit=_PAGE, after=after):

@@ -1,8 +1,8 @@
 """
-Trying an agent out: one message, sent as a step would send it, and what came back.
+Test calls: one message to an agent, sent as a step would send it, and what came back.
 
-It is no run: nothing is kept, nothing is retried, and neither the agent's limits nor its breaker know of it. Who calls
-the agent is handed over by the composition root.
+A test call is not a run: nothing is stored or retried, and it does not count for the agent's limits and breaker. The
+composition root passes in the function that calls the agent.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from trunkline.telemetry import names
 
 log = structlog.stdlib.get_logger()
 
-# Whoever tries an agent out waits for it.
+# The caller waits for it.
 LONGEST = timedelta(seconds=60)
 
 
 class AgentTestResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What has come of one message."""
+    """The result of one test call."""
 
     outcome: Literal["success", "error", "interrupted"]
     started_at: Instant
@@ -38,14 +38,14 @@ class AgentTestResult(msgspec.Struct, frozen=True, kw_only=True):
     error: StepError | None = None
     question: Question | None = None
     warnings: Sequence[str] = ()
-    # What was spoken; None: nobody knows how to speak to the agent.
+    # The protocol that was spoken; None: it is not known.
     protocol: str | None = None
     # As the wire of a run has them: JSON, redacted and cut.
     exchanges: Sequence[bytes] = ()
 
 
 class SendTestCall(Protocol):
-    """Sends one message to an agent, with its own credentials; whatever it does, the result is a trial."""
+    """Sends one message to an agent, with its own credentials; whatever the agent does, there is a result."""
 
     async def __call__(
         self, agent: Agent, message: Json, *, longest: timedelta, correlation_id: str
@@ -66,13 +66,13 @@ class AgentTestCalls:
         """
         agent = await self._registry.get(name)
         own = timedelta(milliseconds=agent.timeout_ms)
-        trial = await self._send(
+        result = await self._send(
             agent, message, longest=min(longest or own, LONGEST), correlation_id=correlation_id
         )
         log.info(
             names.AGENT_TRIED,
             agent=agent.name,
-            outcome=trial.outcome,
-            code=None if trial.error is None else trial.error.code,
+            outcome=result.outcome,
+            code=None if result.error is None else result.error.code,
         )
-        return trial
+        return result

@@ -20,8 +20,8 @@ WELL = EndpointCallEnd(failed=False, ms=100)
 BADLY = EndpointCallEnd(failed=True, ms=5)
 
 
-def window(*ends: EndpointCallEnd, trial: int = 1) -> CallWindow:
-    return CallWindow(rollout_since=trial, ends=ends)
+def window(*ends: EndpointCallEnd, rollout: int = 1) -> CallWindow:
+    return CallWindow(rollout_since=rollout, ends=ends)
 
 
 def took(ms: int, times: int = 10) -> CallWindow:
@@ -49,8 +49,8 @@ def test_only_the_last_calls_count() -> None:
 
 
 def test_calls_of_an_earlier_trial_do_not_count_and_a_new_trial_begins_afresh() -> None:
-    begun = after_calls(window(*[BADLY] * 20, trial=1), 7, [WELL], LIMITS)
-    assert begun == window(WELL, trial=7)
+    begun = after_calls(window(*[BADLY] * 20, rollout=1), 7, [WELL], LIMITS)
+    assert begun == window(WELL, rollout=7)
     assert after_calls(begun, 1, [BADLY] * 20, LIMITS) == begun
 
 
@@ -94,6 +94,7 @@ def test_a_quick_failure_does_not_make_the_side_quick() -> None:
 
 
 def test_a_window_is_kept_as_it_was() -> None:
-    kept = window(WELL, BADLY, trial=4)
+    kept = window(WELL, BADLY, rollout=4)
+    assert encode_window(kept) == b'{"trial":4,"ends":[[false,100],[true,5]]}'
     assert decode_window(encode_window(kept)) == kept
     assert decode_window(None) == EMPTY_WINDOW

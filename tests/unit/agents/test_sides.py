@@ -58,26 +58,26 @@ def test_only_a_share_of_the_runs_is_shadowed_and_only_in_that_stage() -> None:
 
 
 def test_a_run_keeps_the_state_that_it_began_with_whatever_comes_later() -> None:
-    moves = MigrationHistory()
+    history = MigrationHistory()
 
-    def sides(stamp: int) -> list[str]:
-        moment = moves.at(stamp)
-        assert moment is not None
-        return [endpoint_for(moment.state, run, "agent") for run in RUNS[:200]]
+    def sides(version: int) -> list[str]:
+        revision = history.at(version)
+        assert revision is not None
+        return [endpoint_for(revision.state, run, "agent") for run in RUNS[:200]]
 
-    moves.add(3, "A", state("canary", 10))
+    history.add(3, "A", state("canary", 10))
     before = sides(5)
-    moves.add(7, "A", state("canary", 60))
-    moves.add(9, "A", state("rolled_back"))
+    history.add(7, "A", state("canary", 60))
+    history.add(9, "A", state("rolled_back"))
     assert sides(5) == before != sides(7)
     assert set(sides(9)) == {"old"}
-    assert moves.at(2) is None
-    found = [moment.event for stamp in (3, 6, 7, 8, 9, 99) if (moment := moves.at(stamp))]
+    assert history.at(2) is None
+    found = [revision.event for version in (3, 6, 7, 8, 9, 99) if (revision := history.at(version))]
     assert found == [3, 3, 7, 7, 9, 9]
 
 
 def test_a_trial_lasts_from_the_first_canary_to_the_end_of_the_cutover() -> None:
-    moves = MigrationHistory()
+    history = MigrationHistory()
     other = TargetEndpoint(url="http://other.example", protocol="jsonrpc-2.0")
     for event, change in enumerate(
         (
@@ -91,6 +91,8 @@ def test_a_trial_lasts_from_the_first_canary_to_the_end_of_the_cutover() -> None
         ),
         start=1,
     ):
-        moves.add(event, "A", change)
-    trials = [moment.rollout_since for event in range(1, 8) if (moment := moves.at(event)) is not None]
-    assert trials == [0, 2, 2, 2, 0, 6, 7]
+        history.add(event, "A", change)
+    rollouts = [
+        revision.rollout_since for event in range(1, 8) if (revision := history.at(event)) is not None
+    ]
+    assert rollouts == [0, 2, 2, 2, 0, 6, 7]

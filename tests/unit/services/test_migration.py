@@ -405,7 +405,7 @@ async def test_a_migration_is_finished_when_no_run_can_call_the_old_side_any_mor
     await moves.canary("trying", DEFAULT, 10, AS_BEFORE, ANN)
     await insert(store, new_run(1))
     change = await cut_over(moves)
-    await insert(store, msgspec.structs.replace(new_run(2), routes=change.state.cut_over_at))
+    await insert(store, msgspec.structs.replace(new_run(2), routing_version=change.state.cut_over_at))
     with pytest.raises(Conflict, match="not every process knows of it yet"):
         await moves.finish("a", ANN)
     clock.advance(timedelta(seconds=6))

@@ -57,8 +57,8 @@ class Shelf:
         return [event for event in self.events if event.id > after]
 
 
-def stage_of(moment: object) -> str | None:
-    state = getattr(moment, "state", None)
+def stage_of(revision: object) -> str | None:
+    state = getattr(revision, "state", None)
     return None if state is None else state.stage
 
 
@@ -72,86 +72,86 @@ async def test_a_stamp_is_the_last_event_of_any_kind() -> None:
 
 async def test_what_others_change_is_known_after_two_seconds_and_read_once_for_all() -> None:
     shelf, clock = Shelf(), FakeClock()
-    routes = RoutingTable(shelf, clock)
-    assert await routes.current_version() == 0
+    table = RoutingTable(shelf, clock)
+    assert await table.current_version() == 0
     shelf.move("a", "cut_over")
-    assert await routes.current_version() == 0
+    assert await table.current_version() == 0
     clock.advance(FRESH_FOR)
-    assert await asyncio.gather(*(routes.current_version() for _ in range(50))) == [1] * 50
+    assert await asyncio.gather(*(table.current_version() for _ in range(50))) == [1] * 50
     assert shelf.reads == 2
 
 
 async def test_what_is_changed_here_is_known_at_once() -> None:
     shelf = Shelf()
-    routes = RoutingTable(shelf, FakeClock())
-    await routes.current_version()
+    table = RoutingTable(shelf, FakeClock())
+    await table.current_version()
     shelf.move("a", "cut_over")
-    await routes.refresh()
-    assert await routes.current_version() == 1
+    await table.refresh()
+    assert await table.current_version() == 1
 
 
 async def test_a_stamp_means_the_same_for_ever() -> None:
     shelf = Shelf()
-    routes = RoutingTable(shelf, FakeClock())
+    table = RoutingTable(shelf, FakeClock())
     for stage in ("shadow", "canary", "rolled_back"):
         shelf.move("a", stage)
-        await routes.refresh()
-    found = [stage_of(await routes.migration_at("a", stamp)) for stamp in (0, 1, 2, 3, 3)]
+        await table.refresh()
+    found = [stage_of(await table.migration_at("a", stamp)) for stamp in (0, 1, 2, 3, 3)]
     assert found == [None, "shadow", "canary", "rolled_back", "rolled_back"]
-    assert await routes.migration_at("b", 3) is None
+    assert await table.migration_at("b", 3) is None
 
 
 async def test_a_stamp_from_elsewhere_that_is_not_known_yet_is_read_first() -> None:
     shelf = Shelf()
-    routes = RoutingTable(shelf, FakeClock())
-    await routes.current_version()
+    table = RoutingTable(shelf, FakeClock())
+    await table.current_version()
     stamp = shelf.move("a", "cut_over")
-    found = await asyncio.gather(*(routes.migration_at("a", stamp) for _ in range(50)))
-    assert {stage_of(moment) for moment in found} == {"cut_over"}
+    found = await asyncio.gather(*(table.migration_at("a", stamp) for _ in range(50)))
+    assert {stage_of(revision) for revision in found} == {"cut_over"}
     assert shelf.reads == 2
 
 
 async def test_a_known_stamp_costs_no_read() -> None:
     shelf, clock = Shelf(), FakeClock()
     shelf.move("a", "cut_over")
-    routes = RoutingTable(shelf, clock)
-    await routes.current_version()
+    table = RoutingTable(shelf, clock)
+    await table.current_version()
     clock.advance(FRESH_FOR * 100)
     for _ in range(100):
-        await routes.migration_at("a", 1)
-        await routes.migration_at("b", 1)
+        await table.migration_at("a", 1)
+        await table.migration_at("b", 1)
     assert shelf.reads == 1
 
 
 async def test_nobody_is_refused_because_the_last_event_cannot_be_read() -> None:
     shelf, clock = Shelf(), FakeClock()
     shelf.move("a", "cut_over")
-    routes = RoutingTable(shelf, clock)
-    await routes.current_version()
+    table = RoutingTable(shelf, clock)
+    await table.current_version()
     shelf.is_away = True
     clock.advance(FRESH_FOR)
-    assert await routes.current_version() == 1
+    assert await table.current_version() == 1
 
 
 async def test_a_call_waits_for_the_store_rather_than_take_the_wrong_side() -> None:
     shelf = Shelf()
-    routes = RoutingTable(shelf, FakeClock())
+    table = RoutingTable(shelf, FakeClock())
     stamp = shelf.move("a", "cut_over")
     shelf.is_away = True
     with pytest.raises(Unavailable):
-        await routes.migration_at("a", stamp)
+        await table.migration_at("a", stamp)
     shelf.is_away = False
-    assert stage_of(await routes.migration_at("a", stamp)) == "cut_over"
+    assert stage_of(await table.migration_at("a", stamp)) == "cut_over"
 
 
 async def test_agents_whose_new_side_is_called_can_be_listed() -> None:
     shelf = Shelf()
-    routes = RoutingTable(shelf, FakeClock())
+    table = RoutingTable(shelf, FakeClock())
     shelf.move("a", "canary")
     shelf.move("b", "cut_over")
     shelf.move("c", "shadow")
     shelf.move("d", "rolled_back")
-    await routes.refresh()
-    assert routes.agents_in_rollout() == ["a", "b"]
-    assert stage_of(routes.latest("d")) == "rolled_back"
-    assert routes.latest("e") is None
+    await table.refresh()
+    assert table.agents_in_rollout() == ["a", "b"]
+    assert stage_of(table.latest("d")) == "rolled_back"
+    assert table.latest("e") is None

@@ -1,4 +1,4 @@
-"""How an agent moves from one protocol, or one address, to another: the rules, pure."""
+"""The rules of migrating an agent to another protocol or endpoint. Deterministic, no I/O."""
 
 from trunkline.agents.migration.model import (
     DEFAULT_LIMITS,
@@ -11,9 +11,9 @@ from trunkline.agents.migration.model import (
 
 __all__ = [
     "DEFAULT_LIMITS",
+    "MigrationStage",
+    "MigrationState",
     "ReadinessAttestation",
     "RolloutLimits",
-    "MigrationState",
-    "MigrationStage",
     "TargetEndpoint",
 ]

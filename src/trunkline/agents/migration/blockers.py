@@ -1,4 +1,4 @@
-"""What keeps an agent from its cutover: pure."""
+"""What blocks the cutover of an agent. Deterministic, no I/O."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ BlockerCode = Literal[
     "not_repeatable",
 ]
 
-# What no force can overrule: there is nowhere to go.
+# What `force` cannot overrule: there is no target to send runs to.
 NOT_FORCEABLE: frozenset[BlockerCode] = frozenset({"no_target", "protocol_unknown"})
-# Of the others nobody can say what the old side would have answered.
+# For the other verdicts the source's answer is not known.
 _COUNTED: frozenset[ComparisonVerdict] = frozenset({"agree", "differ", "new_failed"})
 
 
@@ -47,7 +47,7 @@ class TargetCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def protocol_in_use(agent: Agent) -> str | None:
-    """None: nobody has looked yet."""
+    """None: it has not been detected yet."""
     if agent.protocol != AUTO:
         return agent.protocol
     return None if agent.dialect is None else agent.dialect.protocol

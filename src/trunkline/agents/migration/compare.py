@@ -1,11 +1,11 @@
 """
-Whether the two sides of an agent say the same: pure.
+Compares the answers of a migrating agent's two endpoints. Deterministic, no I/O.
 
 Both are outputs in the one form that every dialect gives them (`protocols/outputs.py`), or the agent's own data where
-`output_mode` asks for that. What a workflow reads is compared, and not how it came: `data` with `data`; where the old
-side only wraps a text, `{"result": "…"}`, text with text; text that is JSON as data; files by their content. Metadata,
-history, conversations and protocols' own ids are left out. Two values that are both UUIDs, or both times, count as the
-same: each side makes its own.
+`output_mode` asks for that. What a workflow reads is compared, not how it was sent: `data` with `data`; where the
+source only wraps a text, `{"result": "…"}`, text with text; text that is JSON as data; files by their content.
+Metadata, history, conversations and protocols' own ids are left out. Two values that are both UUIDs, or both times,
+count as the same: each endpoint generates its own.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is kept of two answers to one task."""
 
     verdict: ComparisonVerdict
-    # Spoken to each side.
+    # Used with each endpoint.
     old_protocol: str | None = None
     new_protocol: str | None = None
     differences: tuple[Difference, ...] = ()
@@ -68,9 +68,9 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     new_error: str | None = None
 
 
-def differences(old: Json, new: Json, hide: Callable[[str], str]) -> tuple[tuple[Difference, ...], int]:
+def differences(source: Json, target: Json, hide: Callable[[str], str]) -> tuple[tuple[Difference, ...], int]:
     """The first ones, and how many more there are. `hide` takes secrets out of a text that will be shown."""
-    found = list(_differing(old, new))
+    found = list(_differing(source, target))
     shown = tuple(
         Difference(hide(path), _shown(before, hide), _shown(after, hide))
         for path, before, after in found[:MOST_DIFFERENCES]

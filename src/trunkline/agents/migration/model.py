@@ -1,13 +1,13 @@
 """
-What is known of an agent's move.
+The state of an agent's migration to another protocol or endpoint.
 
     planned ──> shadow ──> canary ──> cut_over ──> finished
        ^           |          |           |
        └───────────┴──────────┴───────────┴── rolled_back
 
-The agent's row in the registry is its old side, the `Target` its new one, until the move is finished: then the target
-is written into the row. Every change writes the whole state anew, as an event of the agent; which side a run calls is
-the one that the state of its beginning gives (`sides`).
+The agent's row in the registry is the source endpoint. When the migration is finished, the target is written into the
+row. Every change stores the whole state as an agent event. The state at the time when a run was accepted decides which
+endpoint it calls (`routing`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MigrationStage = Literal["planned", "shadow", "canary", "cut_over", "finished", 
 
 
 class TargetEndpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The new side. Credentials, timeout, limits and transport are the agent's own."""
+    """The endpoint to migrate to. Credentials, timeout, limits and transport are the agent's own."""
 
     url: str
     protocol: str
@@ -31,17 +31,17 @@ class TargetEndpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class RolloutLimits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """When the new side is not good enough."""
+    """When the target is not good enough."""
 
     # Share of comparisons that may disagree before a cutover is refused.
     disagreement: float = 0.01
     # So many comparisons at least, where the agent is shadowed.
     comparisons: int = 20
-    # Of the last `window` calls on the new side, at least `calls`: more failures than this roll back.
+    # Of the last `window` calls of the target, at least `calls`: more failures than this roll back.
     error_rate: float = 0.1
     window: int = 50
     calls: int = 10
-    # Times the old side's 95th percentile, if both sides have enough calls; and milliseconds, whatever the old side's.
+    # Times the source's 95th percentile, if both endpoints have enough calls; and milliseconds, whatever the source's.
     slowdown: float = 3.0
     slowest_ms: int | None = None
 
@@ -50,7 +50,7 @@ DEFAULT_LIMITS = RolloutLimits()
 
 
 class ReadinessAttestation(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody's word for what no program can check: deployed, documented, team told."""
+    """A person's confirmation of what no program can check: deployed, documented, team told."""
 
     who: str
     at: Instant
@@ -62,20 +62,20 @@ class MigrationState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     target: TargetEndpoint | None = None
     # When the target was named; a check of before is of something else.
     target_at: Instant = Instant(0)
-    # Of the runs: whose tasks are shadowed, or called on the new side.
+    # Share of the runs whose tasks are shadowed, or sent to the target.
     percent: float = 0
     limits: RolloutLimits = DEFAULT_LIMITS
     ready: ReadinessAttestation | None = None
     # The agent event that began the present shadow; 0: none.
     shadow_since: int = 0
-    # The agent event of the cutover; runs accepted before it may still call the old side.
+    # The agent event of the cutover; runs accepted before it may still call the source.
     cut_over_at: int = 0
-    # The version of the agent's row that the finished move has written; an earlier one, read before, has the old side.
+    # The version of the agent's row that the finished migration has written; an earlier version has the source.
     row_version: int = 0
-    # Whether somebody has overruled a refusal; the event says why.
+    # Whether a refusal was overruled; the event says why.
     forced: bool = False
 
     @property
     def is_open(self) -> bool:
-        """Whether the agent has two sides."""
+        """Whether the agent has two endpoints."""
         return self.stage in {"shadow", "canary", "cut_over"}

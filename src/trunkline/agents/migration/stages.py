@@ -1,8 +1,8 @@
 """
-What a wish makes of an agent's move: pure.
+The transitions of a migration between its stages. Deterministic, no I/O.
 
-Each function gives the whole state from then on, or raises `Conflict` where the stage does not allow the wish. `event`
-is the id that the change will have.
+Each function returns the whole next state, or raises `Conflict` where the present stage does not allow the transition.
+`event` is the id that the change will have.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PLANNED = MigrationState(stage="planned")
 
 
 class RolloutRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a shadow or a canary is asked for with."""
+    """The parameters of a shadow or a canary."""
 
     target: TargetEndpoint
     percent: float
@@ -38,7 +38,7 @@ class RolloutRequest(msgspec.Struct, frozen=True, kw_only=True):
 def attested(
     state: State, ready: ReadinessAttestation, target: TargetEndpoint | None, now: Instant
 ) -> MigrationState:
-    """What somebody has attested is of one target: of another it has to be attested again."""
+    """An attestation holds for one target; another target has to be attested again."""
     present = _begun(state)
     if present.stage == "cut_over":
         raise Conflict(
@@ -47,26 +47,26 @@ def attested(
     return replace(_aimed(present, target or present.target, now), ready=ready)
 
 
-def shadowed(state: State, trial: RolloutRequest, event: int, now: Instant) -> MigrationState:
+def shadowed(state: State, request: RolloutRequest, event: int, now: Instant) -> MigrationState:
     present = _begun(state)
     _refuse_after_cutover(present)
-    aimed = _aimed(present, trial.target, now)
-    goes_on = present.stage == "shadow" and present.target == trial.target
+    aimed = _aimed(present, request.target, now)
+    goes_on = present.stage == "shadow" and present.target == request.target
     return replace(
         aimed,
         stage="shadow",
-        percent=trial.percent,
-        limits=trial.limits,
+        percent=request.percent,
+        limits=request.limits,
         shadow_since=present.shadow_since if goes_on else event,
         forced=False,
     )
 
 
-def on_canary(state: State, trial: RolloutRequest, now: Instant) -> MigrationState:
+def on_canary(state: State, request: RolloutRequest, now: Instant) -> MigrationState:
     present = _begun(state)
     _refuse_after_cutover(present)
-    aimed = _aimed(present, trial.target, now)
-    return replace(aimed, stage="canary", percent=trial.percent, limits=trial.limits, forced=False)
+    aimed = _aimed(present, request.target, now)
+    return replace(aimed, stage="canary", percent=request.percent, limits=request.limits, forced=False)
 
 
 def cut_over(state: MigrationState, event: int, *, forced: bool) -> MigrationState:
@@ -74,7 +74,7 @@ def cut_over(state: MigrationState, event: int, *, forced: bool) -> MigrationSta
 
 
 def rolled_back(state: MigrationState) -> MigrationState:
-    """Whoever has gone back had a reason to: somebody has to attest again that the new side is ready."""
+    """There was a reason to roll back: the target has to be attested again."""
     return replace(state, stage="rolled_back", percent=0, cut_over_at=0, forced=False, ready=None)
 
 
@@ -100,7 +100,7 @@ class LimitChanges(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def _begun(state: State) -> MigrationState:
-    """A move that is over begins anew: where it led to is the agent's own side by now."""
+    """A finished migration starts over: its target is the agent's registered endpoint by now."""
     return PLANNED if state is None or state.stage == "finished" else state
 
 
@@ -114,7 +114,7 @@ def _aimed(state: MigrationState, target: TargetEndpoint | None, now: Instant) -
         target_at=now,
         shadow_since=0,
         cut_over_at=0,
-        # Who has attested before there was a target has meant the first one.
+        # An attestation given before there was a target holds for the first one.
         ready=state.ready if known else None,
     )
 

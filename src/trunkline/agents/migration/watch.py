@@ -1,8 +1,8 @@
 """
-When an agent's new side is not good enough, by how its last calls have ended: pure, so that all bridges judge alike.
+Decides when a migration is rolled back, from how the last calls of its endpoints have ended.
 
-A window holds the last calls of one side in one trial. Those of an earlier trial of the agent, of runs that were
-accepted before it was rolled back, are not counted.
+A window holds the last calls of one endpoint in one rollout. Calls of an earlier rollout, made by runs that were
+accepted before it was rolled back, are not counted. Deterministic, no I/O: all bridges decide alike.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _PERCENTILE = 95
 
 
 class EndpointCallEnd(NamedTuple):
-    """How one call of one side has ended."""
+    """How one call of one endpoint has ended."""
 
     failed: bool
     ms: int
 
 
 class CallWindow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    # The event that the trial began with (`sides.Moment.trial`).
-    rollout_since: int = 0
+    # The event that began the rollout (`MigrationRevision.rollout_since`); stored under its former name.
+    rollout_since: int = msgspec.field(name="trial", default=0)
     # Oldest first.
     ends: tuple[EndpointCallEnd, ...] = ()
 
@@ -46,20 +46,20 @@ def after_calls(
     return CallWindow(rollout_since=rollout_since, ends=(*before, *ends)[-limits.window :])
 
 
-def reason_to_roll_back(old: CallWindow, new: CallWindow, limits: RolloutLimits) -> str | None:
-    """In words; None: the new side is good enough, or has not been called often enough to say."""
-    calls = len(new.ends)
-    failed = sum(end.failed for end in new.ends)
+def reason_to_roll_back(source: CallWindow, target: CallWindow, limits: RolloutLimits) -> str | None:
+    """The reason as text; None: the target is good enough, or has too few calls to decide."""
+    calls = len(target.ends)
+    failed = sum(end.failed for end in target.ends)
     if calls >= limits.calls and failed > limits.error_rate * calls:
         return (
             f"{failed} of the last {calls} calls of the new side failed; {limits.error_rate:.0%} is the limit"
         )
-    slow = _slowness(new, limits)
+    slow = _slowness(target, limits)
     if slow is None:
         return None
     if limits.slowest_ms is not None and slow > limits.slowest_ms:
         return f"{_PERCENTILE} % of the calls of the new side take up to {slow} ms; {limits.slowest_ms} ms is the limit"
-    usual = _slowness(old, limits) if old.rollout_since == new.rollout_since else None
+    usual = _slowness(source, limits) if source.rollout_since == target.rollout_since else None
     if usual is not None and slow > _NOT_SLOW and slow > usual * limits.slowdown:
         return (
             f"{_PERCENTILE} % of the calls of the new side take up to {slow} ms, of the old side {usual} ms;"

@@ -107,52 +107,52 @@ class MigrationRoutes:
 
     async def ready(self, request: Request, agent: AgentPath) -> Response:
         """Attests what no program can check; may also name where the agent is to move to."""
-        form, wish = await self._asked(request, _Ready)
-        return _changed(change_json(await self._moves.attest(agent, form.note, form.target, wish)))
+        form, reason = await self._asked(request, _Ready)
+        return _changed(change_json(await self._moves.attest(agent, form.note, form.target, reason)))
 
     async def shadow(self, request: Request, agent: AgentPath) -> Response:
         """Sends the input of some runs beside to the new side, and compares its answers; no run notices."""
-        form, wish = await self._asked(request, _Trial)
-        change = await self._moves.shadow(agent, form.target, form.percent, form.limits, wish)
+        form, reason = await self._asked(request, _Trial)
+        change = await self._moves.shadow(agent, form.target, form.percent, form.limits, reason)
         return _changed(change_json(change))
 
     async def canary(self, request: Request, agent: AgentPath) -> Response:
         """Lets a share of the runs that begin from now on call the new side, and no other."""
-        form, wish = await self._asked(request, _Trial)
-        change = await self._moves.canary(agent, form.target, form.percent, form.limits, wish)
+        form, reason = await self._asked(request, _Trial)
+        change = await self._moves.canary(agent, form.target, form.percent, form.limits, reason)
         return _changed(change_json(change))
 
     async def cutover(self, request: Request, agent: AgentPath) -> Response:
         """Lets all runs that begin from now on call the new side; `errors` of a 409 are all reasons why not."""
-        form, wish = await self._asked(request, _Cutover)
-        return _changed(change_json(await self._moves.cut_over(agent, wish, force=form.force)))
+        form, reason = await self._asked(request, _Cutover)
+        return _changed(change_json(await self._moves.cut_over(agent, reason, force=form.force)))
 
     async def cutover_all(self, request: Request) -> Response:
         """
         The cutover of every agent that speaks Simple A2A or is in the middle of a migration: of all, or of none.
         """
-        form, wish = await self._asked(request, _Cutover)
-        return _changed(changes_json(await self._moves.cut_over_all(wish, force=form.force)))
+        form, reason = await self._asked(request, _Cutover)
+        return _changed(changes_json(await self._moves.cut_over_all(reason, force=form.force)))
 
     async def rollback(self, request: Request, agent: AgentPath) -> Response:
         """Lets all runs that begin from now on call the old side again."""
-        _, wish = await self._asked(request, _Reason)
-        return _changed(change_json(await self._moves.roll_back(agent, wish)))
+        _, reason = await self._asked(request, _Reason)
+        return _changed(change_json(await self._moves.roll_back(agent, reason)))
 
     async def rollback_all(self, request: Request) -> Response:
         """Rolls back every agent that still has an old side, and names those that have none: `left_alone`."""
-        _, wish = await self._asked(request, _Reason)
-        return _changed(outcome_json(await self._moves.roll_back_all(wish)))
+        _, reason = await self._asked(request, _Reason)
+        return _changed(outcome_json(await self._moves.roll_back_all(reason)))
 
     async def finish(self, request: Request, agent: AgentPath) -> Response:
         """Registers the agent as its new side; the old one is given up."""
-        _, wish = await self._asked(request, _Reason)
-        return _changed(change_json(await self._moves.finish(agent, wish)))
+        _, reason = await self._asked(request, _Reason)
+        return _changed(change_json(await self._moves.finish(agent, reason)))
 
     async def finish_all(self, request: Request) -> Response:
         """Finishes every migration that has been cut over, and names those that have to wait: `refused`."""
-        _, wish = await self._asked(request, _Reason)
-        return _changed(outcome_json(await self._moves.finish_all(wish)))
+        _, reason = await self._asked(request, _Reason)
+        return _changed(outcome_json(await self._moves.finish_all(reason)))
 
     async def _asked(self, request: Request, form: type[_Form]) -> tuple[_Form, ChangeReason]:
         sent = await read_body(request, self._limits.max_body_bytes)
