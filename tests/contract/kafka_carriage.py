@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from trunkline.brokers.base import Producer, Source, TakeResults, TakeTasks, Undelivered
 from trunkline.brokers.kafka import KafkaBroker, KafkaConnection, open_producer, open_source
 from trunkline.errors import Unavailable
-from trunkline.messages import Outgoing, Record, TopicNames
+from trunkline.messages import BrokerRecord, OutgoingMessage, TopicNames
 from trunkline.services.commits import Part
 from trunkline.services.deliveries import results_of, tasks_of
 from trunkline.services.relay import Relay
@@ -24,7 +24,7 @@ class CountingProducer:
         self._inner = inner
         self.sent = 0
 
-    async def send(self, messages: Sequence[Outgoing]) -> list[Undelivered]:
+    async def send(self, messages: Sequence[OutgoingMessage]) -> list[Undelivered]:
         undelivered = await self._inner.send(messages)
         self.sent += len(messages) - len(undelivered)
         return undelivered
@@ -41,10 +41,10 @@ class CountingSource:
     def trouble(self) -> str | None:
         return self._inner.trouble
 
-    def waiting(self, limit: int) -> Sequence[Record]:
+    def waiting(self, limit: int) -> Sequence[BrokerRecord]:
         return self._inner.waiting(limit)
 
-    def settle(self, records: Sequence[Record]) -> None:
+    def settle(self, records: Sequence[BrokerRecord]) -> None:
         self.settled += len(records)
         self._inner.settle(records)
 

@@ -19,7 +19,7 @@ from trunkline.brokers.base import Producer
 from trunkline.brokers.kafka import Capacity, KafkaConnection, open_producer, open_source
 from trunkline.brokers.kafka.topics import TopicPlan, create_topics
 from trunkline.errors import Unavailable
-from trunkline.messages import Outgoing, Record, TopicNames
+from trunkline.messages import BrokerRecord, OutgoingMessage, TopicNames
 
 pytestmark = pytest.mark.anyio
 
@@ -38,13 +38,13 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-def message(topic: str, number: int) -> Outgoing:
-    return Outgoing(
+def message(topic: str, number: int) -> OutgoingMessage:
+    return OutgoingMessage(
         topic, f"run-{number}", str(number).encode(), (("trunkline-type", b"agent-task"), ("empty", b""))
     )
 
 
-def numbers(records: Sequence[Record]) -> list[int]:
+def numbers(records: Sequence[BrokerRecord]) -> list[int]:
     return [int(record.value or b"-1") for record in records]
 
 
@@ -57,7 +57,7 @@ async def test_a_record_comes_as_it_was_sent_in_the_order_of_its_key(
     connection: KafkaConnection, topics: TopicNames, group: str
 ) -> None:
     sent = [
-        Outgoing(topics.tasks, "run-1", str(number).encode(), (("a", b"\xff\x00"), ("a", b"")))
+        OutgoingMessage(topics.tasks, "run-1", str(number).encode(), (("a", b"\xff\x00"), ("a", b"")))
         for number in range(50)
     ]
     async with (
@@ -77,8 +77,8 @@ async def test_a_record_comes_as_it_was_sent_in_the_order_of_its_key(
 async def test_a_key_that_is_no_text_and_no_key_at_all_travel_too(
     connection: KafkaConnection, topics: TopicNames, group: str
 ) -> None:
-    odd = Outgoing(topics.tasks, "", b"1", (), b"\xff\xfe")
-    none = Outgoing(topics.tasks, "", b"2")
+    odd = OutgoingMessage(topics.tasks, "", b"1", (), b"\xff\xfe")
+    none = OutgoingMessage(topics.tasks, "", b"2")
     async with (
         open_producer(connection) as producer,
         open_source(connection, group=group, topics=[topics.tasks]) as source,
@@ -153,7 +153,7 @@ async def test_what_a_member_had_in_its_hands_when_it_was_killed_comes_to_anothe
 async def test_an_offset_never_passes_a_record_that_is_not_settled(
     connection: KafkaConnection, topics: TopicNames, group: str
 ) -> None:
-    sent = [Outgoing(topics.tasks, "one-key", str(number).encode()) for number in range(10)]
+    sent = [OutgoingMessage(topics.tasks, "one-key", str(number).encode()) for number in range(10)]
     async with open_producer(connection) as producer:
         assert await producer.send(sent) == []
     async with open_source(connection, group=group, topics=[topics.tasks]) as source:
@@ -207,7 +207,9 @@ async def test_a_buffer_is_full_of_bytes_too(
 ) -> None:
     async with open_producer(connection) as producer:
         assert (
-            await producer.send([Outgoing(topics.tasks, str(number), bytes(400_000)) for number in range(24)])
+            await producer.send(
+                [OutgoingMessage(topics.tasks, str(number), bytes(400_000)) for number in range(24)]
+            )
             == []
         )
     count = 0
@@ -267,7 +269,7 @@ async def test_a_topic_that_is_missing_is_named_and_found_once_it_is_made(
 async def test_one_missing_topic_and_one_long_message_do_not_hold_up_the_others(
     connection: KafkaConnection, topics: TopicNames, topic_prefix: str
 ) -> None:
-    bad = [message(f"{topic_prefix}missing", 1), Outgoing(topics.tasks, "k", bytes(2_000_000))]
+    bad = [message(f"{topic_prefix}missing", 1), OutgoingMessage(topics.tasks, "k", bytes(2_000_000))]
     good = [message(topics.tasks, number) for number in range(20)]
     async with open_producer(connection) as producer:
         undelivered = await producer.send([*good[:10], *bad, *good[10:]])
@@ -353,7 +355,7 @@ async def test_a_broker_that_is_killed_and_comes_back_is_found_again_by_both_sid
         assert source.trouble is None
 
 
-async def sent(producer: Producer, messages: Sequence[Outgoing]) -> bool:
+async def sent(producer: Producer, messages: Sequence[OutgoingMessage]) -> bool:
     try:
         return await producer.send(messages) == []
     except Unavailable:

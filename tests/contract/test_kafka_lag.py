@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 
 from trunkline.brokers.base import ConsumerGroup, Lag, Source
 from trunkline.brokers.kafka import KafkaConnection, KafkaLag, open_producer, open_source
-from trunkline.messages import Outgoing, TopicNames
+from trunkline.messages import OutgoingMessage, TopicNames
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +26,7 @@ def group_of(topic: str, pool: str | None = None) -> ConsumerGroup:
 
 async def fill(connection: KafkaConnection, topic: str) -> None:
     async with open_producer(connection) as producer:
-        messages = [Outgoing(topic, f"run-{number}", b"{}") for number in range(SENT)]
+        messages = [OutgoingMessage(topic, f"run-{number}", b"{}") for number in range(SENT)]
         assert await producer.send(messages) == []
 
 

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from trunkline.brokers.kafka import KafkaConnection, open_producer, open_source
-from trunkline.messages import Outgoing, TopicNames
+from trunkline.messages import OutgoingMessage, TopicNames
 
 pytestmark = pytest.mark.anyio
 
@@ -33,7 +33,7 @@ async def test_a_consumer_that_leaves_tells_of_what_is_settled_and_of_nothing_el
 ) -> None:
     group = f"group-{secrets.token_hex(6)}"
     async with open_producer(connection) as producer:
-        messages = [Outgoing(topics.tasks, f"run-{number}", b"{}") for number in range(SENT)]
+        messages = [OutgoingMessage(topics.tasks, f"run-{number}", b"{}") for number in range(SENT)]
         assert await producer.send(messages) == []
     async with open_source(connection, group=group, topics=[topics.tasks]) as source:
         async with asyncio.timeout(PATIENCE):

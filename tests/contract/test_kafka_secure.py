@@ -20,7 +20,7 @@ from trunkline.brokers.base import Producer, Undelivered
 from trunkline.brokers.kafka import KafkaConnection, open_producer, open_source
 from trunkline.brokers.kafka.topics import TopicPlan, check_topics, create_topics
 from trunkline.errors import ConfigurationError, NotAllowed, Unavailable
-from trunkline.messages import Outgoing
+from trunkline.messages import OutgoingMessage
 
 pytestmark = pytest.mark.anyio
 
@@ -96,7 +96,7 @@ async def test_with_the_right_words_everything_works(connection: KafkaConnection
         open_source(connection, group="g", topics=["tasks"]) as source,
         asyncio.timeout(PATIENCE),
     ):
-        while await _refused(producer.send([Outgoing("tasks", "k", b"v")])):
+        while await _refused(producer.send([OutgoingMessage("tasks", "k", b"v")])):
             await asyncio.sleep(0.1)
         while not source.waiting(10):
             await asyncio.sleep(0.01)
@@ -129,7 +129,7 @@ async def test_with_a_wrong_one_it_is_said_which_and_no_secret_is_told(
     assert words in f"{finding.why} {finding.fix}"
     async with open_producer(wrong) as producer, open_source(wrong, group="g", topics=["tasks"]) as source:
         with pytest.raises(Unavailable) as caught:
-            await producer.send([Outgoing("tasks", "k", b"v")])
+            await producer.send([OutgoingMessage("tasks", "k", b"v")])
         assert words in f"{caught.value.message} {caught.value.fix}"
         async with asyncio.timeout(PATIENCE):
             while words not in (source.trouble or ""):
@@ -157,7 +157,7 @@ async def test_who_is_let_in_and_may_do_nothing_is_told_so(connection: KafkaConn
 async def reason(producer: Producer) -> str:
     """Why a message is not delivered, whether it is the message's fault or not."""
     try:
-        (refused,) = await producer.send([Outgoing("tasks", "k", b"v")])
+        (refused,) = await producer.send([OutgoingMessage("tasks", "k", b"v")])
     except Unavailable as exc:
         return exc.message
     return refused.reason

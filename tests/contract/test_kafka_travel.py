@@ -15,7 +15,7 @@ from trunkline.brokers.base import TaskMessage
 from trunkline.brokers.kafka import KafkaBroker, KafkaConnection
 from trunkline.executor.inbox import take_travelled_results
 from trunkline.jsontypes import encode
-from trunkline.messages import AgentResult, AgentTask, Outgoing, TopicNames
+from trunkline.messages import AgentResult, AgentTask, OutgoingMessage, TopicNames
 from trunkline.messages.codec import LONGEST_VALUE, encode_task
 from trunkline.stores.base import QueuedTask, Store, TaskAnswer, Transaction
 
@@ -104,7 +104,9 @@ async def test_poison_among_good_ones_goes_to_the_dead_letters_and_the_good_arri
 ) -> None:
     broker, arrive = carriage
     await insert(store, *(new_run(number) for number in range(1, 21)))
-    poison = [Outgoing(topics.tasks, run_id(number), b"\xff poison %d" % number) for number in range(1, 21)]
+    poison = [
+        OutgoingMessage(topics.tasks, run_id(number), b"\xff poison %d" % number) for number in range(1, 21)
+    ]
     async with store.transaction() as tx:
         for number, bad in enumerate(poison, start=1):
             await tx.put_outbox([bad])

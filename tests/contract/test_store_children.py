@@ -10,7 +10,7 @@ from tests.contract.samples import NOW, insert, item, new_run, run_id, transitio
 
 from trunkline.clock import after
 from trunkline.machine.state import RunStatus
-from trunkline.stores.base import NewRun, Parent, Store
+from trunkline.stores.base import NewRun, ParentStep, Store
 
 pytestmark = pytest.mark.anyio
 
@@ -18,7 +18,7 @@ LATER = after(NOW, timedelta(seconds=1))
 
 
 def child(number: int, parent: int) -> NewRun:
-    return msgspec.structs.replace(new_run(number), parent=Parent(run_id(parent), "call"), depth=1)
+    return msgspec.structs.replace(new_run(number), parent=ParentStep(run_id(parent), "call"), depth=1)
 
 
 async def finish(store: Store, *numbers: int) -> None:

@@ -26,7 +26,7 @@ from tests.contract.samples import (
 from trunkline.clock import after
 from trunkline.ids import RunId
 from trunkline.jsontypes import encode
-from trunkline.messages import AgentTask, Outgoing
+from trunkline.messages import AgentTask, OutgoingMessage
 from trunkline.stores.base import Dispatch, Store, TaskKey
 from trunkline.testing import FakeClock
 
@@ -36,20 +36,22 @@ FIRST_PAUSE = timedelta(seconds=30)
 LONGEST_PAUSE = timedelta(minutes=5)
 
 
-def message(number: int) -> Outgoing:
-    return Outgoing("tasks", f"key-{number}", b"\x00\xff" + bytes(number), (("kind", b"task"), ("kind", b"")))
+def message(number: int) -> OutgoingMessage:
+    return OutgoingMessage(
+        "tasks", f"key-{number}", b"\x00\xff" + bytes(number), (("kind", b"task"), ("kind", b""))
+    )
 
 
 def dispatch(made: AgentTask) -> Dispatch:
     return Dispatch(key_of(made), RunId(made.run_id), encode(made))
 
 
-async def send(store: Store, *messages: Outgoing) -> None:
+async def send(store: Store, *messages: OutgoingMessage) -> None:
     async with store.transaction() as tx:
         await tx.put_outbox(messages)
 
 
-async def take(store: Store, limit: int = 100) -> list[Outgoing]:
+async def take(store: Store, limit: int = 100) -> list[OutgoingMessage]:
     async with store.transaction() as tx:
         return await tx.take_outbox(limit)
 
@@ -104,7 +106,7 @@ async def test_what_is_taken_in_a_transaction_that_fails_is_still_there(store: S
 async def test_a_long_outbox_is_taken_a_part_at_a_time(store: Store) -> None:
     for number in range(6):
         await send(store, message(2 * number), message(2 * number + 1))
-    parts: list[list[Outgoing]] = []
+    parts: list[list[OutgoingMessage]] = []
     while part := await take(store, 3):
         parts.append(part)
     assert len(parts) > 1

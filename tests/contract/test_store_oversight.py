@@ -11,7 +11,7 @@ from tests.contract.test_store_dead_letters import letter
 from trunkline.agents import Agent
 from trunkline.clock import Instant, after
 from trunkline.id_generation import new_id
-from trunkline.messages import Outgoing
+from trunkline.messages import OutgoingMessage
 from trunkline.stores.base import Store
 from trunkline.stores.port.operations import AuditEntry, AuditKind, NewAuditEntry, Process, SeenProcess
 from trunkline.testing import FakeClock
@@ -184,7 +184,7 @@ async def test_queues_are_counted_up_to_the_bound(store: Store) -> None:
     async with store.transaction() as tx:
         await tx.insert_runs([new_run(number) for number in range(1, 6)])
         await tx.put_dead_letters([letter(number) for number in range(1, 5)])
-        await tx.put_outbox([Outgoing("topic", "key", b"value")])
+        await tx.put_outbox([OutgoingMessage("topic", "key", b"value")])
     found = await store.queues(3)
     assert found.runs["PENDING"] == 3
     assert found.runs["COMPLETED"] == 0

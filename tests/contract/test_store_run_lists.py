@@ -13,7 +13,7 @@ import pytest
 from tests.contract.samples import NOW, id_of, insert, new_run, run_id, transition, write
 
 from trunkline.machine.state import RUN_STATUSES, RunStatus
-from trunkline.stores.base import NewRun, Parent, RunRecord, Store, WorkflowVersion
+from trunkline.stores.base import NewRun, ParentStep, RunRecord, Store, WorkflowVersion
 from trunkline.stores.port.run_filters import ANY_RUN, RunFilter, SavedVersion, VersionKey
 from trunkline.stores.postgres.database.connection import connect
 from trunkline.stores.postgres.tables import run_lists as postgres_lists
@@ -62,7 +62,7 @@ def kind_of(number: int) -> NewRun:
         correlation_id=f"c-{number % 5}",
     )
     if number > 1 and number % 4 == 0:
-        return msgspec.structs.replace(run, parent=Parent(run_id(1), "call"), depth=1)
+        return msgspec.structs.replace(run, parent=ParentStep(run_id(1), "call"), depth=1)
     return run
 
 
@@ -172,7 +172,7 @@ def usual(number: int) -> NewRun:
     )
     if number in {1, 5}:
         return run
-    return msgspec.structs.replace(run, parent=Parent(run_id(2 if number == 8 else 1), "call"), depth=1)
+    return msgspec.structs.replace(run, parent=ParentStep(run_id(2 if number == 8 else 1), "call"), depth=1)
 
 
 async def grow(store: Store, numbers: Iterable[int]) -> None:

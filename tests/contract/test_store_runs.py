@@ -33,7 +33,7 @@ from trunkline.messages import StepError, TraceContext
 from trunkline.stores.base import (
     ExchangeRecord,
     ExistingRun,
-    Parent,
+    ParentStep,
     RunRecord,
     Store,
     TaskKey,
@@ -91,7 +91,7 @@ async def test_a_new_run_is_pending_and_comes_back_as_it_was_written(store: Stor
         input=b'"\\u0000 \xc3\xbc"',
         retry_of=run_id(9),
         trace=trace,
-        parent=Parent(run_id(8), "call"),
+        parent=ParentStep(run_id(8), "call"),
         depth=3,
         routing_version=7,
     )
@@ -110,7 +110,7 @@ async def test_a_new_run_is_pending_and_comes_back_as_it_was_written(store: Stor
             created_at=NOW,
             retry_of=run_id(9),
             trace=trace,
-            parent=Parent(run_id(8), "call"),
+            parent=ParentStep(run_id(8), "call"),
             depth=3,
             routing_version=7,
         ),

@@ -17,12 +17,12 @@ from tests.contract.samples import (
     woken,
 )
 
-from trunkline.messages import Outgoing
+from trunkline.messages import OutgoingMessage
 from trunkline.stores.base import Store, Transaction
 
 pytestmark = pytest.mark.anyio
 
-MESSAGE = Outgoing("topic", "key", b"value")
+MESSAGE = OutgoingMessage("topic", "key", b"value")
 
 
 async def fail_inside(tx: Transaction, number: int) -> None:

@@ -15,7 +15,7 @@ from typing import cast
 from trunkline.agents.tls import Tls
 from trunkline.brokers.base import Broker, Producer, Source, TaskMessage, Undelivered
 from trunkline.errors import Unavailable
-from trunkline.messages import AgentResult, Outgoing, Record
+from trunkline.messages import AgentResult, BrokerRecord, OutgoingMessage
 from trunkline.protocols.base import AgentAnswer
 from trunkline.stores.base import Store, Transaction
 from trunkline.transports.base import StreamedAnswer, StreamLimits, Transport
@@ -199,7 +199,7 @@ class _FusedProducer:
         self._inner = inner
         self._fuse = fuse
 
-    async def send(self, messages: Sequence[Outgoing]) -> list[Undelivered]:
+    async def send(self, messages: Sequence[OutgoingMessage]) -> list[Undelivered]:
         self._fuse.at("produce.before")
         if self._fuse.burns("produce.some"):
             await self._inner.send(messages[: (len(messages) + 1) // 2])
@@ -218,14 +218,14 @@ class _FusedSource:
     def trouble(self) -> str | None:
         return self._inner.trouble
 
-    def waiting(self, limit: int) -> Sequence[Record]:
+    def waiting(self, limit: int) -> Sequence[BrokerRecord]:
         records = self._inner.waiting(limit)
         # One is asked for to see whether there is any.
         if records and limit > 1:
             self._fuse.at("arrive")
         return records
 
-    def settle(self, records: Sequence[Record]) -> None:
+    def settle(self, records: Sequence[BrokerRecord]) -> None:
         if records:
             self._fuse.at("settle.before")
         self._inner.settle(records)

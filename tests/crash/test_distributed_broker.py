@@ -31,7 +31,7 @@ from tests.scenarios.distributed.roles import serving_roles
 from tests.services import fresh_database, fresh_topic_prefix
 
 from trunkline.brokers.base import Producer
-from trunkline.messages import Outgoing, TopicNames
+from trunkline.messages import OutgoingMessage, TopicNames
 from trunkline.testing import RunningSystem
 from trunkline.wiring import Pace, Seams
 
@@ -154,11 +154,11 @@ async def stage(
         yield Stage(agents, session, topics)
 
 
-def _losing_some(chance: random.Random) -> Callable[[Outgoing], bool]:
+def _losing_some(chance: random.Random) -> Callable[[OutgoingMessage], bool]:
     return lambda _message: chance.random() < 0.15
 
 
-def _losing_stops(message: Outgoing) -> bool:
+def _losing_stops(message: OutgoingMessage) -> bool:
     return dict(message.headers).get("trunkline-type") == b"cancel-task"
 
 
@@ -177,7 +177,7 @@ async def test_records_that_come_late_twice_and_in_any_order_change_nothing(stag
 
 @pytest.mark.parametrize("loses", [_losing_some(random.Random(4)), _losing_stops], ids=["some", "stops"])
 async def test_what_the_broker_loses_is_sent_again_or_found_out(
-    stage: Stage, loses: Callable[[Outgoing], bool]
+    stage: Stage, loses: Callable[[OutgoingMessage], bool]
 ) -> None:
     producers: list[LosingProducer] = []
 

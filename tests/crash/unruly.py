@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Sequence
 
 from trunkline.brokers.base import Producer, Source, Undelivered
-from trunkline.messages import Outgoing, Record
+from trunkline.messages import BrokerRecord, OutgoingMessage
 
 _LONGEST_DELAY = 0.6
 
@@ -19,7 +19,7 @@ class UnrulyProducer:
         self._inner = inner
         self._chance = chance
 
-    async def send(self, messages: Sequence[Outgoing]) -> list[Undelivered]:
+    async def send(self, messages: Sequence[OutgoingMessage]) -> list[Undelivered]:
         twice = [message for message in messages if self._chance.random() < 0.3]
         everything = [*messages, *twice]
         self._chance.shuffle(everything)
@@ -29,12 +29,12 @@ class UnrulyProducer:
 class LosingProducer:
     """Says that everything has arrived; some of it has not."""
 
-    def __init__(self, inner: Producer, loses: Callable[[Outgoing], bool]) -> None:
+    def __init__(self, inner: Producer, loses: Callable[[OutgoingMessage], bool]) -> None:
         self._inner = inner
         self._loses = loses
         self.lost = 0
 
-    async def send(self, messages: Sequence[Outgoing]) -> list[Undelivered]:
+    async def send(self, messages: Sequence[OutgoingMessage]) -> list[Undelivered]:
         kept = [message for message in messages if not self._loses(message)]
         self.lost += len(messages) - len(kept)
         return await self._inner.send(kept)
@@ -47,8 +47,8 @@ class UnrulySource:
         self._inner = inner
         self._chance = chance
         self._due: dict[int, float] = {}
-        self._old: list[Record] = []
-        self._again: list[Record] = []
+        self._old: list[BrokerRecord] = []
+        self._again: list[BrokerRecord] = []
         self._ring: Callable[[], None] | None = None
 
     @property
@@ -59,7 +59,7 @@ class UnrulySource:
         self._ring = ring
         self._inner.on_arrival(ring)
 
-    def waiting(self, limit: int) -> Sequence[Record]:
+    def waiting(self, limit: int) -> Sequence[BrokerRecord]:
         shown = [record for record in self._inner.waiting(1_000_000) if self._is_due(record)]
         shown += self._again
         if limit > 1:
@@ -67,7 +67,7 @@ class UnrulySource:
             self._chance.shuffle(shown)
         return shown[:limit]
 
-    def settle(self, records: Sequence[Record]) -> None:
+    def settle(self, records: Sequence[BrokerRecord]) -> None:
         self._inner.settle(records)
         settled = {id(record) for record in records}
         self._again = [record for record in self._again if id(record) not in settled]
@@ -75,7 +75,7 @@ class UnrulySource:
         while self._old and self._chance.random() < 0.2:
             self._again.append(self._old.pop(self._chance.randrange(len(self._old))))
 
-    def _is_due(self, record: Record) -> bool:
+    def _is_due(self, record: BrokerRecord) -> bool:
         now = asyncio.get_running_loop().time()
         if id(record) not in self._due:
             delay = self._chance.choice((0.0, 0.0, self._chance.uniform(0.0, _LONGEST_DELAY)))

@@ -26,7 +26,7 @@ from trunkline.protocols import (
     CardFetch,
     Failed,
     Interrupted,
-    Negotiated,
+    NegotiatedDialect,
     Outcome,
     ProtocolAdapterFactory,
     ProtocolTranslationError,
@@ -118,7 +118,7 @@ def cards(data: bytes) -> None:
     fetches = [fetch] if first % 2 == 0 else [CardFetch(url=url or "", status=404), fetch]
     chosen = negotiate(AGENT_URL, fetches)
     encode(chosen)
-    if isinstance(chosen, Negotiated):
+    if isinstance(chosen, NegotiatedDialect):
         _must(chosen.protocol in PROTOCOLS, "the dialect is one that we speak")
         _must(parse_url(chosen.url)[:3] == parse_url(AGENT_URL)[:3], "no card leads to another origin")
     else:

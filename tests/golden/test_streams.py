@@ -18,7 +18,7 @@ from tests.golden.test_wire import adapter_for, as_json
 
 from trunkline.jsontypes import JsonObject, decode, encode
 from trunkline.messages import AgentTask
-from trunkline.protocols import ProtocolTranslationError, StreamNews, StreamReading
+from trunkline.protocols import ProtocolTranslationError, StreamUpdate, TaskStreamReader
 from trunkline.protocols.sse import SseParser
 
 HERE = Path(__file__).parent / "streams"
@@ -50,14 +50,14 @@ def refusal(exc: ProtocolTranslationError) -> JsonObject:
     return {"kind": "ProtocolTranslationError", "code": exc.code, "message": str(exc)}
 
 
-def taken(reading: StreamReading, data: bytes) -> JsonObject:
+def taken(reading: TaskStreamReader, data: bytes) -> JsonObject:
     try:
         return shown(reading.take(data))
     except ProtocolTranslationError as exc:
         return refusal(exc)
 
 
-def shown(news: StreamNews) -> JsonObject:
+def shown(news: StreamUpdate) -> JsonObject:
     values: JsonObject = {}
     for field in msgspec.structs.fields(news):
         value: object = getattr(news, field.name)
@@ -66,7 +66,7 @@ def shown(news: StreamNews) -> JsonObject:
     return values
 
 
-def meaning(reading: StreamReading) -> JsonObject:
+def meaning(reading: TaskStreamReader) -> JsonObject:
     try:
         return as_json(reading.outcome())
     except ProtocolTranslationError as exc:

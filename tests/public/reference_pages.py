@@ -20,7 +20,7 @@ from tests.public.schema_tables import form_of, properties_of, table_of, variant
 
 from trunkline.cli.app import build_app, load_commands
 from trunkline.jsontypes import Json, JsonObject, decode
-from trunkline.messages import ERROR_CODES, ErrorCode
+from trunkline.messages import ERROR_CODES, ErrorCodeInfo
 from trunkline.settings import Settings
 from trunkline.workflow import format_duration
 
@@ -76,7 +76,7 @@ def error_codes_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _reached(code: ErrorCode) -> str:
+def _reached(code: ErrorCodeInfo) -> str:
     return "yes" if code.answered else "maybe" if code.sent else "no"
 
 

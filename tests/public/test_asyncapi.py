@@ -19,7 +19,7 @@ from trunkline.messages import (
     AgentResult,
     AgentTask,
     CancelTask,
-    Outgoing,
+    OutgoingMessage,
     Progress,
     Question,
     StepError,
@@ -41,7 +41,7 @@ def checked_in() -> JsonObject:
     return document
 
 
-def fitting(channel: str, message: Outgoing) -> list[str]:
+def fitting(channel: str, message: OutgoingMessage) -> list[str]:
     return fitting_messages(checked_in(), channel, dict(message.headers), message.value)
 
 
@@ -85,14 +85,14 @@ NEWS = AgentResult(
 )
 
 
-def run_event(event_type: str, data: bytes) -> Outgoing:
+def run_event(event_type: str, data: bytes) -> OutgoingMessage:
     return event_message(
         NAMES.events, run_id="r", workflow="w/1", seq=1, event_type=event_type, at=Instant(1), data=data
     )
 
 
-def start_run(value: Json) -> Outgoing:
-    return Outgoing(NAMES.commands, "key", encode(value))
+def start_run(value: Json) -> OutgoingMessage:
+    return OutgoingMessage(NAMES.commands, "key", encode(value))
 
 
 MESSAGES = [
@@ -131,7 +131,9 @@ async def test_the_document_is_served_with_the_names_of_the_settings(tmp_path: P
 
 
 @pytest.mark.parametrize(("channel", "name", "message"), MESSAGES)
-def test_what_is_really_sent_is_what_the_document_says(channel: str, name: str, message: Outgoing) -> None:
+def test_what_is_really_sent_is_what_the_document_says(
+    channel: str, name: str, message: OutgoingMessage
+) -> None:
     described = at(checked_in(), "components", "messages", name)
     validator(checked_in(), at(described, "payload")).validate(decode(message.value))
     assert name in fitting(channel, message)
@@ -140,7 +142,7 @@ def test_what_is_really_sent_is_what_the_document_says(channel: str, name: str, 
 @pytest.mark.parametrize(
     ("channel", "message"),
     [
-        ("tasks", Outgoing(NAMES.tasks, "r", encode(TASK))),
+        ("tasks", OutgoingMessage(NAMES.tasks, "r", encode(TASK))),
         ("results", encode_task(TASK, NAMES.results)),
         ("events", run_event("RunExploded", b"{}")),
         ("events", run_event("RunStarted", b"[]")),
@@ -149,7 +151,9 @@ def test_what_is_really_sent_is_what_the_document_says(channel: str, name: str, 
         ("commands", start_run({"workflow": "w", "correlation_id": "a b"})),
     ],
 )
-def test_what_does_not_belong_on_a_topic_is_not_described_for_it(channel: str, message: Outgoing) -> None:
+def test_what_does_not_belong_on_a_topic_is_not_described_for_it(
+    channel: str, message: OutgoingMessage
+) -> None:
     assert fitting(channel, message) == []
 
 

@@ -57,7 +57,7 @@ BRANCHES: Sequence[Rule] = (
         name="no-item-of-a-step-that-is-over",
         breaks="A loop that has failed goes on with its next items.",
         file="machine/decide.py",
-        old="if name not in state.workflow.steps and owner_of(name) not in state.fans:",
+        old="if name not in state.workflow.steps and step_of_item(name) not in state.for_each:",
         new="if not name:",
         caught_by=(f"{_LOOPS}::test_the_step_s_own_on_error_decides_what_its_failure_means",),
         # What such an item would read is gone.
@@ -67,8 +67,8 @@ BRANCHES: Sequence[Rule] = (
         name="items-at-once",
         breaks="A loop calls its agent for all items at once, whatever its limit.",
         file="machine/evolve.py",
-        old="while fan.next < len(fan.items) and fan.open < loop.definition.at_once:",
-        new="while fan.next < len(fan.items):",
+        old="while iteration.next_index < len(iteration.items) and iteration.active < loop.definition.at_once:",
+        new="while iteration.next_index < len(iteration.items):",
         caught_by=(
             f"{_LOOPS}::test_only_so_many_items_are_worked_on_at_once",
             f"{_LOOPS}::test_sequential_items_follow_one_another",
@@ -78,7 +78,7 @@ BRANCHES: Sequence[Rule] = (
         name="items-talk-alone",
         breaks="An agent answers one item in the conversation of another.",
         file="machine/steps/agent.py",
-        old="step.context_id if talks_alone(plan) else turn.state.contexts.get(plan.agent)",
+        old="step.context_id if has_item_contexts(plan) else turn.state.contexts.get(plan.agent)",
         new="turn.state.contexts.get(plan.agent)",
         caught_by=(f"{_LOOPS}::test_an_item_goes_on_in_its_own_conversation",),
     ),

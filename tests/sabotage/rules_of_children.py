@@ -33,7 +33,7 @@ CHILDREN: Sequence[Rule] = (
         name="depth-of-runs",
         breaks="Workflows that begin one another in a circle fill the store.",
         file="machine/steps/child.py",
-        old="    if turn.state.depth >= MOST_DEPTH:\n",
+        old="    if turn.state.depth >= MAX_DEPTH:\n",
         new="    if turn.state.depth < 0:\n",
         caught_by=(
             f"{_MACHINE}::test_too_deep_a_run_begins_no_other",
@@ -53,7 +53,7 @@ CHILDREN: Sequence[Rule] = (
         name="children-are-cancelled",
         breaks="What a cancelled run has begun goes on.",
         file="machine/steps/child.py",
-        old="        turn.wish(TellRun(present_child(turn, step), CANCEL_KEY, CancelRequested()))\n",
+        old="        turn.add_effect(SendRunInput(current_child_run_id(turn, step), CANCEL_KEY, CancelRequested()))\n",
         new="        pass\n",
         caught_by=(
             f"{_MACHINE}::test_a_cancelled_run_waits_for_its_child_to_be_cancelled",
@@ -81,7 +81,7 @@ CHILDREN: Sequence[Rule] = (
         name="child-of-an-earlier-attempt",
         breaks="A step takes the output of a run that it has given up.",
         file="machine/steps/child.py",
-        old=" and run_id == present_child(turn, step)",
+        old=" and run_id == current_child_run_id(turn, step)",
         new="",
         caught_by=(f"{_MACHINE}::test_every_attempt_is_a_run_of_its_own_with_the_same_input",),
     ),

@@ -221,7 +221,7 @@ RUNS: Sequence[Rule] = (
         name="deadline-ends-with-its-question",
         breaks="A question that was answered leaves its timer behind.",
         file="machine/decide.py",
-        old="                agent.drop_wait(turn, step)\n                turn.record(StepReplied",
+        old="                agent.cancel_wait_timer(turn, step)\n                turn.record(StepReplied",
         new="                turn.record(StepReplied",
         caught_by=(f"{_DEADLINES}::test_a_question_waits_to_the_last_moment",),
     ),

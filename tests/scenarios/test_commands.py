@@ -11,7 +11,7 @@ import pytest
 
 from trunkline.errors import Unavailable
 from trunkline.jsontypes import encode
-from trunkline.messages import Record
+from trunkline.messages import BrokerRecord
 from trunkline.services.commands import Commands
 from trunkline.settings import load_settings
 from trunkline.stores.base import Store, Transaction
@@ -36,9 +36,9 @@ class Arrivals:
     trouble: str | None = None
 
     def __init__(self) -> None:
-        self._waiting: list[Record] = []
+        self._waiting: list[BrokerRecord] = []
         self._ring: Callable[[], None] = lambda: None
-        self.settled: list[Record] = []
+        self.settled: list[BrokerRecord] = []
         self.changed = asyncio.Event()
 
     def put(self, *values: object, key: bytes | None = None) -> None:
@@ -46,19 +46,19 @@ class Arrivals:
             text = value if isinstance(value, bytes) else encode(value)
             offset = len(self._waiting) + len(self.settled)
             self._waiting.append(
-                Record(topic="trunkline.commands", partition=0, offset=offset, key=key, value=text)
+                BrokerRecord(topic="trunkline.commands", partition=0, offset=offset, key=key, value=text)
             )
         self._ring()
 
-    def again(self, records: Sequence[Record]) -> None:
+    def again(self, records: Sequence[BrokerRecord]) -> None:
         """As after a crash before the offsets were committed."""
         self._waiting.extend(records)
         self._ring()
 
-    def waiting(self, limit: int) -> Sequence[Record]:
+    def waiting(self, limit: int) -> Sequence[BrokerRecord]:
         return self._waiting[:limit]
 
-    def settle(self, records: Sequence[Record]) -> None:
+    def settle(self, records: Sequence[BrokerRecord]) -> None:
         self._waiting = [record for record in self._waiting if record not in records]
         self.settled.extend(records)
         self.changed.set()

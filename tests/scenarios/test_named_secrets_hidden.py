@@ -18,7 +18,7 @@ from tests.scenarios.test_secrets import CANARY, ECHOES, assert_hidden, everythi
 from trunkline.bridge.wire.exchanges import to_curl
 from trunkline.brokers.base import Producer, Undelivered
 from trunkline.jsontypes import Json, JsonObject, encode
-from trunkline.messages import Outgoing
+from trunkline.messages import OutgoingMessage
 from trunkline.services.har import to_har
 from trunkline.services.recorded import read_exchange
 from trunkline.testing import Call, RunningSystem, ScriptedAgent, running_system, simple_error, simple_success
@@ -43,11 +43,11 @@ PIECES = [text[at : at + 12] for text in ENCODED.values() for at in range(6, len
 class Copying:
     """A producer that keeps a copy of all that leaves."""
 
-    def __init__(self, inner: Producer, sent: list[Outgoing]) -> None:
+    def __init__(self, inner: Producer, sent: list[OutgoingMessage]) -> None:
         self._inner = inner
         self._sent = sent
 
-    async def send(self, messages: Sequence[Outgoing]) -> list[Undelivered]:
+    async def send(self, messages: Sequence[OutgoingMessage]) -> list[Undelivered]:
         self._sent += messages
         return await self._inner.send(messages)
 
@@ -58,7 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def sent() -> list[Outgoing]:
+def sent() -> list[OutgoingMessage]:
     return []
 
 
@@ -72,7 +72,7 @@ def logs() -> Generator[list[EventDict]]:
 
 @pytest.fixture(scope="module")
 async def watched(
-    shared_settings: Mapping[str, str], folder: Path, sent: list[Outgoing], logs: list[EventDict]
+    shared_settings: Mapping[str, str], folder: Path, sent: list[OutgoingMessage], logs: list[EventDict]
 ) -> AsyncGenerator[RunningSystem]:
     seams = Seams(producer=lambda producer: Copying(producer, sent))
     async with running_system(folder, seams=seams) as running:
@@ -138,7 +138,7 @@ async def test_an_agent_that_repeats_a_named_secret_does_not_make_it_readable(
     watched: RunningSystem,
     folder: Path,
     shared_settings: Mapping[str, str],
-    sent: list[Outgoing],
+    sent: list[OutgoingMessage],
     logs: list[EventDict],
     name: str,
     protocol: str,

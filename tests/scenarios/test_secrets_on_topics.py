@@ -9,7 +9,7 @@ import pytest
 
 from trunkline.brokers.base import Producer, Undelivered
 from trunkline.jsontypes import JsonObject
-from trunkline.messages import Outgoing
+from trunkline.messages import OutgoingMessage
 from trunkline.testing import ScriptedAgent, jsonrpc_task, running_system, simple_success
 from trunkline.wiring import Seams
 
@@ -21,17 +21,17 @@ CANARY = "canary-7f3a-19e2b4"
 class Copying:
     """A producer that keeps a copy of all that leaves."""
 
-    def __init__(self, inner: Producer, sent: list[Outgoing]) -> None:
+    def __init__(self, inner: Producer, sent: list[OutgoingMessage]) -> None:
         self._inner = inner
         self._sent = sent
 
-    async def send(self, messages: Sequence[Outgoing]) -> list[Undelivered]:
+    async def send(self, messages: Sequence[OutgoingMessage]) -> list[Undelivered]:
         self._sent += messages
         return await self._inner.send(messages)
 
 
 async def test_neither_credentials_nor_their_echo_are_in_a_message(tmp_path: Path) -> None:
-    sent: list[Outgoing] = []
+    sent: list[OutgoingMessage] = []
     seams = Seams(producer=lambda producer: Copying(producer, sent))
     secret: JsonObject = {"auth_type": "bearer", "auth_config": {"token": CANARY}}
     async with (

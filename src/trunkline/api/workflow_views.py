@@ -13,7 +13,7 @@ from trunkline.errors import Finding
 from trunkline.jsontypes import encode
 from trunkline.services.workflows import Checked
 from trunkline.stores.base import LastRun, WorkflowVersion
-from trunkline.workflow import Step, Workflow, as_yaml
+from trunkline.workflow import CompiledStep, CompiledWorkflow, write_yaml
 
 # --- versions
 
@@ -74,7 +74,7 @@ def saved_workflow_json(version: WorkflowVersion, warnings: Sequence[Finding]) -
 def workflow_json(version: WorkflowVersion) -> bytes:
     # A source may be UTF-16; it was read when it was saved, here it is only shown.
     source = version.source.decode(errors="replace")
-    return encode(_Workflow(*_summary(version), msgspec.Raw(version.canonical), source, as_yaml(source)))
+    return encode(_Workflow(*_summary(version), msgspec.Raw(version.canonical), source, write_yaml(source)))
 
 
 def workflows_json(
@@ -164,7 +164,7 @@ class _Validation(msgspec.Struct):
     graph: _Graph | None
 
 
-def graph_json(workflow: Workflow, version: int) -> bytes:
+def graph_json(workflow: CompiledWorkflow, version: int) -> bytes:
     steps, edges = _steps(workflow), _edges(workflow)
     return encode(_WorkflowGraph(steps, edges, workflow.definition.name, version))
 
@@ -182,11 +182,11 @@ def validation_json(checked: Checked) -> bytes:
     )
 
 
-def _steps(workflow: Workflow) -> list[_GraphStep]:
+def _steps(workflow: CompiledWorkflow) -> list[_GraphStep]:
     return [_step(step) for step in workflow.steps.values()]
 
 
-def _step(step: Step) -> _GraphStep:
+def _step(step: CompiledStep) -> _GraphStep:
     definition = step.definition
     return _GraphStep(
         name=step.name,
@@ -200,7 +200,7 @@ def _step(step: Step) -> _GraphStep:
     )
 
 
-def _each(step: Step) -> _Each | None:
+def _each(step: CompiledStep) -> _Each | None:
     each = step.definition.for_each
     if each is None:
         return None
@@ -208,13 +208,13 @@ def _each(step: Step) -> _Each | None:
     return _Each(items, each.mode, each.at_once)
 
 
-def _join(step: Step) -> _GraphJoin | None:
+def _join(step: CompiledStep) -> _GraphJoin | None:
     if step.join is None:
         return None
     return _GraphJoin(step.join.quorum, sorted(step.join.branches), step.join.cancel_rest)
 
 
-def _edges(workflow: Workflow) -> list[_GraphEdge]:
+def _edges(workflow: CompiledWorkflow) -> list[_GraphEdge]:
     return [
         _GraphEdge(need, step.name, _why(step, need))
         for step in workflow.steps.values()
@@ -222,7 +222,7 @@ def _edges(workflow: Workflow) -> list[_GraphEdge]:
     ]
 
 
-def _why(step: Step, need: str) -> Why:
+def _why(step: CompiledStep, need: str) -> Why:
     """The reason that matters most: a way that only a failure opens, then what is written, then what is read."""
     if need in step.catches:
         return "on_error"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
-from trunkline.messages import AgentResult, AgentTask, CancelTask, Outgoing, Record
+from trunkline.messages import AgentResult, AgentTask, BrokerRecord, CancelTask, OutgoingMessage
 
 Tx_contra = TypeVar("Tx_contra", contravariant=True)
 AnyTx = TypeVar("AnyTx")
@@ -36,14 +36,14 @@ class Broker(Protocol[Tx_contra]):
 
 
 class Undelivered(NamedTuple):
-    message: Outgoing
+    message: OutgoingMessage
     reason: str
 
 
 class Producer(Protocol):
     """Brings messages from the outbox to their topics."""
 
-    async def send(self, messages: Sequence[Outgoing]) -> list[Undelivered]:
+    async def send(self, messages: Sequence[OutgoingMessage]) -> list[Undelivered]:
         """
         Returns when each message is safe with the broker or has been given up, after 5 s at most; those given up.
 
@@ -60,11 +60,11 @@ class Source(Protocol):
         """Why nothing can come at present, for /readyz."""
         ...
 
-    def waiting(self, limit: int) -> Sequence[Record]:
+    def waiting(self, limit: int) -> Sequence[BrokerRecord]:
         """Those that came and are not settled, oldest first; the same ones again until they are settled."""
         ...
 
-    def settle(self, records: Sequence[Record]) -> None:
+    def settle(self, records: Sequence[BrokerRecord]) -> None:
         """They are durable elsewhere: the group need not get them again."""
         ...
 

@@ -15,7 +15,7 @@ from trunkline.checker.judging import Ruling, broken, moot
 from trunkline.checker.plans import cards, envelope
 from trunkline.checker.subject import Subject
 from trunkline.jsontypes import JsonObject
-from trunkline.protocols import CardFetch, Negotiated, Unclear, negotiate, next_card_url
+from trunkline.protocols import CardFetch, NegotiatedDialect, UnclearDialect, negotiate, next_card_url
 from trunkline.protocols.negotiate import WITHOUT_CARD
 
 
@@ -39,11 +39,11 @@ async def choose(inquiry: Inquiry, subject: Subject) -> Spoken | Ruling:
     if not inquiry.reached:
         return moot("The agent was not reached.")
     match negotiate(subject.url, fetches, subject.options):
-        case Unclear(reason=reason):
+        case UnclearDialect(reason=reason):
             return broken(reason, *inquiry.exchanges.values())
-        case Negotiated(protocol=protocol, evidence=evidence) if protocol == WITHOUT_CARD:
+        case NegotiatedDialect(protocol=protocol, evidence=evidence) if protocol == WITHOUT_CARD:
             return await _guess(inquiry, subject, url, evidence)
-        case Negotiated() as found:
+        case NegotiatedDialect() as found:
             config = subject.protocol_config if found.tenant is None else {"tenant": found.tenant}
             return Spoken(
                 protocol=found.protocol,

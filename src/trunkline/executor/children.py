@@ -13,9 +13,9 @@ import structlog
 from trunkline.errors import Invalid, NotFound
 from trunkline.ids import RunId
 from trunkline.jsontypes import decode
-from trunkline.machine.effects import StartRun, TellRun
+from trunkline.machine.effects import SendRunInput, StartChildRun
 from trunkline.machine.inputs import ChildEnded, ChildRefused, EndStatus, RunRequested, encode_input
-from trunkline.machine.state import Parent, RunState, RunStatus
+from trunkline.machine.state import ParentStep, RunState, RunStatus
 from trunkline.machine.turn import Turn
 from trunkline.messages import NO_OUTPUT, StepError, fix_for
 from trunkline.services.intake import START
@@ -23,7 +23,7 @@ from trunkline.services.workflows import Workflows
 from trunkline.stores.base import InboxFilled, InboxItem, NewRun, Transaction, WorkflowVersion
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
-from trunkline.workflow import Workflow
+from trunkline.workflow import CompiledWorkflow
 
 log = structlog.stdlib.get_logger()
 
@@ -35,7 +35,7 @@ _ENDS: dict[RunStatus, EndStatus] = {
 }
 
 # What a step wants to begin: the version, ready to run, or why it cannot.
-_Found = tuple[WorkflowVersion, Workflow] | StepError
+_Found = tuple[WorkflowVersion, CompiledWorkflow] | StepError
 
 
 class Children:
@@ -51,12 +51,12 @@ class Children:
         found: dict[tuple[str, int | None], _Found] = {}
         for turn in turns:
             for effect in turn.effects:
-                if isinstance(effect, StartRun):
+                if isinstance(effect, StartChildRun):
                     key = effect.workflow, effect.version
                     if key not in found:
                         found[key] = await self._find(*key)
                     items.append(self._begin(turn, effect, found[key]))
-                elif isinstance(effect, TellRun):
+                elif isinstance(effect, SendRunInput):
                     items.append(InboxItem(effect.run_id, effect.key, encode_input(effect.item)))
             if turn.state.is_final and turn.state.parent is not None:
                 items.append(_end(turn.state, turn.state.parent))
@@ -74,7 +74,7 @@ class Children:
         except (Invalid, NotFound) as exc:
             return StepError(code="workflow_unknown", message=exc.message, fix=fix_for("workflow_unknown"))
 
-    def _begin(self, turn: Turn, effect: StartRun, found: _Found) -> InboxItem:
+    def _begin(self, turn: Turn, effect: StartChildRun, found: _Found) -> InboxItem:
         """The first item for the child, or word to its parent that there is none."""
         parent = turn.state
         if not isinstance(found, StepError):
@@ -94,7 +94,7 @@ class Children:
                 correlation_id=parent.correlation_id,
                 created_at=turn.now,
                 trace=parent.trace,
-                parent=Parent(parent.id, effect.step),
+                parent=ParentStep(parent.id, effect.step),
                 depth=parent.depth + 1,
                 routing_version=parent.routing_version,
             )
@@ -121,7 +121,7 @@ def _key(child: RunId) -> str:
     return f"child/{child}"
 
 
-def _unfit(workflow: Workflow, effect: StartRun) -> StepError | None:
+def _unfit(workflow: CompiledWorkflow, effect: StartChildRun) -> StepError | None:
     findings = workflow.check_input(decode(effect.input))
     if not findings:
         return None
@@ -134,7 +134,7 @@ def _unfit(workflow: Workflow, effect: StartRun) -> StepError | None:
     )
 
 
-def _end(child: RunState, parent: Parent) -> InboxItem:
+def _end(child: RunState, parent: ParentStep) -> InboxItem:
     ended = ChildEnded(
         parent.step,
         child.id,

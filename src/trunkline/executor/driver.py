@@ -18,19 +18,26 @@ from trunkline.executor.states import RunStates
 from trunkline.executor.timers import Timers
 from trunkline.ids import RunId
 from trunkline.machine.decide import abandon, decide
-from trunkline.machine.effects import DispatchTask, DropTimer, StartRun, StartTimer, StopTask, TellRun
+from trunkline.machine.effects import (
+    CancelTimer,
+    DispatchTask,
+    SendRunInput,
+    StartChildRun,
+    StartTimer,
+    StopTask,
+)
 from trunkline.machine.events import encode_event
 from trunkline.machine.inputs import decode_input, encode_input
 from trunkline.machine.state import RunState
 from trunkline.machine.turn import Turn
-from trunkline.messages import AgentTask, CancelTask, Outgoing, StepError, fix_for
+from trunkline.messages import AgentTask, CancelTask, OutgoingMessage, StepError, fix_for
 from trunkline.messages.cloudevents import event_message
 from trunkline.services.watch import Watchers
 from trunkline.stores.base import EventRecord, RunsChanged, Timer, Transaction, Transition, WokenRun
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
 from trunkline.telemetry.traces import Segment, Traces
-from trunkline.workflow import owner_of
+from trunkline.workflow import step_of_item
 
 log = structlog.stdlib.get_logger()
 
@@ -203,11 +210,11 @@ def _transition(turn: Turn, version: int, applied: Sequence[int]) -> Transition:
             for effect in turn.effects
             if isinstance(effect, StartTimer)
         ],
-        dropped_timers=[effect.key for effect in turn.effects if isinstance(effect, DropTimer)],
+        dropped_timers=[effect.key for effect in turn.effects if isinstance(effect, CancelTimer)],
     )
 
 
-def _told(topic: str, transitions: Sequence[Transition], moved: Collection[RunId]) -> list[Outgoing]:
+def _told(topic: str, transitions: Sequence[Transition], moved: Collection[RunId]) -> list[OutgoingMessage]:
     return [
         event_message(
             topic,
@@ -226,7 +233,7 @@ def _told(topic: str, transitions: Sequence[Transition], moved: Collection[RunId
 
 def _agent_of(state: RunState, task_id: str) -> str:
     # A task's id is made of the run, the step and a number.
-    step = state.workflow.definition.steps.get(owner_of(task_id.split("/")[1]))
+    step = state.workflow.definition.steps.get(step_of_item(task_id.split("/")[1]))
     return "" if step is None else step.agent
 
 
@@ -241,6 +248,6 @@ def _messages(turn: Turn) -> list[TaskMessage]:
                 messages.append(
                     CancelTask(task_id=task_id, attempt=attempt, run_id=turn.state.id, agent=agent)
                 )
-            case StartRun() | TellRun() | StartTimer() | DropTimer():
+            case StartChildRun() | SendRunInput() | StartTimer() | CancelTimer():
                 pass
     return messages

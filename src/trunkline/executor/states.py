@@ -17,7 +17,7 @@ from trunkline.machine.state import RunState, StepState
 from trunkline.messages import StepError
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import RunRecord, Transaction, WokenRun
-from trunkline.workflow import Workflow, WorkflowDefinition
+from trunkline.workflow import CompiledWorkflow, WorkflowDefinition
 
 # A few thousand runs under way at a time; a run beyond is read from the store again.
 _MOST_KEPT = 2_000
@@ -85,8 +85,8 @@ class RunStates:
             self._kept.popitem(last=False)
 
 
-def _nothing(name: str) -> Workflow:
-    return Workflow(WorkflowDefinition(name=name, steps={}), {}, None, None)
+def _nothing(name: str) -> CompiledWorkflow:
+    return CompiledWorkflow(WorkflowDefinition(name=name, steps={}), {}, None, None)
 
 
 def _unusable(exc: Invalid | NotFound) -> StepError:

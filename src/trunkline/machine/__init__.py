@@ -1,1 +1,1 @@
-"""The run state machine: pure, so that it can be tested by the million and replayed from its journal."""
+"""The state machine of runs. It is deterministic and does no I/O, so that tests can run it millions of times."""

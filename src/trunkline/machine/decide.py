@@ -1,8 +1,9 @@
 """
-The run state machine.
+The run state machine: decides what follows from a run's state and its queued inputs.
 
-Pure: it reads no clock, draws no random number and does no I/O, so replaying a journal always rebuilds the same
-state. The driver (executor/driver.py) performs the effects it returns.
+Deterministic, no I/O: it reads no clock and draws no random number, so the same state, inputs and time always give the
+same events and effects. It changes the state that it is given; the driver (executor/driver.py) stores the transition
+and performs the effects.
 """
 
 from __future__ import annotations
@@ -57,10 +58,10 @@ from trunkline.machine.state import RunState, StepState
 from trunkline.machine.steps import agent, child, each, join, kinds
 from trunkline.machine.turn import Turn
 from trunkline.messages import NO_OUTPUT, AgentResult, StepError, fix_for
-from trunkline.workflow import ExpressionError, Step, format_duration, owner_of
+from trunkline.workflow import CompiledStep, ExpressionError, format_duration, step_of_item
 
 # An agent that does not confirm a cancellation by then is left alone; the whole cancel ends within 10 s.
-CANCEL_PATIENCE = timedelta(seconds=8)
+CANCEL_TIMEOUT = timedelta(seconds=8)
 
 DEADLINE_TIMER = "deadline"
 CANCEL_TIMER = "cancel"
@@ -78,7 +79,7 @@ def decide(
     had_failed = state.failure is not None
     for item in inputs:
         if not state.is_final:
-            _take(turn, item)
+            _apply(turn, item)
     if not state.is_final:
         _advance(turn)
         if state.failure is not None and not had_failed and state.cancel_requested_at is None:
@@ -96,27 +97,27 @@ def abandon(state: RunState, error: StepError, now: Instant) -> Turn:
     return turn
 
 
-def _take(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912 - one case for each input
+def _apply(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912 - one case for each input
     match item:
         case RunRequested():
             _start(turn, item)
         case ResultArrived(result):
             if _is_known(turn, result.step):
                 plan, step = _step(turn, result.step)
-                agent.take_result(turn, plan, step, result)
+                agent.apply_result(turn, plan, step, result)
         case ChildEnded(name):
             if _is_known(turn, name):
-                child.take_end(turn, *_step(turn, name), item)
+                child.apply_end(turn, *_step(turn, name), item)
         case ChildRefused(name):
             if _is_known(turn, name):
-                child.take_refusal(turn, *_step(turn, name), item)
+                child.apply_refusal(turn, *_step(turn, name), item)
         case RetryDue(name, attempt):
             _retry(turn, name, attempt)
         case DeadlinePassed():
             _pass_deadline(turn)
         case StepDeadlinePassed(name):
             plan, step = _step(turn, name)
-            if plan.loop is None:
+            if plan.for_each is None:
                 kinds.pass_deadline(turn, plan, step)
             else:
                 each.pass_deadline(turn, plan, step)
@@ -134,13 +135,13 @@ def _take(turn: Turn, item: Input) -> None:  # noqa: C901, PLR0912 - one case fo
                 child.resume_all(turn)
         case ReplyGiven(name, reply):
             _, step = _step(turn, name)
-            if agent.asks(step):
-                agent.drop_wait(turn, step)
+            if agent.has_open_question(step):
+                agent.cancel_wait_timer(turn, step)
                 turn.record(StepReplied(name, Payload(encode(reply))))
         case ReplyOverdue(name, attempt, replies):
             plan, step = _step(turn, name)
-            if agent.asks(step) and (step.attempts, step.replies) == (attempt, replies):
-                agent.give_up_waiting(turn, plan, step)
+            if agent.has_open_question(step) and (step.attempts, step.replies) == (attempt, replies):
+                agent.fail_unanswered(turn, plan, step)
         case OutcomeResolved():
             _resolve(turn, item)
         case _:
@@ -151,7 +152,7 @@ def _is_known(turn: Turn, name: str) -> bool:
     return name in turn.state.workflow.steps or name in turn.state.steps
 
 
-def _step(turn: Turn, name: str) -> tuple[Step, StepState]:
+def _step(turn: Turn, name: str) -> tuple[CompiledStep, StepState]:
     return turn.state.workflow.plan(name), step_of(turn.state, name)
 
 
@@ -161,14 +162,16 @@ def _start(turn: Turn, request: RunRequested) -> None:
     turn.record(RunStarted(turn.state.correlation_id))
     deadline = turn.state.workflow.deadline
     if deadline is not None:
-        turn.wish(StartTimer(DEADLINE_TIMER, after(turn.state.created_at, deadline), DeadlinePassed()))
+        turn.add_effect(StartTimer(DEADLINE_TIMER, after(turn.state.created_at, deadline), DeadlinePassed()))
     for name, output in request.kept.items():
         turn.record(StepKept(name, Payload(bytes(output))))
     for name, given in request.inputs.items():
         turn.record(StepInputGiven(name, Payload(bytes(given))))
     for name, items in request.items.items():
         text = bytes(items)
-        each.fan_out(turn, *_step(turn, name), len(msgspec.json.decode(text, type=list[msgspec.Raw])), text)
+        each.start_items(
+            turn, *_step(turn, name), len(msgspec.json.decode(text, type=list[msgspec.Raw])), text
+        )
 
 
 def _retry(turn: Turn, name: str, attempt: int) -> None:
@@ -191,7 +194,7 @@ def _resolve(turn: Turn, item: OutcomeResolved) -> None:
             succeeded = item.outcome == "succeeded"
             error = StepError(code="agent_reported_error", message="A person has said that the agent failed.")
             result = AgentResult(
-                task_id=agent.present_task(turn, step),
+                task_id=agent.current_task_id(turn, step),
                 run_id=turn.state.id,
                 step=step.name,
                 attempt=step.attempts,
@@ -200,7 +203,7 @@ def _resolve(turn: Turn, item: OutcomeResolved) -> None:
                 output=item.output if succeeded else NO_OUTPUT,
                 error=None if succeeded else error,
             )
-            agent.take_result(turn, plan, step, result)
+            agent.apply_result(turn, plan, step, result)
         case "call_again":
             turn.record(StepOutcomeResolved(step.name))
         case _:
@@ -211,8 +214,8 @@ def _cancel(turn: Turn) -> None:
     if turn.state.cancel_requested_at is not None:
         return
     turn.record(RunCancelRequested())
-    for step in _under_way(turn):
-        if step.name in turn.state.fans:
+    for step in _steps_under_way(turn):
+        if step.name in turn.state.for_each:
             # It ends with its items.
             continue
         if step.status == "RUNNING":
@@ -220,10 +223,10 @@ def _cancel(turn: Turn) -> None:
         else:
             _cancel_step(turn, step, "The run was cancelled.", tell_agent=True)
     if turn.state.in_flight:
-        turn.wish(StartTimer(CANCEL_TIMER, after(turn.now, CANCEL_PATIENCE), CancelOverdue()))
+        turn.add_effect(StartTimer(CANCEL_TIMER, after(turn.now, CANCEL_TIMEOUT), CancelOverdue()))
 
 
-def _under_way(turn: Turn) -> list[StepState]:
+def _steps_under_way(turn: Turn) -> list[StepState]:
     """The steps that have begun and not ended; of one that never began there is nothing to say."""
     return [step for step in turn.state.steps.values() if step.attempts and not step.is_final]
 
@@ -232,12 +235,12 @@ def _cancel_step(turn: Turn, step: StepState, reason: str, *, tell_agent: bool) 
     if tell_agent:
         kinds.stop(turn, step)
     else:
-        agent.drop_wait(turn, step)
+        agent.cancel_wait_timer(turn, step)
     turn.record(StepCancelled(step.name, reason))
 
 
 def _stop_steps(turn: Turn, reason: str, *, tell_agents: bool) -> None:
-    for step in _under_way(turn):
+    for step in _steps_under_way(turn):
         _cancel_step(turn, step, reason, tell_agent=tell_agents)
 
 
@@ -268,7 +271,7 @@ def _advance(turn: Turn) -> None:
         if not _may_begin(turn):
             return
         name = state.ready.popleft()
-        if name not in state.workflow.steps and owner_of(name) not in state.fans:
+        if name not in state.workflow.steps and step_of_item(name) not in state.for_each:
             # An item of a step that is over.
             continue
         plan, step = _step(turn, name)
@@ -276,10 +279,10 @@ def _advance(turn: Turn) -> None:
             _begin(turn, plan, step)
 
 
-def _conclude(turn: Turn, plan: Step, step: StepState) -> None:
+def _conclude(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     join.conclude(turn, plan)
-    if plan.loop is not None:
-        each.conclude(turn, plan, step, plan.loop)
+    if plan.for_each is not None:
+        each.conclude(turn, plan, step, plan.for_each)
 
 
 def _may_begin(turn: Turn) -> bool:
@@ -287,41 +290,43 @@ def _may_begin(turn: Turn) -> bool:
     if not state.ready or state.paused or turn.is_ending or state.status == "PENDING":
         return False
     limit = state.workflow.max_parallel
-    return limit is None or state.in_flight + state.backing_off < limit
+    return limit is None or state.in_flight + state.retrying < limit
 
 
-def _begin(turn: Turn, plan: Step, step: StepState) -> None:
+def _begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     if step.attempts:
         kinds.begin(turn, plan, step)
     elif step.name != plan.name:
-        if _is_chosen(turn, plan, step):
+        if _condition_holds(turn, plan, step):
             kinds.begin(turn, plan, step)
-    elif _is_wanted(turn, plan, step):
-        if plan.loop is not None:
-            each.begin(turn, plan, step, plan.loop)
+    elif _should_begin(turn, plan, step):
+        if plan.for_each is not None:
+            each.begin(turn, plan, step, plan.for_each)
         else:
             kinds.begin(turn, plan, step)
 
 
-def _is_wanted(turn: Turn, plan: Step, step: StepState) -> bool:
+def _should_begin(turn: Turn, plan: CompiledStep, step: StepState) -> bool:
     """Whether a step begins whose needs are over; if not, how it has ended is recorded."""
-    if (lost := join.lost_need(turn, plan)) is not None:
+    if (lost := join.failed_need(turn, plan)) is not None:
         turn.record(StepCancelled(step.name, f"The step {lost}, which it needs, did not complete."))
         return False
-    if plan.join is not None and join.is_lost(step, plan.join):
+    if plan.join is not None and join.cannot_be_met(step, plan.join):
         join.fail(turn, plan, step, plan.join)
         return False
-    if plan.catches and not _caught(turn, plan):
+    if plan.catches and not _catches_failure(turn, plan):
         turn.record(StepSkipped(step.name, f"No failure to catch: {', '.join(plan.catches)} did not fail."))
         return False
-    if plan.loop is not None and plan.loop.chooses:
+    if plan.for_each is not None and plan.for_each.filters_items:
         return True
-    return _is_chosen(turn, plan, step)
+    return _condition_holds(turn, plan, step)
 
 
-def _is_chosen(turn: Turn, plan: Step, step: StepState) -> bool:
+def _condition_holds(turn: Turn, plan: CompiledStep, step: StepState) -> bool:
     """What `when` says of a step, or of an item; if no, that is recorded."""
-    if plan.when is None or (step.name != plan.name and plan.loop is not None and not plan.loop.chooses):
+    if plan.when is None or (
+        step.name != plan.name and plan.for_each is not None and not plan.for_each.filters_items
+    ):
         return True
     try:
         chosen = plan.when.decides(turn.scope_of(step))
@@ -333,7 +338,7 @@ def _is_chosen(turn: Turn, plan: Step, step: StepState) -> bool:
     return chosen
 
 
-def _caught(turn: Turn, plan: Step) -> bool:
+def _catches_failure(turn: Turn, plan: CompiledStep) -> bool:
     return any(step_of(turn.state, name).status == "FAILED" for name in plan.catches)
 
 
@@ -346,7 +351,7 @@ def _settle(turn: Turn) -> None:
         _end(turn)
     elif state.unfinished == 0:
         _complete(turn)
-    elif state.in_flight == 0 and state.backing_off == 0 and state.awaiting_person:
+    elif state.in_flight == 0 and state.retrying == 0 and state.awaiting_person:
         if state.status != "WAITING":
             turn.record(RunWaiting(tuple(s.name for s in state.steps.values() if s.waiting_for is not None)))
     elif state.status == "WAITING":
@@ -389,6 +394,6 @@ def _output(turn: Turn) -> Json:
 
 def _drop_run_timers(turn: Turn) -> None:
     if turn.state.workflow.deadline is not None:
-        turn.drop_timer(DEADLINE_TIMER)
+        turn.cancel_timer(DEADLINE_TIMER)
     if turn.state.cancel_requested_at is not None:
-        turn.drop_timer(CANCEL_TIMER)
+        turn.cancel_timer(CANCEL_TIMER)

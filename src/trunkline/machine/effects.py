@@ -1,4 +1,4 @@
-"""What the machine wishes to be done. The driver performs it, in the transaction that records the events."""
+"""What follows from a turn. The driver performs the effects in the transaction that records the events."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class StopTask(msgspec.Struct, frozen=True):
     attempt: int
 
 
-class StartRun(msgspec.Struct, frozen=True):
-    """Begin a run for a step; where that cannot be, the step is told (`ChildRefused`)."""
+class StartChildRun(msgspec.Struct, frozen=True):
+    """Start a child run for a step; if that is not possible, the step gets `ChildRefused`."""
 
     run_id: RunId
     step: str
@@ -32,8 +32,8 @@ class StartRun(msgspec.Struct, frozen=True):
     input: bytes
 
 
-class TellRun(msgspec.Struct, frozen=True):
-    """Puts `item` into the inbox of a run that a step has begun."""
+class SendRunInput(msgspec.Struct, frozen=True):
+    """Puts `item` into the input queue of a run that a step has started."""
 
     run_id: RunId
     key: str
@@ -41,15 +41,15 @@ class TellRun(msgspec.Struct, frozen=True):
 
 
 class StartTimer(msgspec.Struct, frozen=True):
-    """Puts `item` into the run's inbox when it is due. `key` is unique for the run."""
+    """Puts `item` into the run's input queue when it is due. `key` is unique for the run."""
 
     key: str
     due: Instant
     item: Input
 
 
-class DropTimer(msgspec.Struct, frozen=True):
+class CancelTimer(msgspec.Struct, frozen=True):
     key: str
 
 
-Effect = DispatchTask | StopTask | StartRun | TellRun | StartTimer | DropTimer
+Effect = DispatchTask | StopTask | StartChildRun | SendRunInput | StartTimer | CancelTimer

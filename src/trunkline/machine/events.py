@@ -255,7 +255,7 @@ def _shown_wait(waiting: WaitingFor) -> dict[str, object]:
 _encoder = msgspec.json.Encoder(enc_hook=_payload_size)
 
 
-def beginning_of(step: str) -> bytes:
+def step_event_prefix(step: str) -> bytes:
     """How the data of each event of this step begins, and of no other: a store finds them without reading JSON."""
     return b'{"step":' + encode(step)
 

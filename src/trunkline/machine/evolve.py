@@ -43,8 +43,8 @@ from trunkline.machine.events import (
     StepWaiting,
     StepWorking,
 )
-from trunkline.machine.state import Fan, RunState, StepState, StepStatus, WaitingFor
-from trunkline.workflow import Step, item_name, owner_of
+from trunkline.machine.state import ForEachState, RunState, StepState, StepStatus, WaitingFor
+from trunkline.workflow import CompiledStep, item_name, step_of_item
 
 _items: msgspec.json.Decoder[list[Json]] = msgspec.json.Decoder(list[Json])
 
@@ -56,12 +56,12 @@ def step_of(state: RunState, name: str) -> StepState:
     step = state.steps.get(name)
     if step is None:
         plan = state.workflow.steps.get(name)
-        step = StepState(name=name, remaining=0 if plan is None else waits_of(plan))
+        step = StepState(name=name, remaining=0 if plan is None else count_waits(plan))
         state.steps[name] = step
     return step
 
 
-def waits_of(plan: Step) -> int:
+def count_waits(plan: CompiledStep) -> int:
     """For how many ends a step waits: one for each need, and one for all that it joins together."""
     return len(plan.needs) if plan.join is None else len(plan.needs) - len(plan.join.branches) + 1
 
@@ -72,84 +72,86 @@ def restore(state: RunState, steps: Iterable[StepState]) -> None:
     state.unfinished = len(state.workflow.steps)
     for step in state.steps.values():
         plan = state.workflow.steps.get(step.name)
-        step.remaining = 0 if plan is None else waits_of(plan)
+        step.remaining = 0 if plan is None else count_waits(plan)
         step.joined = step.lost = 0
     for step in list(state.steps.values()):
         if step.status == "RUNNING" and _has_items(state, step.name):
-            _fan_out(state, step)
+            _start_items(state, step)
         _count(state, step, 1)
         if step.is_final and step.name in state.workflow.steps:
             state.unfinished -= 1
             for dependent in state.workflow.steps[step.name].dependents:
-                _tell(state, step, dependent)
-            if step.status == "FAILED" and not state.workflow.steps[step.name].survives:
-                _blame(state, step)
+                _notify_dependent(state, step, dependent)
+            if step.status == "FAILED" and not state.workflow.steps[step.name].handles_failure:
+                _record_failure(state, step)
     if state.status != "PENDING":
         state.ready.extend(name for name in state.workflow.steps if _is_ready(state, name))
         state.ready.extend(
             name
             for name, step in state.steps.items()
-            if step.status == "PENDING" and step.attempts and owner_of(name) in state.fans
+            if step.status == "PENDING" and step.attempts and step_of_item(name) in state.for_each
         )
-        for name in state.fans:
-            _hand_out(state, name)
+        for name in state.for_each:
+            _release_items(state, name)
 
 
 def _has_items(state: RunState, name: str) -> bool:
     plan = state.workflow.steps.get(name)
-    return plan is not None and plan.loop is not None
+    return plan is not None and plan.for_each is not None
 
 
-def _fan_out(state: RunState, step: StepState) -> None:
+def _start_items(state: RunState, step: StepState) -> None:
     """From the list that is the step's input, and the items that there are already."""
-    fan = state.fans[step.name] = Fan(_items.decode(step.input or b"[]"))
-    for index in range(len(fan.items)):
+    iteration = state.for_each[step.name] = ForEachState(_items.decode(step.input or b"[]"))
+    for index in range(len(iteration.items)):
         item = state.steps.get(item_name(step.name, index))
         if item is not None:
-            fan.over += item.is_final
-            fan.open += not item.is_final
-            fan.failed += item.status == "FAILED"
-    _note_end(state, step.name, fan)
+            iteration.finished += item.is_final
+            iteration.active += not item.is_final
+            iteration.failed += item.status == "FAILED"
+    _note_items_finished(state, step.name, iteration)
 
 
-def _hand_out(state: RunState, name: str) -> None:
+def _release_items(state: RunState, name: str) -> None:
     """Lets as many items begin as may be worked on at once."""
-    fan, loop = state.fans[name], state.workflow.steps[name].loop
+    iteration, loop = state.for_each[name], state.workflow.steps[name].for_each
     assert loop is not None, "only a loop has items"  # noqa: S101 - an invariant
-    while fan.next < len(fan.items) and fan.open < loop.definition.at_once:
-        item = item_name(name, fan.next)
-        fan.next += 1
+    while iteration.next_index < len(iteration.items) and iteration.active < loop.definition.at_once:
+        item = item_name(name, iteration.next_index)
+        iteration.next_index += 1
         if item not in state.steps:
-            fan.open += 1
+            iteration.active += 1
             state.ready.append(item)
 
 
-def _note_end(state: RunState, name: str, fan: Fan) -> None:
-    loop = state.workflow.steps[name].loop
+def _note_items_finished(state: RunState, name: str, iteration: ForEachState) -> None:
+    loop = state.workflow.steps[name].for_each
     assert loop is not None, "only a loop has items"  # noqa: S101 - as above
-    if fan.over == len(fan.items) or (fan.failed and loop.definition.on_error == "stop"):
+    if iteration.finished == len(iteration.items) or (
+        iteration.failed and loop.definition.on_error == "stop"
+    ):
         state.decided.append(name)
 
 
 def _finish_item(state: RunState, item: StepState) -> None:
-    name = owner_of(item.name)
-    fan = state.fans.get(name)
-    if fan is not None:
-        fan.open -= 1
-        fan.over += 1
-        fan.failed += item.status == "FAILED"
-        _note_end(state, name, fan)
-        _hand_out(state, name)
+    name = step_of_item(item.name)
+    iteration = state.for_each.get(name)
+    if iteration is not None:
+        iteration.active -= 1
+        iteration.finished += 1
+        iteration.failed += item.status == "FAILED"
+        _note_items_finished(state, name, iteration)
+        _release_items(state, name)
 
 
-def _blame(state: RunState, step: StepState) -> None:
+def _record_failure(state: RunState, step: StepState) -> None:
     # By what is stored: whoever reads the steps again, in any order, has to come to the same failure.
     blamed = None if state.failure is None or state.failure.step is None else state.steps[state.failure.step]
-    if blamed is None or _end(state, step) < _end(state, blamed):
+    if blamed is None or _end_order(state, step) < _end_order(state, blamed):
         state.failure = step.error
 
 
-def _end(state: RunState, step: StepState) -> tuple[int, int]:
+def _end_order(state: RunState, step: StepState) -> tuple[int, int]:
     return step.finished_at or 0, state.workflow.steps[step.name].index
 
 
@@ -161,7 +163,7 @@ def _is_ready(state: RunState, name: str) -> bool:
 
 
 def _count(state: RunState, step: StepState, change: int) -> None:
-    if step.name in state.fans:
+    if step.name in state.for_each:
         # Its items are counted.
         return
     match step.status:
@@ -169,7 +171,7 @@ def _count(state: RunState, step: StepState, change: int) -> None:
             state.in_flight += change
         case "WAITING":
             if step.waiting_for is not None and step.waiting_for.kind == "retry":
-                state.backing_off += change
+                state.retrying += change
             else:
                 state.awaiting_person += change
         case "OUTCOME_UNKNOWN":
@@ -178,7 +180,7 @@ def _count(state: RunState, step: StepState, change: int) -> None:
             pass
 
 
-def _move(
+def _set_status(
     state: RunState, step: StepState, status: StepStatus, waiting_for: WaitingFor | None = None
 ) -> None:
     _count(state, step, -1)
@@ -188,22 +190,26 @@ def _move(
 
 
 def _finish(state: RunState, step: StepState, status: StepStatus, at: Instant) -> None:
-    _move(state, step, status)
+    _set_status(state, step, status)
     step.finished_at = at
     step.reply = None
     if step.name not in state.workflow.steps:
         _finish_item(state, step)
         return
-    if state.fans.pop(step.name, None) is not None and not state.fans:
-        state.read.clear()
+    if state.for_each.pop(step.name, None) is not None and not state.for_each:
+        state.decoded.clear()
     state.unfinished -= 1
     for name in state.workflow.steps[step.name].dependents:
         dependent = step_of(state, name)
-        if _tell(state, step, name) and dependent.remaining == 0 and dependent.status == "PENDING":
+        if (
+            _notify_dependent(state, step, name)
+            and dependent.remaining == 0
+            and dependent.status == "PENDING"
+        ):
             state.ready.append(name)
 
 
-def _tell(state: RunState, step: StepState, name: str) -> bool:
+def _notify_dependent(state: RunState, step: StepState, name: str) -> bool:
     """A step has ended that this one needs; True when it waits for less now."""
     join, dependent = state.workflow.steps[name].join, step_of(state, name)
     if join is not None and step.name in join.branches:
@@ -220,7 +226,7 @@ def _tell(state: RunState, step: StepState, name: str) -> bool:
     return True
 
 
-def _learn(
+def _record_agent_ids(
     state: RunState,
     step: StepState,
     *,
@@ -235,13 +241,13 @@ def _learn(
     if context_id is not None:
         step.context_id = context_id
         plan = state.workflow.plan(step.name)
-        if plan.definition.context == "run" and not talks_alone(plan):
+        if plan.definition.context == "run" and not has_item_contexts(plan):
             state.contexts[plan.agent] = context_id
 
 
-def talks_alone(plan: Step) -> bool:
+def has_item_contexts(plan: CompiledStep) -> bool:
     """Items that are worked on side by side have a conversation each."""
-    return plan.loop is not None and plan.loop.definition.mode == "parallel"
+    return plan.for_each is not None and plan.for_each.definition.mode == "parallel"
 
 
 def evolve(state: RunState, event: Event, at: Instant) -> StepState | None:  # noqa: C901, PLR0912, PLR0915 - one case per event
@@ -266,7 +272,7 @@ def evolve(state: RunState, event: Event, at: Instant) -> StepState | None:  # n
             step = step_of(state, name)
             if step.has_unsent_reply:
                 step.replies += 1
-            _move(state, step, "RUNNING")
+            _set_status(state, step, "RUNNING")
             step.attempts = attempt
             step.input = payload.text
             step.error = None
@@ -278,14 +284,14 @@ def evolve(state: RunState, event: Event, at: Instant) -> StepState | None:  # n
             step.attempts = 1
             step.input = payload.text
             step.started_at = at
-            _fan_out(state, step)
-            _move(state, step, "RUNNING")
-            _hand_out(state, name)
+            _start_items(state, step)
+            _set_status(state, step, "RUNNING")
+            _release_items(state, name)
             return step
         case StepWorking(name, _, remote, protocol, context):
             step = step_of(state, name)
-            _move(state, step, "RUNNING", WaitingFor(kind="remote", text=_REMOTE_TEXT))
-            _learn(state, step, protocol=protocol, context_id=context, remote_task_id=remote)
+            _set_status(state, step, "RUNNING", WaitingFor(kind="remote", text=_REMOTE_TEXT))
+            _record_agent_ids(state, step, protocol=protocol, context_id=context, remote_task_id=remote)
             return step
         case StepProgress():
             # For those who watch: it changes nothing.
@@ -295,30 +301,30 @@ def evolve(state: RunState, event: Event, at: Instant) -> StepState | None:  # n
             step.output = output.text
             step.error = None
             step.warnings = warnings
-            _learn(state, step, protocol=protocol, context_id=context, remote_task_id=remote)
+            _record_agent_ids(state, step, protocol=protocol, context_id=context, remote_task_id=remote)
             _finish(state, step, "COMPLETED", at)
             return step
         case StepRetryScheduled(name, _, due, error, answered, protocol, context):
             step = step_of(state, name)
-            _learn(state, step, protocol=protocol, context_id=context)
+            _record_agent_ids(state, step, protocol=protocol, context_id=context)
             step.error = error
             if answered:
                 step.answered_failures += 1
                 step.reply = step.remote_task_id = None
-            _move(state, step, "WAITING", WaitingFor(kind="retry", text=error.message, until=due))
+            _set_status(state, step, "WAITING", WaitingFor(kind="retry", text=error.message, until=due))
             return step
         case StepRequeued(name) | StepOutcomeResolved(name):
             step = step_of(state, name)
-            _move(state, step, "PENDING")
+            _set_status(state, step, "PENDING")
             state.ready.append(name)
             return step
         case StepFailed(name, _, error, handled, protocol, context):
             step = step_of(state, name)
-            _learn(state, step, protocol=protocol, context_id=context)
+            _record_agent_ids(state, step, protocol=protocol, context_id=context)
             step.error = error
             _finish(state, step, "FAILED", at)
             if not handled:
-                _blame(state, step)
+                _record_failure(state, step)
             return step
         case StepSkipped(name):
             step = step_of(state, name)
@@ -326,19 +332,21 @@ def evolve(state: RunState, event: Event, at: Instant) -> StepState | None:  # n
             return step
         case StepWaiting(name, _, waiting_for, protocol, context, remote):
             step = step_of(state, name)
-            _learn(state, step, protocol=protocol, context_id=context, remote_task_id=remote)
-            _move(state, step, "WAITING", waiting_for)
+            _record_agent_ids(state, step, protocol=protocol, context_id=context, remote_task_id=remote)
+            _set_status(state, step, "WAITING", waiting_for)
             return step
         case StepReplied(name, reply):
             step = step_of(state, name)
             step.reply = reply.text
-            _move(state, step, "PENDING")
+            _set_status(state, step, "PENDING")
             state.ready.append(name)
             return step
         case StepOutcomeUnknown(name, _, error):
             step = step_of(state, name)
             step.error = error
-            _move(state, step, "OUTCOME_UNKNOWN", WaitingFor(kind="outcome", text=error.message, since=at))
+            _set_status(
+                state, step, "OUTCOME_UNKNOWN", WaitingFor(kind="outcome", text=error.message, since=at)
+            )
             return step
         case StepCancelled(name):
             step = step_of(state, name)

@@ -1,4 +1,4 @@
-"""What can be put into a run's inbox: wishes of people, answers of agents, ends of child runs, timers that are due."""
+"""The machine inputs: requests of people, results of agents, ends of child runs, and timers that are due."""
 
 from __future__ import annotations
 

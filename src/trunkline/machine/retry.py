@@ -30,7 +30,7 @@ def is_worth_retrying(policy: RetryPolicy, error: StepError) -> bool:
 
 
 # What no repetition can mend, whatever the policy says.
-_HOPELESS = frozenset(
+_NEVER_RETRIED = frozenset(
     {
         "expression_failed",
         "output_failed",
@@ -46,7 +46,7 @@ _HOPELESS = frozenset(
 
 
 def _covers(condition: RetryCondition, error: StepError) -> bool:
-    if error.code in _HOPELESS:
+    if error.code in _NEVER_RETRIED:
         return False
     if isinstance(condition, int):
         return condition == (error.jsonrpc_code if condition < 0 else error.http_status)

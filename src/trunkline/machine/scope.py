@@ -16,7 +16,7 @@ class RunScope:
     def __init__(self, state: RunState) -> None:
         self._state = state
         # A step that is done never gets another output: with items, what was read is kept for the next decision.
-        self._read: dict[str, Json] = state.read if state.fans else {}
+        self._read: dict[str, Json] = state.decoded if state.for_each else {}
 
     def __call__(self, name: str) -> Json:
         if name == "input":

@@ -16,7 +16,7 @@ from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json
 from trunkline.messages import StepError, TraceContext
-from trunkline.workflow import Workflow
+from trunkline.workflow import CompiledWorkflow
 
 RunStatus = Literal["PENDING", "RUNNING", "WAITING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"]
 StepStatus = Literal[
@@ -91,19 +91,19 @@ class StepState(msgspec.Struct, kw_only=True):
         return self.status == "PENDING" and self.reply is not None and self.error is None
 
 
-class Fan(msgspec.Struct):
+class ForEachState(msgspec.Struct):
     """The items of a step while it runs; derived from the stored list and the items' own states."""
 
     items: list[Json]
     # The first that nobody has looked at yet.
-    next: int = 0
+    next_index: int = 0
     # Handed out and not over; and over, the failed among them.
-    open: int = 0
-    over: int = 0
+    active: int = 0
+    finished: int = 0
     failed: int = 0
 
 
-class Parent(NamedTuple):
+class ParentStep(NamedTuple):
     """The step of another run that has begun a run."""
 
     run_id: RunId
@@ -114,7 +114,7 @@ class RunState(msgspec.Struct, kw_only=True):
     """One run with its steps. A step that has no entry in `steps` has not been touched yet."""
 
     id: RunId
-    workflow: Workflow
+    workflow: CompiledWorkflow
     correlation_id: str
     input: bytes
     created_at: Instant
@@ -134,7 +134,7 @@ class RunState(msgspec.Struct, kw_only=True):
     contexts: dict[str, str] = {}
     # Of whoever asked for the run.
     trace: TraceContext | None = None
-    parent: Parent | None = None
+    parent: ParentStep | None = None
     # How many runs are above it.
     depth: int = 0
     # The last agent event that was known when the run was accepted: by it each agent's side is chosen.
@@ -145,11 +145,11 @@ class RunState(msgspec.Struct, kw_only=True):
     # Joins that have just been decided, and steps whose items are over.
     decided: deque[str] = msgspec.field(default_factory=deque[str])
     # Of the steps that run item by item.
-    fans: dict[str, Fan] = {}
+    for_each: dict[str, ForEachState] = {}
     # What expressions have read of the run while it has items: each of them would decode it again.
-    read: dict[str, Json] = {}
+    decoded: dict[str, Json] = {}
     in_flight: int = 0
-    backing_off: int = 0
+    retrying: int = 0
     awaiting_person: int = 0
     unfinished: int = 0
     # The first failure that nothing handles, and of several at one instant that of the first step: no

@@ -1,16 +1,16 @@
-"""One decision in the making: the state as it becomes, and what has been recorded and wished for so far."""
+"""One turn: the run state as it changes, and the events and effects so far."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
 from trunkline.clock import Instant
-from trunkline.machine.effects import DropTimer, Effect
+from trunkline.machine.effects import CancelTimer, Effect
 from trunkline.machine.events import Event
 from trunkline.machine.evolve import evolve
 from trunkline.machine.scope import ItemScope, RunScope
 from trunkline.machine.state import RunState, StepState
-from trunkline.workflow import Scope, index_of, owner_of
+from trunkline.workflow import Scope, item_index, step_of_item
 
 
 def deadline_timer(step: StepState) -> str:
@@ -35,7 +35,7 @@ class Turn:
         if step is not None:
             self.changed[step.name] = step
             if step.is_final and step.attempts and self._has_deadline(step):
-                self.drop_timer(deadline_timer(step))
+                self.cancel_timer(deadline_timer(step))
 
     def _has_deadline(self, step: StepState) -> bool:
         # That of a step with items is the whole step's.
@@ -46,14 +46,14 @@ class Turn:
         """What the expressions of a step, or of an item of one, can read."""
         if step.name in self.state.workflow.steps:
             return self.scope
-        index = index_of(step.name)
-        return ItemScope(self.scope, self.state.fans[owner_of(step.name)].items[index], index)
+        index = item_index(step.name)
+        return ItemScope(self.scope, self.state.for_each[step_of_item(step.name)].items[index], index)
 
-    def wish(self, effect: Effect) -> None:
+    def add_effect(self, effect: Effect) -> None:
         self.effects.append(effect)
 
-    def drop_timer(self, key: str) -> None:
-        self.wish(DropTimer(key))
+    def cancel_timer(self, key: str) -> None:
+        self.add_effect(CancelTimer(key))
 
     @property
     def is_ending(self) -> bool:

@@ -1,7 +1,7 @@
 """What travels on the broker. Pure data: no I/O here."""
 
 from trunkline.messages.dispatch import Dispatch, TaskKey
-from trunkline.messages.errors import ERROR_CODES, ErrorCode, fix_for
+from trunkline.messages.errors import ERROR_CODES, ErrorCodeInfo, fix_for
 from trunkline.messages.model import (
     NO_OUTPUT,
     AgentResult,
@@ -13,7 +13,7 @@ from trunkline.messages.model import (
     ResultStatus,
     StepError,
 )
-from trunkline.messages.outgoing import Outgoing, Record
+from trunkline.messages.outgoing import BrokerRecord, OutgoingMessage
 from trunkline.messages.topics import TopicNames
 from trunkline.messages.trace import TraceContext
 
@@ -22,13 +22,13 @@ __all__ = [
     "NO_OUTPUT",
     "AgentResult",
     "AgentTask",
+    "BrokerRecord",
     "CancelTask",
     "Dispatch",
-    "ErrorCode",
-    "Outgoing",
+    "ErrorCodeInfo",
+    "OutgoingMessage",
     "Progress",
     "Question",
-    "Record",
     "ReplyMessage",
     "ResultStatus",
     "StepError",

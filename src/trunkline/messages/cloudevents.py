@@ -6,7 +6,7 @@ import msgspec
 
 from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import encode
-from trunkline.messages.outgoing import Outgoing
+from trunkline.messages.outgoing import OutgoingMessage
 
 CONTENT_TYPE = b"application/cloudevents+json; charset=UTF-8"
 SOURCE = "/trunkline/runs"
@@ -33,7 +33,7 @@ class RunEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 def event_message(
     topic: str, *, run_id: str, workflow: str, seq: int, event_type: str, at: Instant, data: bytes
-) -> Outgoing:
+) -> OutgoingMessage:
     event = RunEvent(
         id=f"{run_id}/{seq}",
         type=TYPE_PREFIX + event_type,
@@ -44,4 +44,4 @@ def event_message(
         sequence=str(seq),
         data=msgspec.Raw(data),
     )
-    return Outgoing(topic, run_id, encode(event), _HEADERS)
+    return OutgoingMessage(topic, run_id, encode(event), _HEADERS)

@@ -6,7 +6,7 @@ Messages between executor and bridge as records: JSON values, with headers that 
     trunkline-reference  1: the value only names the message, which is too long to travel; the store has it
     traceparent          the trace that a task belongs to, with tracestate: what looks at the topic sees it too
 
-A record that is anything else is `Unreadable`, and the reason says what to do about it.
+A record that is anything else is `UnreadableMessage`, and the reason says what to do about it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 from trunkline.jsontypes import encode
 from trunkline.messages.dispatch import TaskKey
 from trunkline.messages.model import AgentResult, AgentTask, CancelTask
-from trunkline.messages.outgoing import Outgoing, Record
+from trunkline.messages.outgoing import BrokerRecord, OutgoingMessage
 from trunkline.messages.trace import TRACEPARENT, TRACESTATE, TraceContext
 
 VERSION = 1
@@ -31,12 +31,12 @@ REFERENCE_HEADER = "trunkline-reference"
 
 MessageType: TypeAlias = Literal["agent-task", "cancel-task", "agent-result"]
 # For a metric: what is wrong with a record, in one word.
-Flaw: TypeAlias = Literal["empty", "type", "version", "malformed"]
+UnreadableReason: TypeAlias = Literal["empty", "type", "version", "malformed"]
 
 Headers: TypeAlias = tuple[tuple[str, bytes], ...]
 
 
-class Reference(msgspec.Struct, frozen=True, kw_only=True):
+class MessageReference(msgspec.Struct, frozen=True, kw_only=True):
     """Names a message that the store has."""
 
     task_id: str
@@ -48,20 +48,20 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True):
         return TaskKey(self.task_id, self.attempt)
 
 
-class TaskReference(Reference, frozen=True, kw_only=True):
+class TaskReference(MessageReference, frozen=True, kw_only=True):
     """An `AgentTask` that is among the dispatches."""
 
 
-class ResultReference(Reference, frozen=True, kw_only=True):
+class ResultReference(MessageReference, frozen=True, kw_only=True):
     """An `AgentResult` that is kept with its task."""
 
 
-class Unreadable(Exception):
+class UnreadableMessage(Exception):
     """A record that is no message of ours, or of a version that is not ours."""
 
-    def __init__(self, flaw: Flaw, reason: str) -> None:
+    def __init__(self, flaw: UnreadableReason, reason: str) -> None:
         super().__init__(reason)
-        self.flaw: Flaw = flaw
+        self.flaw: UnreadableReason = flaw
         self.reason = reason
 
 
@@ -83,15 +83,15 @@ _result_references: msgspec.json.Decoder[ResultReference] = msgspec.json.Decoder
 AnyNamed = TypeVar("AnyNamed", AgentTask, CancelTask, AgentResult, TaskReference, ResultReference)
 
 
-def encode_task(message: AgentTask | CancelTask, topic: str, payload: bytes | None = None) -> Outgoing:
+def encode_task(message: AgentTask | CancelTask, topic: str, payload: bytes | None = None) -> OutgoingMessage:
     """`payload` is the encoded message where the caller has it already."""
     value = encode(message) if payload is None else payload
     if isinstance(message, CancelTask):
-        return Outgoing(topic, message.run_id, value, _CANCEL)
+        return OutgoingMessage(topic, message.run_id, value, _CANCEL)
     return _outgoing(topic, message, value, _TASK + _trace_headers(message.trace))
 
 
-def encode_result(result: AgentResult, topic: str) -> Outgoing:
+def encode_result(result: AgentResult, topic: str) -> OutgoingMessage:
     return _outgoing(topic, result, encode(result), _RESULT)
 
 
@@ -102,15 +102,17 @@ def _trace_headers(trace: TraceContext | None) -> Headers:
     return (parent,) if trace.tracestate is None else (parent, (TRACESTATE, trace.tracestate.encode()))
 
 
-def _outgoing(topic: str, message: AgentTask | AgentResult, value: bytes, headers: Headers) -> Outgoing:
+def _outgoing(
+    topic: str, message: AgentTask | AgentResult, value: bytes, headers: Headers
+) -> OutgoingMessage:
     if len(value) <= LONGEST_VALUE:
-        return Outgoing(topic, message.run_id, value, headers)
-    reference = Reference(task_id=message.task_id, attempt=message.attempt, run_id=message.run_id)
-    return Outgoing(topic, message.run_id, encode(reference), (*headers, _BY_REFERENCE))
+        return OutgoingMessage(topic, message.run_id, value, headers)
+    reference = MessageReference(task_id=message.task_id, attempt=message.attempt, run_id=message.run_id)
+    return OutgoingMessage(topic, message.run_id, encode(reference), (*headers, _BY_REFERENCE))
 
 
-def read_task(record: Record) -> AgentTask | CancelTask | TaskReference:
-    """Raises `Unreadable`."""
+def read_task(record: BrokerRecord) -> AgentTask | CancelTask | TaskReference:
+    """Raises `UnreadableMessage`."""
     headers = dict(record.headers)
     match _type_of(headers):
         case "agent-task" if REFERENCE_HEADER in headers:
@@ -125,8 +127,8 @@ def read_task(record: Record) -> AgentTask | CancelTask | TaskReference:
             raise _wrong_type(other, "agent-task or cancel-task")
 
 
-def read_result(record: Record) -> AgentResult | ResultReference:
-    """Raises `Unreadable`."""
+def read_result(record: BrokerRecord) -> AgentResult | ResultReference:
+    """Raises `UnreadableMessage`."""
     headers = dict(record.headers)
     match _type_of(headers):
         case "agent-result" if REFERENCE_HEADER in headers:
@@ -151,14 +153,14 @@ def decode_result(payload: bytes) -> AgentResult:
 
 def _type_of(headers: dict[str, bytes]) -> str:
     if TYPE_HEADER not in headers:
-        raise Unreadable(
+        raise UnreadableMessage(
             "type",
             f"It has no header {TYPE_HEADER}, so Trunkline did not send it. Let nobody else write to this topic;"
             " discard it.",
         )
     version = headers.get(VERSION_HEADER, b"none").decode(errors="replace")
     if version != str(VERSION):
-        raise Unreadable(
+        raise UnreadableMessage(
             "version",
             f"It is of version {version[:20]}, and this Trunkline reads version {VERSION}."
             " Bring every process to the same version, then replay it.",
@@ -166,33 +168,35 @@ def _type_of(headers: dict[str, bytes]) -> str:
     return headers[TYPE_HEADER].decode(errors="replace")
 
 
-def _wrong_type(found: str, expected: str) -> Unreadable:
-    return Unreadable(
+def _wrong_type(found: str, expected: str) -> UnreadableMessage:
+    return UnreadableMessage(
         "type",
         f"It is of type {found[:50]!r}; {expected} belongs here."
         " Compare the names of the topics in the settings of all processes, then discard it.",
     )
 
 
-def _read(decoder: msgspec.json.Decoder[AnyNamed], record: Record) -> AnyNamed:
+def _read(decoder: msgspec.json.Decoder[AnyNamed], record: BrokerRecord) -> AnyNamed:
     value = record.value
     if value is None:
-        raise Unreadable("empty", "It has no value. Trunkline never deletes by key; discard it.")
+        raise UnreadableMessage("empty", "It has no value. Trunkline never deletes by key; discard it.")
     try:
         # What is kept as raw JSON, or skipped, is not looked at by the decoder.
         value.decode()
         message = decoder.decode(value)
     except UnicodeDecodeError as exc:
-        raise Unreadable("malformed", f"Its value is not UTF-8 at byte {exc.start}. Discard it.") from exc
+        raise UnreadableMessage(
+            "malformed", f"Its value is not UTF-8 at byte {exc.start}. Discard it."
+        ) from exc
     except (msgspec.MsgspecError, RecursionError) as exc:
-        raise Unreadable("malformed", f"Its value is no such message: {exc}. Discard it.") from exc
+        raise UnreadableMessage("malformed", f"Its value is no such message: {exc}. Discard it.") from exc
     _require(task_id=message.task_id, run_id=message.run_id)
     if message.attempt < 1:
-        raise Unreadable("malformed", "Its attempt is below 1. Discard it.")
+        raise UnreadableMessage("malformed", "Its attempt is below 1. Discard it.")
     return message
 
 
 def _require(**fields: str) -> None:
     for name, value in fields.items():
         if not value:
-            raise Unreadable("malformed", f"Its {name} is missing. Discard it.")
+            raise UnreadableMessage("malformed", f"Its {name} is missing. Discard it.")

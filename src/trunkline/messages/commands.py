@@ -14,8 +14,8 @@ from typing import Annotated
 import msgspec
 
 from trunkline.jsontypes import Json, is_too_deep
-from trunkline.messages.codec import VERSION, VERSION_HEADER, Unreadable
-from trunkline.messages.outgoing import Record
+from trunkline.messages.codec import VERSION, VERSION_HEADER, UnreadableMessage
+from trunkline.messages.outgoing import BrokerRecord
 
 # It becomes a header of every request to an agent.
 _CORRELATION_ID = "^[!-~]{1,128}$"
@@ -43,17 +43,17 @@ class StartRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 _commands: msgspec.json.Decoder[StartRun] = msgspec.json.Decoder(StartRun)
 
 
-def read_command(record: Record) -> StartRun:
-    """Raises `Unreadable`."""
+def read_command(record: BrokerRecord) -> StartRun:
+    """Raises `UnreadableMessage`."""
     version = dict(record.headers).get(VERSION_HEADER, str(VERSION).encode())
     if version != str(VERSION).encode():
-        raise Unreadable(
+        raise UnreadableMessage(
             "version",
             f"It is of version {version.decode(errors='replace')[:20]}; {VERSION} is what is read here."
             " Send it in that version, or replay it when this Trunkline is newer.",
         )
     if record.value is None:
-        raise Unreadable("empty", "It has no value: there is nothing to start. Discard it.")
+        raise UnreadableMessage("empty", "It has no value: there is nothing to start. Discard it.")
     try:
         command = _commands.decode(record.value)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError) as exc:
@@ -68,7 +68,7 @@ def read_command(record: Record) -> StartRun:
     return command
 
 
-def idempotency_key(record: Record) -> str:
+def idempotency_key(record: BrokerRecord) -> str:
     """The record's key; a digest of one that no column could hold; without one, where the record stands."""
     key = record.key
     if not key:
@@ -89,5 +89,5 @@ def _matches(pattern: str, text: str) -> bool:
     return re.fullmatch(pattern.removeprefix("^").removesuffix("$"), text) is not None
 
 
-def _malformed(what: str) -> Unreadable:
-    return Unreadable("malformed", f"{what}. Send a corrected one, and discard this.")
+def _malformed(what: str) -> UnreadableMessage:
+    return UnreadableMessage("malformed", f"{what}. Send a corrected one, and discard this.")

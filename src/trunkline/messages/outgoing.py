@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Outgoing(msgspec.Struct, frozen=True, array_like=True):
+class OutgoingMessage(msgspec.Struct, frozen=True, array_like=True):
     """One message for one topic. Messages with the same key keep their order; an empty one is none."""
 
     topic: str
@@ -21,7 +21,7 @@ class Outgoing(msgspec.Struct, frozen=True, array_like=True):
         return self.raw_key or self.key.encode() or None
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True):
+class BrokerRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What a broker delivered, before anybody has read it."""
 
     topic: str

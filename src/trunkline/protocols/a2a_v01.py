@@ -37,24 +37,24 @@ from trunkline.protocols.base import (
     Succeeded,
     Working,
 )
-from trunkline.protocols.config import BATCH, AnySetting, Setting, check_config
-from trunkline.protocols.jsonrpc import RpcError, call, open_envelope, outcome_of_error, whole_result
-from trunkline.protocols.outcomes import NO_WISHES, Wishes, step_error, to_internal
-from trunkline.protocols.outputs import Output, OutputMode, finish, json_in, usage_in
+from trunkline.protocols.config import BATCH, ProtocolOption, TextOption, check_config
+from trunkline.protocols.jsonrpc import RpcError, failed_by_rpc_error, parse_response, raw_result, rpc_request
+from trunkline.protocols.outcomes import DEFAULT_SEND_OPTIONS, SendOptions, step_error, to_internal_format
+from trunkline.protocols.outputs import OutputMode, StepOutput, encode_output, json_in, usage_in
 from trunkline.protocols.parts import (
     DataPart,
     FilePart,
     MessagePart,
     TextPart,
-    beside_parts,
+    fields_besides_parts,
     parts_in,
     read_parts,
 )
 
 PROTOCOL = "a2a-0.1"
 PATHS_PROTOCOL = "a2a-0.1-paths"
-SETTINGS: dict[str, AnySetting] = {
-    "output_mode": Setting(default="full", choices=("full", "data")),
+SETTINGS: dict[str, ProtocolOption] = {
+    "output_mode": TextOption(default="full", choices=("full", "data")),
     "batch": BATCH,
 }
 
@@ -92,17 +92,17 @@ class A2AV01Adapter(ProtocolAdapter):
         params["message"] = {"role": "user", "parts": parts}
         if metadata:
             params["metadata"] = metadata
-        return call("tasks/send", task.task_id, params)
+        return rpc_request("tasks/send", task.task_id, params)
 
     def from_agent_response(self, response: JsonObject, task_id: str) -> JsonObject:
-        return to_internal(self.decode_body(encode(response), AgentTask(task_id=task_id)), task_id)
+        return to_internal_format(self.decode_body(encode(response), AgentTask(task_id=task_id)), task_id)
 
     def decode_body(self, body: bytes, task: AgentTask) -> Outcome:
-        answer = open_envelope(body, task.task_id, PROTOCOL)
+        answer = parse_response(body, task.task_id, PROTOCOL)
         if isinstance(answer, RpcError):
-            return outcome_of_error(answer, _FIX_BY_CODE, _OTHER_DIALECT, _NO_TASK)
+            return failed_by_rpc_error(answer, _FIX_BY_CODE, _OTHER_DIALECT, _NO_TASK)
         result = answer.value if isinstance(answer.value, dict) else {}
-        return _outcome(result, whole_result(body), task, self.output_mode)
+        return _outcome(result, raw_result(body), task, self.output_mode)
 
     def encode_poll(self, task: AgentTask, remote_task_id: str) -> AgentRequest | None:
         return _task_call("tasks/get", task, remote_task_id)
@@ -133,8 +133,8 @@ class A2AV01PathsAdapter(A2AV01Adapter):
     def get_protocol_name(self) -> str:
         return PATHS_PROTOCOL
 
-    def encode(self, task: AgentTask, wishes: Wishes = NO_WISHES) -> AgentRequest:
-        return replace(super().encode(task, wishes), path="/tasks/send")
+    def encode(self, task: AgentTask, options: SendOptions = DEFAULT_SEND_OPTIONS) -> AgentRequest:
+        return replace(super().encode(task, options), path="/tasks/send")
 
     def encode_poll(self, task: AgentTask, remote_task_id: str) -> AgentRequest:
         return replace(_task_call("tasks/get", task, remote_task_id), path="/tasks/get")
@@ -147,14 +147,14 @@ class A2AV01PathsAdapter(A2AV01Adapter):
 
 
 def _task_call(method: str, task: AgentTask, remote_task_id: str) -> AgentRequest:
-    return AgentRequest(body=encode(call(method, task.task_id, {"id": remote_task_id})))
+    return AgentRequest(body=encode(rpc_request(method, task.task_id, {"id": remote_task_id})))
 
 
 def _said(data: Json) -> tuple[list[Json], JsonObject]:
     """The parts of the message, and what goes beside them so that nothing is lost."""
     listed = parts_in(data)
     if listed is not None:
-        return [_written(part) for part in read_parts(listed, PROTOCOL)], beside_parts(data)
+        return [_written(part) for part in read_parts(listed, PROTOCOL)], fields_besides_parts(data)
     if isinstance(data, dict):
         for name in ("text", "query"):
             value = data.get(name)
@@ -195,7 +195,7 @@ def _outcome(result: JsonObject, whole: Raw, task: AgentTask, mode: OutputMode) 
     if state == "completed":
         warnings: list[str] = []
         output = _output(result, said, context)
-        text = bytes(whole) if output.is_empty() else finish(output, mode, warnings)
+        text = bytes(whole) if output.is_empty() else encode_output(output, mode, warnings)
         return Succeeded(output=text, context_id=context, remote_task_id=remote, warnings=tuple(warnings))
     words = _text([said])
     if state in _PENDING:
@@ -215,7 +215,7 @@ def _outcome(result: JsonObject, whole: Raw, task: AgentTask, mode: OutputMode) 
     )
 
 
-def _output(result: JsonObject, said: JsonObject, context: str | None) -> Output:
+def _output(result: JsonObject, said: JsonObject, context: str | None) -> StepOutput:
     artifacts = [_object(item) for item in _list(result.get("artifacts"))]
     answers = [_object(item) for item in _list(result.get("history"))][-1:]
     sources = (artifacts, [said], answers)
@@ -227,7 +227,7 @@ def _output(result: JsonObject, said: JsonObject, context: str | None) -> Output
         value = data[0] if len(data) == 1 else data
     elif text is not None:
         value = json_in(text)
-    return Output(
+    return StepOutput(
         text=UNSET if text is None else text,
         data=value,
         artifacts=result["artifacts"] if any(_parts(item) for item in artifacts) else UNSET,

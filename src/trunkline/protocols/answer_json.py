@@ -61,7 +61,7 @@ class JsonReader(Generic[T]):
         except msgspec.ValidationError:
             raise
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
-            raise NotJson(symptom(text, exc)) from exc
+            raise NotJson(describe_json_error(text, exc)) from exc
 
     def _read(self, text: bytes) -> T:
         if len(text) <= WHOLE_CHECK_BYTES and text.count(b"[") + text.count(b"{") <= HEADROOM_LEVELS:
@@ -108,12 +108,12 @@ def parse(text: bytes) -> Json:
         raise NotJson(f"The JSON is not usable: {exc}") from exc
 
 
-def checked(text: bytes) -> msgspec.Raw:
+def check_json(text: bytes) -> msgspec.Raw:
     """The text itself, when it is JSON; raises `NotJson`."""
     return _anything.read(text)
 
 
-def value_of(text: bytes) -> Json:
+def decode_checked(text: bytes) -> Json:
     """The value of a part of an answer that has been read; None when a number in it is out of range."""
     try:
         return decode(text)
@@ -122,7 +122,7 @@ def value_of(text: bytes) -> Json:
         return None
 
 
-def symptom(text: bytes, exc: Exception) -> str:
+def describe_json_error(text: bytes, exc: Exception) -> str:
     head = text[:_HEAD_BYTES].lstrip()
     if not head and not text.strip():
         return "The answer is empty"

@@ -27,30 +27,31 @@ import msgspec
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import AgentTask
 from trunkline.protocols.answer_json import NotJson, json_kind, parse
-from trunkline.protocols.http_answer import failure_before_reading, http_failure, with_http
+from trunkline.protocols.http_answer import add_http_details, failure_without_body, http_failure
 from trunkline.protocols.outcomes import (
-    NO_WISHES,
+    DEFAULT_SEND_OPTIONS,
     AgentAnswer,
     AgentRequest,
+    AnswerTiming,
     Direction,
     Failed,
     Interrupted,
     Outcome,
     ProtocolTranslationError,
     PushTarget,
-    StreamNews,
-    StreamReading,
+    SendOptions,
+    StreamUpdate,
     Succeeded,
-    Timing,
-    Wishes,
+    TaskStreamReader,
     Working,
     failure_of,
-    from_internal,
+    from_internal_format,
 )
 
 __all__ = [
     "AgentAnswer",
     "AgentRequest",
+    "AnswerTiming",
     "Direction",
     "Failed",
     "Interrupted",
@@ -58,11 +59,10 @@ __all__ = [
     "ProtocolAdapter",
     "ProtocolTranslationError",
     "PushTarget",
-    "StreamNews",
-    "StreamReading",
+    "SendOptions",
+    "StreamUpdate",
     "Succeeded",
-    "Timing",
-    "Wishes",
+    "TaskStreamReader",
     "Working",
     "failure_of",
 ]
@@ -110,9 +110,9 @@ class ProtocolAdapter(ABC):
         accepted = _keywords_of(cls)
         return cls(**{key: value for key, value in config.items() if accepted is None or key in accepted})
 
-    def encode(self, task: AgentTask, wishes: Wishes = NO_WISHES) -> AgentRequest:
+    def encode(self, task: AgentTask, options: SendOptions = DEFAULT_SEND_OPTIONS) -> AgentRequest:
         """The request as bytes; raises `ProtocolTranslationError` (direction `request`)."""
-        del wishes  # there is no way to say them here
+        del options  # this format has no place for them
         return self.request(self.to_agent_request, task)
 
     def request(self, write: Callable[[AgentTask], JsonObject], task: AgentTask) -> AgentRequest:
@@ -137,7 +137,7 @@ class ProtocolAdapter(ABC):
         Raises `ProtocolTranslationError` when it is malformed; the bridge makes an error of it that names the
         symptom (`failure_of`), and logs the body.
         """
-        unreadable = failure_before_reading(answer)
+        unreadable = failure_without_body(answer)
         if unreadable is not None:
             return unreadable
         try:
@@ -150,7 +150,7 @@ class ProtocolAdapter(ABC):
             raise self._malformed(exc, answer.body) from exc
         if answer.status < 400 and isinstance(outcome, Succeeded):
             return outcome
-        return with_http(outcome, answer)
+        return add_http_details(outcome, answer)
 
     def decode_body(self, body: bytes, task: AgentTask) -> Outcome:
         """What the answer's body means; raises `NotJson` or `ProtocolTranslationError`."""
@@ -158,7 +158,7 @@ class ProtocolAdapter(ABC):
         if not isinstance(response, dict):
             raise NotJson(f"The answer is {json_kind(response)}, not an object")
         try:
-            return from_internal(self.from_agent_response(response, task.task_id))
+            return from_internal_format(self.from_agent_response(response, task.task_id))
         except ProtocolTranslationError:
             raise
         except _MISREAD as exc:
@@ -186,7 +186,7 @@ class ProtocolAdapter(ABC):
         del task, remote_task_id
         return None
 
-    def read_stream(self, task: AgentTask) -> StreamReading:
+    def read_stream(self, task: AgentTask) -> TaskStreamReader:
         """A reader for the answer to one of the two requests above."""
         raise NotImplementedError(f"{self.get_protocol_name()} has no streams: {task.task_id}")
 

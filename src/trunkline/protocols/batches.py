@@ -27,36 +27,36 @@ from trunkline.protocols.outcomes import AgentAnswer
 _MOST_NOTES = 10
 
 
-class BatchWish(msgspec.Struct, frozen=True, kw_only=True):
+class BatchLimits(msgspec.Struct, frozen=True, kw_only=True):
     """So many tasks at most in one request; and how long the first waits for others."""
 
     max: int
     wait_ms: int
 
 
-class Split(msgspec.Struct, frozen=True, kw_only=True):
+class BatchAnswers(msgspec.Struct, frozen=True, kw_only=True):
     """What a batch brought: for each request its answer, or None; and what was wrong with it."""
 
     answers: list[AgentAnswer | None]
     notes: tuple[str, ...] = ()
 
 
-class _Named(msgspec.Struct):
+class _RequestEnvelope(msgspec.Struct):
     id: Json = None
     jsonrpc: Json = None
 
 
 _arrays = JsonReader(list[Raw])
-_objects = JsonReader(_Named)
+_objects = JsonReader(_RequestEnvelope)
 
 
-def batch_wish(config: Mapping[str, Json] | None) -> BatchWish | None:
+def batch_limits(config: Mapping[str, Json] | None) -> BatchLimits | None:
     """What a `protocol_config` that has been checked asks for; None: every task in a request of its own."""
-    wish = (config or {}).get("batch")
-    if not isinstance(wish, dict) or BATCH.objection(wish) is not None:
+    wanted = (config or {}).get("batch")
+    if not isinstance(wanted, dict) or BATCH.objection(wanted) is not None:
         return None
-    numbers = {name: wish.get(name, span.default) for name, span in BATCH.spans.items()}
-    return msgspec.convert(numbers, BatchWish)
+    numbers = {name: wanted.get(name, allowed.default) for name, allowed in BATCH.ranges.items()}
+    return msgspec.convert(numbers, BatchLimits)
 
 
 def request_id(body: bytes) -> str:
@@ -73,19 +73,19 @@ def is_call(body: bytes) -> bool:
     return call.jsonrpc == VERSION and call.id is not None
 
 
-def join(bodies: Sequence[bytes]) -> bytes:
+def join_requests(bodies: Sequence[bytes]) -> bytes:
     """One request; a single one needs no array."""
     return bodies[0] if len(bodies) == 1 else b"[" + b",".join(bodies) + b"]"
 
 
-def split(answer: AgentAnswer, ids: Sequence[str]) -> Split:
+def split_answers(answer: AgentAnswer, ids: Sequence[str]) -> BatchAnswers:
     """The answer of a batch, for the requests with these ids in their order."""
     if len(ids) == 1:
-        return Split(answers=[answer])
+        return BatchAnswers(answers=[answer])
     items = _items(answer.body)
     if items is None:
         # No batch of answers: what it is, it is for all.
-        return Split(answers=[answer] * len(ids))
+        return BatchAnswers(answers=[answer] * len(ids))
     notes: list[str] = []
     found: dict[str, Raw] = {}
     nameless: list[Raw] = []
@@ -105,7 +105,7 @@ def split(answer: AgentAnswer, ids: Sequence[str]) -> Split:
     if len(missing) == 1 and len(nameless) == 1:
         found[missing[0]] = nameless.pop()
     notes.extend("The batch has an answer without an id" for _ in nameless)
-    return Split(
+    return BatchAnswers(
         answers=[_single(answer, found[name]) if name in found else None for name in ids],
         notes=tuple(notes[:_MOST_NOTES]),
     )

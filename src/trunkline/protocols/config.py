@@ -23,7 +23,7 @@ from trunkline.protocols.profiles import InvalidProfile, find_profile
 _PATH = "protocol_config"
 
 
-class Setting(msgspec.Struct, frozen=True, kw_only=True):
+class TextOption(msgspec.Struct, frozen=True, kw_only=True):
     """What one key of a `protocol_config` may hold: one of `choices`, or any string that is not empty."""
 
     default: str
@@ -38,7 +38,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         return f"must be {allowed}, not {encode(value).decode()}"
 
 
-class Span(msgspec.Struct, frozen=True, kw_only=True):
+class IntegerRange(msgspec.Struct, frozen=True, kw_only=True):
     """From where to where a whole number may be; without a default it must be given."""
 
     least: int
@@ -49,34 +49,34 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
         return isinstance(value, int) and not isinstance(value, bool) and self.least <= value <= self.most
 
 
-class NumbersSetting(msgspec.Struct, frozen=True, kw_only=True):
+class IntegersOption(msgspec.Struct, frozen=True, kw_only=True):
     """A key that holds an object of whole numbers."""
 
-    spans: dict[str, Span]
+    ranges: dict[str, IntegerRange]
 
     def objection(self, value: Json) -> str | None:
         if not isinstance(value, dict):
-            return f"must be an object with {' and '.join(self.spans)}, not {encode(value).decode()}"
-        for name, span in self.spans.items():
-            if name not in value and span.default is None:
-                return f"must have {name}, from {span.least} to {span.most}"
+            return f"must be an object with {' and '.join(self.ranges)}, not {encode(value).decode()}"
+        for name, allowed_range in self.ranges.items():
+            if name not in value and allowed_range.default is None:
+                return f"must have {name}, from {allowed_range.least} to {allowed_range.most}"
         for name, number in value.items():
-            if name not in self.spans:
-                return f"has {name}, which is not known; known here: {', '.join(self.spans)}"
-            span = self.spans[name]
-            if not span.holds(number):
-                allowed = f"a whole number from {span.least} to {span.most}"
+            if name not in self.ranges:
+                return f"has {name}, which is not known; known here: {', '.join(self.ranges)}"
+            allowed_range = self.ranges[name]
+            if not allowed_range.holds(number):
+                allowed = f"a whole number from {allowed_range.least} to {allowed_range.most}"
                 return f"must have as {name} {allowed}, not {encode(number).decode()}"
         return None
 
 
 # Tasks that wait for the same agent may travel in one request, for every dialect in JSON-RPC: batches.py.
-BATCH = NumbersSetting(
-    spans={"max": Span(least=2, most=100), "wait_ms": Span(least=0, most=1000, default=10)}
+BATCH = IntegersOption(
+    ranges={"max": IntegerRange(least=2, most=100), "wait_ms": IntegerRange(least=0, most=1000, default=10)}
 )
 
 
-class ProfileSetting(msgspec.Struct, frozen=True, kw_only=True):
+class ProfileOption(msgspec.Struct, frozen=True, kw_only=True):
     """A key that holds the name of a profile, or a JSON Schema."""
 
     def objection(self, value: Json) -> str | None:
@@ -87,7 +87,7 @@ class ProfileSetting(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
 
-class NoSetting(msgspec.Struct, frozen=True, kw_only=True):
+class UnusableOption(msgspec.Struct, frozen=True, kw_only=True):
     """A key that is known, and cannot be used here."""
 
     reason: str
@@ -97,23 +97,23 @@ class NoSetting(msgspec.Struct, frozen=True, kw_only=True):
         return self.reason
 
 
-AnySetting = Setting | NumbersSetting | ProfileSetting | NoSetting
+ProtocolOption = TextOption | IntegersOption | ProfileOption | UnusableOption
 
 
-def check_config(known: Mapping[str, AnySetting], config: Mapping[str, Json]) -> list[Finding]:
+def check_config(known: Mapping[str, ProtocolOption], config: Mapping[str, Json]) -> list[Finding]:
     """Everything that is wrong with a configuration."""
     findings: list[Finding] = []
     for key, value in config.items():
-        setting = known.get(key)
-        problem = _unknown(key, known) if setting is None else setting.objection(value)
+        option = known.get(key)
+        problem = _unknown(key, known) if option is None else option.objection(value)
         if problem is not None:
             findings.append(Finding(path=f"{_PATH}.{key}", message=f"'{key}' {problem}"))
     return findings
 
 
-def _unknown(key: str, known: Mapping[str, AnySetting]) -> str:
+def _unknown(key: str, known: Mapping[str, ProtocolOption]) -> str:
     closest = get_close_matches(key, known, n=1)
     if closest:
         return f"is not known; did you mean '{closest[0]}'?"
-    usable = (name for name, setting in known.items() if not isinstance(setting, NoSetting))
+    usable = (name for name, option in known.items() if not isinstance(option, UnusableOption))
     return f"is not known; known here: {', '.join(usable)}"

@@ -28,7 +28,7 @@ from trunkline.protocols.a2a_v01 import A2AV01Adapter, A2AV01PathsAdapter
 from trunkline.protocols.a2a_v03 import A2AV02Adapter, A2AV03Adapter, JsonRpc2Adapter
 from trunkline.protocols.a2a_v1 import A2A10Adapter, A2A10HttpAdapter
 from trunkline.protocols.base import ProtocolAdapter
-from trunkline.protocols.config import AnySetting, NoSetting, check_config
+from trunkline.protocols.config import ProtocolOption, UnusableOption, check_config
 from trunkline.protocols.jsonrpc_call import JsonRpcCallAdapter
 from trunkline.protocols.simple_a2a import SimpleA2AAdapter
 from trunkline.protocols.zone_call import ZoneAdapter
@@ -101,13 +101,13 @@ class ProtocolAdapterFactory:
 
 
 # Which dialect it will be is not known yet, so the keys of all are.
-_AUTO_SETTINGS: dict[str, AnySetting] = {
+_AUTO_SETTINGS: dict[str, ProtocolOption] = {
     **simple_a2a.SETTINGS,
     **jsonrpc_call.SETTINGS,
     **a2a_v01.SETTINGS,
     **a2a_v03.SETTINGS,
     **a2a_v1.SETTINGS,
-    "profile": NoSetting(reason="needs the protocol jsonrpc-2.0: nothing tells that an agent is a zone"),
+    "profile": UnusableOption(reason="needs the protocol jsonrpc-2.0: nothing tells that an agent is a zone"),
 }
 
 

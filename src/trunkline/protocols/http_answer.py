@@ -47,7 +47,7 @@ _FIXES = {
 }
 
 
-def failure_before_reading(answer: AgentAnswer) -> Failed | None:
+def failure_without_body(answer: AgentAnswer) -> Failed | None:
     """An answer whose body says nothing, however it reads."""
     if 300 <= answer.status < 400:
         target = answer.headers.get("location", "an address that it does not name")
@@ -90,7 +90,7 @@ def fix_for_status(status: int | None) -> str:
     return _FIXES.get(status, "") if status is not None else ""
 
 
-def with_http(outcome: Outcome, answer: AgentAnswer) -> Outcome:
+def add_http_details(outcome: Outcome, answer: AgentAnswer) -> Outcome:
     """The outcome that a body of the dialect has, with what status and headers add to it."""
     match outcome:
         case Failed(error=error):

@@ -8,7 +8,7 @@ The JSON-RPC 2.0 envelope, for every dialect that travels in one.
 A result without `id` is malformed, one with another `id` is not ours. An error may lack its `id`: that is
 noted and the error taken. `"error": null` beside a result, and the reverse, is read as if it were not there.
 
-`AnswerReader(T)` reads an answer whose result is exactly a `T` in one go, and hands every other one over as
+`ExactAnswerReader(T)` reads an answer whose result is exactly a `T` in one go, and hands every other one over as
 plain JSON. What a result or an error's code means is for the dialect to say.
 """
 
@@ -47,36 +47,36 @@ class RpcError(msgspec.Struct, kw_only=True):
     notes: list[str] = []
 
 
-class _ExactAnswer(msgspec.Struct, Generic[T]):
+class _ExactRpcResponse(msgspec.Struct, Generic[T]):
     jsonrpc: Literal["2.0"]
     id: str
     result: T
     error: None = None
 
 
-class _WholeResult(msgspec.Struct):
+class _RawRpcResult(msgspec.Struct):
     result: Raw
 
 
-_whole_results = msgspec.json.Decoder(_WholeResult)
+_whole_results = msgspec.json.Decoder(_RawRpcResult)
 
 
-def call(method: str, task_id: str, params: Json) -> JsonObject:
+def rpc_request(method: str, task_id: str, params: Json) -> JsonObject:
     return {"jsonrpc": VERSION, "id": task_id, "method": method, "params": params}
 
 
-def whole_result(body: bytes) -> Raw:
+def raw_result(body: bytes) -> Raw:
     """The result of an answer that has been opened, as the bytes it came in."""
     return _whole_results.decode(body.removeprefix(b"\xef\xbb\xbf")).result
 
 
-class AnswerReader(Generic[T]):
+class ExactAnswerReader(Generic[T]):
     """Opens answers whose result is, in the exact form of the dialect, a `T`."""
 
     def __init__(self, type_: type[T]) -> None:
-        self._exact: JsonReader[_ExactAnswer[T]] = JsonReader(_ExactAnswer[type_])
+        self._exact: JsonReader[_ExactRpcResponse[T]] = JsonReader(_ExactRpcResponse[type_])
 
-    def exact(self, body: bytes, task_id: str, protocol: str) -> T | None:
+    def read(self, body: bytes, task_id: str, protocol: str) -> T | None:
         """The result; None when the answer needs a closer look: `open_envelope`."""
         try:
             answer = self._exact.read(body)
@@ -87,7 +87,7 @@ class AnswerReader(Generic[T]):
         return answer.result
 
 
-def open_envelope(body: bytes, task_id: str, protocol: str) -> RpcResult | RpcError:
+def parse_response(body: bytes, task_id: str, protocol: str) -> RpcResult | RpcError:
     """What the answer has in it; raises `NotJson` or `ProtocolTranslationError`."""
     response = parse(body)
     if not isinstance(response, dict):
@@ -105,7 +105,7 @@ def open_envelope(body: bytes, task_id: str, protocol: str) -> RpcResult | RpcEr
     return RpcResult(value=result)
 
 
-def outcome_of_error(
+def failed_by_rpc_error(
     error: RpcError, fixes: Mapping[int, str], other_dialect: Set[int], unknown_task: int | None = None
 ) -> Failed:
     """

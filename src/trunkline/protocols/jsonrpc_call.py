@@ -19,18 +19,18 @@ from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import AgentTask
 from trunkline.protocols.base import AgentRequest, Outcome, ProtocolAdapter, Succeeded, Working
-from trunkline.protocols.config import BATCH, AnySetting, Setting, check_config
-from trunkline.protocols.jsonrpc import RpcError, call, open_envelope, outcome_of_error, whole_result
-from trunkline.protocols.outcomes import to_internal
-from trunkline.protocols.outputs import OutputMode, finish, output_of_value
+from trunkline.protocols.config import BATCH, ProtocolOption, TextOption, check_config
+from trunkline.protocols.jsonrpc import RpcError, failed_by_rpc_error, parse_response, raw_result, rpc_request
+from trunkline.protocols.outcomes import to_internal_format
+from trunkline.protocols.outputs import OutputMode, encode_output, output_from_value
 
 PROTOCOL = "jsonrpc-call"
 METHOD = "execute_task"
 POLL_METHOD = "get_task_result"
-SETTINGS: dict[str, AnySetting] = {
-    "method": Setting(default=METHOD),
-    "poll_method": Setting(default=POLL_METHOD),
-    "output_mode": Setting(default="full", choices=("full", "data")),
+SETTINGS: dict[str, ProtocolOption] = {
+    "method": TextOption(default=METHOD),
+    "poll_method": TextOption(default=POLL_METHOD),
+    "output_mode": TextOption(default="full", choices=("full", "data")),
     "batch": BATCH,
 }
 
@@ -73,24 +73,28 @@ class JsonRpcCallAdapter(ProtocolAdapter):
     def to_agent_request(self, task: AgentTask) -> JsonObject:
         data = task.input_data
         # JSON-RPC takes nothing else as params.
-        return call(self.method, task.task_id, data if isinstance(data, dict | list) else {"input": data})
+        return rpc_request(
+            self.method, task.task_id, data if isinstance(data, dict | list) else {"input": data}
+        )
 
     def from_agent_response(self, response: JsonObject, task_id: str) -> JsonObject:
-        return to_internal(self.decode_body(encode(response), AgentTask(task_id=task_id)), task_id)
+        return to_internal_format(self.decode_body(encode(response), AgentTask(task_id=task_id)), task_id)
 
     def decode_body(self, body: bytes, task: AgentTask) -> Outcome:
-        answer = open_envelope(body, task.task_id, PROTOCOL)
+        answer = parse_response(body, task.task_id, PROTOCOL)
         if isinstance(answer, RpcError):
-            return outcome_of_error(answer, _FIX_BY_CODE, _OTHER_DIALECT)
+            return failed_by_rpc_error(answer, _FIX_BY_CODE, _OTHER_DIALECT)
         return _accepted(answer.value) or self._succeeded(body)
 
     def encode_poll(self, task: AgentTask, remote_task_id: str) -> AgentRequest | None:
-        return AgentRequest(body=encode(call(self.poll_method, task.task_id, {"task_id": remote_task_id})))
+        return AgentRequest(
+            body=encode(rpc_request(self.poll_method, task.task_id, {"task_id": remote_task_id}))
+        )
 
     def _succeeded(self, body: bytes) -> Succeeded:
-        value = whole_result(body)
-        shaped = output_of_value(value) if self.output_mode == "full" else None
-        return Succeeded(output=bytes(value) if shaped is None else finish(shaped, "full", []))
+        value = raw_result(body)
+        shaped = output_from_value(value) if self.output_mode == "full" else None
+        return Succeeded(output=bytes(value) if shaped is None else encode_output(shaped, "full", []))
 
 
 def _accepted(result: Json) -> Working | None:

@@ -68,7 +68,7 @@ class CardFetch(msgspec.Struct, frozen=True, kw_only=True):
         return sha256(self.body).hexdigest()
 
 
-class Offer(msgspec.Struct, frozen=True, kw_only=True):
+class ProtocolOffer(msgspec.Struct, frozen=True, kw_only=True):
     """One way to speak to an agent."""
 
     protocol: str
@@ -79,7 +79,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     because: str
 
 
-class Negotiated(msgspec.Struct, frozen=True, kw_only=True):
+class NegotiatedDialect(msgspec.Struct, frozen=True, kw_only=True):
     protocol: str
     # Where to send the tasks.
     url: str
@@ -91,10 +91,10 @@ class Negotiated(msgspec.Struct, frozen=True, kw_only=True):
     pushes: bool = False
     tenant: str | None = None
     # What to try next, in this order, each after proof that the agent did not take the work in the one before.
-    others: tuple[Offer, ...] = ()
+    others: tuple[ProtocolOffer, ...] = ()
 
 
-class Unclear(msgspec.Struct, frozen=True, kw_only=True):
+class UnclearDialect(msgspec.Struct, frozen=True, kw_only=True):
     """Nothing is decided; `reason` and `fix` are for the operator (code `agent_protocol_unclear`)."""
 
     reason: str
@@ -103,7 +103,7 @@ class Unclear(msgspec.Struct, frozen=True, kw_only=True):
 
 def card_urls(agent_url: str) -> list[str]:
     """Every address at which the agent's card may be, in the order in which to try them."""
-    home = _home(agent_url)
+    home = _without_card_path(agent_url)
     parts = urlsplit(home)
     under = parts.path.rstrip("/")
     paths = [prefix + path for path in CARD_PATHS for prefix in dict.fromkeys((under, ""))]
@@ -113,7 +113,7 @@ def card_urls(agent_url: str) -> list[str]:
     return list(dict.fromkeys([*given, *usual]))
 
 
-def _home(agent_url: str) -> str:
+def _without_card_path(agent_url: str) -> str:
     """The agent's url, also where somebody has given its card's instead."""
     for path in CARD_PATHS:
         if urlsplit(agent_url).path.endswith(path):
@@ -123,7 +123,7 @@ def _home(agent_url: str) -> str:
 
 def next_card_url(agent_url: str, fetches: Sequence[CardFetch]) -> str | None:
     """The next address to ask; None when a card is found, or when there is no sense in asking on."""
-    if fetches and (_found(fetches[-1]) is not None or fetches[-1].status is None):
+    if fetches and (_card_in(fetches[-1]) is not None or fetches[-1].status is None):
         return None
     asked = {fetch.url for fetch in fetches}
     return next((url for url in card_urls(agent_url) if url not in asked), None)
@@ -131,47 +131,49 @@ def next_card_url(agent_url: str, fetches: Sequence[CardFetch]) -> str | None:
 
 def negotiate(
     agent_url: str, fetches: Sequence[CardFetch], options: AgentOptions = NO_OPTIONS
-) -> Negotiated | Unclear:
+) -> NegotiatedDialect | UnclearDialect:
     """What the fetches prove."""
-    agent_url = _home(agent_url)
+    agent_url = _without_card_path(agent_url)
     for fetch in fetches:
-        card = _found(fetch)
+        card = _card_in(fetch)
         if card is not None:
-            return _by_card(agent_url, card, fetch, options)
-    open_question = _open_question(fetches)
+            return _negotiate_by_card(agent_url, card, fetch, options)
+    open_question = _undecided_result(fetches)
     if open_question is not None:
         return open_question
     url = options.endpoint_override or agent_url
     absent = f"The agent has no card ({_absence(fetches)})"
-    guesses = (Offer(protocol=name, url=url, because="it has no card") for name in _GUESSES_WITHOUT_CARD)
-    return Negotiated(protocol=WITHOUT_CARD, url=url, evidence=absent, others=_supported(guesses))
+    guesses = (
+        ProtocolOffer(protocol=name, url=url, because="it has no card") for name in _GUESSES_WITHOUT_CARD
+    )
+    return NegotiatedDialect(protocol=WITHOUT_CARD, url=url, evidence=absent, others=_supported(guesses))
 
 
 def negotiate_pinned(
     protocol: str, agent_url: str, fetches: Sequence[CardFetch], options: AgentOptions = NO_OPTIONS
-) -> Negotiated | Unclear:
+) -> NegotiatedDialect | UnclearDialect:
     """
     What the fetches say about an agent whose dialect of A2A the operator has pinned.
 
     The agent's url is the endpoint then; the card says only what the agent can do.
     """
-    pinned = Negotiated(
+    pinned = NegotiatedDialect(
         protocol=protocol, url=options.endpoint_override or agent_url, evidence="Pinned by the operator."
     )
     for fetch in fetches:
-        card = _found(fetch)
+        card = _card_in(fetch)
         if card is not None:
             spoken = [item for item in card.interfaces if dialect_of(item, fetch.url) == protocol]
             known = msgspec.structs.replace(pinned, tenant=spoken[0].tenant if spoken else None)
             return _with_card(known, card, fetch)
-    open_question = _open_question(fetches)
+    open_question = _undecided_result(fetches)
     if open_question is not None:
         return open_question
     evidence = f"{pinned.evidence} The agent has no card ({_absence(fetches)})"
     return msgspec.structs.replace(pinned, evidence=evidence)
 
 
-def answer_of(fetch: CardFetch) -> str:
+def describe_fetch(fetch: CardFetch) -> str:
     """What came of a fetch, in words."""
     if fetch.status is None:
         return fetch.failure or "no answer"
@@ -184,18 +186,18 @@ def answer_of(fetch: CardFetch) -> str:
     return "HTTP 200, a card"
 
 
-def _open_question(fetches: Sequence[CardFetch]) -> Unclear | None:
-    undecided = [question for fetch in fetches if (question := _undecided(fetch)) is not None]
+def _undecided_result(fetches: Sequence[CardFetch]) -> UnclearDialect | None:
+    undecided = [question for fetch in fetches if (question := _why_undecided(fetch)) is not None]
     if undecided:
-        return Unclear(reason=f"Whether the agent has a card is not known: {'; '.join(undecided)}")
-    return None if fetches else Unclear(reason="No card address was asked")
+        return UnclearDialect(reason=f"Whether the agent has a card is not known: {'; '.join(undecided)}")
+    return None if fetches else UnclearDialect(reason="No card address was asked")
 
 
 def _absence(fetches: Sequence[CardFetch]) -> str:
     return ", ".join(f"{fetch.status} at {urlsplit(fetch.url).path}" for fetch in fetches)
 
 
-def _found(fetch: CardFetch) -> AgentCard | None:
+def _card_in(fetch: CardFetch) -> AgentCard | None:
     if fetch.status != 200:
         return None
     try:
@@ -204,7 +206,7 @@ def _found(fetch: CardFetch) -> AgentCard | None:
         return None
 
 
-def _undecided(fetch: CardFetch) -> str | None:
+def _why_undecided(fetch: CardFetch) -> str | None:
     """Why a fetch without a card proves nothing; None when it proves that there is none."""
     path = urlsplit(fetch.url).path
     if fetch.status is None:
@@ -222,9 +224,9 @@ def _undecided(fetch: CardFetch) -> str | None:
     return None
 
 
-def _by_card(
+def _negotiate_by_card(
     agent_url: str, card: AgentCard, fetch: CardFetch, options: AgentOptions
-) -> Negotiated | Unclear:
+) -> NegotiatedDialect | UnclearDialect:
     offers = _offers(agent_url, card, fetch, options)
     if not offers:
         return _not_spoken(card, fetch)
@@ -233,7 +235,7 @@ def _by_card(
         return _not_approved(agent_url, offers[0].url, fetch)
     best, *others = _distinct([*usable, *_guesses(usable, agent_url, options)])
     return _with_card(
-        Negotiated(
+        NegotiatedDialect(
             protocol=best.protocol,
             url=best.url,
             tenant=best.tenant,
@@ -245,7 +247,7 @@ def _by_card(
     )
 
 
-def _with_card(found: Negotiated, card: AgentCard, fetch: CardFetch) -> Negotiated:
+def _with_card(found: NegotiatedDialect, card: AgentCard, fetch: CardFetch) -> NegotiatedDialect:
     return msgspec.structs.replace(
         found,
         card_url=fetch.url,
@@ -256,15 +258,17 @@ def _with_card(found: Negotiated, card: AgentCard, fetch: CardFetch) -> Negotiat
     )
 
 
-def _offers(agent_url: str, card: AgentCard, fetch: CardFetch, options: AgentOptions) -> tuple[Offer, ...]:
+def _offers(
+    agent_url: str, card: AgentCard, fetch: CardFetch, options: AgentOptions
+) -> tuple[ProtocolOffer, ...]:
     """What the card offers that Trunkline speaks, the best first."""
-    offers: list[Offer] = []
+    offers: list[ProtocolOffer] = []
     for item in card.interfaces:
         protocol = dialect_of(item, fetch.url)
         if protocol is not None:
             over = _TRANSPORT_NAMES.get(item.transport, item.transport)
             offers += [
-                Offer(
+                ProtocolOffer(
                     protocol=protocol,
                     url=url,
                     tenant=item.tenant,
@@ -275,7 +279,9 @@ def _offers(agent_url: str, card: AgentCard, fetch: CardFetch, options: AgentOpt
     return _supported(sorted(offers, key=lambda offer: A2A_DIALECTS.index(offer.protocol)))
 
 
-def _guesses(usable: Sequence[Offer], agent_url: str, options: AgentOptions) -> Iterable[Offer]:
+def _guesses(
+    usable: Sequence[ProtocolOffer], agent_url: str, options: AgentOptions
+) -> Iterable[ProtocolOffer]:
     """Where else, and how else: a card may be wrong about its path, its last slash, or its version."""
     if options.endpoint_override is None:
         for offer in usable:
@@ -286,16 +292,18 @@ def _guesses(usable: Sequence[Offer], agent_url: str, options: AgentOptions) -> 
         spoken = {offer.protocol for offer in usable}
         guesses = (name for name in _GUESSES_OVER_JSONRPC if name not in spoken)
         because = "takes JSON-RPC, but not what its card says"
-        yield from _supported(Offer(protocol=name, url=endpoint.url, because=because) for name in guesses)
+        yield from _supported(
+            ProtocolOffer(protocol=name, url=endpoint.url, because=because) for name in guesses
+        )
 
 
-def _supported(offers: Iterable[Offer]) -> tuple[Offer, ...]:
+def _supported(offers: Iterable[ProtocolOffer]) -> tuple[ProtocolOffer, ...]:
     supported = ProtocolAdapterFactory.supported_protocols()
     return tuple(offer for offer in offers if offer.protocol in supported)
 
 
-def _distinct(offers: Iterable[Offer]) -> list[Offer]:
-    distinct: dict[tuple[str, str, str | None], Offer] = {}
+def _distinct(offers: Iterable[ProtocolOffer]) -> list[ProtocolOffer]:
+    distinct: dict[tuple[str, str, str | None], ProtocolOffer] = {}
     for offer in offers:
         distinct.setdefault((offer.protocol, offer.url, offer.tenant), offer)
     return list(distinct.values())
@@ -361,21 +369,21 @@ def _is_approved(url: str, agent_url: str, options: AgentOptions) -> bool:
     return origin is not None and origin in (origin_of(agent_url), *options.allow_card_origin)
 
 
-def _not_spoken(card: AgentCard, fetch: CardFetch) -> Unclear:
+def _not_spoken(card: AgentCard, fetch: CardFetch) -> UnclearDialect:
     offered = ", ".join(
         dict.fromkeys(f"{item.transport} {item.protocol_version or ''}".strip() for item in card.interfaces)
     )
-    return Unclear(
+    return UnclearDialect(
         reason=f"The card at {fetch.url} offers {offered}, none of which Trunkline speaks",
         fix="Let the agent offer A2A over JSON-RPC, or A2A 1.0 over HTTP+JSON; or pin the protocol that it speaks.",
     )
 
 
-def _not_approved(agent_url: str, endpoint: str, fetch: CardFetch) -> Unclear:
+def _not_approved(agent_url: str, endpoint: str, fetch: CardFetch) -> UnclearDialect:
     named = f"The card at {fetch.url} names the endpoint {endpoint}"
     reason = check_url(endpoint)
     if reason is not None:
-        return Unclear(
+        return UnclearDialect(
             reason=f"{named}, whose origin is not known, for it cannot be called: {reason}",
             fix="Correct the card, or set the agent's endpoint_override to the address to send to.",
         )
@@ -384,7 +392,7 @@ def _not_approved(agent_url: str, endpoint: str, fetch: CardFetch) -> Unclear:
         if parse_url(endpoint).host in _LOCAL_HOSTS and parse_url(agent_url).host not in _LOCAL_HOSTS
         else ""
     )
-    return Unclear(
+    return UnclearDialect(
         reason=f"{named}, which is not of the same origin as the agent's url {agent_url}{local}. "
         "The agent's credentials are not sent there",
         fix=f"If that address is right, set the agent's allow_card_origin to {origin_of(endpoint)}; if another is, "

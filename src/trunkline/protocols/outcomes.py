@@ -59,24 +59,24 @@ class AgentRequest(msgspec.Struct, frozen=True):
 
 
 class PushTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an agent may ring when its task has moved on."""
+    """Where an agent may send push notifications."""
 
     url: str
     token: str
 
 
-class Wishes(msgspec.Struct, frozen=True, kw_only=True):
-    """How the caller would like to hear of the task; a dialect that cannot ask for it leaves it out."""
+class SendOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How the caller prefers to get the result; an adapter whose dialect cannot express it ignores it."""
 
     push: PushTarget | None = None
-    # The task takes longer than anybody should hold a line for: take it, and be asked later.
-    returns_at_once: bool = False
+    # The task may take too long to keep a connection open: the agent accepts it and is polled.
+    return_immediately: bool = False
 
 
-NO_WISHES = Wishes()
+DEFAULT_SEND_OPTIONS = SendOptions()
 
 
-class StreamNews(msgspec.Struct, frozen=True, kw_only=True):
+class StreamUpdate(msgspec.Struct, frozen=True, kw_only=True):
     """What one event of a stream says."""
 
     remote_task_id: str | None = None
@@ -86,10 +86,10 @@ class StreamNews(msgspec.Struct, frozen=True, kw_only=True):
     is_over: bool = False
 
 
-class StreamReading(Protocol):
+class TaskStreamReader(Protocol):
     """Reads one stream of one task; made anew for every stream, and told what the ones before have said."""
 
-    def take(self, data: bytes) -> StreamNews:
+    def take(self, data: bytes) -> StreamUpdate:
         """One event's data; raises `ProtocolTranslationError`."""
         ...
 
@@ -102,7 +102,7 @@ class StreamReading(Protocol):
         ...
 
 
-class Timing(msgspec.Struct, frozen=True):
+class AnswerTiming(msgspec.Struct, frozen=True):
     """When what had happened, in milliseconds after a transport was given the request."""
 
     # A connection was there: a new one, or one that had been kept.
@@ -118,7 +118,7 @@ class AgentAnswer(msgspec.Struct, frozen=True):
     headers: Mapping[str, str]
     body: bytes
     # For the record; not every transport can tell.
-    timing: Timing | None = None
+    timing: AnswerTiming | None = None
 
 
 class Succeeded(msgspec.Struct, frozen=True, kw_only=True):
@@ -190,7 +190,7 @@ def failure_of(exc: ProtocolTranslationError) -> Failed:
     return Failed(error=step_error(exc.code, str(exc), fix=exc.fix), other_dialect=exc.other_dialect)
 
 
-def to_internal(outcome: Outcome, task_id: str) -> JsonObject:
+def to_internal_format(outcome: Outcome, task_id: str) -> JsonObject:
     """The outcome in the seeds' internal format."""
     match outcome:
         case Succeeded():
@@ -206,7 +206,7 @@ def to_internal(outcome: Outcome, task_id: str) -> JsonObject:
     return {"task_id": task_id, "status": "error", "output": None, "error": error}
 
 
-def from_internal(result: JsonObject) -> Outcome:
+def from_internal_format(result: JsonObject) -> Outcome:
     """What a result in the seeds' internal format means; raises KeyError or ValueError when it is not one."""
     match result["status"]:
         case "success":

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from trunkline.jsontypes import decode, encode
-from trunkline.protocols.answer_json import NotJson, checked
+from trunkline.protocols.answer_json import NotJson, check_json
 
 OutputMode = Literal["full", "data"]
 
@@ -30,7 +30,7 @@ _NAMED_TEXTS = ("text", "result", "response")
 NO_DATA = "output_mode is data, but the answer has no data: the output has its full form"
 
 
-class Output(msgspec.Struct, kw_only=True, omit_defaults=True):
+class StepOutput(msgspec.Struct, kw_only=True, omit_defaults=True):
     """An output before it is JSON: fields hold values that msgspec encodes, `Raw` among them."""
 
     text: str | UnsetType = UNSET
@@ -49,18 +49,18 @@ class Output(msgspec.Struct, kw_only=True, omit_defaults=True):
         )
 
 
-class _NamedTexts(msgspec.Struct):
+class _TextFields(msgspec.Struct):
     text: Raw | UnsetType = UNSET
     result: Raw | UnsetType = UNSET
     response: Raw | UnsetType = UNSET
 
 
-class _Usage(msgspec.Struct):
+class _UsageMetadata(msgspec.Struct):
     adk_usage_metadata: Raw | UnsetType = UNSET
     usage: Raw | UnsetType = UNSET
 
 
-_named_texts = msgspec.json.Decoder(_NamedTexts)
+_named_texts = msgspec.json.Decoder(_TextFields)
 
 
 def usage_in(metadata: Iterable[Raw | UnsetType | None]) -> Raw | UnsetType:
@@ -70,7 +70,7 @@ def usage_in(metadata: Iterable[Raw | UnsetType | None]) -> Raw | UnsetType:
             continue
         if bytes(memoryview(item)[:1]) != b"{":
             continue
-        found = msgspec.json.decode(item, type=_Usage)
+        found = msgspec.json.decode(item, type=_UsageMetadata)
         for usage in (found.adk_usage_metadata, found.usage):
             if usage is not UNSET and bytes(memoryview(usage)[:1]) == b"{":
                 return usage
@@ -83,12 +83,12 @@ def json_in(text: str) -> Raw | UnsetType:
     if not head or head[0] not in _JSON_BEGINNINGS:
         return UNSET
     try:
-        return checked(text.encode())
+        return check_json(text.encode())
     except NotJson:
         return UNSET
 
 
-def output_of_value(value: Raw) -> Output | None:
+def output_from_value(value: Raw) -> StepOutput | None:
     """
     The output of an agent that answers with any JSON value; None for null.
 
@@ -99,8 +99,8 @@ def output_of_value(value: Raw) -> Output | None:
         return None
     if head == b'"':
         text = msgspec.json.decode(value, type=str)
-        return Output(text=text, data=json_in(text))
-    return Output(text=_text_in_object(value) if head == b"{" else UNSET, data=value)
+        return StepOutput(text=text, data=json_in(text))
+    return StepOutput(text=_text_in_object(value) if head == b"{" else UNSET, data=value)
 
 
 def _text_in_object(value: Raw) -> str | UnsetType:
@@ -113,7 +113,7 @@ def _text_in_object(value: Raw) -> str | UnsetType:
     return UNSET
 
 
-def finish(output: Output, mode: OutputMode, warnings: list[str]) -> bytes:
+def encode_output(output: StepOutput, mode: OutputMode, warnings: list[str]) -> bytes:
     """The output as JSON text."""
     if mode == "data":
         if output.data is not UNSET:

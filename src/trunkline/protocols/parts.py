@@ -76,7 +76,7 @@ def parts_in(data: Json) -> list[Json] | None:
     return listed if isinstance(listed, list) else None
 
 
-def beside_parts(data: Json) -> JsonObject:
+def fields_besides_parts(data: Json) -> JsonObject:
     """What an input says besides its parts."""
     return {key: value for key, value in data.items() if key != "parts"} if isinstance(data, dict) else {}
 
@@ -85,10 +85,10 @@ def read_parts(listed: list[Json], protocol: str) -> list[MessagePart]:
     """The parts, in their order; raises `ProtocolTranslationError` that names the one at fault."""
     if not listed:
         _refuse("parts is empty: a message has at least one part", protocol, listed)
-    return [_Reader(f"parts[{index}]", part, protocol).read() for index, part in enumerate(listed)]
+    return [_PartReader(f"parts[{index}]", part, protocol).read() for index, part in enumerate(listed)]
 
 
-class _Reader:
+class _PartReader:
     """Reads one part, and knows its name for an error."""
 
     def __init__(self, where: str, part: Json, protocol: str) -> None:

@@ -25,7 +25,7 @@ from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.workflow.places import path_text
 
-SHIPPED = ("slack", "any")
+BUILT_IN = ("slack", "any")
 
 NAME_RULE = "letters, digits, '.', '_' and '-', beginning with a letter or a digit, at most 64 in all"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -43,7 +43,7 @@ class InvalidProfile(Invalid):
     fix = "Name a known profile, or correct the JSON Schema."
 
 
-class Profile:
+class ParamsProfile:
     """A schema that is ready to check params with."""
 
     def __init__(self, name: str, schema: JsonObject) -> None:
@@ -96,33 +96,33 @@ def _reason(exc: ValueError) -> str:
     return (f"{place}: {exc.message}" if place else exc.message)[:_LONGEST_MESSAGE]
 
 
-def _shipped(name: str) -> Profile:
+def _built_in(name: str) -> ParamsProfile:
     text = (files("trunkline.protocols") / "schemas" / f"{name}.json").read_bytes()
-    return Profile(name, msgspec.json.decode(text, type=JsonObject))
+    return ParamsProfile(name, msgspec.json.decode(text, type=JsonObject))
 
 
-_profiles: dict[str, Profile] = {name: _shipped(name) for name in SHIPPED}
+_profiles: dict[str, ParamsProfile] = {name: _built_in(name) for name in BUILT_IN}
 
 
-def register_profile(name: str, schema: JsonObject) -> Profile:
+def register_profile(name: str, schema: JsonObject) -> ParamsProfile:
     """Makes a profile known under a name; the same name again replaces it. Raises `InvalidProfile`."""
-    if name in SHIPPED:
+    if name in BUILT_IN:
         raise InvalidProfile(f"'{name}' is a profile that comes with Trunkline", fix="Choose another name.")
     if not _NAME.fullmatch(name):
         raise InvalidProfile("that is no name for a profile", fix=f"A name is made of {NAME_RULE}.")
-    profile = Profile(name, schema)
+    profile = ParamsProfile(name, schema)
     _profiles[name] = profile
     return profile
 
 
-def known_profiles() -> Mapping[str, Profile]:
+def known_profiles() -> Mapping[str, ParamsProfile]:
     return _profiles
 
 
-def find_profile(wanted: Json) -> Profile:
+def find_profile(wanted: Json) -> ParamsProfile:
     """The profile of a name, or of a schema that stands in its place; raises `InvalidProfile`."""
     if isinstance(wanted, dict):
-        return Profile("given as a schema", wanted)
+        return ParamsProfile("given as a schema", wanted)
     if not isinstance(wanted, str):
         raise InvalidProfile("it must be the name of a profile, or a JSON Schema as an object")
     known = _profiles.get(wanted)

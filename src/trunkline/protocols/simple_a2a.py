@@ -21,12 +21,12 @@ from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.messages import AgentTask
 from trunkline.protocols.answer_json import JsonReader, NotJson, json_kind, parse
 from trunkline.protocols.base import Failed, Outcome, ProtocolAdapter, ProtocolTranslationError, Succeeded
-from trunkline.protocols.config import Setting, check_config
-from trunkline.protocols.outcomes import step_error, to_internal
-from trunkline.protocols.outputs import OutputMode, finish, output_of_value
+from trunkline.protocols.config import TextOption, check_config
+from trunkline.protocols.outcomes import step_error, to_internal_format
+from trunkline.protocols.outputs import OutputMode, encode_output, output_from_value
 
 PROTOCOL = "simple-a2a"
-SETTINGS = {"output_mode": Setting(default="full", choices=("full", "data"))}
+SETTINGS = {"output_mode": TextOption(default="full", choices=("full", "data"))}
 
 _NULL = Raw(b"null")
 # Codes with which a JSON-RPC server says that it did not understand a request at all.
@@ -60,7 +60,7 @@ class SimpleA2AAdapter(ProtocolAdapter):
         return {"task_id": task.task_id, "input": task.input_data}
 
     def from_agent_response(self, response: JsonObject, task_id: str) -> JsonObject:
-        return to_internal(self.decode_body(encode(response), AgentTask(task_id=task_id)), task_id)
+        return to_internal_format(self.decode_body(encode(response), AgentTask(task_id=task_id)), task_id)
 
     def decode_body(self, body: bytes, task: AgentTask) -> Outcome:
         answer = _read(body)
@@ -88,8 +88,8 @@ class SimpleA2AAdapter(ProtocolAdapter):
             warnings.append(f"The status is success, yet 'error' says: {_words(error)}")
         output = answer.output
         if self.output_mode == "full":
-            shaped = output_of_value(output)
-            output = _NULL if shaped is None else Raw(finish(shaped, "full", warnings))
+            shaped = output_from_value(output)
+            output = _NULL if shaped is None else Raw(encode_output(shaped, "full", warnings))
         return Succeeded(output=bytes(output), warnings=tuple(warnings))
 
 

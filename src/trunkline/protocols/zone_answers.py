@@ -25,7 +25,7 @@ from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.messages import StepError
 from trunkline.protocols.answer_json import JsonReader, NotJson, json_kind, parse
 from trunkline.protocols.http_answer import (
-    failure_before_reading,
+    failure_without_body,
     fix_for_status,
     http_failure,
     retry_after_ms,
@@ -50,7 +50,7 @@ _FIXES = {
     -32001: "The work took longer than its deadline in the zone: raise it there, or make the work shorter.",
 }
 # Why a zone cannot say what has become of a request, for now: the same one is to be sent again.
-_SAYS_NOTHING = frozenset({"stopping", "store_unavailable"})
+_UNAVAILABLE_REASONS = frozenset({"stopping", "store_unavailable"})
 # What an answer may say at length; the whole of it is in the step's wire record.
 _LONGEST_SHOWN = 100
 _MOST_FIELDS_SHOWN = 5
@@ -59,7 +59,7 @@ _TOO_MANY = 429
 _MOST_RETRY_AFTER_MS = 86_400_000
 
 
-class Done(msgspec.Struct, frozen=True, kw_only=True):
+class ZoneSucceeded(msgspec.Struct, frozen=True, kw_only=True):
     """The work has ended well."""
 
     # The whole result as it came, and its `response_text` where that is a text.
@@ -68,14 +68,14 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
     id: str
 
 
-class Accepted(msgspec.Struct, frozen=True, kw_only=True):
+class ZoneAccepted(msgspec.Struct, frozen=True, kw_only=True):
     """The zone has taken the work, and is to be asked for it by this id."""
 
     task_id: str
     id: str
 
 
-class Refused(msgspec.Struct, frozen=True, kw_only=True):
+class ZoneFailed(msgspec.Struct, frozen=True, kw_only=True):
     """The zone has answered with an error: it did not take the work, or the work broke, or it cannot tell now."""
 
     error: StepError
@@ -84,42 +84,42 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-ZoneAnswer = Done | Accepted | Refused
+ZoneAnswer = ZoneSucceeded | ZoneAccepted | ZoneFailed
 
 
-class _Envelope(msgspec.Struct):
+class _ZoneEnvelope(msgspec.Struct):
     jsonrpc: Raw | UnsetType = UNSET
     id: Raw | UnsetType = UNSET
     result: Raw | UnsetType = UNSET
     error: Raw | UnsetType = UNSET
 
 
-class _Result(msgspec.Struct):
+class _ZoneResult(msgspec.Struct):
     status: Raw | UnsetType = UNSET
     task_id: Raw | UnsetType = UNSET
     response_text: Raw | UnsetType = UNSET
 
 
-_envelopes = JsonReader(_Envelope)
-_results = msgspec.json.Decoder(_Result)
+_envelopes = JsonReader(_ZoneEnvelope)
+_results = msgspec.json.Decoder(_ZoneResult)
 
 
-def read_reply(answer: AgentAnswer, ids: Collection[str], *, request_size: int) -> ZoneAnswer:
+def read_http_answer(answer: AgentAnswer, ids: Collection[str], *, request_size: int) -> ZoneAnswer:
     """
     What an answer says, with what its status and headers add; for a request of this size.
 
     Raises `ProtocolTranslationError`: it is malformed, and nothing of HTTP says why.
     """
-    unreadable = failure_before_reading(answer)
+    unreadable = failure_without_body(answer)
     if unreadable is not None:
-        return Refused(error=unreadable.error, id=None)
+        return ZoneFailed(error=unreadable.error, id=None)
     try:
         read = read_answer(answer.body, ids)
     except (NotJson, ProtocolTranslationError) as exc:
         if answer.status >= 400:
-            return Refused(error=http_failure(answer, request_size).error, id=None)
+            return ZoneFailed(error=http_failure(answer, request_size).error, id=None)
         raise _malformed(exc) from exc
-    return _with_http(read, answer) if isinstance(read, Refused) else read
+    return _with_http(read, answer) if isinstance(read, ZoneFailed) else read
 
 
 def _malformed(exc: NotJson | ProtocolTranslationError) -> ProtocolTranslationError:
@@ -128,7 +128,7 @@ def _malformed(exc: NotJson | ProtocolTranslationError) -> ProtocolTranslationEr
     return ProtocolTranslationError(f"malformed JSON-RPC response: {exc}", PROTOCOL, "response", fix=_FORM)
 
 
-def _with_http(refused: Refused, answer: AgentAnswer) -> Refused:
+def _with_http(refused: ZoneFailed, answer: AgentAnswer) -> ZoneFailed:
     if answer.status < 400:
         return refused
     error = refused.error
@@ -170,19 +170,19 @@ def _own_id(got: Raw | UnsetType, ids: Collection[str]) -> str:
     return value
 
 
-def _read_result(result: Raw, id_: str) -> Done | Accepted:
+def _read_result(result: Raw, id_: str) -> ZoneSucceeded | ZoneAccepted:
     if bytes(memoryview(result)[:1]) != b"{":
         _refuse(f"The result is {json_kind(_value(result))}, not an object with a status")
     fields = _results.decode(result)
     status = _text(fields.status)
     if status == "success":
-        return Done(result=result, text=_text(fields.response_text), id=id_)
+        return ZoneSucceeded(result=result, text=_text(fields.response_text), id=id_)
     if status != "accepted":
         _refuse_status(fields.status)
     task_id = _text(fields.task_id)
     if task_id is UNSET or not task_id:
         _refuse("The result has the status accepted, but no task_id to ask for it")
-    return Accepted(task_id=task_id, id=id_)
+    return ZoneAccepted(task_id=task_id, id=id_)
 
 
 def _refuse_status(status: Raw | UnsetType) -> NoReturn:
@@ -191,7 +191,7 @@ def _refuse_status(status: Raw | UnsetType) -> NoReturn:
     _refuse(f"The result has the status {_shown(_value(status))}, not success or accepted")
 
 
-def _read_error(raw: Raw, got: Raw | UnsetType, ids: Collection[str]) -> Refused:
+def _read_error(raw: Raw, got: Raw | UnsetType, ids: Collection[str]) -> ZoneFailed:
     id_ = None if got is UNSET or _value(got) is None else _own_id(got, ids)
     error = _value(raw)
     if not isinstance(error, dict):
@@ -202,13 +202,13 @@ def _read_error(raw: Raw, got: Raw | UnsetType, ids: Collection[str]) -> Refused
     if not isinstance(message, str):
         _refuse("The error's 'message' is not a text")
     notes = ("The error has no 'id'; it is taken for this request's",) if got is UNSET else ()
-    return Refused(error=_step_error(code, message, error.get("data")), id=id_, notes=notes)
+    return ZoneFailed(error=_step_error(code, message, error.get("data")), id=id_, notes=notes)
 
 
 def _step_error(code: int, message: str, data: Json) -> StepError:
     more = _words(data) if isinstance(data, dict) else ""
     wait = _retry_after_ms(data)
-    is_open = isinstance(data, dict) and data.get("reason") in _SAYS_NOTHING
+    is_open = isinstance(data, dict) and data.get("reason") in _UNAVAILABLE_REASONS
     return step_error(
         "agent_unavailable" if is_open else "agent_jsonrpc_error",
         f"JSON-RPC Error {code}: {message}" + (f" ({more})" if more else ""),
@@ -221,7 +221,7 @@ def _step_error(code: int, message: str, data: Json) -> StepError:
     )
 
 
-def is_about_task(error: StepError) -> bool:
+def is_unknown_task(error: StepError) -> bool:
     """Whether the answer to a question says that the task is not known: of params a question has no others."""
     fields = error.detail.get("fields") if isinstance(error.detail, dict) else None
     return error.jsonrpc_code == _INVALID_PARAMS and any(

@@ -30,39 +30,39 @@ from trunkline.protocols.base import (
     Outcome,
     ProtocolAdapter,
     ProtocolTranslationError,
+    SendOptions,
     Succeeded,
-    Wishes,
     Working,
 )
-from trunkline.protocols.config import AnySetting, NoSetting, ProfileSetting, Setting, check_config
-from trunkline.protocols.jsonrpc import VERSION, call
-from trunkline.protocols.outcomes import NO_WISHES, to_internal
-from trunkline.protocols.outputs import Output, OutputMode, finish
-from trunkline.protocols.profiles import Profile, find_profile
+from trunkline.protocols.config import ProfileOption, ProtocolOption, TextOption, UnusableOption, check_config
+from trunkline.protocols.jsonrpc import VERSION, rpc_request
+from trunkline.protocols.outcomes import DEFAULT_SEND_OPTIONS, to_internal_format
+from trunkline.protocols.outputs import OutputMode, StepOutput, encode_output
+from trunkline.protocols.profiles import ParamsProfile, find_profile
 from trunkline.protocols.zone_answers import (
     PROTOCOL,
-    Accepted,
-    Done,
-    Refused,
+    ZoneAccepted,
     ZoneAnswer,
-    is_about_task,
+    ZoneFailed,
+    ZoneSucceeded,
+    is_unknown_task,
     read_answer,
-    read_reply,
+    read_http_answer,
 )
 
 METHOD = "execute_task"
 POLL_METHOD = "get_task_result"
 SESSION_HEADER = "X-Zone-Session"
-SETTINGS: dict[str, AnySetting] = {
-    "profile": ProfileSetting(),
-    "method": Setting(default=METHOD),
-    "poll_method": Setting(default=POLL_METHOD),
-    "output_mode": Setting(default="full", choices=("full", "data")),
+SETTINGS: dict[str, ProtocolOption] = {
+    "profile": ProfileOption(),
+    "method": TextOption(default=METHOD),
+    "poll_method": TextOption(default=POLL_METHOD),
+    "output_mode": TextOption(default="full", choices=("full", "data")),
     # These two say nothing new beside a profile, and do no harm.
-    "version": Setting(default=VERSION, choices=(VERSION,)),
-    "params": Setting(default="input", choices=("input",)),
-    "input_mode": NoSetting(reason="cannot stand beside 'profile': the input itself becomes the params"),
-    "batch": NoSetting(reason="cannot stand beside 'profile': a zone takes no batches"),
+    "version": TextOption(default=VERSION, choices=(VERSION,)),
+    "params": TextOption(default="input", choices=("input",)),
+    "input_mode": UnusableOption(reason="cannot stand beside 'profile': the input itself becomes the params"),
+    "batch": UnusableOption(reason="cannot stand beside 'profile': a zone takes no batches"),
 }
 
 # Of the ids that are made of a task's.
@@ -70,23 +70,23 @@ _IDS = UUID("5d0c3f0e-0d5e-5b0c-9c53-6f2b8a6c7e11")
 
 
 def execute_request(id_: str, method: str, params: Json) -> AgentRequest:
-    return AgentRequest(body=encode(call(method, id_, params)), headers={SESSION_HEADER: id_})
+    return AgentRequest(body=encode(rpc_request(method, id_, params)), headers={SESSION_HEADER: id_})
 
 
 def poll_request(id_: str, method: str, task_id: str, session: str | None) -> AgentRequest:
     """A question about accepted work; `session` is the id of the request that was accepted, where it is known."""
     headers = {} if session is None else {SESSION_HEADER: session}
-    return AgentRequest(body=encode(call(method, id_, {"task_id": task_id})), headers=headers)
+    return AgentRequest(body=encode(rpc_request(method, id_, {"task_id": task_id})), headers=headers)
 
 
-def with_correlation_id(params: Json, correlation_id: str, profile: Profile) -> Json:
+def with_correlation_id(params: Json, correlation_id: str, profile: ParamsProfile) -> Json:
     """The params with the correlation id, where the profile knows it and they have none."""
     if not correlation_id or not isinstance(params, dict) or not profile.knows("correlation_id"):
         return params
     return params if "correlation_id" in params else {**params, "correlation_id": correlation_id}
 
 
-def objection(params: Json, profile: Profile) -> str | None:
+def params_problem(params: Json, profile: ParamsProfile) -> str | None:
     """Why the params are not sent, in words without any value of theirs; None: they fit the profile."""
     findings = profile.check(params)
     if not findings:
@@ -133,36 +133,36 @@ class ZoneAdapter(ProtocolAdapter):
 
     def to_agent_request(self, task: AgentTask) -> JsonObject:
         params = with_correlation_id(task.input_data, task.correlation_id, self.profile)
-        wrong = objection(params, self.profile)
+        wrong = params_problem(params, self.profile)
         if wrong is not None:
             raise ProtocolTranslationError(wrong, PROTOCOL, "request", code="request_not_encodable")
-        return call(self.method, _send_id(task), params)
+        return rpc_request(self.method, _send_id(task), params)
 
-    def encode(self, task: AgentTask, wishes: Wishes = NO_WISHES) -> AgentRequest:
-        request = super().encode(task, wishes)
+    def encode(self, task: AgentTask, options: SendOptions = DEFAULT_SEND_OPTIONS) -> AgentRequest:
+        request = super().encode(task, options)
         return AgentRequest(body=request.body, headers={SESSION_HEADER: _send_id(task)})
 
     def from_agent_response(self, response: JsonObject, task_id: str) -> JsonObject:
-        return to_internal(self.decode_body(encode(response), AgentTask(task_id=task_id)), task_id)
+        return to_internal_format(self.decode_body(encode(response), AgentTask(task_id=task_id)), task_id)
 
     def decode(self, answer: AgentAnswer, task: AgentTask) -> Outcome:
         # Not by `encode`: what was sent had its secrets in it, and this task may only name them.
-        size = len(encode(call(self.method, _send_id(task), task.input_data)))
-        return self._outcome(read_reply(answer, _ids(task), request_size=size), task)
+        size = len(encode(rpc_request(self.method, _send_id(task), task.input_data)))
+        return self._outcome(read_http_answer(answer, _ids(task), request_size=size), task)
 
     def decode_body(self, body: bytes, task: AgentTask) -> Outcome:
         return self._outcome(read_answer(body, _ids(task)), task)
 
     def _outcome(self, answer: ZoneAnswer, task: AgentTask) -> Outcome:
         match answer:
-            case Done():
-                output = Output(text=answer.text, data=answer.result)
-                return Succeeded(output=finish(output, self.output_mode, []))
-            case Accepted():
+            case ZoneSucceeded():
+                output = StepOutput(text=answer.text, data=answer.result)
+                return Succeeded(output=encode_output(output, self.output_mode, []))
+            case ZoneAccepted():
                 return Working(remote_task_id=answer.task_id, state="accepted")
-            case Refused():
+            case ZoneFailed():
                 # The work itself may have failed in the same words.
-                unknown = answer.id == _poll_id(task) and is_about_task(answer.error)
+                unknown = answer.id == _poll_id(task) and is_unknown_task(answer.error)
                 return Failed(error=answer.error, warnings=answer.notes, task_unknown=unknown)
             case _:
                 assert_never(answer)

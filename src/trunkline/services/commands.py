@@ -17,8 +17,8 @@ import structlog
 from trunkline.brokers.base import Source
 from trunkline.errors import TrunklineError, Unavailable
 from trunkline.id_generation import new_id
-from trunkline.messages import Record, TraceContext
-from trunkline.messages.codec import Unreadable
+from trunkline.messages import BrokerRecord, TraceContext
+from trunkline.messages.codec import UnreadableMessage
 from trunkline.messages.commands import idempotency_key, read_command
 from trunkline.messages.trace import TRACEPARENT, TRACESTATE
 from trunkline.services.dead_letters import letter_of
@@ -72,7 +72,7 @@ class Commands:
             elif not await self._take(records):
                 await asyncio.sleep(_RETRY_PAUSE)
 
-    async def _take(self, records: Sequence[Record]) -> bool:
+    async def _take(self, records: Sequence[BrokerRecord]) -> bool:
         """False when some of them have to be tried again."""
         outcomes = await asyncio.gather(*(self._start(record) for record in records))
         done = list(zip(records, outcomes, strict=True))
@@ -85,7 +85,7 @@ class Commands:
         self._source.settle(settled)
         return len(settled) == len(records)
 
-    async def _start(self, record: Record) -> _Outcome:
+    async def _start(self, record: BrokerRecord) -> _Outcome:
         try:
             command = read_command(record)
             with self._traces.begin(
@@ -102,7 +102,7 @@ class Commands:
                     idempotency_key=idempotency_key(record),
                     trace=segment.trace,
                 )
-        except Unreadable as exc:
+        except UnreadableMessage as exc:
             return _Dead(exc.flaw, exc.reason)
         except Unavailable:
             return "kept"
@@ -116,7 +116,7 @@ class Commands:
             )
         return "started"
 
-    async def _bury(self, dead: Sequence[tuple[Record, _Dead]]) -> bool:
+    async def _bury(self, dead: Sequence[tuple[BrokerRecord, _Dead]]) -> bool:
         try:
             async with self._store.transaction() as tx:
                 letters = [letter_of(record, reason, tx.now) for record, (_, reason) in dead]
@@ -136,6 +136,6 @@ class Commands:
         return True
 
 
-def _trace_of(record: Record) -> TraceContext | None:
+def _trace_of(record: BrokerRecord) -> TraceContext | None:
     headers = dict(record.headers)
     return TraceContext.read(headers.get(TRACEPARENT), headers.get(TRACESTATE))

@@ -9,7 +9,7 @@ import structlog
 from trunkline.clock import Instant
 from trunkline.errors import Conflict, NotFound
 from trunkline.id_generation import new_id
-from trunkline.messages import Outgoing, Record
+from trunkline.messages import BrokerRecord, OutgoingMessage
 from trunkline.services.audit import audit_entry
 from trunkline.stores.base import DeadLetter, Store
 from trunkline.stores.port.operations import NewAuditEntry
@@ -62,7 +62,7 @@ class DeadLetters:
         )
 
 
-def letter_of(record: Record, reason: str, at: Instant) -> DeadLetter:
+def letter_of(record: BrokerRecord, reason: str, at: Instant) -> DeadLetter:
     """A record that has become a dead letter."""
     return DeadLetter(
         id=new_id(),
@@ -77,15 +77,15 @@ def letter_of(record: Record, reason: str, at: Instant) -> DeadLetter:
     )
 
 
-def record_of(letter: DeadLetter) -> Outgoing:
+def record_of(letter: DeadLetter) -> OutgoingMessage:
     """The record as it came: with its key, whatever its bytes are, and its headers."""
     if letter.value is None:
         raise Conflict("The record has no value: there is nothing to send.", fix="Discard it.")
     key = letter.key or b""
     try:
-        return Outgoing(letter.topic, key.decode(), letter.value, letter.headers)
+        return OutgoingMessage(letter.topic, key.decode(), letter.value, letter.headers)
     except UnicodeDecodeError:
-        return Outgoing(letter.topic, "", letter.value, letter.headers, key)
+        return OutgoingMessage(letter.topic, "", letter.value, letter.headers, key)
 
 
 def _audited(action: str, letter: DeadLetter) -> NewAuditEntry:

@@ -16,10 +16,10 @@ from trunkline.brokers.base import Source, TakeResults, TakeTasks, TaskMessage
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
 from trunkline.ids import RunId
-from trunkline.messages import AgentResult, Record, TaskKey
+from trunkline.messages import AgentResult, BrokerRecord, TaskKey
 from trunkline.messages.codec import (
-    Reference,
-    Unreadable,
+    MessageReference,
+    UnreadableMessage,
     decode_result,
     decode_task,
     read_result,
@@ -46,19 +46,19 @@ Lookup: TypeAlias = Callable[[Transaction, Collection[TaskKey]], Awaitable[Mappi
 class Reading(NamedTuple, Generic[AnyMessage]):
     """How the records of one topic become messages."""
 
-    read: Callable[[Record], AnyMessage | Reference]
+    read: Callable[[BrokerRecord], AnyMessage | MessageReference]
     # What a record that only names a message refers to.
     look_up: Lookup
     decode: Callable[[bytes], AnyMessage]
 
 
 class _Delivery(NamedTuple, Generic[AnyMessage]):
-    record: Record
+    record: BrokerRecord
     message: AnyMessage
 
 
 class _Dead(NamedTuple):
-    record: Record
+    record: BrokerRecord
     flaw: str
     reason: str
 
@@ -85,7 +85,7 @@ class Deliveries(Generic[AnyMessage]):
         # None: whatever is for a run that there is not is left to `take`.
         self._strangers = strangers
         self._late = 0
-        self._carried: Sequence[Record] = ()
+        self._carried: Sequence[BrokerRecord] = ()
         self._dead: list[_Dead] = []
         # A savepoint costs two round trips: it is set in the turn after one that failed.
         self._careful = False
@@ -152,18 +152,18 @@ class Deliveries(Generic[AnyMessage]):
                 self._dead.append(_Dead(record, "no_run", reason))
         return [delivery for delivery in deliveries if delivery.message.run_id not in strange]
 
-    async def _read(self, tx: Transaction, records: Sequence[Record]) -> list[_Delivery[AnyMessage]]:
-        found: list[tuple[Record, AnyMessage | Reference]] = []
+    async def _read(self, tx: Transaction, records: Sequence[BrokerRecord]) -> list[_Delivery[AnyMessage]]:
+        found: list[tuple[BrokerRecord, AnyMessage | MessageReference]] = []
         for record in records:
             try:
                 found.append((record, self._reading.read(record)))
-            except Unreadable as exc:
+            except UnreadableMessage as exc:
                 self._dead.append(_Dead(record, exc.flaw, exc.reason))
-        keys = {message.key for _, message in found if isinstance(message, Reference)}
+        keys = {message.key for _, message in found if isinstance(message, MessageReference)}
         payloads: Mapping[TaskKey, bytes] = await self._reading.look_up(tx, keys) if keys else {}
         deliveries: list[_Delivery[AnyMessage]] = []
         for record, message in found:
-            if not isinstance(message, Reference):
+            if not isinstance(message, MessageReference):
                 deliveries.append(_Delivery(record, message))
             elif message.key in payloads:
                 deliveries.append(_Delivery(record, self._reading.decode(payloads[message.key])))

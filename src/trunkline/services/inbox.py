@@ -15,7 +15,7 @@ from trunkline.ids import RunId
 from trunkline.machine.state import StepState, WaitingFor
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import RunRecord, Store, WaitKind, WaitPlace
-from trunkline.workflow import item_place
+from trunkline.workflow import parse_item_name
 
 
 class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +93,7 @@ class Inbox:
 
     async def _items(self, run_id: RunId, rest: str) -> list[StepState]:
         """The one item of a step that is meant, if one is."""
-        place = item_place(rest.partition("]")[0] + "]")
+        place = parse_item_name(rest.partition("]")[0] + "]")
         if place is None:
             return []
         return await self._store.items(run_id, place[0], limit=1, after=place[1] - 1)

@@ -19,7 +19,7 @@ import structlog
 from trunkline.brokers.base import Producer, Undelivered
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
-from trunkline.messages import Outgoing
+from trunkline.messages import OutgoingMessage
 from trunkline.stores.base import Store, Transaction
 from trunkline.telemetry import names
 
@@ -104,7 +104,7 @@ class Relay:
             in_vain = in_vain + 1 if kept == len(taken) else 0
         return True
 
-    async def _send(self, tx: Transaction, taken: Sequence[Outgoing]) -> int:
+    async def _send(self, tx: Transaction, taken: Sequence[OutgoingMessage]) -> int:
         """How many of them stay in the outbox."""
         now = monotonic()
         held = [message for message in taken if self._is_held(message.topic, now)]
@@ -116,7 +116,7 @@ class Relay:
             await tx.put_outbox(kept)
         return len(kept)
 
-    async def _produce(self, messages: Sequence[Outgoing]) -> list[Undelivered]:
+    async def _produce(self, messages: Sequence[OutgoingMessage]) -> list[Undelivered]:
         try:
             return await self._producer.send(messages)
         except Unavailable as exc:
@@ -126,7 +126,7 @@ class Relay:
         hold = self._holds.get(topic)
         return hold is not None and now < hold.until
 
-    def _learn(self, sent: Sequence[Outgoing], undelivered: Sequence[Undelivered]) -> None:
+    def _learn(self, sent: Sequence[OutgoingMessage], undelivered: Sequence[Undelivered]) -> None:
         """A topic that takes nothing is left alone for a while; one that takes some is none of these."""
         given_up = Counter(message.topic for message, _ in undelivered)
         reasons = {message.topic: reason for message, reason in undelivered}

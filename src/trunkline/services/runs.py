@@ -26,9 +26,9 @@ from trunkline.machine.inputs import (
     encode_input,
 )
 from trunkline.machine.state import FINAL_RUN_STATUSES, RunStatus, StepState, StepStatus
-from trunkline.machine.steps.agent import MOST_INPUT_BYTES
-from trunkline.machine.steps.child import begun_by
-from trunkline.machine.steps.each import MOST_ITEMS
+from trunkline.machine.steps.agent import MAX_INPUT_BYTES
+from trunkline.machine.steps.child import child_run_of
+from trunkline.machine.steps.each import MAX_ITEMS
 from trunkline.messages import ReplyMessage, TraceContext
 from trunkline.services.audit import audit_entry
 from trunkline.services.inbox import item_id
@@ -42,7 +42,7 @@ from trunkline.stores.base import EventRecord, InboxItem, NewRun, RunRecord, Sto
 from trunkline.stores.port.operations import NewAuditEntry
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
-from trunkline.workflow import Step, Workflow, item_place, owner_of
+from trunkline.workflow import CompiledStep, CompiledWorkflow, parse_item_name, step_of_item
 
 log = structlog.stdlib.get_logger()
 
@@ -176,7 +176,7 @@ class Runs:
         record, steps = await self._found(run_id)
         compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
         touched = {step.name: step for step in steps}
-        has_items = any(plan.loop is not None for plan in compiled.steps.values())
+        has_items = any(plan.for_each is not None for plan in compiled.steps.values())
         counts = await self._store.item_counts(run_id) if has_items else {}
         return RunView(
             record,
@@ -189,15 +189,15 @@ class Runs:
         )
 
     async def _view(
-        self, record: RunRecord, plan: Step, step: StepState, counts: dict[StepStatus, int]
+        self, record: RunRecord, plan: CompiledStep, step: StepState, counts: dict[StepStatus, int]
     ) -> StepView:
         step = _shown(step, record.status)
         items = None
-        if plan.loop is not None and step.input is not None:
+        if plan.for_each is not None and step.input is not None:
             items = ItemCounts(len(_items.decode(step.input)), counts)
             # The items tell it one by one: a run is shown without them.
             step.input = None
-        child = begun_by(record.id, plan, step)
+        child = child_run_of(record.id, plan, step)
         if child is None:
             return StepView(step, plan.agent, items, plan.definition.workflow)
         found = await self._store.run_status(child)
@@ -209,9 +209,9 @@ class Runs:
         record, state = await self._step(run_id, step)
         compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
         if state.name not in compiled.steps:
-            return _item_view(run_id, compiled.steps[owner_of(state.name)], state)
+            return _item_view(run_id, compiled.steps[step_of_item(state.name)], state)
         plan = compiled.steps[state.name]
-        counts = await self._store.item_counts(run_id) if plan.loop is not None else {}
+        counts = await self._store.item_counts(run_id) if plan.for_each is not None else {}
         return await self._view(record, plan, state, counts.get(state.name, {}))
 
     async def items(
@@ -221,8 +221,8 @@ class Runs:
         record, _ = await self._found(run_id)
         compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
         plan = compiled.steps.get(step)
-        if plan is None or plan.loop is None:
-            loops = [name for name, other in compiled.steps.items() if other.loop is not None]
+        if plan is None or plan.for_each is None:
+            loops = [name for name, other in compiled.steps.items() if other.for_each is not None]
             raise NotFound(
                 f"Run {run_id} has no step {step} with items.",
                 fix=f"Its steps with for_each: {', '.join(loops) or 'none'}.",
@@ -332,7 +332,7 @@ class Runs:
         lists: dict[str, msgspec.Raw] = {}
         if isinstance(run_input, msgspec.UnsetType):
             for step in _half_done(compiled, steps, kept, from_step):
-                done = await self._store.items(run_id, step.name, limit=MOST_ITEMS)
+                done = await self._store.items(run_id, step.name, limit=MAX_ITEMS)
                 lists[step.name] = msgspec.Raw(step.input or b"[]")
                 kept |= _outputs(done)
         other_input = not isinstance(run_input, msgspec.UnsetType)
@@ -391,7 +391,7 @@ class Runs:
     async def _step(self, run_id: RunId, step: str) -> tuple[RunRecord, StepState]:
         record, steps = await self._found(run_id)
         compiled = await self._workflows.compiled(record.workflow_id, record.workflow_version)
-        place = item_place(step)
+        place = parse_item_name(step)
         if place is not None:
             for item in await self._store.items(run_id, place[0], limit=1, after=place[1] - 1):
                 if item.name == step:
@@ -429,7 +429,7 @@ def _no_run(run_id: RunId) -> NotFound:
     return NotFound(f"There is no run {run_id}.", fix="List the runs: trunkline runs list.")
 
 
-def _check_input(workflow: Workflow, run_input: Json) -> None:
+def _check_input(workflow: CompiledWorkflow, run_input: Json) -> None:
     findings = workflow.check_input(run_input)
     if findings:
         raise Invalid(
@@ -447,8 +447,8 @@ def _not_paused(record: RunRecord) -> None:
         )
 
 
-def _item_view(run_id: RunId, plan: Step, step: StepState) -> StepView:
-    child = begun_by(run_id, plan, step)
+def _item_view(run_id: RunId, plan: CompiledStep, step: StepState) -> StepView:
+    child = child_run_of(run_id, plan, step)
     return StepView(
         step, plan.agent, None, plan.definition.workflow, None if child is None else ChildView(child)
     )
@@ -461,14 +461,16 @@ def _shown(step: StepState, run_status: RunStatus) -> StepState:
     return step
 
 
-def _kept(workflow: Workflow, steps: list[StepState], from_step: str | None) -> dict[str, msgspec.Raw]:
+def _kept(
+    workflow: CompiledWorkflow, steps: list[StepState], from_step: str | None
+) -> dict[str, msgspec.Raw]:
     """The outputs that a retry takes over: of completed steps that are not to run again."""
     again = _again(workflow, from_step)
     return _outputs(step for step in steps if step.name not in again)
 
 
 def _given(
-    workflow: Workflow, from_step: str | None, step_input: Json | msgspec.UnsetType
+    workflow: CompiledWorkflow, from_step: str | None, step_input: Json | msgspec.UnsetType
 ) -> dict[str, msgspec.Raw]:
     """What a person gives the step to begin with."""
     if isinstance(step_input, msgspec.UnsetType):
@@ -476,19 +478,19 @@ def _given(
     if from_step is None:
         raise Invalid("step_input needs from_step.", fix="Name the step that is given this input: from_step.")
     plan = workflow.steps[from_step]
-    if plan.loop is not None:
+    if plan.for_each is not None:
         raise Invalid(
             f"Step {from_step} runs once for each item of a list: it has no input of its own.",
             fix="Change the run's input instead (input), or begin with the step that makes the list.",
         )
     text = encode(step_input)
-    if len(text) > MOST_INPUT_BYTES:
-        raise Invalid(f"step_input has {len(text)} bytes; the most that can be sent is {MOST_INPUT_BYTES}.")
+    if len(text) > MAX_INPUT_BYTES:
+        raise Invalid(f"step_input has {len(text)} bytes; the most that can be sent is {MAX_INPUT_BYTES}.")
     return {from_step: msgspec.Raw(text)}
 
 
 def _half_done(
-    workflow: Workflow, steps: list[StepState], kept: Collection[str], from_step: str | None
+    workflow: CompiledWorkflow, steps: list[StepState], kept: Collection[str], from_step: str | None
 ) -> list[StepState]:
     """
     The steps whose completed items a retry takes over: what their lists were made of is the same.
@@ -497,7 +499,7 @@ def _half_done(
     return [
         step
         for step in steps
-        if (plan := workflow.steps[step.name]).loop is not None
+        if (plan := workflow.steps[step.name]).for_each is not None
         and step.attempts
         and step.name not in again
         and step.name not in kept
@@ -513,7 +515,7 @@ def _outputs(steps: Iterable[StepState]) -> dict[str, msgspec.Raw]:
     }
 
 
-def _again(workflow: Workflow, from_step: str | None) -> set[str]:
+def _again(workflow: CompiledWorkflow, from_step: str | None) -> set[str]:
     again: set[str] = set()
     if from_step is not None:
         if from_step not in workflow.steps:

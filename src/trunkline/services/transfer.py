@@ -19,8 +19,8 @@ from trunkline.clock import Instant, rfc3339
 from trunkline.errors import Conflict
 from trunkline.ids import RunId
 from trunkline.machine.state import FINAL_RUN_STATUSES
-from trunkline.messages import AgentResult, CancelTask, Dispatch, Outgoing, Record, TaskKey
-from trunkline.messages.codec import Unreadable, decode_result, decode_task, read_task
+from trunkline.messages import AgentResult, BrokerRecord, CancelTask, Dispatch, OutgoingMessage, TaskKey
+from trunkline.messages.codec import UnreadableMessage, decode_result, decode_task, read_task
 from trunkline.services.archive import check_archive, read_archive, writing
 from trunkline.stores.base import QueuedTask, Store, Transaction
 from trunkline.stores.port.transfer import (
@@ -178,13 +178,13 @@ def _bytes(value: Value) -> bytes:
     return value
 
 
-def _stop_in(message: Outgoing) -> CancelTask | None:
-    record = Record(
+def _stop_in(message: OutgoingMessage) -> CancelTask | None:
+    record = BrokerRecord(
         topic=message.topic, partition=0, offset=0, key=None, value=message.value, headers=message.headers
     )
     try:
         read = read_task(record)
-    except Unreadable:
+    except UnreadableMessage:
         # A result, or an event for others.
         return None
     return read if isinstance(read, CancelTask) else None

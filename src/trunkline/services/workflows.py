@@ -19,11 +19,11 @@ from trunkline.services.audit import audit_entry
 from trunkline.services.directory import AgentDirectory
 from trunkline.stores.base import LastRun, Store, WorkflowVersion
 from trunkline.workflow import (
-    Child,
-    Loaded,
-    Workflow,
+    CompiledWorkflow,
+    LoadedWorkflow,
     WorkflowDefinition,
-    children_of,
+    WorkflowReference,
+    child_workflows,
     compile_workflow,
     definition_from_canonical,
     load_workflow,
@@ -44,7 +44,7 @@ class Checked(NamedTuple):
     """What a text would come to if it were saved."""
 
     # None: it would be refused, for these errors.
-    workflow: Workflow | None
+    workflow: CompiledWorkflow | None
     errors: Sequence[Finding]
     warnings: Sequence[Finding]
 
@@ -53,7 +53,7 @@ class Workflows:
     def __init__(self, store: Store, directory: AgentDirectory) -> None:
         self._store = store
         self._directory = directory
-        self._compiled: OrderedDict[tuple[str, int], Workflow] = OrderedDict()
+        self._compiled: OrderedDict[tuple[str, int], CompiledWorkflow] = OrderedDict()
         self._compiling = asyncio.Lock()
 
     async def save(self, text: bytes, source: str = "workflow") -> Saved:
@@ -117,7 +117,7 @@ class Workflows:
         latest = await self.get(name_or_id)
         return await self._store.workflow_versions(latest.workflow_id, limit=limit, before=before)
 
-    async def compiled(self, workflow_id: str, version: int) -> Workflow:
+    async def compiled(self, workflow_id: str, version: int) -> CompiledWorkflow:
         """A version, ready to run."""
         key = (workflow_id, version)
         workflow = self._compiled.get(key)
@@ -131,21 +131,25 @@ class Workflows:
             self._compiled.popitem(last=False)
         return workflow
 
-    async def _compile(self, workflow_id: str, version: int) -> Workflow:
+    async def _compile(self, workflow_id: str, version: int) -> CompiledWorkflow:
         saved = await self.get(workflow_id, version)
         # In a thread: a workflow of thousands of steps takes longer than everyone else should wait.
         return await asyncio.to_thread(_compile, saved.canonical)
 
-    async def _load(self, text: bytes, source: str) -> Loaded:
+    async def _load(self, text: bytes, source: str) -> LoadedWorkflow:
         loaded = await asyncio.to_thread(_load, text, source)
         steps = loaded.definition.steps.values()
         agents = {step.agent for step in steps if step.workflow is None}
         known = {name for name in agents if await self._directory.get(name) is not None}
         below = await self._below(loaded.definition)
-        if known == agents and below.unknown.isdisjoint(children_of(loaded.definition)) and not below.circles:
+        if (
+            known == agents
+            and below.unknown.isdisjoint(child_workflows(loaded.definition))
+            and not below.circles
+        ):
             return loaded
         # Read once more for the place of each in the text.
-        children = set(children_of(loaded.definition)) - below.unknown
+        children = set(child_workflows(loaded.definition)) - below.unknown
         return await asyncio.to_thread(_load, text, source, known, children, below.circles)
 
     async def _below(self, definition: WorkflowDefinition) -> _Below:
@@ -155,15 +159,15 @@ class Workflows:
         Two that are saved at the same moment may still make a circle; then the depth of runs has its limit.
         """
         below = _Below(set(), {})
-        if not children_of(definition):
+        if not child_workflows(definition):
             return below
         latest = await self._store.workflow(definition.name)
-        itself: set[Child] = {
+        itself: set[WorkflowReference] = {
             (definition.name, None),
             (definition.name, 1 + (latest.version if latest else 0)),
         }
-        for first in children_of(definition):
-            seen: dict[Child, Child | None] = {first: None}
+        for first in child_workflows(definition):
+            seen: dict[WorkflowReference, WorkflowReference | None] = {first: None}
             waiting = [first]
             while waiting:
                 child = waiting.pop()
@@ -174,7 +178,7 @@ class Workflows:
                 if saved is None:
                     below.unknown.add(child)
                     continue
-                for next_ in children_of(definition_from_canonical(saved.canonical)):
+                for next_ in child_workflows(definition_from_canonical(saved.canonical)):
                     if next_ not in seen:
                         seen[next_] = child
                         waiting.append(next_)
@@ -182,12 +186,14 @@ class Workflows:
 
 
 class _Below(NamedTuple):
-    unknown: set[Child]
+    unknown: set[WorkflowReference]
     # By the child that the way back begins with.
-    circles: dict[Child, str]
+    circles: dict[WorkflowReference, str]
 
 
-def _way(name: str, last: Child, came_from: Mapping[Child, Child | None]) -> str:
+def _way(
+    name: str, last: WorkflowReference, came_from: Mapping[WorkflowReference, WorkflowReference | None]
+) -> str:
     steps = [last[0]]
     before = came_from[last]
     while before is not None:
@@ -200,9 +206,9 @@ def _load(
     text: bytes,
     source: str,
     known_agents: Collection[str] | None = None,
-    known_workflows: Collection[Child] | None = None,
-    circles: Mapping[Child, str] = MappingProxyType({}),
-) -> Loaded:
+    known_workflows: Collection[WorkflowReference] | None = None,
+    circles: Mapping[WorkflowReference, str] = MappingProxyType({}),
+) -> LoadedWorkflow:
     return load_workflow(
         text,
         source=source,
@@ -213,5 +219,5 @@ def _load(
     )
 
 
-def _compile(canonical: bytes) -> Workflow:
+def _compile(canonical: bytes) -> CompiledWorkflow:
     return compile_workflow(definition_from_canonical(canonical))

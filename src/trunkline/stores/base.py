@@ -21,8 +21,8 @@ from trunkline.agents import Agent
 from trunkline.agents.breaker import BreakerStatus
 from trunkline.clock import Instant
 from trunkline.ids import RunId
-from trunkline.machine.state import Parent, RunStatus, StepState, StepStatus
-from trunkline.messages import Dispatch, Outgoing, TaskKey
+from trunkline.machine.state import ParentStep, RunStatus, StepState, StepStatus
+from trunkline.messages import Dispatch, OutgoingMessage, TaskKey
 from trunkline.stores.port.activity import ActivityReads, ActivityWrites
 from trunkline.stores.port.agent_events import AgentRecordReads, AgentRecordWrites
 from trunkline.stores.port.credentials import SecretReads, SecretWrites
@@ -76,7 +76,7 @@ __all__ = [
     "NewRun",
     "NotedCall",
     "Notice",
-    "Parent",
+    "ParentStep",
     "QueuedTask",
     "ReclaimedTasks",
     "RunRecord",
@@ -332,9 +332,9 @@ class Transaction(AgentRecordWrites, ActivityWrites, SecretWrites, OversightWrit
     async def put_exchanges(self, exchanges: Sequence[ExchangeRecord]) -> None: ...
 
     # what travels
-    async def put_outbox(self, messages: Sequence[Outgoing]) -> None: ...
+    async def put_outbox(self, messages: Sequence[OutgoingMessage]) -> None: ...
 
-    async def take_outbox(self, limit: int) -> list[Outgoing]:
+    async def take_outbox(self, limit: int) -> list[OutgoingMessage]:
         """
         Deletes what it returns: roll back to keep it. About `limit` messages, none that another transaction has taken.
         """

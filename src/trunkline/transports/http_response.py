@@ -12,7 +12,7 @@ from aiohttp import StreamReader
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http_parser import RawResponseMessage
 
-from trunkline.protocols.base import AgentAnswer, Timing
+from trunkline.protocols.base import AgentAnswer, AnswerTiming
 from trunkline.transports.base import StreamLimits, TransportError
 from trunkline.transports.failures import EXCHANGE_ERRORS, not_answered, timed_out, too_large
 
@@ -63,9 +63,11 @@ class BufferedResponse:
         body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         return AgentAnswer(message.code, headers_of(message), body, self._timing())
 
-    def _timing(self) -> Timing:
+    def _timing(self) -> AnswerTiming:
         began = self._began
-        return Timing(round((self._connected - began) * 1000, 3), round((self._headed - began) * 1000, 3))
+        return AnswerTiming(
+            round((self._connected - began) * 1000, 3), round((self._headed - began) * 1000, 3)
+        )
 
 
 class StreamedResponse:

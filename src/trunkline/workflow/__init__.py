@@ -7,60 +7,68 @@ The workflow language: definitions, their checks, the graph, and expressions. Pu
 
 from __future__ import annotations
 
-from trunkline.workflow.branches import Joined
-from trunkline.workflow.compile import Loop, Step, Workflow, index_of, item_name, item_place, owner_of
+from trunkline.workflow.branches import CompiledJoin
+from trunkline.workflow.compile import (
+    CompiledForEach,
+    CompiledStep,
+    CompiledWorkflow,
+    item_index,
+    item_name,
+    parse_item_name,
+    step_of_item,
+)
 from trunkline.workflow.definition import (
-    Child,
     ForEach,
     Goto,
     Join,
     StepDefinition,
     WorkflowDefinition,
+    WorkflowReference,
     canonical_form,
-    children_of,
+    child_workflows,
     definition_from_canonical,
 )
 from trunkline.workflow.durations import format_duration, parse_duration
 from trunkline.workflow.expressions import Condition, ExpressionError, Scope, Template
-from trunkline.workflow.load import Loaded, compile_workflow, load_workflow
+from trunkline.workflow.load import LoadedWorkflow, compile_workflow, load_workflow
 from trunkline.workflow.output_reads import OutputRead, output_reads
 from trunkline.workflow.schema import workflow_json_schema
 from trunkline.workflow.secret_places import SECRET_KEY, SECRET_NAME_PATTERN, SECRET_NAME_RULE, is_secret_name
-from trunkline.workflow.written import as_yaml
+from trunkline.workflow.written import write_yaml
 
 __all__ = [
     "SECRET_KEY",
     "SECRET_NAME_PATTERN",
     "SECRET_NAME_RULE",
-    "Child",
+    "CompiledForEach",
+    "CompiledJoin",
+    "CompiledStep",
+    "CompiledWorkflow",
     "Condition",
     "ExpressionError",
     "ForEach",
     "Goto",
     "Join",
-    "Joined",
-    "Loaded",
-    "Loop",
+    "LoadedWorkflow",
     "OutputRead",
     "Scope",
-    "Step",
     "StepDefinition",
     "Template",
-    "Workflow",
     "WorkflowDefinition",
-    "as_yaml",
+    "WorkflowReference",
     "canonical_form",
-    "children_of",
+    "child_workflows",
     "compile_workflow",
     "definition_from_canonical",
     "format_duration",
-    "index_of",
     "is_secret_name",
+    "item_index",
     "item_name",
-    "item_place",
     "load_workflow",
     "output_reads",
-    "owner_of",
     "parse_duration",
+    "parse_item_name",
+    "step_of_item",
     "workflow_json_schema",
+    "write_yaml",
 ]

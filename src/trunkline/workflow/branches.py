@@ -15,7 +15,7 @@ from trunkline.workflow.report import Report
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class CompiledJoin:
     """What a step joins."""
 
     branches: frozenset[str]
@@ -24,11 +24,11 @@ class Joined:
     cancel_rest: bool
 
 
-def read_joins(
+def compile_joins(
     definition: WorkflowDefinition, links: Mapping[str, Links], report: Report
-) -> dict[str, Joined]:
+) -> dict[str, CompiledJoin]:
     """The joins that are more than waiting for all, by step; reports those that cannot be met."""
-    joins: dict[str, Joined] = {}
+    joins: dict[str, CompiledJoin] = {}
     for name, step in definition.steps.items():
         if step.join.policy == "all" and step.join.at_least is None:
             if step.join != ALL:
@@ -38,7 +38,7 @@ def read_joins(
         branches = frozenset(links[name].written)
         problem = _problem(step.join, branches, links[name])
         if problem is None:
-            joins[name] = Joined(branches, _quorum(step.join, len(branches)), step.join.cancel_rest)
+            joins[name] = CompiledJoin(branches, _quorum(step.join, len(branches)), step.join.cancel_rest)
         elif len(set(step.needs)) == len(branches):
             # Otherwise a need that is none has been reported: how many are meant is not known.
             report.error(("steps", name, "join"), problem)
@@ -62,7 +62,7 @@ def _quorum(join: Join, branches: int) -> int:
     return 1 if join.policy == "any" else branches // 2 + 1
 
 
-def sheltered_steps(links: Mapping[str, Links], joins: Mapping[str, Joined]) -> frozenset[str]:
+def steps_inside_joins(links: Mapping[str, Links], joins: Mapping[str, CompiledJoin]) -> frozenset[str]:
     """The steps of branches: whatever waits for them is a join of theirs, or in the same branch."""
     sheltered: set[str] = set()
     if not joins:
@@ -81,5 +81,5 @@ def sheltered_steps(links: Mapping[str, Links], joins: Mapping[str, Joined]) -> 
     return frozenset(sheltered)
 
 
-def _joins(joins: Mapping[str, Joined], step: str, branch: str) -> bool:
+def _joins(joins: Mapping[str, CompiledJoin], step: str, branch: str) -> bool:
     return step in joins and branch in joins[step].branches

@@ -14,7 +14,7 @@ from msgspec import UNSET
 
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json
-from trunkline.workflow.branches import Joined, read_joins, sheltered_steps
+from trunkline.workflow.branches import CompiledJoin, compile_joins, steps_inside_joins
 from trunkline.workflow.definition import ForEach, StepDefinition, WorkflowDefinition
 from trunkline.workflow.expressions import (
     ITEM,
@@ -34,17 +34,17 @@ from trunkline.workflow.secret_places import secret_places
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class CompiledForEach:
     """A step that is one call for each item of a list."""
 
     items: Template
     definition: ForEach
     # Whether each item is asked `when`, and not the step as a whole.
-    chooses: bool
+    filters_items: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CompiledStep:
     name: str
     # Its position in the definition.
     index: int
@@ -56,10 +56,10 @@ class Step:
     # The steps that wait for it.
     dependents: tuple[str, ...]
     # How many of which of its needs have to complete; None: all of them have to be over, however they ended.
-    join: Joined | None
+    join: CompiledJoin | None
     # All that comes of it goes into joins, which decide what its failure means.
-    sheltered: bool
-    loop: Loop | None
+    inside_join: bool
+    for_each: CompiledForEach | None
     when: Condition | None
     input: Template
     # The steps whose failure leads here (`on_error: {goto: …}`).
@@ -70,9 +70,9 @@ class Step:
     told_secrets: tuple[str, ...]
 
     @property
-    def survives(self) -> bool:
+    def handles_failure(self) -> bool:
         """Whether the run goes on when the step has failed."""
-        return self.sheltered or self.definition.on_error != "fail"
+        return self.inside_join or self.definition.on_error != "fail"
 
 
 _ITEM = re.compile(r"([^\[\]]+)\[(0|[1-9][0-9]{0,8})\]")
@@ -82,28 +82,28 @@ def item_name(step: str, index: int) -> str:
     return f"{step}[{index}]"
 
 
-def owner_of(name: str) -> str:
+def step_of_item(name: str) -> str:
     """The step that an item belongs to; the name of a step is its own."""
     return name.partition("[")[0]
 
 
-def index_of(item: str) -> int:
+def item_index(item: str) -> int:
     return int(item.partition("[")[2][:-1])
 
 
-def item_place(name: str) -> tuple[str, int] | None:
+def parse_item_name(name: str) -> tuple[str, int] | None:
     """The step and the index that a name means; None for one that is no item's."""
     match = _ITEM.fullmatch(name)
     return None if match is None else (match[1], int(match[2]))
 
 
-class Workflow:
+class CompiledWorkflow:
     """A definition, ready to run."""
 
     def __init__(
         self,
         definition: WorkflowDefinition,
-        steps: dict[str, Step],
+        steps: dict[str, CompiledStep],
         output: Template | None,
         input_schema: InputSchema | None,
     ) -> None:
@@ -113,9 +113,9 @@ class Workflow:
         self.output = output
         self._input_schema = input_schema
 
-    def plan(self, name: str) -> Step:
+    def plan(self, name: str) -> CompiledStep:
         """Of a step, or of an item of one (`research[17]`)."""
-        return self.steps.get(name) or self.steps[owner_of(name)]
+        return self.steps.get(name) or self.steps[step_of_item(name)]
 
     @property
     def max_parallel(self) -> int | None:
@@ -130,13 +130,13 @@ class Workflow:
         return [] if self._input_schema is None else self._input_schema.check(value)
 
 
-def build(definition: WorkflowDefinition, report: Report) -> Workflow:
+def compile_definition(definition: WorkflowDefinition, report: Report) -> CompiledWorkflow:
     """The workflow of a definition; it is usable when nothing was reported as an error."""
     compiler = Compiler(Engine(definition.steps), report)
     parts = {name: _parts(step, compiler) for name, step in definition.steps.items()}
     links = connect(definition, {name: part.sites for name, part in parts.items()}, report)
-    joins = read_joins(definition, links, report)
-    sheltered = frozenset[str]() if report.errors else sheltered_steps(links, joins)
+    joins = compile_joins(definition, links, report)
+    sheltered = frozenset[str]() if report.errors else steps_inside_joins(links, joins)
     told: dict[str, set[str]] = {}
     for step in definition.steps.values():
         told.setdefault(step.agent, set()).update(_secrets(step).values())
@@ -149,19 +149,19 @@ def build(definition: WorkflowDefinition, report: Report) -> Workflow:
     output = None
     if definition.output is not UNSET:
         output, _ = compiler.template(definition.output, ("output",))
-    return Workflow(definition, steps, output, read_input_schema(definition.input, report))
+    return CompiledWorkflow(definition, steps, output, read_input_schema(definition.input, report))
 
 
-class _Parts(NamedTuple):
+class _CompiledExpressions(NamedTuple):
     """What a step's expressions have become."""
 
     when: Condition | None
     input: Template
-    loop: Loop | None
+    loop: CompiledForEach | None
     sites: Sites
 
 
-def _parts(step: StepDefinition, compiler: Compiler) -> _Parts:
+def _parts(step: StepDefinition, compiler: Compiler) -> _CompiledExpressions:
     path: Path = ("steps", step.name)
     items, sites = None, {}
     if step.for_each is not None:
@@ -178,8 +178,8 @@ def _parts(step: StepDefinition, compiler: Compiler) -> _Parts:
         sites = {**read, **sites}
     loop = None
     if step.for_each is not None and items is not None:
-        loop = Loop(items, step.for_each, when is not None and not when.reads.isdisjoint(OF_LOOPS))
-    return _Parts(when, template, loop, sites)
+        loop = CompiledForEach(items, step.for_each, when is not None and not when.reads.isdisjoint(OF_LOOPS))
+    return _CompiledExpressions(when, template, loop, sites)
 
 
 def _secrets(step: StepDefinition) -> dict[str, str]:
@@ -189,13 +189,13 @@ def _secrets(step: StepDefinition) -> dict[str, str]:
 def _step(
     index: int,
     definition: StepDefinition,
-    parts: _Parts,
+    parts: _CompiledExpressions,
     links: Links,
-    join: Joined | None,
+    join: CompiledJoin | None,
     sheltered: bool,
     told: set[str],
-) -> Step:
-    return Step(
+) -> CompiledStep:
+    return CompiledStep(
         name=definition.name,
         index=index,
         definition=definition,
@@ -203,8 +203,8 @@ def _step(
         needs=links.needs,
         dependents=tuple(links.dependents),
         join=join,
-        sheltered=sheltered,
-        loop=parts.loop,
+        inside_join=sheltered,
+        for_each=parts.loop,
         when=parts.when,
         input=parts.input,
         catches=tuple(links.catches),

@@ -115,10 +115,10 @@ class WorkflowDefinition(Struct, frozen=True, kw_only=True):
 
 
 # A workflow by its name and version; None: the latest.
-Child = tuple[str, int | None]
+WorkflowReference = tuple[str, int | None]
 
 
-def children_of(definition: WorkflowDefinition) -> list[Child]:
+def child_workflows(definition: WorkflowDefinition) -> list[WorkflowReference]:
     """The workflows that its steps begin, each once."""
     return list(
         dict.fromkeys(

@@ -8,7 +8,7 @@ import yaml
 
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json
-from trunkline.workflow.places import Place, Places, Span, path_text
+from trunkline.workflow.places import SourceLocation, SourceLocations, SourceSpan, path_text
 from trunkline.workflow.scalars import resolve
 
 # What aliases may add to a document, in characters and nodes: enough for shared settings, little for a bomb.
@@ -36,7 +36,7 @@ class _Frame:
         self.weight = 1
         # The key whose value comes next.
         self.key: str | None = None
-        self.key_span: Span | None = None
+        self.key_span: SourceSpan | None = None
         self.key_lines: dict[str, int] = {}
 
 
@@ -47,7 +47,7 @@ class DocumentBuilder:
     Places are written down only when somebody wants them: they cost more than the value.
     """
 
-    def __init__(self, max_depth: int, places: Places | None) -> None:
+    def __init__(self, max_depth: int, places: SourceLocations | None) -> None:
         self.value: Json = None
         self.problems: list[Finding] = []
         self._max_depth = max_depth
@@ -170,7 +170,7 @@ class DocumentBuilder:
         else:
             self.value = value
         if self._places is not None:
-            self._places[tuple(self._path)] = Place(key_span, _span(event))
+            self._places[tuple(self._path)] = SourceLocation(key_span, _span(event))
 
     def _problem(self, event: yaml.Event, message: str) -> None:
         span = _span(event)
@@ -178,10 +178,10 @@ class DocumentBuilder:
         self.problems.append(Finding(path=path, message=message, line=span.line, column=span.column))
 
 
-def _span(event: yaml.Event) -> Span:
+def _span(event: yaml.Event) -> SourceSpan:
     # The parser always sets the marks; only their type does not say so.
     start, end = cast("yaml.Mark", event.start_mark), cast("yaml.Mark", event.end_mark)
-    return Span(start.line + 1, start.column + 1, start.index, end.index)
+    return SourceSpan(start.line + 1, start.column + 1, start.index, end.index)
 
 
 def _refused(event: yaml.Event, message: str) -> Refused:

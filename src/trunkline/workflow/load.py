@@ -7,14 +7,14 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from trunkline.errors import Finding
-from trunkline.workflow.compile import Workflow, build
-from trunkline.workflow.definition import Child, WorkflowDefinition, canonical_form
+from trunkline.workflow.compile import CompiledWorkflow, compile_definition
+from trunkline.workflow.definition import WorkflowDefinition, WorkflowReference, canonical_form
 from trunkline.workflow.parse import locate, read_document
 from trunkline.workflow.report import Report, findings, refusal
 from trunkline.workflow.validate import Known, read_definition
 
 
-class Loaded(NamedTuple):
+class LoadedWorkflow(NamedTuple):
     definition: WorkflowDefinition
     warnings: list[Finding]
     # What the store keeps: the definition as JSON, the same bytes for the same content.
@@ -27,9 +27,9 @@ def load_workflow(
     source: str = "workflow",
     known_agents: Collection[str] | None = None,
     known_error_codes: Collection[str] | None = None,
-    known_workflows: Collection[Child] | None = None,
-    circles: Mapping[Child, str] = MappingProxyType({}),
-) -> Loaded:
+    known_workflows: Collection[WorkflowReference] | None = None,
+    circles: Mapping[WorkflowReference, str] = MappingProxyType({}),
+) -> LoadedWorkflow:
     """
     The definition in a text of YAML or JSON, checked as a whole; raises `Invalid` with all findings.
 
@@ -43,19 +43,21 @@ def load_workflow(
         document.value, Known(known_agents, known_error_codes, known_workflows, circles), report
     )
     if definition is not None:
-        build(definition, report)
+        compile_definition(definition, report)
     places = locate(document.text) if report.errors or report.warnings else {}
     found = [*document.problems, *findings(report.errors, document.text, places)]
     if definition is None or found:
         found.sort(key=lambda finding: (finding.line or 0, finding.column or 0))
         raise refusal(source, found, len(document.problems) + len(report.errors))
-    return Loaded(definition, findings(report.warnings, document.text, places), canonical_form(definition))
+    return LoadedWorkflow(
+        definition, findings(report.warnings, document.text, places), canonical_form(definition)
+    )
 
 
-def compile_workflow(definition: WorkflowDefinition) -> Workflow:
+def compile_workflow(definition: WorkflowDefinition) -> CompiledWorkflow:
     """The workflow of a definition that was saved; raises `Invalid` if it should not have been."""
     report = Report()
-    workflow = build(definition, report)
+    workflow = compile_definition(definition, report)
     if report.errors:
         raise refusal(f"workflow {definition.name}", findings(report.errors, "", {}), len(report.errors))
     return workflow

@@ -19,7 +19,7 @@ import yaml
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json
 from trunkline.workflow.events import MAX_NODES, DocumentBuilder, Refused
-from trunkline.workflow.places import Places, line_and_column
+from trunkline.workflow.places import SourceLocations, line_and_column
 from trunkline.workflow.report import MOST_FINDINGS, refusal
 
 MAX_BYTES = 8 * 1024 * 1024
@@ -63,9 +63,9 @@ def read_document(text: str | bytes, source: str) -> Document:
     return Document(content, builder.value, builder.problems[:MOST_FINDINGS])
 
 
-def locate(text: str) -> Places:
+def locate(text: str) -> SourceLocations:
     """The place of everything in a text that `read_document` could read."""
-    places: Places = {}
+    places: SourceLocations = {}
     try:
         _build(_SURROGATES.sub(r"\\u003f\\u003f", text), places)
     except Refused:
@@ -115,7 +115,7 @@ def _deeper_than(value: Json, depth: int) -> bool:
     return False
 
 
-def _build(text: str, places: Places | None) -> DocumentBuilder:
+def _build(text: str, places: SourceLocations | None) -> DocumentBuilder:
     builder = DocumentBuilder(MAX_DEPTH, places)
     try:
         # The stubs leave the type of the events open.

@@ -14,7 +14,7 @@ Path = tuple[str | int, ...]
 _PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_-]*\Z")
 
 
-class Span(NamedTuple):
+class SourceSpan(NamedTuple):
     """A stretch of the source. Line and column count from 1, `start` and `end` are offsets in characters."""
 
     line: int
@@ -23,17 +23,17 @@ class Span(NamedTuple):
     end: int
 
 
-class Place(NamedTuple):
+class SourceLocation(NamedTuple):
     """Where a value stands, and the key that leads to it."""
 
-    key: Span | None
-    value: Span
+    key: SourceSpan | None
+    value: SourceSpan
 
 
-Places = dict[Path, Place]
+SourceLocations = dict[Path, SourceLocation]
 
 
-class Excerpt(NamedTuple):
+class ExpressionPosition(NamedTuple):
     """A point inside an expression; line and column count from 1."""
 
     source: str
@@ -54,8 +54,8 @@ def path_text(path: Path) -> str:
     return text
 
 
-def find(
-    places: Places, text: str, path: Path, *, on_key: bool, excerpt: Excerpt | None
+def find_position(
+    places: SourceLocations, text: str, path: Path, *, on_key: bool, excerpt: ExpressionPosition | None
 ) -> tuple[int, int] | None:
     """
     The line and column of a path, or of what encloses it when the path itself is not there.
@@ -79,7 +79,7 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
     return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
-def _inside(text: str, span: Span, excerpt: Excerpt) -> tuple[int, int]:
+def _inside(text: str, span: SourceSpan, excerpt: ExpressionPosition) -> tuple[int, int]:
     lines = excerpt.source.split("\n")
     before = sum(len(line) + 1 for line in lines[: excerpt.line - 1])
     start = text.find(excerpt.source, span.start, span.end)

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from trunkline.errors import Finding, Invalid
-from trunkline.workflow.places import Excerpt, Path, Places, find, path_text
+from trunkline.workflow.places import ExpressionPosition, Path, SourceLocations, find_position, path_text
 
 # Nobody reads more, and one mistake in a generated file repeats itself in every step.
 MOST_FINDINGS = 100
@@ -20,7 +20,7 @@ class Note(NamedTuple):
     path: Path
     message: str
     on_key: bool
-    excerpt: Excerpt | None
+    excerpt: ExpressionPosition | None
 
 
 class Report:
@@ -40,7 +40,7 @@ class Report:
         return closest(word, known) if self._hints <= MOST_FINDINGS else ""
 
     def error(
-        self, path: Path, message: str, *, on_key: bool = False, excerpt: Excerpt | None = None
+        self, path: Path, message: str, *, on_key: bool = False, excerpt: ExpressionPosition | None = None
     ) -> None:
         self.errors.append(Note(path, message, on_key, excerpt))
 
@@ -48,7 +48,7 @@ class Report:
         self.warnings.append(Note(path, message, on_key=False, excerpt=None))
 
 
-def findings(notes: list[Note], text: str, places: Places) -> list[Finding]:
+def findings(notes: list[Note], text: str, places: SourceLocations) -> list[Finding]:
     """What was noted, each with its place in the source."""
     return [_finding(note, text, places) for note in notes[:MOST_FINDINGS]]
 
@@ -71,7 +71,7 @@ def closest(word: str, known: Iterable[str]) -> str:
     return f"; did you mean '{near[0]}'?" if near else ""
 
 
-def _finding(note: Note, text: str, places: Places) -> Finding:
-    place = find(places, text, note.path, on_key=note.on_key, excerpt=note.excerpt)
+def _finding(note: Note, text: str, places: SourceLocations) -> Finding:
+    place = find_position(places, text, note.path, on_key=note.on_key, excerpt=note.excerpt)
     line, column = place or (None, None)
     return Finding(path=path_text(note.path), message=note.message, line=line, column=column)

@@ -26,7 +26,6 @@ from trunkline.workflow.definition import (
     EACH_MODES,
     JOIN_POLICIES,
     AfterFailure,
-    Child,
     EachMode,
     ForEach,
     Goto,
@@ -35,6 +34,7 @@ from trunkline.workflow.definition import (
     OnError,
     StepDefinition,
     WorkflowDefinition,
+    WorkflowReference,
 )
 from trunkline.workflow.expressions import KEYWORDS, bare_source
 from trunkline.workflow.fields import Fields, found
@@ -83,9 +83,9 @@ class Known(NamedTuple):
     agents: Collection[str] | None = None
     error_codes: Collection[str] | None = None
     # By name and version; None: the latest.
-    workflows: Collection[Child] | None = None
+    workflows: Collection[WorkflowReference] | None = None
     # Those that lead back to this one, each with the way.
-    circles: Mapping[Child, str] = MappingProxyType({})
+    circles: Mapping[WorkflowReference, str] = MappingProxyType({})
 
 
 def read_definition(value: Json, known: Known, report: Report) -> WorkflowDefinition | None:

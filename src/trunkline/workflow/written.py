@@ -31,7 +31,7 @@ class _NotYaml(Exception):
     """A number that JSON takes and YAML does not."""
 
 
-def as_yaml(source: str) -> str | None:
+def write_yaml(source: str) -> str | None:
     """None: it is not JSON, or too long, or has what YAML cannot say."""
     text = source.removeprefix("\ufeff")
     if len(text) > LONGEST or not text.lstrip().startswith("{"):

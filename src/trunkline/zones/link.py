@@ -32,12 +32,19 @@ from trunkline.jsontypes import Json, JsonObject
 from trunkline.messages import ERROR_CODES, StepError
 from trunkline.protocols import AgentRequest, ProtocolTranslationError, failure_of, find_profile
 from trunkline.protocols.outcomes import step_error
-from trunkline.protocols.zone_answers import Accepted, Done, Refused, ZoneAnswer, is_about_task, read_reply
+from trunkline.protocols.zone_answers import (
+    ZoneAccepted,
+    ZoneAnswer,
+    ZoneFailed,
+    ZoneSucceeded,
+    is_unknown_task,
+    read_http_answer,
+)
 from trunkline.protocols.zone_call import (
     METHOD,
     POLL_METHOD,
     execute_request,
-    objection,
+    params_problem,
     poll_request,
     with_correlation_id,
 )
@@ -161,7 +168,7 @@ class Link:
         call_id = str(uuid4()) if id is None else _checked_id(id)
         correlation_id = correlation_id or _text_in(params, "correlation_id") or call_id
         sent = with_correlation_id(params, correlation_id, self._profile)
-        wrong = objection(sent, self._profile)
+        wrong = params_problem(sent, self._profile)
         if wrong is not None:
             raise ZoneCallFailed(step_error("request_not_encodable", wrong), id=call_id)
         errand = _Errand(call_id, correlation_id, deadline, session=call_id, params=sent)
@@ -186,9 +193,9 @@ class Link:
         errand = _Errand(id_, correlation_id or id_, deadline, session=session, task_id=task_id)
         return await self._end(errand, await self._ask(errand, task_id))
 
-    async def _end(self, errand: _Errand, answer: Done | Accepted) -> JsonObject:
+    async def _end(self, errand: _Errand, answer: ZoneSucceeded | ZoneAccepted) -> JsonObject:
         times = 0
-        while isinstance(answer, Accepted):
+        while isinstance(answer, ZoneAccepted):
             task_id = errand.task_id = answer.task_id
             left = errand.left()
             if left <= 0:
@@ -206,7 +213,7 @@ class Link:
             error = step_error("agent_answer_malformed", f"malformed JSON-RPC response: {exc}")
             raise ZoneCallFailed(error, id=errand.id, task_id=errand.task_id) from exc
 
-    async def _ask(self, errand: _Errand, task_id: str) -> Done | Accepted:
+    async def _ask(self, errand: _Errand, task_id: str) -> ZoneSucceeded | ZoneAccepted:
         def question() -> tuple[str, AgentRequest]:
             id_ = str(uuid4())
             return id_, poll_request(id_, self._poll_method, task_id, errand.session)
@@ -214,11 +221,11 @@ class Link:
         try:
             answer = await self._answer(errand, question)
         except ZoneCallFailed as exc:
-            if not is_about_task(exc.error):
+            if not is_unknown_task(exc.error):
                 raise
             lost = f"The zone does not know the task {task_id}: {exc.error.message}"
             raise ZoneCallFailed(step_error("agent_task_lost", lost), id=exc.id, task_id=task_id) from exc
-        if isinstance(answer, Accepted) and answer.task_id != task_id:
+        if isinstance(answer, ZoneAccepted) and answer.task_id != task_id:
             message = f"Response ID mismatch: asked for the task {task_id}, got {answer.task_id}"
             raise ZoneCallFailed(
                 step_error("agent_response_id_mismatch", message), id=errand.id, task_id=task_id
@@ -227,13 +234,13 @@ class Link:
 
     async def _answer(
         self, errand: _Errand, write: Callable[[], tuple[str, AgentRequest]]
-    ) -> Done | Accepted:
+    ) -> ZoneSucceeded | ZoneAccepted:
         """What the zone answers, however often it has to be sent until it does."""
         times = 0
         while True:
             id_, request = write()
             answer = await self._exchange(errand, id_, request)
-            if not isinstance(answer, Refused):
+            if not isinstance(answer, ZoneFailed):
                 return answer
             error = self._hidden(answer.error, errand)
             errand.is_in_doubt |= _leaves_doubt(error)
@@ -262,11 +269,11 @@ class Link:
         seconds = min(self._answer_seconds, max(errand.left(), _LAST_SECONDS))
         try:
             answer = await self._transport.post(self._url, request.body, headers, seconds, self._proof.tls)
-            return read_reply(answer, (id_,), request_size=len(request.body))
+            return read_http_answer(answer, (id_,), request_size=len(request.body))
         except TransportError as exc:
-            return Refused(error=step_error(exc.code, exc.message), id=None)
+            return ZoneFailed(error=step_error(exc.code, exc.message), id=None)
         except ProtocolTranslationError as exc:
-            return Refused(error=failure_of(exc).error, id=None)
+            return ZoneFailed(error=failure_of(exc).error, id=None)
 
     def _signed(self, signer: Signer, body: bytes) -> str:
         # Here, since most callers sign nothing and need not load what signs.

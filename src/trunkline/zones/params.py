@@ -15,7 +15,7 @@ from typing import Protocol, TypeAlias, TypeGuard, cast
 import msgspec
 
 from trunkline.jsontypes import Json, JsonObject, encode
-from trunkline.protocols.profiles import InvalidProfile, Profile
+from trunkline.protocols.profiles import InvalidProfile, ParamsProfile
 from trunkline.workflow.places import path_text
 from trunkline.zones.faults import INVALID_PARAMS, ZoneFault
 
@@ -34,7 +34,7 @@ class Params:
     def __init__(self, form: ParamsForm = None) -> None:
         self.schema, self._converted = _schema_and_conversion(form)
         try:
-            self._profile = Profile("params", self.schema)
+            self._profile = ParamsProfile("params", self.schema)
         except InvalidProfile as exc:
             raise ValueError(f"The params are no valid JSON Schema: {exc}") from exc
 

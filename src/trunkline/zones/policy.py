@@ -26,7 +26,7 @@ from trunkline.agents.model import RateLimit
 from trunkline.clock import Instant, seconds_between
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.protocols.profiles import Profile
+from trunkline.protocols.profiles import ParamsProfile
 from trunkline.telemetry.telling import is_telling
 from trunkline.zones.caller import Caller
 from trunkline.zones.faults import OTHER, ZoneFault
@@ -42,7 +42,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
     methods: frozenset[str] | None = None
     # The params must fit one of them.
-    profiles: tuple[Profile, ...] | None = None
+    profiles: tuple[ParamsProfile, ...] | None = None
     rate: RateLimit | None = None
     # Of a whole request.
     max_bytes: int | None = None

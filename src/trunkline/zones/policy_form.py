@@ -29,7 +29,7 @@ from trunkline.agents.certificates import wrong_verifying_key
 from trunkline.agents.model import RateLimit
 from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import Json, JsonObject, decode
-from trunkline.protocols.profiles import InvalidProfile, Profile, find_profile
+from trunkline.protocols.profiles import InvalidProfile, ParamsProfile, find_profile
 from trunkline.zones.policy import USUAL_SECRET_FIELDS, Policy, Rules
 
 # Callers that show nothing of themselves, and so have nothing to be known by.
@@ -127,11 +127,11 @@ class _Reader:
             max_bytes=self._whole(f"{place}.max_bytes", fields.get("max_bytes")),
         )
 
-    def _profiles(self, place: str, value: Json) -> tuple[Profile, ...] | None:
+    def _profiles(self, place: str, value: Json) -> tuple[ParamsProfile, ...] | None:
         names = self._texts(place, value)
         if names is None:
             return None
-        found: list[Profile] = []
+        found: list[ParamsProfile] = []
         for number, name in enumerate(names):
             try:
                 found.append(find_profile(name))

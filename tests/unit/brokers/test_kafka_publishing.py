@@ -7,7 +7,7 @@ from tests.contract.samples import insert, key_of, new_run, run_id, task
 
 from trunkline.brokers.kafka import KafkaBroker
 from trunkline.jsontypes import encode
-from trunkline.messages import AgentTask, CancelTask, Outgoing, TopicNames
+from trunkline.messages import AgentTask, CancelTask, OutgoingMessage, TopicNames
 from trunkline.messages.codec import decode_task
 from trunkline.stores.base import Store
 
@@ -23,12 +23,12 @@ def broker() -> KafkaBroker:
     return KafkaBroker(TopicNames(), pool_of)
 
 
-async def outbox(store: Store) -> list[Outgoing]:
+async def outbox(store: Store) -> list[OutgoingMessage]:
     async with store.transaction() as tx:
         return await tx.take_outbox(100)
 
 
-def tasks_in(messages: list[Outgoing]) -> list[AgentTask]:
+def tasks_in(messages: list[OutgoingMessage]) -> list[AgentTask]:
     return [decode_task(message.value) for message in messages]
 
 

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline.brokers.kafka.lanes import Lane, WaitingRecords
-from trunkline.messages import Record
+from trunkline.messages import BrokerRecord
 
 
-def record(offset: int, partition: int = 0, value: bytes = b"v") -> Record:
-    return Record(topic="t", partition=partition, offset=offset, key=None, value=value)
+def record(offset: int, partition: int = 0, value: bytes = b"v") -> BrokerRecord:
+    return BrokerRecord(topic="t", partition=partition, offset=offset, key=None, value=value)
 
 
 def test_records_wait_in_the_order_in_which_they_came_until_they_are_settled() -> None:

@@ -8,9 +8,9 @@ from tests.unit.executor.stage import Stage
 
 from trunkline.ids import RunId, child_run_id
 from trunkline.machine.inputs import CancelRequested, PauseRequested
-from trunkline.machine.steps.child import MOST_DEPTH
+from trunkline.machine.steps.child import MAX_DEPTH
 from trunkline.messages import CancelTask, StepError
-from trunkline.stores.base import Parent
+from trunkline.stores.base import ParentStep
 
 pytestmark = pytest.mark.anyio
 
@@ -31,7 +31,7 @@ async def test_a_child_is_begun_with_the_decision_and_knows_where_it_comes_from(
     record, _ = await stage.run(child_run_id(parent, "c", 1))
     above, steps = await stage.run(parent)
     assert (record.workflow_name, record.input, record.status) == ("child", b'{"n":1}', "PENDING")
-    assert (record.parent, record.depth) == (Parent(parent, "c"), 1)
+    assert (record.parent, record.depth) == (ParentStep(parent, "c"), 1)
     assert (record.correlation_id, record.trace) == (above.correlation_id, above.trace)
     assert (above.status, steps["c"].status) == ("RUNNING", "RUNNING")
 
@@ -153,11 +153,11 @@ async def test_runs_that_begin_one_another_for_ever_end_at_the_deepest(stage: St
     async with stage.store.transaction() as tx:
         await tx.insert_workflow_version(circle)
     run_id = await stage.accept(version)
-    for _ in range(3 * MOST_DEPTH):
+    for _ in range(3 * MAX_DEPTH):
         await stage.turn()
     runs = await stage.store.runs(limit=100)
     assert {run.status for run in runs} == {"FAILED"}
-    assert sorted(run.depth for run in runs) == list(range(MOST_DEPTH + 1))
+    assert sorted(run.depth for run in runs) == list(range(MAX_DEPTH + 1))
     error = (await stage.run(run_id))[0].error
     assert error is not None
     assert "10 runs are above this one" in error.message

@@ -10,11 +10,11 @@ import msgspec
 
 from trunkline.policies import RetryPolicy
 from trunkline.workflow import (
+    CompiledWorkflow,
     ForEach,
     Goto,
     Join,
     StepDefinition,
-    Workflow,
     WorkflowDefinition,
     compile_workflow,
 )
@@ -28,7 +28,7 @@ class Pick(Protocol):
     def __call__(self, options: Sequence[T], /) -> T: ...
 
 
-def invent_workflow(pick: Pick) -> Workflow:
+def invent_workflow(pick: Pick) -> CompiledWorkflow:
     count = pick((1, 2, 3, 4, 5, 6, 6, 6))
     steps = {NAMES[index]: _invent_step(pick, index, count) for index in range(count)}
     return compile_workflow(

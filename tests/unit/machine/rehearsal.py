@@ -18,7 +18,14 @@ from trunkline.clock import Instant, after
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json, decode, encode
 from trunkline.machine.decide import decide
-from trunkline.machine.effects import DispatchTask, DropTimer, StartRun, StartTimer, StopTask, TellRun
+from trunkline.machine.effects import (
+    CancelTimer,
+    DispatchTask,
+    SendRunInput,
+    StartChildRun,
+    StartTimer,
+    StopTask,
+)
 from trunkline.machine.events import Event
 from trunkline.machine.evolve import restore
 from trunkline.machine.inputs import (
@@ -38,17 +45,17 @@ from trunkline.machine.state import RunState, StepState
 from trunkline.machine.turn import Turn
 from trunkline.messages import AgentResult, AgentTask, Question, ReplyMessage, ResultStatus, StepError
 from trunkline.policies import RetryPolicy
-from trunkline.workflow import Workflow, compile_workflow, load_workflow
+from trunkline.workflow import CompiledWorkflow, compile_workflow, load_workflow
 
 RUN = RunId("018f0000-0000-7000-8000-000000000001")
 START = Instant(1_000_000_000)
 
 
-def workflow_of(text: str) -> Workflow:
+def workflow_of(text: str) -> CompiledWorkflow:
     return compile_workflow(load_workflow(text).definition)
 
 
-def fresh_state(workflow: Workflow, run_input: Json = None) -> RunState:
+def fresh_state(workflow: CompiledWorkflow, run_input: Json = None) -> RunState:
     state = RunState(
         id=RUN, workflow=workflow, correlation_id="c-1", input=encode(run_input), created_at=START
     )
@@ -57,7 +64,7 @@ def fresh_state(workflow: Workflow, run_input: Json = None) -> RunState:
 
 
 class Rehearsal:
-    def __init__(self, workflow: str | Workflow, run_input: Json = None) -> None:
+    def __init__(self, workflow: str | CompiledWorkflow, run_input: Json = None) -> None:
         if isinstance(workflow, str):
             workflow = workflow_of(workflow)
         self.state = fresh_state(workflow, run_input)
@@ -69,7 +76,7 @@ class Rehearsal:
         self._latest: dict[str, AgentTask] = {}
         self.stops: list[StopTask] = []
         # Runs that steps have begun, and what they were told.
-        self.runs: list[StartRun] = []
+        self.runs: list[StartChildRun] = []
         self.told: list[tuple[str, Input]] = []
         self.timers: dict[str, StartTimer] = {}
         # What the settings say of a question's deadline.
@@ -87,13 +94,13 @@ class Rehearsal:
                     self._latest[task.step] = task
                 case StopTask():
                     self.stops.append(effect)
-                case StartRun():
+                case StartChildRun():
                     self.runs.append(effect)
-                case TellRun(run_id, _, item):
+                case SendRunInput(run_id, _, item):
                     self.told.append((run_id, item))
                 case StartTimer(key):
                     self.timers[key] = effect
-                case DropTimer(key):
+                case CancelTimer(key):
                     self.timers.pop(key, None)
         return turn
 
@@ -151,7 +158,7 @@ class Rehearsal:
             context_id="context-1",
         )
 
-    def run_of(self, step: str) -> StartRun:
+    def run_of(self, step: str) -> StartChildRun:
         """The run that the step has begun last."""
         return next(run for run in reversed(self.runs) if run.step == step)
 

@@ -10,7 +10,7 @@ from tests.unit.machine.rehearsal import RUN, Rehearsal, error
 
 from trunkline.ids import child_run_id
 from trunkline.machine.decide import abandon
-from trunkline.machine.effects import TellRun
+from trunkline.machine.effects import SendRunInput
 from trunkline.machine.inputs import (
     CancelRequested,
     ChildEnded,
@@ -21,7 +21,7 @@ from trunkline.machine.inputs import (
     decode_input,
     encode_input,
 )
-from trunkline.machine.steps.child import MOST_DEPTH
+from trunkline.machine.steps.child import MAX_DEPTH
 from trunkline.messages import StepError
 
 ONE = "{name: w, steps: {c: {workflow: below, input: {text: '${ input.text }'}}}}"
@@ -106,11 +106,11 @@ def test_without_a_policy_that_says_so_no_second_run_is_begun() -> None:
 
 def test_too_deep_a_run_begins_no_other() -> None:
     play = Rehearsal(ONE, {"text": "hello"})
-    play.state.depth = MOST_DEPTH
+    play.state.depth = MAX_DEPTH
     play.start()
     assert (play.state.status, failure_of(play).code, play.runs) == ("FAILED", "child_too_deep", [])
     play = Rehearsal(ONE, {"text": "hello"})
-    play.state.depth = MOST_DEPTH - 1
+    play.state.depth = MAX_DEPTH - 1
     play.start()
     assert len(play.runs) == 1
 
@@ -175,8 +175,8 @@ def test_a_join_that_is_decided_without_it_cancels_the_child() -> None:
 def test_a_run_that_cannot_be_decided_cancels_its_children() -> None:
     play = started()
     turn = abandon(play.state, error("internal_error"), play.now)
-    assert [effect for effect in turn.effects if isinstance(effect, TellRun)] == [
-        TellRun(CHILD, "cancel", CancelRequested())
+    assert [effect for effect in turn.effects if isinstance(effect, SendRunInput)] == [
+        SendRunInput(CHILD, "cancel", CancelRequested())
     ]
 
 
@@ -186,7 +186,7 @@ def test_children_are_paused_and_resumed_with_the_run_each_time() -> None:
     expected: list[Input] = []
     for _ in range(2):
         for turn, item in ((play.pause(), PauseRequested()), (play.resume(), ResumeRequested())):
-            keys.update(effect.key for effect in turn.effects if isinstance(effect, TellRun))
+            keys.update(effect.key for effect in turn.effects if isinstance(effect, SendRunInput))
             expected.append(item)
     assert play.told == [(CHILD, item) for item in expected]
     # The inbox would drop the second of two with the same key.

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from trunkline.clock import Instant
-from trunkline.machine.events import Event, Payload, beginning_of, encode_event
+from trunkline.machine.events import Event, Payload, encode_event, step_event_prefix
 from trunkline.machine.state import WaitingFor
 from trunkline.messages import StepError
 
@@ -40,5 +40,5 @@ OF_STEPS = [kind for kind in get_args(Event) if "step" in kind.__struct_fields__
 def test_what_happens_to_a_step_begins_with_its_name(kind: type[Event]) -> None:
     needed = [field.name for field in msgspec.structs.fields(kind) if field.required]
     event = cast("Callable[..., Event]", kind)(**{name: SAMPLES[name] for name in needed})
-    assert encode_event(event).startswith(beginning_of("check[17]"))
-    assert not encode_event(event).startswith(beginning_of("check"))
+    assert encode_event(event).startswith(step_event_prefix("check[17]"))
+    assert not encode_event(event).startswith(step_event_prefix("check"))

@@ -10,7 +10,14 @@ from tests.unit.machine.rehearsal import Rehearsal, fresh_state
 
 from trunkline.machine.evolve import restore
 from trunkline.machine.state import StepState
-from trunkline.workflow import ForEach, Step, StepDefinition, Workflow, WorkflowDefinition, compile_workflow
+from trunkline.workflow import (
+    CompiledStep,
+    CompiledWorkflow,
+    ForEach,
+    StepDefinition,
+    WorkflowDefinition,
+    compile_workflow,
+)
 
 STEPS = 10_000
 # An answer touches its own step and the one that it sets free, a few times each.
@@ -49,7 +56,7 @@ class CountedDict(dict[str, V], Generic[V]):
         return super().items()
 
 
-def chain_of(steps: int) -> Workflow:
+def chain_of(steps: int) -> CompiledWorkflow:
     names = [f"s{number}" for number in range(steps)]
     return compile_workflow(
         WorkflowDefinition(
@@ -63,12 +70,14 @@ def chain_of(steps: int) -> Workflow:
 
 
 @pytest.fixture(scope="module")
-def long_chain() -> Workflow:
+def long_chain() -> CompiledWorkflow:
     return chain_of(STEPS)
 
 
-def test_a_turn_in_a_run_of_ten_thousand_steps_touches_a_handful_of_them(long_chain: Workflow) -> None:
-    plans = CountedDict[Step](long_chain.steps)
+def test_a_turn_in_a_run_of_ten_thousand_steps_touches_a_handful_of_them(
+    long_chain: CompiledWorkflow,
+) -> None:
+    plans = CountedDict[CompiledStep](long_chain.steps)
     long_chain.steps = plans
     play = Rehearsal(long_chain)
     states = CountedDict[StepState]()
@@ -85,7 +94,9 @@ def test_a_turn_in_a_run_of_ten_thousand_steps_touches_a_handful_of_them(long_ch
     assert (play.state.status, play.output, play.state.seq) == ("COMPLETED", "end", 2 * STEPS + 2)
 
 
-def test_a_run_of_ten_thousand_steps_is_read_again_by_looking_at_each_once(long_chain: Workflow) -> None:
+def test_a_run_of_ten_thousand_steps_is_read_again_by_looking_at_each_once(
+    long_chain: CompiledWorkflow,
+) -> None:
     steps = [StepState(name=f"s{number}", status="COMPLETED", attempts=1) for number in range(STEPS - 1)]
     state = fresh_state(long_chain)
     state.status = "RUNNING"

@@ -17,7 +17,7 @@ from tests.unit.machine.inventions import T, invent_workflow
 from tests.unit.machine.world import World
 
 from trunkline.machine.inputs import Input, RunRequested
-from trunkline.workflow import Workflow
+from trunkline.workflow import CompiledWorkflow
 
 EXPLORE = int(os.environ.get("TRUNKLINE_EXPLORE", "0"))
 SEEDS = EXPLORE or 3_000
@@ -34,7 +34,7 @@ profile = settings(
 
 
 @st.composite
-def workflows(draw: st.DrawFn) -> Workflow:
+def workflows(draw: st.DrawFn) -> CompiledWorkflow:
     def pick(options: Sequence[T], /) -> T:
         return draw(st.sampled_from(options))
 
@@ -73,13 +73,15 @@ def bring_to_an_end(world: World) -> None:
 
 @given(workflows(), SCRIPTS)
 @profile
-def test_the_promises_hold_after_every_turn(workflow: Workflow, script: list[int]) -> None:
+def test_the_promises_hold_after_every_turn(workflow: CompiledWorkflow, script: list[int]) -> None:
     perform(World(workflow), script)
 
 
 @given(workflows(), SCRIPTS)
 @profile
-def test_a_run_whose_every_call_is_answered_in_the_end_ends(workflow: Workflow, script: list[int]) -> None:
+def test_a_run_whose_every_call_is_answered_in_the_end_ends(
+    workflow: CompiledWorkflow, script: list[int]
+) -> None:
     world = World(workflow)
     perform(world, script)
     bring_to_an_end(world)

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.machine.rehearsal import START, Rehearsal, error
 
 from trunkline.clock import after
-from trunkline.machine.decide import CANCEL_PATIENCE
+from trunkline.machine.decide import CANCEL_TIMEOUT
 from trunkline.machine.inputs import CancelOverdue, DeadlinePassed, ReplyOverdue, RetryDue
 
 CHAIN = "{name: w, steps: {a: {agent: A}, b: {agent: B, needs: [a]}}}"
@@ -114,9 +114,9 @@ def test_an_agent_that_does_not_confirm_in_time_is_left_alone() -> None:
     play = Rehearsal(PAIR)
     play.start()
     play.cancel()
-    play.pass_time(CANCEL_PATIENCE)
+    play.pass_time(CANCEL_TIMEOUT)
     assert (play.state.status, play.statuses["a"]) == ("CANCELLED", "CANCELLED")
-    assert timedelta(seconds=10) > CANCEL_PATIENCE
+    assert timedelta(seconds=10) > CANCEL_TIMEOUT
 
 
 def test_a_result_that_comes_before_the_stop_is_kept_and_the_run_is_cancelled_all_the_same() -> None:

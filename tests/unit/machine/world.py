@@ -16,7 +16,7 @@ from tests.unit.machine.rehearsal import Rehearsal, error, fresh_state
 from trunkline.ids import child_run_id
 from trunkline.jsontypes import Json
 from trunkline.machine.decide import CANCEL_TIMER, DEADLINE_TIMER
-from trunkline.machine.effects import DispatchTask, StartRun, StopTask, TellRun
+from trunkline.machine.effects import DispatchTask, SendRunInput, StartChildRun, StopTask
 from trunkline.machine.events import (
     StepChildStarted,
     StepOutcomeResolved,
@@ -24,7 +24,7 @@ from trunkline.machine.events import (
     StepRetryScheduled,
     StepStarted,
 )
-from trunkline.machine.evolve import evolve, restore, waits_of
+from trunkline.machine.evolve import count_waits, evolve, restore
 from trunkline.machine.inputs import (
     CancelRequested,
     ChildEnded,
@@ -41,7 +41,7 @@ from trunkline.machine.retry import was_sent
 from trunkline.machine.state import RunState, StepState
 from trunkline.machine.turn import Turn
 from trunkline.messages import AgentResult, AgentTask, Question, ReplyMessage, ResultStatus, StepError
-from trunkline.workflow import Workflow, owner_of
+from trunkline.workflow import CompiledWorkflow, step_of_item
 
 OUTPUTS = (b'{"ok":true}', b'{"ok":false}', b"null", b"not JSON")
 ERRORS = (
@@ -64,7 +64,7 @@ WEIGHTS: tuple[Kind, ...] = (
 
 
 class World:
-    def __init__(self, workflow: Workflow) -> None:
+    def __init__(self, workflow: CompiledWorkflow) -> None:
         self.play = Rehearsal(workflow, INPUT)
         self.replayed = fresh_state(workflow, INPUT)
         self.stored: dict[str, bytes] = {}
@@ -73,8 +73,8 @@ class World:
         self.calls: dict[Key, AgentTask] = {}
         self.stopped: set[Key] = set()
         # The same of runs that steps have begun.
-        self.open_runs: dict[str, StartRun] = {}
-        self.runs: dict[str, StartRun] = {}
+        self.open_runs: dict[str, StartChildRun] = {}
+        self.runs: dict[str, StartChildRun] = {}
         self.stopped_runs: set[str] = set()
         self.taken: list[Input] = []
         self._seen: dict[str, str] = {}
@@ -151,12 +151,12 @@ class World:
             yield lambda run=run: self._end(run, "CANCELLED")
             yield lambda run=run: self._refuse(run)
 
-    def _end(self, run: StartRun, status: EndStatus, output: bytes = OUTPUTS[0]) -> Input:
+    def _end(self, run: StartChildRun, status: EndStatus, output: bytes = OUTPUTS[0]) -> Input:
         self.open_runs.pop(run.run_id, None)
         failure = error("agent_task_failed") if status == "FAILED" else None
         return ChildEnded(run.step, run.run_id, status, msgspec.Raw(output), failure)
 
-    def _refuse(self, run: StartRun) -> Input:
+    def _refuse(self, run: StartChildRun) -> Input:
         self.open_runs.pop(run.run_id, None)
         return ChildRefused(run.step, run.run_id, error("workflow_unknown"))
 
@@ -261,10 +261,10 @@ class World:
                 ]
                 assert busy == [], "two calls in flight for one step"
                 self.open[key] = self.calls[key] = task
-            elif isinstance(effect, StartRun):
+            elif isinstance(effect, StartChildRun):
                 assert effect.run_id not in self.runs, "a run was begun twice"
                 self.open_runs[effect.run_id] = self.runs[effect.run_id] = effect
-            elif isinstance(effect, TellRun):
+            elif isinstance(effect, SendRunInput):
                 assert effect.run_id in self.runs, "somebody is told who was never there"
                 if isinstance(effect.item, CancelRequested):
                     self.stopped_runs.add(effect.run_id)
@@ -341,7 +341,7 @@ class World:
             key = (f"{state.id}/{step.name}/{step.answered_failures}", step.attempts)
             if step.replies:
                 key = (f"{key[0]}.{step.replies}", step.attempts)
-            if step.status == "RUNNING" and step.name not in state.fans:
+            if step.status == "RUNNING" and step.name not in state.for_each:
                 if state.workflow.plan(step.name).definition.workflow is None:
                     assert key in self.open, "a step runs though no call is in flight"
                 else:
@@ -354,9 +354,9 @@ class World:
                 "a step left its deadline behind"
             )
         if state.status == "RUNNING":
-            assert state.in_flight or state.backing_off, "nothing will ever wake the run"
+            assert state.in_flight or state.retrying, "nothing will ever wake the run"
         if state.status == "WAITING":
-            assert (state.in_flight, state.backing_off) == (0, 0), "the run waits though something goes on"
+            assert (state.in_flight, state.retrying) == (0, 0), "the run waits though something goes on"
             assert state.awaiting_person, "the run waits for nobody"
         if state.cancel_requested_at is not None:
             assert CANCEL_TIMER in timers, "a cancellation has no end"
@@ -388,7 +388,7 @@ COUNTERS = ("in_flight", "backing_off", "awaiting_person", "unfinished", "failur
 
 
 def _waits(state: RunState, name: str) -> int:
-    return waits_of(state.workflow.steps[name]) if name in state.workflow.steps else 0
+    return count_waits(state.workflow.steps[name]) if name in state.workflow.steps else 0
 
 
 def normal(state: RunState) -> dict[str, object]:
@@ -402,8 +402,8 @@ def normal(state: RunState) -> dict[str, object]:
         name
         for name in state.ready
         if (name not in state.steps or state.steps[name].status == "PENDING")
-        and (name in state.workflow.steps or owner_of(name) in state.fans)
+        and (name in state.workflow.steps or step_of_item(name) in state.for_each)
     }
-    fans = {name: (fan.items, fan.open, fan.over, fan.failed) for name, fan in state.fans.items()}
+    fans = {name: (fan.items, fan.active, fan.finished, fan.failed) for name, fan in state.for_each.items()}
     fields = {field: getattr(state, field) for field in (*STORED_FIELDS, *COUNTERS)}
     return {**fields, "steps": steps, "ready": ready, "fans": fans}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from trunkline.clock import Instant
 from trunkline.jsontypes import Json, encode
-from trunkline.messages import AgentResult, AgentTask, CancelTask, Outgoing, Record, StepError
+from trunkline.messages import AgentResult, AgentTask, BrokerRecord, CancelTask, OutgoingMessage, StepError
 from trunkline.messages.codec import (
     LONGEST_VALUE,
     REFERENCE_HEADER,
@@ -20,7 +20,7 @@ from trunkline.messages.codec import (
     VERSION_HEADER,
     ResultReference,
     TaskReference,
-    Unreadable,
+    UnreadableMessage,
     decode_result,
     decode_task,
     encode_result,
@@ -84,8 +84,8 @@ results = st.builds(
 )
 
 
-def arrived(message: Outgoing) -> Record:
-    return Record(
+def arrived(message: OutgoingMessage) -> BrokerRecord:
+    return BrokerRecord(
         topic=message.topic,
         partition=0,
         offset=7,
@@ -95,7 +95,7 @@ def arrived(message: Outgoing) -> Record:
     )
 
 
-def changed(message: Outgoing, value: bytes | None = None, **headers: str | None) -> Record:
+def changed(message: OutgoingMessage, value: bytes | None = None, **headers: str | None) -> BrokerRecord:
     """The record of a message with another value, and some headers replaced, or gone where they are None."""
     names = {"type": TYPE_HEADER, "version": VERSION_HEADER, "reference": REFERENCE_HEADER}
     kept = dict(message.headers)
@@ -103,7 +103,7 @@ def changed(message: Outgoing, value: bytes | None = None, **headers: str | None
         kept.pop(names[name], None)
         if text is not None:
             kept[names[name]] = text.encode()
-    return Record(
+    return BrokerRecord(
         topic="t",
         partition=0,
         offset=7,
@@ -166,14 +166,14 @@ def test_a_long_result_travels_by_its_name() -> None:
 
 UNREADABLE_TASKS = {
     "no value": (
-        Record(
+        BrokerRecord(
             topic="t", partition=0, offset=1, key=None, value=None, headers=encode_task(TASK, "t").headers
         ),
         "empty",
         "no value",
     ),
     "no headers at all": (
-        Record(topic="t", partition=0, offset=1, key=None, value=b"{}"),
+        BrokerRecord(topic="t", partition=0, offset=1, key=None, value=b"{}"),
         "type",
         "trunkline-type",
     ),
@@ -228,8 +228,8 @@ UNREADABLE_TASKS = {
 
 
 @pytest.mark.parametrize(("record", "flaw", "words"), UNREADABLE_TASKS.values(), ids=UNREADABLE_TASKS.keys())
-def test_an_unreadable_task_says_why(record: Record, flaw: str, words: str) -> None:
-    with pytest.raises(Unreadable) as caught:
+def test_an_unreadable_task_says_why(record: BrokerRecord, flaw: str, words: str) -> None:
+    with pytest.raises(UnreadableMessage) as caught:
         read_task(record)
     assert caught.value.flaw == flaw
     assert words in caught.value.reason
@@ -259,8 +259,8 @@ UNREADABLE_RESULTS = {
 @pytest.mark.parametrize(
     ("record", "flaw", "words"), UNREADABLE_RESULTS.values(), ids=UNREADABLE_RESULTS.keys()
 )
-def test_an_unreadable_result_says_why(record: Record, flaw: str, words: str) -> None:
-    with pytest.raises(Unreadable) as caught:
+def test_an_unreadable_result_says_why(record: BrokerRecord, flaw: str, words: str) -> None:
+    with pytest.raises(UnreadableMessage) as caught:
         read_result(record)
     assert caught.value.flaw == flaw
     assert words in caught.value.reason
@@ -276,7 +276,7 @@ def test_an_unreadable_result_says_why(record: Record, flaw: str, words: str) ->
     ),
 )
 def test_whatever_comes_is_read_or_refused(value: bytes, headers: list[tuple[str, bytes]]) -> None:
-    record = Record(topic="t", partition=0, offset=0, key=None, value=value, headers=tuple(headers))
+    record = BrokerRecord(topic="t", partition=0, offset=0, key=None, value=value, headers=tuple(headers))
     for read in (read_task, read_result):
-        with suppress(Unreadable):
+        with suppress(UnreadableMessage):
             read(record)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from trunkline.messages import Record
-from trunkline.messages.codec import Unreadable
+from trunkline.messages import BrokerRecord
+from trunkline.messages.codec import UnreadableMessage
 from trunkline.messages.commands import StartRun, idempotency_key, read_command
 
 
 def record(
     value: bytes | None, *, key: bytes | None = b"order-1", headers: tuple[tuple[str, bytes], ...] = ()
-) -> Record:
-    return Record(topic="trunkline.commands", partition=2, offset=7, key=key, value=value, headers=headers)
+) -> BrokerRecord:
+    return BrokerRecord(
+        topic="trunkline.commands", partition=2, offset=7, key=key, value=value, headers=headers
+    )
 
 
 @pytest.mark.parametrize(
@@ -55,16 +57,16 @@ def test_a_command_names_a_workflow_and_may_say_more(value: bytes, command: Star
     ],
 )
 def test_what_is_no_command_is_told_so(value: bytes) -> None:
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(UnreadableMessage) as caught:
         read_command(record(value))
     assert caught.value.flaw == "malformed"
     assert "discard" in caught.value.reason
 
 
 def test_nothing_and_another_version_are_no_commands_either() -> None:
-    with pytest.raises(Unreadable, match="no value"):
+    with pytest.raises(UnreadableMessage, match="no value"):
         read_command(record(None))
-    with pytest.raises(Unreadable, match="version 2"):
+    with pytest.raises(UnreadableMessage, match="version 2"):
         read_command(record(b'{"workflow": "w"}', headers=(("trunkline-version", b"2"),)))
 
 

@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from trunkline.jsontypes import Json, decode, encode
 from trunkline.messages import ERROR_CODES, AgentTask
 from trunkline.protocols import AgentAnswer, Failed, ProtocolAdapterFactory, Succeeded
-from trunkline.protocols.batches import BatchWish, batch_wish, is_call, join, request_id, split
+from trunkline.protocols.batches import (
+    BatchLimits,
+    batch_limits,
+    is_call,
+    join_requests,
+    request_id,
+    split_answers,
+)
 
 IDS = ["a", "b", "c"]
 
@@ -25,7 +32,7 @@ def refused(name: Json) -> Json:
 def shares(body: Json, ids: list[str] | None = None) -> tuple[list[Json], tuple[str, ...]]:
     """What each request gets, None where it gets nothing; and the notes."""
     names = [encode(name).decode() for name in ids or IDS]
-    brought = split(AgentAnswer(200, {"date": "now"}, encode(body)), names)
+    brought = split_answers(AgentAnswer(200, {"date": "now"}, encode(body)), names)
     assert all(own is None or (own.status, own.headers) == (200, {"date": "now"}) for own in brought.answers)
     return [None if own is None else decode(own.body) for own in brought.answers], brought.notes
 
@@ -33,15 +40,15 @@ def shares(body: Json, ids: list[str] | None = None) -> tuple[list[Json], tuple[
 def test_requests_travel_as_one_array_in_their_order() -> None:
     adapter = ProtocolAdapterFactory.create_adapter("jsonrpc-call")
     bodies = [adapter.encode(AgentTask(task_id=name, input_data={"n": 1})).body for name in IDS]
-    joined = decode(join(bodies))
+    joined = decode(join_requests(bodies))
     assert joined == [decode(body) for body in bodies]
     assert [request_id(body) for body in bodies] == ['"a"', '"b"', '"c"']
 
 
 def test_a_request_alone_needs_no_array() -> None:
-    assert join([b'{"id":"a"}']) == b'{"id":"a"}'
+    assert join_requests([b'{"id":"a"}']) == b'{"id":"a"}'
     alone = AgentAnswer(200, {}, b"anything")
-    assert split(alone, ['"a"']).answers == [alone]
+    assert split_answers(alone, ['"a"']).answers == [alone]
 
 
 def test_answers_are_found_by_their_id_in_any_order() -> None:
@@ -99,11 +106,11 @@ def test_an_error_without_an_id_is_for_nobody_when_two_are_left() -> None:
 @pytest.mark.parametrize("body", [b'{"jsonrpc":"2.0","id":null,"error":{}}', b"<html>", b"", b"7", b"null"])
 def test_what_is_no_batch_of_answers_is_for_all(body: bytes) -> None:
     answer = AgentAnswer(500, {}, body)
-    assert split(answer, ['"a"', '"b"']).answers == [answer, answer]
+    assert split_answers(answer, ['"a"', '"b"']).answers == [answer, answer]
 
 
 def test_each_share_is_read_as_if_it_had_come_alone() -> None:
-    brought = split(
+    brought = split_answers(
         AgentAnswer(200, {}, encode([result("b", "Hi"), refused("a")])),
         [encode(name).decode() for name in "ab"],
     )
@@ -126,14 +133,14 @@ def test_a_missing_answer_is_one_that_did_not_come_to_a_request_that_was_sent() 
         (None, None),
         ({}, None),
         ({"method": "x"}, None),
-        ({"batch": {"max": 5}}, BatchWish(max=5, wait_ms=10)),
-        ({"batch": {"max": 100, "wait_ms": 0}}, BatchWish(max=100, wait_ms=0)),
+        ({"batch": {"max": 5}}, BatchLimits(max=5, wait_ms=10)),
+        ({"batch": {"max": 100, "wait_ms": 0}}, BatchLimits(max=100, wait_ms=0)),
     ],
 )
 def test_batches_are_off_unless_the_agent_asks(
-    config: dict[str, Json] | None, wish: BatchWish | None
+    config: dict[str, Json] | None, wish: BatchLimits | None
 ) -> None:
-    assert batch_wish(config) == wish
+    assert batch_limits(config) == wish
 
 
 @pytest.mark.parametrize(
@@ -172,4 +179,4 @@ def test_whatever_comes_nobody_gets_an_answer_with_the_id_of_another(items: list
 @settings(deadline=None, derandomize=True)
 @given(body=st.binary(), status=st.integers(100, 599))
 def test_any_bytes_give_every_request_an_answer_or_none(body: bytes, status: int) -> None:
-    assert len(split(AgentAnswer(status, {}, body), IDS).answers) == len(IDS)
+    assert len(split_answers(AgentAnswer(status, {}, body), IDS).answers) == len(IDS)

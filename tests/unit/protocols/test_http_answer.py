@@ -6,7 +6,7 @@ import pytest
 
 from trunkline.messages import AgentTask
 from trunkline.protocols import AgentAnswer, Failed, SimpleA2AAdapter
-from trunkline.protocols.http_answer import excerpt, failure_before_reading, retry_after_ms
+from trunkline.protocols.http_answer import excerpt, failure_without_body, retry_after_ms
 
 NOW = "Wed, 21 Oct 2015 07:28:00 GMT"
 
@@ -42,26 +42,26 @@ def test_retry_after_counts_from_the_answers_own_date(
 
 @pytest.mark.parametrize("encoding", ["gzip", "br", "GZIP", "gzip, identity"])
 def test_a_compressed_answer_is_not_read(encoding: str) -> None:
-    failed = failure_before_reading(answer(200, content_encoding=encoding))
+    failed = failure_without_body(answer(200, content_encoding=encoding))
     assert failed is not None
     assert failed.error.code == "agent_answer_compressed"
 
 
 @pytest.mark.parametrize("encoding", ["identity", "", "Identity"])
 def test_identity_is_no_compression(encoding: str) -> None:
-    assert failure_before_reading(answer(200, content_encoding=encoding)) is None
+    assert failure_without_body(answer(200, content_encoding=encoding)) is None
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_a_redirect_names_its_target(status: int) -> None:
-    failed = failure_before_reading(answer(status, location="http://elsewhere/"))
+    failed = failure_without_body(answer(status, location="http://elsewhere/"))
     assert failed is not None
     assert failed.error.code == "agent_redirected"
     assert "http://elsewhere/" in failed.error.message
 
 
 def test_a_redirect_may_lack_its_target() -> None:
-    failed = failure_before_reading(answer(302))
+    failed = failure_without_body(answer(302))
     assert failed is not None
     assert "does not name" in failed.error.message
 

@@ -13,10 +13,10 @@ from trunkline.agents.urls import origin_of
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.protocols import (
     CardFetch,
-    Negotiated,
-    Unclear,
-    answer_of,
+    NegotiatedDialect,
+    UnclearDialect,
     card_urls,
+    describe_fetch,
     negotiate,
     negotiate_pinned,
     next_card_url,
@@ -48,13 +48,15 @@ def fetched(agent_url: str, *results: int | str | CardFetch | Json) -> list[Card
     return fetches
 
 
-def with_card(card: Json, agent_url: str = AGENT, options: AgentOptions = NO_OPTIONS) -> Negotiated | Unclear:
+def with_card(
+    card: Json, agent_url: str = AGENT, options: AgentOptions = NO_OPTIONS
+) -> NegotiatedDialect | UnclearDialect:
     return negotiate(agent_url, fetched(agent_url, card), options)
 
 
-def decided(card: Json, agent_url: str = AGENT, options: AgentOptions = NO_OPTIONS) -> Negotiated:
+def decided(card: Json, agent_url: str = AGENT, options: AgentOptions = NO_OPTIONS) -> NegotiatedDialect:
     found = with_card(card, agent_url, options)
-    assert isinstance(found, Negotiated), found
+    assert isinstance(found, NegotiatedDialect), found
     return found
 
 
@@ -89,7 +91,7 @@ def test_a_card_whose_address_has_a_query_is_asked_for_with_it() -> None:
     ]
     card = encode(CARD | {"url": "http://agent:8001/a2a/7"})
     found = negotiate(address, [CardFetch(url=address, status=200, body=card)])
-    assert isinstance(found, Negotiated)
+    assert isinstance(found, NegotiatedDialect)
     assert found.url == "http://agent:8001/a2a/7"
 
 
@@ -98,7 +100,7 @@ def test_an_agent_that_is_registered_by_the_address_of_its_card_is_found(path: s
     assert card_urls(AGENT + path) == card_urls(AGENT)
     assert decided({"name": "A", "protocolVersion": "0.3"}, AGENT + path).url == AGENT
     without = negotiate(AGENT + path, fetched(AGENT + path, 404, 404, 404, 404))
-    assert isinstance(without, Negotiated)
+    assert isinstance(without, NegotiatedDialect)
     assert without.url == AGENT
 
 
@@ -142,7 +144,7 @@ def test_the_version_of_a_card_is_its_dialect(version: str, protocol: str) -> No
 def test_a_card_without_a_version_is_of_0_2_under_its_old_name_and_of_0_3_under_the_new_one() -> None:
     old: Json = {"name": "Old", "url": AGENT}
     found = negotiate(AGENT, fetched(AGENT, 404, 404, 404, old))
-    assert isinstance(found, Negotiated)
+    assert isinstance(found, NegotiatedDialect)
     assert (found.protocol, found.url) == ("a2a-0.2", AGENT)
     assert "0.2 or 0.3" in found.evidence
     assert decided(old).protocol == "a2a-0.3"
@@ -157,7 +159,7 @@ def test_no_card_anywhere_means_simple_a2a(status: int) -> None:
     fetches = fetched(AGENT, status, status, status, status)
     assert next_card_url(AGENT, fetches) is None
     found = negotiate(AGENT, fetches)
-    assert isinstance(found, Negotiated)
+    assert isinstance(found, NegotiatedDialect)
     assert (found.protocol, found.url, found.card_etag) == ("simple-a2a", AGENT, None)
     assert f"{status} at /.well-known/agent.json" in found.evidence
 
@@ -165,21 +167,21 @@ def test_no_card_anywhere_means_simple_a2a(status: int) -> None:
 @pytest.mark.parametrize("page", [{"status": "ok"}, [], {"url": "http://agent:8001/"}])
 def test_an_answer_that_is_no_card_is_no_card(page: Json) -> None:
     found = negotiate(AGENT, fetched(AGENT, page, page, page, page))
-    assert isinstance(found, Negotiated)
+    assert isinstance(found, NegotiatedDialect)
     assert found.protocol == "simple-a2a"
 
 
 def test_a_page_for_every_path_is_no_card() -> None:
     fetches = [CardFetch(url=url, status=200, body=b"<!doctype html>") for url in card_urls(AGENT)]
     found = negotiate(AGENT, fetches)
-    assert isinstance(found, Negotiated)
+    assert isinstance(found, NegotiatedDialect)
     assert found.protocol == "simple-a2a"
 
 
 @pytest.mark.parametrize("status", [500, 503, 401, 403, 302, 429])
 def test_other_statuses_decide_nothing(status: int) -> None:
     found = negotiate(AGENT, fetched(AGENT, 404, status, 404, 404))
-    assert isinstance(found, Unclear)
+    assert isinstance(found, UnclearDialect)
     assert f"HTTP {status}" in found.reason
 
 
@@ -187,17 +189,17 @@ def test_a_failed_connection_decides_nothing_and_ends_the_search() -> None:
     fetches = fetched(AGENT, 404, "Connection refused")
     assert next_card_url(AGENT, fetches) is None
     found = negotiate(AGENT, fetches)
-    assert isinstance(found, Unclear)
+    assert isinstance(found, UnclearDialect)
     assert "Connection refused" in found.reason
 
 
 def test_a_card_found_later_outweighs_an_error_before_it() -> None:
-    assert isinstance(negotiate(AGENT, fetched(AGENT, 503, CARD)), Negotiated)
+    assert isinstance(negotiate(AGENT, fetched(AGENT, 503, CARD)), NegotiatedDialect)
 
 
 def test_a_broken_card_decides_nothing() -> None:
     fetches = [CardFetch(url=url, status=200, body=b'{"name": "Hel') for url in card_urls(AGENT)]
-    assert isinstance(negotiate(AGENT, fetches), Unclear)
+    assert isinstance(negotiate(AGENT, fetches), UnclearDialect)
 
 
 @pytest.mark.parametrize(
@@ -214,14 +216,14 @@ def test_a_broken_card_decides_nothing() -> None:
 )
 def test_a_card_may_not_send_us_to_another_origin(url: str) -> None:
     found = with_card(CARD | {"url": url})
-    assert isinstance(found, Unclear)
+    assert isinstance(found, UnclearDialect)
     assert "origin" in found.reason
     assert "endpoint_override" in found.fix
 
 
 def test_both_ways_to_approve_another_origin_are_named() -> None:
     found = with_card(CARD | {"url": "https://cards.example/rpc"})
-    assert isinstance(found, Unclear)
+    assert isinstance(found, UnclearDialect)
     assert "The agent's credentials are not sent there" in found.reason
     assert "allow_card_origin to https://cards.example;" in found.fix
     assert f"endpoint_override to that, for instance to {AGENT};" in found.fix
@@ -230,10 +232,10 @@ def test_both_ways_to_approve_another_origin_are_named() -> None:
 @pytest.mark.parametrize("host", ["localhost:9999", "127.0.0.1", "0.0.0.0", "[::1]:80"])
 def test_an_agent_that_does_not_know_its_own_address_is_recognised(host: str) -> None:
     found = with_card(CARD | {"url": f"http://{host}/rpc"})
-    assert isinstance(found, Unclear)
+    assert isinstance(found, UnclearDialect)
     assert "agents often name localhost" in found.reason
     elsewhere = with_card(CARD | {"url": "http://other/rpc"})
-    assert isinstance(elsewhere, Unclear)
+    assert isinstance(elsewhere, UnclearDialect)
     assert "localhost" not in elsewhere.reason
 
 
@@ -243,7 +245,7 @@ def test_an_approved_origin_is_followed_and_no_other() -> None:
         "https://CARDS.example:443/rpc"
     )
     for url in ("http://cards.example/rpc", "https://cards.example:444/", "https://x.cards.example/"):
-        assert isinstance(with_card(CARD | {"url": url}, AGENT, options), Unclear)
+        assert isinstance(with_card(CARD | {"url": url}, AGENT, options), UnclearDialect)
 
 
 @pytest.mark.parametrize("url", ["http://localhost:9999/", "http://agent:8001/rpc", "not a url", None])
@@ -257,7 +259,7 @@ def test_an_override_is_where_to_send_whatever_the_card_says(url: str | None) ->
 def test_an_override_is_where_to_send_without_a_card_too() -> None:
     options = AgentOptions(endpoint_override="http://elsewhere.example/a")
     found = negotiate(AGENT, fetched(AGENT, 404, 404, 404, 404), options)
-    assert isinstance(found, Negotiated)
+    assert isinstance(found, NegotiatedDialect)
     assert (found.protocol, found.url) == ("simple-a2a", "http://elsewhere.example/a")
 
 
@@ -298,13 +300,13 @@ def test_after_proof_the_agents_own_url_is_tried_in_place_of_a_path_that_the_car
     ],
 )
 def test_one_origin_may_be_written_in_several_ways(agent_url: str, url: str) -> None:
-    assert isinstance(with_card(CARD | {"url": url}, agent_url), Negotiated)
+    assert isinstance(with_card(CARD | {"url": url}, agent_url), NegotiatedDialect)
 
 
 def test_another_transport_may_be_preferred_when_json_rpc_is_offered_too() -> None:
     others: Json = [{"url": "http://agent:8001/j", "transport": "JSONRPC"}]
     found = with_card(CARD | {"preferredTransport": "GRPC", "additionalInterfaces": others})
-    assert isinstance(found, Negotiated)
+    assert isinstance(found, NegotiatedDialect)
     assert found.url == "http://agent:8001/j"
 
 
@@ -323,7 +325,7 @@ def test_a_card_of_python_a2a_means_0_1_with_an_address_for_each_method_whatever
 
 def test_a_card_without_json_rpc_is_refused_with_what_it_offers() -> None:
     found = with_card(CARD | {"preferredTransport": "GRPC"})
-    assert isinstance(found, Unclear)
+    assert isinstance(found, UnclearDialect)
     assert "GRPC 0.3.0" in found.reason
 
 
@@ -358,7 +360,7 @@ def test_a_card_of_both_forms_is_read_as_both() -> None:
 )
 def test_what_is_not_spoken_is_refused_with_what_would_be(binding: str, version: str) -> None:
     found = with_card(modern(interface("/", version, binding)))
-    assert isinstance(found, Unclear)
+    assert isinstance(found, UnclearDialect)
     assert f"{binding} {version}" in found.reason
     assert "A2A over JSON-RPC, or A2A 1.0 over HTTP+JSON" in found.fix
 
@@ -375,7 +377,7 @@ def test_a_card_that_is_wrong_about_its_version_is_found_out_by_trying() -> None
 
 def test_what_an_agent_without_a_card_may_speak_instead() -> None:
     found = negotiate(AGENT, fetched(AGENT, 404, 404, 404, 404))
-    assert isinstance(found, Negotiated)
+    assert isinstance(found, NegotiatedDialect)
     assert [(offer.protocol, offer.url) for offer in found.others] == [
         ("jsonrpc-2.0", AGENT),
         ("a2a-1.0", AGENT),
@@ -424,7 +426,7 @@ def test_whatever_a_card_names_nothing_is_ever_sent_to_another_origin(
 ) -> None:
     named: JsonObject = {"url": url, "supportedInterfaces": interfaces}
     found = with_card(CARD | named)
-    if isinstance(found, Negotiated):
+    if isinstance(found, NegotiatedDialect):
         ways = [found.url, *(offer.url for offer in found.others)]
         assert {origin_of(way) for way in ways} == {"http://agent:8001"}
 
@@ -436,23 +438,23 @@ def test_of_a_pinned_dialect_the_card_says_only_what_the_agent_can_do() -> None:
     card = modern(interface("/v1", tenant="t"), interface("/v03", "0.3"))
     card["capabilities"] = {"streaming": True}
     found = negotiate_pinned("a2a-1.0", AGENT, fetched(AGENT, card))
-    assert isinstance(found, Negotiated)
+    assert isinstance(found, NegotiatedDialect)
     assert (found.protocol, found.url, found.tenant) == ("a2a-1.0", AGENT, "t")
     assert (found.streams, found.pushes, found.card_url, found.others) == (True, False, CARD_URL, ())
 
 
 def test_a_pinned_dialect_needs_no_card() -> None:
     found = negotiate_pinned("a2a-0.3", AGENT, fetched(AGENT, 404, 404, 404, 404))
-    assert isinstance(found, Negotiated)
+    assert isinstance(found, NegotiatedDialect)
     assert (found.streams, found.card_url) == (False, None)
     assert found.evidence.startswith("Pinned by the operator. The agent has no card (404 at")
-    assert isinstance(negotiate_pinned("a2a-0.3", AGENT, fetched(AGENT, 503, 404, 404, 404)), Unclear)
+    assert isinstance(negotiate_pinned("a2a-0.3", AGENT, fetched(AGENT, 503, 404, 404, 404)), UnclearDialect)
 
 
 def test_a_pinned_dialect_is_spoken_where_the_operator_says() -> None:
     options = AgentOptions(endpoint_override="http://elsewhere/a")
     found = negotiate_pinned("a2a-1.0", AGENT, fetched(AGENT, modern(interface("/v1"))), options)
-    assert isinstance(found, Negotiated)
+    assert isinstance(found, NegotiatedDialect)
     assert found.url == "http://elsewhere/a"
 
 
@@ -462,7 +464,7 @@ def test_a_pinned_dialect_is_spoken_where_the_operator_says() -> None:
 def test_every_end_of_a_fetch_has_its_words() -> None:
     card, absent, failed = fetched(AGENT, CARD)[0], fetched(AGENT, 404)[0], fetched(AGENT, "refused")[0]
     page = CardFetch(url=AGENT, status=200, body=b"<html>")
-    assert [answer_of(fetch) for fetch in (card, absent, failed, page)] == [
+    assert [describe_fetch(fetch) for fetch in (card, absent, failed, page)] == [
         "HTTP 200, a card",
         "HTTP 404",
         "refused",
@@ -471,4 +473,4 @@ def test_every_end_of_a_fetch_has_its_words() -> None:
 
 
 def test_nothing_asked_is_nothing_known() -> None:
-    assert isinstance(negotiate(AGENT, []), Unclear)
+    assert isinstance(negotiate(AGENT, []), UnclearDialect)

@@ -13,7 +13,7 @@ from trunkline.protocols.parts import (
     FilePart,
     MessagePart,
     TextPart,
-    beside_parts,
+    fields_besides_parts,
     parts_in,
     read_parts,
 )
@@ -101,8 +101,8 @@ def test_an_input_without_a_list_of_parts_spells_none_out(data: Json) -> None:
 def test_what_stands_beside_the_parts_is_kept() -> None:
     data: Json = {"parts": ["a"], "lang": "en"}
     assert parts_in(data) == ["a"]
-    assert beside_parts(data) == {"lang": "en"}
-    assert beside_parts("x") == {}
+    assert fields_besides_parts(data) == {"lang": "en"}
+    assert fields_besides_parts("x") == {}
 
 
 WORDS = st.sampled_from(

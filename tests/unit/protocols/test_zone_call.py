@@ -23,7 +23,13 @@ from trunkline.protocols import (
     validate_protocol_config,
 )
 from trunkline.protocols.answer_json import NotJson
-from trunkline.protocols.zone_answers import Accepted, Done, Refused, read_answer, read_reply
+from trunkline.protocols.zone_answers import (
+    ZoneAccepted,
+    ZoneFailed,
+    ZoneSucceeded,
+    read_answer,
+    read_http_answer,
+)
 
 SECRET = "xoxb-very-secret"
 INPUT: JsonObject = {"channel": "C1", "text": "hello", "bot_token": SECRET}
@@ -186,9 +192,9 @@ def test_what_is_no_json_object_is_malformed(body: bytes) -> None:
     with pytest.raises(NotJson):
         read_answer(body, (ID,))
     with pytest.raises(ProtocolTranslationError, match="malformed JSON-RPC response: "):
-        read_reply(AgentAnswer(200, {}, body), (ID,), request_size=1)
-    refused = read_reply(AgentAnswer(503, {"retry-after": "3"}, body), (ID,), request_size=1)
-    assert isinstance(refused, Refused)
+        read_http_answer(AgentAnswer(200, {}, body), (ID,), request_size=1)
+    refused = read_http_answer(AgentAnswer(503, {"retry-after": "3"}, body), (ID,), request_size=1)
+    assert isinstance(refused, ZoneFailed)
     assert (refused.error.code, refused.error.http_status) == ("agent_http_error", 503)
     assert refused.error.retry_after_ms == 3_000
 
@@ -196,7 +202,7 @@ def test_what_is_no_json_object_is_malformed(body: bytes) -> None:
 def test_the_whole_result_is_kept_as_it_came() -> None:
     text = b'{ "status":"success" , "response_text":"x","n":1.50,"extra":{"a":[1,2]}}'
     done = read_answer(b'{"jsonrpc":"2.0","id":"' + ID.encode() + b'","result":' + text + b"}", (ID,))
-    assert isinstance(done, Done)
+    assert isinstance(done, ZoneSucceeded)
     assert bytes(done.result) == text
     assert done.text == "x"
 
@@ -225,7 +231,7 @@ def test_an_error_becomes_ours_with_what_to_do_about_it(
     code: int, data: Json, message: str, fix: str
 ) -> None:
     answer = read_answer(with_error({"code": code, "message": "m", "data": data}), (ID,))
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, ZoneFailed)
     assert (answer.error.code, answer.error.jsonrpc_code) == ("agent_jsonrpc_error", code)
     assert (answer.error.message, answer.error.detail) == (message, data)
     assert fix in answer.error.fix
@@ -235,15 +241,15 @@ def test_an_error_becomes_ours_with_what_to_do_about_it(
 def test_a_wait_that_is_none_is_not_waited_for(wait: Json) -> None:
     body = with_error({"code": -32000, "message": "m", "data": {"retry_after_ms": wait}})
     answer = read_answer(body, (ID,))
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, ZoneFailed)
     assert (answer.error.http_status, answer.error.retry_after_ms) == (None, None)
 
 
 def test_a_refusal_by_rate_is_one_over_every_transport() -> None:
     body = with_error({"code": -32000, "message": "m", "data": {"retry_after_ms": 200}})
     for status, headers in ((200, {}), (429, {}), (429, {"retry-after": "1"})):
-        answer = read_reply(AgentAnswer(status, headers, body), (ID,), request_size=1)
-        assert isinstance(answer, Refused)
+        answer = read_http_answer(AgentAnswer(status, headers, body), (ID,), request_size=1)
+        assert isinstance(answer, ZoneFailed)
         assert (answer.error.http_status, answer.error.retry_after_ms) == (429, 200)
 
 
@@ -316,16 +322,16 @@ def test_an_answer_is_read_only_if_it_is_in_a_form_of_the_contract(envelope: Jso
     assert envelope["jsonrpc"] == "2.0"
     assert ("result" in envelope) != ("error" in envelope)
     match answer:
-        case Done():
+        case ZoneSucceeded():
             assert (envelope["id"], decode(answer.result)) == (ID, envelope["result"])
             assert isinstance(result := envelope["result"], dict)
             assert result["status"] == "success"
-        case Accepted():
+        case ZoneAccepted():
             assert envelope["id"] == ID
             assert isinstance(result := envelope["result"], dict)
             assert (result["status"], result["task_id"]) == ("accepted", answer.task_id)
             assert answer.task_id
-        case Refused():
+        case ZoneFailed():
             assert envelope.get("id") in (ID, None)
             assert answer.error.code in ERROR_CODES
             assert isinstance(error := envelope["error"], dict)
@@ -337,11 +343,11 @@ def test_an_answer_is_read_only_if_it_is_in_a_form_of_the_contract(envelope: Jso
 def test_no_bytes_break_it(body: bytes) -> None:
     for status in (200, 500):
         try:
-            answer = read_reply(AgentAnswer(status, {}, body), (ID,), request_size=0)
+            answer = read_http_answer(AgentAnswer(status, {}, body), (ID,), request_size=0)
         except ProtocolTranslationError:
             assert status == 200
         else:
-            assert isinstance(answer, Refused)
+            assert isinstance(answer, ZoneFailed)
 
 
 # --- as a dialect

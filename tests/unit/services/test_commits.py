@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from trunkline.clock import Instant, after
-from trunkline.messages import Outgoing
+from trunkline.messages import OutgoingMessage
 from trunkline.services.commits import CommitLoop
 from trunkline.stores.base import Store, Transaction
 from trunkline.telemetry.metrics import Metrics
@@ -25,7 +25,7 @@ class Writer:
 
     async def work(self, tx: Transaction) -> None:
         self.heard.append("work")
-        await tx.put_outbox([Outgoing("topic", "key", b"value")])
+        await tx.put_outbox([OutgoingMessage("topic", "key", b"value")])
 
     def committed(self) -> None:
         self.heard.append("committed")

@@ -8,7 +8,7 @@ import pytest
 from trunkline.clock import Instant
 from trunkline.errors import Conflict, NotFound
 from trunkline.id_generation import new_id
-from trunkline.messages import Outgoing
+from trunkline.messages import OutgoingMessage
 from trunkline.services.dead_letters import DeadLetters
 from trunkline.stores.base import DeadLetter, Store
 
@@ -33,7 +33,7 @@ async def put(store: Store, **fields: object) -> DeadLetter:
     return letter
 
 
-async def outbox(store: Store) -> list[Outgoing]:
+async def outbox(store: Store) -> list[OutgoingMessage]:
     async with store.transaction() as tx:
         return await tx.take_outbox(10)
 

@@ -13,7 +13,15 @@ from trunkline.clock import Instant
 from trunkline.errors import Unavailable
 from trunkline.ids import RunId
 from trunkline.jsontypes import encode
-from trunkline.messages import AgentResult, AgentTask, CancelTask, Dispatch, Outgoing, Record, TaskKey
+from trunkline.messages import (
+    AgentResult,
+    AgentTask,
+    BrokerRecord,
+    CancelTask,
+    Dispatch,
+    OutgoingMessage,
+    TaskKey,
+)
 from trunkline.messages.codec import LONGEST_VALUE, encode_result, encode_task
 from trunkline.services.commits import Part
 from trunkline.services.deliveries import Deliveries, results_of, tasks_of
@@ -28,16 +36,16 @@ class Shelf:
 
     trouble: str | None = None
 
-    def __init__(self, *messages: Outgoing | Record) -> None:
+    def __init__(self, *messages: OutgoingMessage | BrokerRecord) -> None:
         self.records = [
-            each if isinstance(each, Record) else arrived(each, offset)
+            each if isinstance(each, BrokerRecord) else arrived(each, offset)
             for offset, each in enumerate(messages)
         ]
 
-    def waiting(self, limit: int) -> Sequence[Record]:
+    def waiting(self, limit: int) -> Sequence[BrokerRecord]:
         return self.records[:limit]
 
-    def settle(self, records: Sequence[Record]) -> None:
+    def settle(self, records: Sequence[BrokerRecord]) -> None:
         self.records = [each for each in self.records if each not in records]
 
     def on_arrival(self, ring: Callable[[], None]) -> None: ...
@@ -66,8 +74,8 @@ class Taker:
         self.taken += names
 
 
-def arrived(message: Outgoing, offset: int = 0) -> Record:
-    return Record(
+def arrived(message: OutgoingMessage, offset: int = 0) -> BrokerRecord:
+    return BrokerRecord(
         topic=message.topic,
         partition=2,
         offset=offset,
@@ -77,7 +85,7 @@ def arrived(message: Outgoing, offset: int = 0) -> Record:
     )
 
 
-def sent(number: int) -> Outgoing:
+def sent(number: int) -> OutgoingMessage:
     return encode_task(task(number), "tasks")
 
 
@@ -85,7 +93,7 @@ def ids(*numbers: int) -> list[str]:
     return [task(number).task_id for number in numbers]
 
 
-NOISE = Outgoing("tasks", "k", b"noise")
+NOISE = OutgoingMessage("tasks", "k", b"noise")
 
 
 async def turn(store: Store, *parts: Part) -> None:
@@ -165,7 +173,7 @@ class Away:
 
 
 async def test_an_unreadable_record_goes_to_the_dead_letters_as_it_came(store: Store) -> None:
-    bad = Record(
+    bad = BrokerRecord(
         topic="tasks",
         partition=2,
         offset=9,

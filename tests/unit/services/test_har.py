@@ -9,7 +9,7 @@ from trunkline.bridge.wire.exchanges import ExchangeKind, SentRequest, encode_ex
 from trunkline.bridge.wire.stream_frames import StreamFrames
 from trunkline.clock import Instant
 from trunkline.jsontypes import JsonObject, decode, encode
-from trunkline.protocols.base import AgentAnswer, Timing
+from trunkline.protocols.base import AgentAnswer, AnswerTiming
 from trunkline.services.har import to_har
 from trunkline.services.recorded import Recorded, read_exchange, read_record
 from trunkline.telemetry.redaction import Redaction
@@ -73,12 +73,14 @@ def test_an_exchange_is_a_valid_entry() -> None:
     ("timing", "expected"),
     [
         (None, {"send": 0, "wait": 12.5, "receive": 0}),
-        (Timing(2, 10), {"send": 0, "connect": 2, "wait": 8, "receive": 2.5}),
+        (AnswerTiming(2, 10), {"send": 0, "connect": 2, "wait": 8, "receive": 2.5}),
         # Two clocks were read: the whole is never shorter than its parts.
-        (Timing(13, 14), {"send": 0, "connect": 12.5, "wait": 0, "receive": 0}),
+        (AnswerTiming(13, 14), {"send": 0, "connect": 12.5, "wait": 0, "receive": 0}),
     ],
 )
-def test_the_time_is_told_in_parts_where_they_are_known(timing: Timing | None, expected: JsonObject) -> None:
+def test_the_time_is_told_in_parts_where_they_are_known(
+    timing: AnswerTiming | None, expected: JsonObject
+) -> None:
     answer = AgentAnswer(200, JSON, b"{}", timing)
     (entry,) = entries_of(to_har([recorded(answer=answer)]))
     assert entry["timings"] == expected

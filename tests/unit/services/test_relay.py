@@ -10,7 +10,7 @@ import pytest
 
 from trunkline.brokers.base import Producer, Undelivered
 from trunkline.errors import Unavailable
-from trunkline.messages import Outgoing
+from trunkline.messages import OutgoingMessage
 from trunkline.services.relay import OutboxBell, Relay
 from trunkline.stores.base import Store
 
@@ -21,14 +21,14 @@ class Postman:
     """A producer that remembers what it has delivered, refuses some topics, and may be away."""
 
     def __init__(self) -> None:
-        self.delivered: list[Outgoing] = []
+        self.delivered: list[OutgoingMessage] = []
         self.refused: set[str] = set()
         self.too_long = b"never"
         self.away = False
         self.rounds = 0
         self.came = asyncio.Event()
 
-    async def send(self, messages: Sequence[Outgoing]) -> list[Undelivered]:
+    async def send(self, messages: Sequence[OutgoingMessage]) -> list[Undelivered]:
         self.rounds += 1
         await asyncio.sleep(0)
         self.came.set()
@@ -49,16 +49,16 @@ class Postman:
             await self.came.wait()
 
 
-def message(number: int, topic: str = "tasks") -> Outgoing:
-    return Outgoing(topic, f"run-{number}", str(number).encode(), (("n", b"1"),))
+def message(number: int, topic: str = "tasks") -> OutgoingMessage:
+    return OutgoingMessage(topic, f"run-{number}", str(number).encode(), (("n", b"1"),))
 
 
-async def put(store: Store, *messages: Outgoing) -> None:
+async def put(store: Store, *messages: OutgoingMessage) -> None:
     async with store.transaction() as tx:
         await tx.put_outbox(messages)
 
 
-async def left(store: Store) -> list[Outgoing]:
+async def left(store: Store) -> list[OutgoingMessage]:
     """What is in the outbox; afterwards it is empty."""
     async with store.transaction() as tx:
         return await tx.take_outbox(100_000)
@@ -194,7 +194,7 @@ async def test_a_stop_does_not_wait_for_a_broker_that_is_away(store: Store) -> N
 
 async def test_a_stop_cuts_a_sending_that_takes_too_long_and_forgets_nothing(store: Store) -> None:
     class Stuck:
-        async def send(self, messages: Sequence[Outgoing]) -> list[Undelivered]:
+        async def send(self, messages: Sequence[OutgoingMessage]) -> list[Undelivered]:
             del messages
             await asyncio.Event().wait()
             return []
@@ -219,7 +219,7 @@ async def test_a_relay_that_is_cancelled_while_it_sends_forgets_nothing(store: S
     started = asyncio.Event()
 
     class Stuck:
-        async def send(self, messages: Sequence[Outgoing]) -> list[Undelivered]:
+        async def send(self, messages: Sequence[OutgoingMessage]) -> list[Undelivered]:
             del messages
             started.set()
             await asyncio.Event().wait()
@@ -235,7 +235,7 @@ async def test_a_relay_that_is_cancelled_while_it_sends_forgets_nothing(store: S
 
 async def test_a_producer_with_a_bug_is_tried_again(store: Store) -> None:
     class Buggy(Postman):
-        async def send(self, messages: Sequence[Outgoing]) -> list[Undelivered]:
+        async def send(self, messages: Sequence[OutgoingMessage]) -> list[Undelivered]:
             if self.rounds == 0:
                 self.rounds = 1
                 raise ZeroDivisionError("on purpose")

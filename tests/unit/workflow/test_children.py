@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from trunkline.errors import Finding, Invalid
-from trunkline.workflow import children_of, definition_from_canonical, load_workflow, workflow_json_schema
+from trunkline.workflow import child_workflows, definition_from_canonical, load_workflow, workflow_json_schema
 
 SCHEMA = jsonschema_rs.validator_for(workflow_json_schema())
 
@@ -45,7 +45,7 @@ def test_a_workflow_in_a_workflow_is_read_and_kept_as_it_was_meant(
     step: str, child: tuple[str, int | None]
 ) -> None:
     loaded = load_workflow(text_of(step))
-    assert children_of(loaded.definition) == [child]
+    assert child_workflows(loaded.definition) == [child]
     assert definition_from_canonical(loaded.canonical) == loaded.definition
     assert load_workflow(loaded.canonical).canonical == loaded.canonical
     assert SCHEMA.is_valid(yaml.safe_load(text_of(step)))

@@ -8,8 +8,8 @@ import pytest
 
 from trunkline.errors import Invalid
 from trunkline.workflow import (
+    CompiledWorkflow,
     Join,
-    Workflow,
     canonical_form,
     compile_workflow,
     definition_from_canonical,
@@ -23,7 +23,7 @@ def text_of(steps: str) -> str:
     return "name: flow\nsteps:\n" + indent(dedent(steps), "  ")
 
 
-def workflow(steps: str) -> Workflow:
+def workflow(steps: str) -> CompiledWorkflow:
     return compile_workflow(load_workflow(text_of(steps)).definition)
 
 
@@ -92,5 +92,5 @@ def test_a_branch_shelters_what_leads_to_nothing_else() -> None:
         last: {agent: Z, needs: [a2, inner], join: any}
         other: {agent: Y, needs: [c]}
         """).steps
-    assert [name for name, step in steps.items() if step.sheltered] == ["a1", "a2", "b", "inner"]
-    assert [name for name, step in steps.items() if step.survives] == ["a1", "a2", "b", "inner"]
+    assert [name for name, step in steps.items() if step.inside_join] == ["a1", "a2", "b", "inner"]
+    assert [name for name, step in steps.items() if step.handles_failure] == ["a1", "a2", "b", "inner"]

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline.errors import Finding, Invalid
-from trunkline.workflow import Workflow, compile_workflow, load_workflow
+from trunkline.workflow import CompiledWorkflow, compile_workflow, load_workflow
 from trunkline.workflow.graph import tangles
 
 
-def workflow(text: str) -> Workflow:
+def workflow(text: str) -> CompiledWorkflow:
     return compile_workflow(load_workflow("name: flow\nsteps:\n" + indent(dedent(text), "  ")).definition)
 
 

@@ -9,11 +9,11 @@ from trunkline.workflow import (
     ForEach,
     compile_workflow,
     definition_from_canonical,
-    index_of,
+    item_index,
     item_name,
-    item_place,
     load_workflow,
-    owner_of,
+    parse_item_name,
+    step_of_item,
 )
 
 
@@ -79,8 +79,8 @@ def test_what_a_loop_reads_is_added_to_what_its_step_needs() -> None:
         load_workflow(text_of("{agent: A, for_each: '${ steps.a.output }', input: '${ item }'}")).definition
     ).steps["s"]
     assert step.needs == ("a",)
-    assert step.loop is not None
-    assert not step.loop.chooses
+    assert step.for_each is not None
+    assert not step.for_each.filters_items
 
 
 def test_a_macro_may_still_call_its_own_variable_item() -> None:
@@ -89,10 +89,12 @@ def test_a_macro_may_still_call_its_own_variable_item() -> None:
 
 def test_an_item_is_named_by_its_step_and_its_place() -> None:
     assert item_name("research", 17) == "research[17]"
-    assert (owner_of("research[17]"), owner_of("research"), index_of("research[17]")) == (
+    assert (step_of_item("research[17]"), step_of_item("research"), item_index("research[17]")) == (
         "research",
         "research",
         17,
     )
-    assert item_place("research[17]") == ("research", 17)
-    assert [item_place(name) for name in ("research", "a[]", "a[x]", "a[01]", "a[1]b", "[1]")] == [None] * 6
+    assert parse_item_name("research[17]") == ("research", 17)
+    assert [parse_item_name(name) for name in ("research", "a[]", "a[x]", "a[01]", "a[1]b", "[1]")] == [
+        None
+    ] * 6

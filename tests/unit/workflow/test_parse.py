@@ -11,7 +11,7 @@ from tests.unit.workflow.values import values_with
 from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import Json
 from trunkline.workflow.parse import MAX_BYTES, locate, read_document
-from trunkline.workflow.places import Span
+from trunkline.workflow.places import SourceSpan
 
 
 def refused(text: str | bytes) -> Finding:
@@ -172,7 +172,7 @@ def test_aliases_that_multiply_are_refused_before_they_take_memory(bomb: str) ->
 def test_places_are_those_of_the_source() -> None:
     places = locate("é: 1\nsteps:\n  a: {needs: [x, y]}\n  日本: |\n    text\n")
     assert places[("é",)].value[:2] == (1, 4)
-    assert places[("steps", "a")].key == Span(3, 3, 14, 15)
+    assert places[("steps", "a")].key == SourceSpan(3, 3, 14, 15)
     assert places[("steps", "a", "needs", 1)].value[:2] == (3, 18)
     assert places[("steps", "日本")].value[:2] == (4, 7)
     assert places[()].value[:2] == (1, 1)

@@ -11,7 +11,7 @@ from tests.unit.workflow.values import values_with
 
 from trunkline.jsontypes import Json
 from trunkline.workflow.parse import read_document
-from trunkline.workflow.written import LONGEST, as_yaml
+from trunkline.workflow.written import LONGEST, write_yaml
 
 LETTER = r"""
 {"name": "letter", "deadline": "5m", "steps": {
@@ -56,7 +56,7 @@ steps:
 
 
 def test_it_reads_as_somebody_would_have_written_it_in_the_same_order() -> None:
-    assert as_yaml(LETTER) == WRITTEN
+    assert write_yaml(LETTER) == WRITTEN
 
 
 @given(values_with(st.text() | st.text("ab \n#:-$ {}|>'\"", max_size=12)))
@@ -65,7 +65,7 @@ def test_it_reads_as_somebody_would_have_written_it_in_the_same_order() -> None:
 @example([["\n"], {"": "~"}])
 def test_it_means_the_same(value: Json) -> None:
     document: Json = {"value": value}
-    written = as_yaml(json.dumps(document))
+    written = write_yaml(json.dumps(document))
     assert written is not None
     assert read_document(written, "x").value == document
 
@@ -84,4 +84,4 @@ def test_it_means_the_same(value: Json) -> None:
     ids=lambda source: source[:20],
 )
 def test_what_is_no_json_or_cannot_be_said_in_yaml_stays_as_it_is(source: str) -> None:
-    assert as_yaml(source) is None
+    assert write_yaml(source) is None

@@ -38,7 +38,7 @@ from trunkline.services.har import to_har
 from trunkline.services.recorded import read_record
 from trunkline.services.run_lists import RunSearch
 from trunkline.telemetry.traces import Segment
-from trunkline.workflow import index_of
+from trunkline.workflow import item_index
 
 RUNS = "/api/v1/runs"
 EXECUTE = "/api/v1/workflows/{workflow}/execute"
@@ -167,7 +167,7 @@ class RunRoutes:
             items = await self._runs.items(
                 RunId(run), of, limit=limit + 1, after=begin - 1, statuses=status or ()
             )
-            shown, next_cursor = page(items, limit, lambda item: index_of(item.state.name) + 1)
+            shown, next_cursor = page(items, limit, lambda item: item_index(item.state.name) + 1)
             return Response(steps_json(shown, next_cursor, payloads=payloads), media_type=JSON)
         view = await self._runs.get(RunId(run))
         numbered = [

@@ -28,10 +28,10 @@ from trunkline.messages import StepError, fix_for
 from trunkline.protocols import (
     A2A_DIALECTS,
     CardFetch,
-    Negotiated,
-    Offer,
-    Unclear,
-    answer_of,
+    NegotiatedDialect,
+    ProtocolOffer,
+    UnclearDialect,
+    describe_fetch,
     negotiate,
     negotiate_pinned,
     next_card_url,
@@ -216,7 +216,7 @@ class DialectNegotiator:
 
     async def _read_cards(
         self, agent: Agent, credentials: Credentials, note: AuxiliaryRecorder | None
-    ) -> tuple[Negotiated, tuple[Probe, ...]]:
+    ) -> tuple[NegotiatedDialect, tuple[Probe, ...]]:
         fetches: list[CardFetch] = []
         probes: list[Probe] = []
         while (url := next_card_url(agent.url, fetches)) is not None:
@@ -240,7 +240,7 @@ class DialectNegotiator:
         except TransportError as exc:
             error = StepError(code=exc.code, message=redaction.text(exc.message), fix=fix_for(exc.code))
             raise DialectUnclear(error) from exc
-        answered = redaction.text(answer_of(fetch))
+        answered = redaction.text(describe_fetch(fetch))
         return fetch, Probe(at=asked_at, tried=f"GET {urlsplit(url).path}", answered=answered)
 
     async def _compare(self, agent: Agent, dialect: Dialect, credentials: Credentials) -> None:
@@ -284,16 +284,16 @@ def refusal(refused: Dialect, because: str, at: Instant) -> Probe:
     return Probe(at=at, tried=f"POST {urlsplit(refused.url).path} in {refused.protocol}", answered=because)
 
 
-def _decided(agent: Agent, fetches: Sequence[CardFetch], redaction: Redaction) -> Negotiated:
+def _decided(agent: Agent, fetches: Sequence[CardFetch], redaction: Redaction) -> NegotiatedDialect:
     """Raises `DialectUnclear`."""
     found = (
         negotiate(agent.url, fetches, agent.options)
         if agent.protocol == AUTO
         else negotiate_pinned(agent.protocol, agent.url, fetches, agent.options)
     )
-    if isinstance(found, Negotiated) and redaction.text(found.url) != found.url:
-        found = Unclear(reason="The card names an endpoint that contains the agent's secret")
-    if isinstance(found, Unclear):
+    if isinstance(found, NegotiatedDialect) and redaction.text(found.url) != found.url:
+        found = UnclearDialect(reason="The card names an endpoint that contains the agent's secret")
+    if isinstance(found, UnclearDialect):
         code = "agent_protocol_unclear"
         reason = redaction.text(found.reason)
         fix = redaction.text(found.fix) or fix_for(code)
@@ -314,7 +314,7 @@ def _pinned(agent: Agent, at: Instant, beside: str = "") -> Dialect:
     )
 
 
-def _dialect(found: Negotiated, at: Instant, probes: tuple[Probe, ...]) -> Dialect:
+def _dialect(found: NegotiatedDialect, at: Instant, probes: tuple[Probe, ...]) -> Dialect:
     return Dialect(
         protocol=found.protocol,
         url=found.url,
@@ -330,7 +330,7 @@ def _dialect(found: Negotiated, at: Instant, probes: tuple[Probe, ...]) -> Diale
     )
 
 
-def _alternative(fresh: Dialect, offer: Offer, refused: Dialect) -> Dialect:
+def _alternative(fresh: Dialect, offer: ProtocolOffer, refused: Dialect) -> Dialect:
     """Another way to speak to the agent than the one that its card puts first."""
     return msgspec.structs.replace(
         fresh,

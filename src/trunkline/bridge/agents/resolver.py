@@ -18,7 +18,7 @@ from trunkline.bridge.wire.exchanges import AuxiliaryRecorder
 from trunkline.errors import ConfigurationError, Invalid
 from trunkline.messages import StepError, fix_for
 from trunkline.protocols import AgentRequest, ProtocolAdapter, ProtocolAdapterFactory
-from trunkline.protocols.batches import BatchWish, batch_wish
+from trunkline.protocols.batches import BatchLimits, batch_limits
 from trunkline.services.registry import Registry
 from trunkline.telemetry.redaction import Redaction
 
@@ -42,7 +42,7 @@ class ResolvedAgent(msgspec.Struct, frozen=True, kw_only=True):
     # Who knows how else to speak to it.
     resolver: AgentResolver
     # How its tasks travel together, if they do.
-    batch: BatchWish | None = None
+    batch: BatchLimits | None = None
     # What is left to try if the agent refuses this one, too; None: nobody has asked yet.
     untried: tuple[Dialect, ...] | None = None
 
@@ -173,7 +173,7 @@ class AgentResolver:
             tokens=self._tokens,
             resolver=self,
             # A signed token is for the body of one request.
-            batch=None if opened.signer is not None else batch_wish(agent.protocol_config),
+            batch=None if opened.signer is not None else batch_limits(agent.protocol_config),
         )
 
     def _keep(self, resolved: ResolvedAgent | StepError) -> ResolvedAgent | StepError:

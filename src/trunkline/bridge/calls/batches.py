@@ -17,7 +17,7 @@ import structlog
 
 from trunkline.agents.tls import Tls
 from trunkline.protocols import AgentAnswer
-from trunkline.protocols.batches import BatchWish, is_call, join, request_id, split
+from trunkline.protocols.batches import BatchLimits, is_call, join_requests, request_id, split_answers
 from trunkline.telemetry import names
 from trunkline.transports.base import Transport, TransportError
 from trunkline.transports.failures import timed_out
@@ -85,7 +85,7 @@ class BatchSender:
 
     async def post(
         self,
-        wish: BatchWish | None,
+        wish: BatchLimits | None,
         url: str,
         body: bytes,
         headers: Mapping[str, str],
@@ -106,7 +106,7 @@ class BatchSender:
             if batch.sending is not None and not batch.left():
                 batch.sending.cancel()
 
-    def _join(self, wish: BatchWish, url: str, one: _BatchedRequest, tls: Tls | None) -> _OpenBatch:
+    def _join(self, wish: BatchLimits, url: str, one: _BatchedRequest, tls: Tls | None) -> _OpenBatch:
         shared = ((name, value) for name, value in one.headers.items() if name.lower() not in _OF_ONE_TASK)
         key: _Key = (url, frozenset(shared), tls)
         batch = self._open.get(key)
@@ -135,7 +135,7 @@ class BatchSender:
         try:
             answer = await self._transport.post(
                 batch.url,
-                join([one.body for one in sent]),
+                join_requests([one.body for one in sent]),
                 _headers(sent),
                 max(one.seconds for one in sent),
                 batch.tls,
@@ -151,12 +151,12 @@ def _headers(sent: list[_BatchedRequest]) -> dict[str, str]:
     correlations = dict.fromkeys(one.headers[_CORRELATION] for one in sent if one.headers.get(_CORRELATION))
     headers = dict(sent[0].headers)
     if correlations:
-        headers[_CORRELATION] = ", ".join(correlations)
+        headers[_CORRELATION] = ", ".join_requests(correlations)
     return headers
 
 
 def _distribute(answer: AgentAnswer, sent: list[_BatchedRequest]) -> None:
-    brought = split(answer, [one.id for one in sent])
+    brought = split_answers(answer, [one.id for one in sent])
     for note in brought.notes:
         log.warning(names.AGENT_WARNING, warning=note)
     for one, own in zip(sent, brought.answers, strict=True):

@@ -43,7 +43,7 @@ from trunkline.bridge.wire.exchanges import MAX_BODY_BYTES
 from trunkline.clock import Clock, after, seconds_between
 from trunkline.errors import Unavailable
 from trunkline.messages import ERROR_CODES, AgentTask, StepError
-from trunkline.protocols import AgentRequest, Failed, Outcome, PushTarget, Wishes, Working
+from trunkline.protocols import AgentRequest, Failed, Outcome, PushTarget, SendOptions, Working
 from trunkline.services.secrets import Secrets
 from trunkline.stores.base import ClaimedTask, TaskKey
 from trunkline.telemetry import names
@@ -177,20 +177,20 @@ class AgentClient:
         report: Callable[[CallUpdate], None],
     ) -> Outcome:
         if resolved.streams and resolved.batch is None:
-            request = session.encode(resolved, Wishes(), streamed=True)
+            request = session.encode(resolved, SendOptions(), streamed=True)
             if not isinstance(request, AgentRequest):
                 return request
             outcome = await self._listen(session, resolved, claim, request, report)
             if not refuses_streams(outcome):
                 return outcome
         left = self.seconds_left(claim)
-        wishes = Wishes(
+        options = SendOptions(
             push=self._push_targets.target(claim.key)
             if resolved.dialect.pushes and not session.detached
             else None,
-            returns_at_once=left > self._limits.max_stream_seconds,
+            return_immediately=left > self._limits.max_stream_seconds,
         )
-        request = session.encode(resolved, wishes, streamed=False)
+        request = session.encode(resolved, options, streamed=False)
         if not isinstance(request, AgentRequest):
             return request
         return await session.exchange(resolved, request, left)

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from trunkline.bridge.calls.results import CallUpdate
 from trunkline.clock import Clock
 from trunkline.messages import AgentResult, Progress
-from trunkline.protocols import StreamNews
+from trunkline.protocols import StreamUpdate
 from trunkline.stores.base import ClaimedTask, TaskAnswer
 from trunkline.telemetry.redaction import Redaction
 
@@ -53,7 +53,7 @@ class ProgressReporter:
         self.remote_task_id = claim.remote_task_id
         self.context_id = claim.context_id
 
-    def add_event(self, news: StreamNews) -> None:
+    def add_event(self, news: StreamUpdate) -> None:
         if news.context_id is not None:
             self.context_id = news.context_id
         if news.remote_task_id is not None and self.remote_task_id is None:

@@ -40,9 +40,9 @@ from trunkline.protocols import (
     Outcome,
     ProtocolTranslationError,
     PushTarget,
-    StreamNews,
+    StreamUpdate,
     Succeeded,
-    Wishes,
+    SendOptions,
     Working,
     failure_of,
 )
@@ -126,12 +126,12 @@ class AgentSession:
         told = Redaction().beside(self._secrets.hidden).text(f"{type(exc).__name__}: {exc}")
         return RuntimeError(told).with_traceback(exc.__traceback__)
 
-    def encode(self, resolved: ResolvedAgent, wishes: Wishes, *, streamed: bool) -> AgentRequest | Failed:
+    def encode(self, resolved: ResolvedAgent, options: SendOptions, *, streamed: bool) -> AgentRequest | Failed:
         """The task as a request; for a stream where that is wanted and the dialect has one."""
         started = perf_counter()
         try:
             request = resolved.adapter.encode_stream(self._task) if streamed else None
-            request = request or resolved.adapter.encode(self._task, wishes)
+            request = request or resolved.adapter.encode(self._task, options)
         except ProtocolTranslationError as exc:
             return self._translation_failed(resolved, exc, b"")
         self._metrics.translation_seconds.labels(resolved.protocol, "request").observe(
@@ -141,9 +141,9 @@ class AgentSession:
             names.PROTOCOL_REQUEST_TRANSLATION,
             protocol=resolved.protocol,
             input_size=len(request.body),
-            request=_LoggedBody(resolved, redact_push_target(request.body, wishes.push)),
+            request=_LoggedBody(resolved, redact_push_target(request.body, options.push)),
         )
-        self._push_target = wishes.push
+        self._push_target = options.push
         return request
 
     async def exchange(
@@ -183,7 +183,7 @@ class AgentSession:
         request: AgentRequest,
         seconds: float,
         patience: StreamTimeout,
-        report: Callable[[StreamNews], None],
+        report: Callable[[StreamUpdate], None],
         *,
         remote_task_id: str | None = None,
     ) -> StreamResult:
@@ -204,7 +204,7 @@ class AgentSession:
         request: AgentRequest,
         seconds: float,
         patience: StreamTimeout,
-        report: Callable[[StreamNews], None],
+        report: Callable[[StreamUpdate], None],
         remote_task_id: str | None,
     ) -> tuple[AgentAnswer | None, StreamResult]:
         self._metrics.protocol_requests.labels(resolved.protocol, resolved.agent.name).inc()

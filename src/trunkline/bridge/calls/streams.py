@@ -20,8 +20,8 @@ from trunkline.protocols import (
     Failed,
     Outcome,
     ProtocolTranslationError,
-    StreamNews,
-    StreamReading,
+    StreamUpdate,
+    TaskStreamReader,
     Working,
     failure_of,
 )
@@ -93,9 +93,9 @@ class AgentStreamReader:
 
     def __init__(
         self,
-        reading: StreamReading,
+        reading: TaskStreamReader,
         redaction: Redaction,
-        report: Callable[[StreamNews], None],
+        report: Callable[[StreamUpdate], None],
         patience: StreamTimeout,
         *,
         frames: StreamFrames,

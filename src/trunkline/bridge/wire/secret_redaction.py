@@ -12,7 +12,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from trunkline.messages import Progress, Question, StepError
-from trunkline.protocols import Failed, Interrupted, Outcome, PushTarget, StreamNews, Succeeded, Working
+from trunkline.protocols import Failed, Interrupted, Outcome, PushTarget, StreamUpdate, Succeeded, Working
 from trunkline.telemetry.redaction import Redaction
 from trunkline.telemetry.telling import REDACTED
 
@@ -63,7 +63,7 @@ def redact_failure(failed: Failed, redaction: Redaction) -> Failed:
     )
 
 
-def redact_stream_event(news: StreamNews, redaction: Redaction) -> StreamNews:
+def redact_stream_event(news: StreamUpdate, redaction: Redaction) -> StreamUpdate:
     if not redaction.longest:
         return news
     said = news.progress

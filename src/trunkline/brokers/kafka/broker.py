@@ -15,7 +15,7 @@ import msgspec
 from trunkline.brokers.base import TaskMessage
 from trunkline.ids import RunId
 from trunkline.jsontypes import encode
-from trunkline.messages import AgentResult, AgentTask, Dispatch, Outgoing, TaskKey, TopicNames
+from trunkline.messages import AgentResult, AgentTask, Dispatch, OutgoingMessage, TaskKey, TopicNames
 from trunkline.messages.codec import encode_result, encode_task
 
 # Well over the time in which a bridge that has died is replaced: a task that only waits is not sent again.
@@ -27,7 +27,7 @@ PoolOf: TypeAlias = Callable[[str], Awaitable[str | None]]
 class OutboxTransaction(Protocol):
     """What publishing needs of a store's transaction."""
 
-    async def put_outbox(self, messages: Sequence[Outgoing]) -> None: ...
+    async def put_outbox(self, messages: Sequence[OutgoingMessage]) -> None: ...
 
     async def put_dispatches(self, dispatches: Sequence[Dispatch], resend_after: timedelta) -> None: ...
 
@@ -43,7 +43,7 @@ class KafkaBroker:
         self._resend_after = resend_after
 
     async def publish_tasks(self, tx: OutboxTransaction, messages: Sequence[TaskMessage]) -> None:
-        outgoing: list[Outgoing] = []
+        outgoing: list[OutgoingMessage] = []
         dispatches: list[Dispatch] = []
         for message, pool in zip(messages, await self._pools(messages), strict=True):
             if isinstance(message, AgentTask):
@@ -72,7 +72,7 @@ class KafkaBroker:
     async def publish_results(self, tx: OutboxTransaction, results: Sequence[AgentResult]) -> None:
         await self._put(tx, [encode_result(result, self._names.results) for result in results])
 
-    async def _put(self, tx: OutboxTransaction, outgoing: Sequence[Outgoing]) -> None:
+    async def _put(self, tx: OutboxTransaction, outgoing: Sequence[OutgoingMessage]) -> None:
         if outgoing:
             await tx.put_outbox(outgoing)
 

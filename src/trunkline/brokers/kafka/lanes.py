@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
-from trunkline.messages import Record
+from trunkline.messages import BrokerRecord
 
 
 class Lane:
@@ -18,17 +18,17 @@ class Lane:
     def __init__(self, topic: str, partition: int) -> None:
         self.topic = topic
         self.partition = partition
-        self._unsettled: dict[int, Record] = {}
+        self._unsettled: dict[int, BrokerRecord] = {}
         self._end = 0
 
-    def add(self, record: Record) -> None:
+    def add(self, record: BrokerRecord) -> None:
         self._unsettled[record.offset] = record
         self._end = record.offset + 1
 
-    def settle(self, record: Record) -> None:
+    def settle(self, record: BrokerRecord) -> None:
         self._unsettled.pop(record.offset, None)
 
-    def unsettled(self) -> Sequence[Record]:
+    def unsettled(self) -> Sequence[BrokerRecord]:
         return list(self._unsettled.values())
 
     @property
@@ -42,20 +42,20 @@ class WaitingRecords:
 
     def __init__(self) -> None:
         # By identity: a topic that was made anew has other records under the same offsets.
-        self._records: dict[int, tuple[Record, Lane]] = {}
+        self._records: dict[int, tuple[BrokerRecord, Lane]] = {}
         # How many, and how many bytes, have left so far.
         self.gone = 0
         self.gone_bytes = 0
 
-    def arrive(self, arrivals: Sequence[tuple[Lane, Record]]) -> None:
+    def arrive(self, arrivals: Sequence[tuple[Lane, BrokerRecord]]) -> None:
         for lane, record in arrivals:
             lane.add(record)
             self._records[id(record)] = (record, lane)
 
-    def first(self, limit: int) -> list[Record]:
+    def first(self, limit: int) -> list[BrokerRecord]:
         return [record for record, _ in islice(self._records.values(), limit)]
 
-    def settle(self, records: Sequence[Record]) -> set[Lane]:
+    def settle(self, records: Sequence[BrokerRecord]) -> set[Lane]:
         """The lanes that have moved; records whose lane is gone are none of ours."""
         moved: set[Lane] = set()
         for record in records:
@@ -70,7 +70,7 @@ class WaitingRecords:
         for record in lane.unsettled():
             self._leave(record)
 
-    def _leave(self, record: Record) -> Lane | None:
+    def _leave(self, record: BrokerRecord) -> Lane | None:
         found = self._records.pop(id(record), None)
         if found is None:
             return None
@@ -79,5 +79,5 @@ class WaitingRecords:
         return found[1]
 
 
-def size_of(record: Record) -> int:
+def size_of(record: BrokerRecord) -> int:
     return len(record.value or b"")

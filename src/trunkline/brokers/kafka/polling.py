@@ -19,7 +19,7 @@ from trunkline.brokers.kafka.connection import KafkaConnection, library_log
 from trunkline.brokers.kafka.contact import Contact
 from trunkline.brokers.kafka.lanes import Lane, size_of
 from trunkline.brokers.kafka.words import error_of
-from trunkline.messages import Record
+from trunkline.messages import BrokerRecord
 from trunkline.telemetry import names
 
 log = structlog.stdlib.get_logger()
@@ -35,7 +35,7 @@ _START_AGAIN_SECONDS = 1.0
 # A member that is silent for so long is gone, and its partitions go to the others.
 SESSION = timedelta(seconds=6)
 
-Arrivals: TypeAlias = Sequence[tuple[Lane, Record]]
+Arrivals: TypeAlias = Sequence[tuple[Lane, BrokerRecord]]
 
 
 class Capacity(NamedTuple):
@@ -164,7 +164,7 @@ class Poller(threading.Thread):
             self._contact.works()
             self._listener.arrive(arrivals)
 
-    def _arrival(self, message: Message) -> tuple[Lane, Record] | None:
+    def _arrival(self, message: Message) -> tuple[Lane, BrokerRecord] | None:
         error = message.error()
         topic, partition, offset = message.topic(), message.partition(), message.offset()
         if error is not None:
@@ -257,10 +257,10 @@ def _places(lanes: Sequence[Lane] | set[Lane]) -> list[TopicPartition]:
     return [TopicPartition(lane.topic, lane.partition) for lane in lanes]
 
 
-def _record(topic: str, partition: int, offset: int, message: Message) -> Record:
+def _record(topic: str, partition: int, offset: int, message: Message) -> BrokerRecord:
     found = message.headers() or ()
     headers = found.items() if isinstance(found, dict) else found
-    return Record(
+    return BrokerRecord(
         topic=topic,
         partition=partition,
         offset=offset,

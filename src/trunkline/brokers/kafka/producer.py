@@ -19,7 +19,7 @@ from trunkline.brokers.base import Undelivered
 from trunkline.brokers.kafka.connection import KafkaConnection, library_log
 from trunkline.brokers.kafka.words import error_of, in_words, is_away, more_telling, no_sense
 from trunkline.errors import Unavailable
-from trunkline.messages import Outgoing
+from trunkline.messages import OutgoingMessage
 
 # The port allows 5 s; the rest is for taking back what was not delivered.
 _MESSAGE_TIMEOUT_MS = 4_000
@@ -39,7 +39,7 @@ class KafkaProducer:
         # The last that was heard of the connection as a whole, unless a message has gone through since.
         self._heard: KafkaError | None = None
 
-    async def send(self, messages: Sequence[Outgoing]) -> list[Undelivered]:
+    async def send(self, messages: Sequence[OutgoingMessage]) -> list[Undelivered]:
         if not messages:
             return []
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._send, messages)
@@ -57,7 +57,7 @@ class KafkaProducer:
             client.purge()
             _flush(client, _CLOSE_SECONDS)
 
-    def _send(self, messages: Sequence[Outgoing]) -> list[Undelivered]:
+    def _send(self, messages: Sequence[OutgoingMessage]) -> list[Undelivered]:
         batch = _Batch(len(messages))
         client = self.ready()
         for number, message in enumerate(messages):
@@ -88,7 +88,7 @@ class KafkaProducer:
                 raise no_sense(exc) from exc
         return self._client
 
-    def _produce(self, client: Producer, message: Outgoing, number: int, batch: _Batch) -> None:
+    def _produce(self, client: Producer, message: OutgoingMessage, number: int, batch: _Batch) -> None:
         try:
             client.produce(
                 message.topic,
@@ -105,7 +105,7 @@ class KafkaProducer:
     def _hear(self, error: KafkaError) -> None:
         self._heard = more_telling(self._heard, error)
 
-    def _outcome(self, messages: Sequence[Outgoing], batch: _Batch) -> list[Undelivered]:
+    def _outcome(self, messages: Sequence[OutgoingMessage], batch: _Batch) -> list[Undelivered]:
         failures = batch.failures()
         if len(failures) < len(messages):
             self._heard = None
@@ -120,7 +120,7 @@ class KafkaProducer:
             for number, error in failures.items()
         ]
 
-    def _reason(self, message: Outgoing, error: KafkaError) -> str:
+    def _reason(self, message: OutgoingMessage, error: KafkaError) -> str:
         return in_words(error, self._connection.servers, message.topic).text
 
 

@@ -16,7 +16,7 @@ from trunkline.brokers.kafka.connection import KafkaConnection
 from trunkline.brokers.kafka.contact import no_answer_yet
 from trunkline.brokers.kafka.lanes import Lane, WaitingRecords
 from trunkline.brokers.kafka.polling import SESSION, Arrivals, Capacity, Listener, Poller
-from trunkline.messages import Record
+from trunkline.messages import BrokerRecord
 
 # A consumer that cannot leave its group in this time is left to its session's end.
 _LEAVE_SECONDS = 1.5
@@ -41,10 +41,10 @@ class KafkaSource:
         listener = Listener(self._arrive_soon, self._lose_soon, self._tell_soon, self._gone)
         self._poller = Poller(connection, group, topics, capacity, listener, session)
 
-    def waiting(self, limit: int) -> Sequence[Record]:
+    def waiting(self, limit: int) -> Sequence[BrokerRecord]:
         return self._waiting.first(limit)
 
-    def settle(self, records: Sequence[Record]) -> None:
+    def settle(self, records: Sequence[BrokerRecord]) -> None:
         moved = self._waiting.settle(records)
         if moved:
             self._poller.commit({lane: lane.committable for lane in moved})

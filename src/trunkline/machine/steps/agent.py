@@ -25,19 +25,19 @@ from trunkline.machine.events import (
     StepWaiting,
     StepWorking,
 )
-from trunkline.machine.evolve import talks_alone
+from trunkline.machine.evolve import has_item_contexts
 from trunkline.machine.inputs import ReplyOverdue, RetryDue, StepDeadlinePassed
 from trunkline.machine.retry import DEFAULT_POLICY, delay_before, is_answered, is_worth_retrying, was_sent
 from trunkline.machine.state import StepState, WaitingFor
 from trunkline.machine.turn import Turn, deadline_timer
 from trunkline.messages import AgentResult, AgentTask, Question, StepError, fix_for
-from trunkline.workflow import ExpressionError, Step, format_duration
+from trunkline.workflow import CompiledStep, ExpressionError, format_duration
 
 # A template that repeats a large output many times would otherwise grow without a limit; agents refuse far less.
-MOST_INPUT_BYTES = 16 * 1024 * 1024
+MAX_INPUT_BYTES = 16 * 1024 * 1024
 
 
-def present_task(turn: Turn, step: StepState) -> TaskId:
+def current_task_id(turn: Turn, step: StepState) -> TaskId:
     return task_id(turn.state.id, step.name, step.answered_failures, step.replies)
 
 
@@ -50,26 +50,26 @@ def reply_timer(step: StepState) -> str:
     return f"reply/{step.name}/{step.attempts}/{step.replies}"
 
 
-def asks(step: StepState) -> bool:
+def has_open_question(step: StepState) -> bool:
     """The agent has asked, and waits for a person."""
     return step.status == "WAITING" and step.waiting_for is not None and step.waiting_for.is_question
 
 
-def drop_wait(turn: Turn, step: StepState) -> None:
+def cancel_wait_timer(turn: Turn, step: StepState) -> None:
     """Whatever ends the wait, its timer is not to ring."""
     if step.status != "WAITING" or step.waiting_for is None or step.waiting_for.until is None:
         return
-    turn.drop_timer(reply_timer(step) if step.waiting_for.is_question else retry_timer(step))
+    turn.cancel_timer(reply_timer(step) if step.waiting_for.is_question else retry_timer(step))
 
 
-def begin(turn: Turn, plan: Step, step: StepState) -> None:
+def begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     """Calls the agent, for the first time or again."""
     text = read_input(turn, plan, step)
     if text is not None:
         _call(turn, plan, step, text)
 
 
-def read_input(turn: Turn, plan: Step, step: StepState) -> bytes | None:
+def read_input(turn: Turn, plan: CompiledStep, step: StepState) -> bytes | None:
     """What the step is given, at every attempt the same; None: the step has failed by it."""
     if step.input is not None:
         return step.input
@@ -78,14 +78,14 @@ def read_input(turn: Turn, plan: Step, step: StepState) -> bytes | None:
     except ExpressionError as exc:
         fail(turn, plan, step, StepError(code="expression_failed", message=str(exc)))
         return None
-    if len(text) > MOST_INPUT_BYTES:
-        message = f"The step's input has {len(text)} bytes; the most that can be sent is {MOST_INPUT_BYTES}."
+    if len(text) > MAX_INPUT_BYTES:
+        message = f"The step's input has {len(text)} bytes; the most that can be sent is {MAX_INPUT_BYTES}."
         fail(turn, plan, step, StepError(code="expression_failed", message=message))
         return None
     return text
 
 
-def _call(turn: Turn, plan: Step, step: StepState, text: bytes) -> None:
+def _call(turn: Turn, plan: CompiledStep, step: StepState, text: bytes) -> None:
     definition = plan.definition
     # A reply goes on with the same attempt: a conversation does not use attempts up.
     replying = step.has_unsent_reply
@@ -107,15 +107,15 @@ def _call(turn: Turn, plan: Step, step: StepState, text: bytes) -> None:
         routes=turn.state.routing_version,
     )
     if plan.told_secrets:
-        _name_secrets(task, plan, step)
-    if definition.deadline is not None and plan.loop is None and attempt == 1 and not replying:
+        _add_secret_names(task, plan, step)
+    if definition.deadline is not None and plan.for_each is None and attempt == 1 and not replying:
         due = after(turn.now, definition.deadline)
-        turn.wish(StartTimer(deadline_timer(step), due, StepDeadlinePassed(step.name)))
+        turn.add_effect(StartTimer(deadline_timer(step), due, StepDeadlinePassed(step.name)))
     turn.record(StepStarted(step.name, attempt, task.task_id, plan.agent, Payload(text)))
-    turn.wish(DispatchTask(task))
+    turn.add_effect(DispatchTask(task))
 
 
-def _name_secrets(task: AgentTask, plan: Step, step: StepState) -> None:
+def _add_secret_names(task: AgentTask, plan: CompiledStep, step: StepState) -> None:
     # A reply is a person's: what looks like a secret in it is data, as everywhere but in the definition.
     if step.reply is None:
         task.secrets = plan.secrets
@@ -123,27 +123,27 @@ def _name_secrets(task: AgentTask, plan: Step, step: StepState) -> None:
     task.told_secrets = [name for name in plan.told_secrets if name not in sent]
 
 
-def _context(turn: Turn, plan: Step, step: StepState) -> str | None:
+def _context(turn: Turn, plan: CompiledStep, step: StepState) -> str | None:
     if step.reply is not None:
         return step.context_id
     match plan.definition.context:
         case "run":
-            return step.context_id if talks_alone(plan) else turn.state.contexts.get(plan.agent)
+            return step.context_id if has_item_contexts(plan) else turn.state.contexts.get(plan.agent)
         case "step":
             return step.context_id
         case "none":
             return None
 
 
-def take_result(turn: Turn, plan: Step, step: StepState, result: AgentResult) -> None:
-    if not _is_for_us(turn, step, result):
+def apply_result(turn: Turn, plan: CompiledStep, step: StepState, result: AgentResult) -> None:
+    if not _is_current(turn, step, result):
         return
     match result.status:
         case "success":
             # A late answer ends the wait for the next attempt, or for a person.
-            drop_wait(turn, step)
+            cancel_wait_timer(turn, step)
             if result.attempt != step.attempts:
-                turn.wish(StopTask(result.task_id, step.attempts))
+                turn.add_effect(StopTask(result.task_id, step.attempts))
             turn.record(
                 StepCompleted(
                     step.name,
@@ -157,7 +157,7 @@ def take_result(turn: Turn, plan: Step, step: StepState, result: AgentResult) ->
             )
         case "error":
             assert result.error is not None, "an error result carries its error"  # noqa: S101 - the codec's invariant
-            take_failure(turn, plan, step, result, result.error)
+            fail_attempt(turn, plan, step, result, result.error)
         case "working":
             if step.waiting_for is None and result.remote_task_id is not None:
                 turn.record(
@@ -169,16 +169,18 @@ def take_result(turn: Turn, plan: Step, step: StepState, result: AgentResult) ->
             turn.record(StepProgress(step.name, result.attempt, tuple(result.progress)))
         case "interrupted":
             assert result.question is not None, "an interrupted result carries its question"  # noqa: S101 - as above
-            _wait(turn, plan, step, result, result.question)
+            _ask_person(turn, plan, step, result, result.question)
         case "cancelled":
             turn.record(StepCancelled(step.name, "The call was stopped."))
         case "unknown":
-            turn.record(StepOutcomeUnknown(step.name, result.attempt, _unknown(result.error)))
+            turn.record(StepOutcomeUnknown(step.name, result.attempt, outcome_unknown(result.error)))
         case _:
             assert_never(result.status)
 
 
-def _wait(turn: Turn, plan: Step, step: StepState, result: AgentResult, question: Question) -> None:
+def _ask_person(
+    turn: Turn, plan: CompiledStep, step: StepState, result: AgentResult, question: Question
+) -> None:
     patience = plan.definition.reply_timeout or turn.reply_timeout
     until = None if patience is None else after(turn.now, patience)
     waiting = WaitingFor(
@@ -191,10 +193,10 @@ def _wait(turn: Turn, plan: Step, step: StepState, result: AgentResult, question
     )
     if until is not None:
         overdue = ReplyOverdue(step.name, step.attempts, step.replies)
-        turn.wish(StartTimer(reply_timer(step), until, overdue))
+        turn.add_effect(StartTimer(reply_timer(step), until, overdue))
 
 
-def give_up_waiting(turn: Turn, plan: Step, step: StepState) -> None:
+def fail_unanswered(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     """Nobody has answered in time: the step fails, whatever its retries, and the agent need not wait."""
     waiting = step.waiting_for
     assert waiting is not None, "whoever asks waits"  # noqa: S101 - `asks` has been true
@@ -206,29 +208,29 @@ def give_up_waiting(turn: Turn, plan: Step, step: StepState) -> None:
         message=f"Nobody has answered the agent's question within {patience}.",
         attempt=step.attempts,
     )
-    turn.wish(StopTask(present_task(turn, step), step.attempts))
+    turn.add_effect(StopTask(current_task_id(turn, step), step.attempts))
     fail(turn, plan, step, error)
 
 
 def stop_call(turn: Turn, step: StepState) -> None:
     """The agent need not go on with what it has, and no timer is to ring for it."""
-    drop_wait(turn, step)
-    backs_off = step.status == "WAITING" and not asks(step)
+    cancel_wait_timer(turn, step)
+    backs_off = step.status == "WAITING" and not has_open_question(step)
     if not backs_off and (step.status in {"RUNNING", "WAITING"} or step.has_unsent_reply):
-        turn.wish(StopTask(present_task(turn, step), step.attempts))
+        turn.add_effect(StopTask(current_task_id(turn, step), step.attempts))
 
 
-def give_up(turn: Turn, plan: Step, step: StepState, error: StepError) -> None:
+def fail_at_deadline(turn: Turn, plan: CompiledStep, step: StepState, error: StepError) -> None:
     """There is no more time: the step fails, whatever its retries."""
     if plan.definition.delivery == "at_most_once" and step.status == "RUNNING":
-        turn.record(StepOutcomeUnknown(step.name, step.attempts, _unknown(error)))
+        turn.record(StepOutcomeUnknown(step.name, step.attempts, outcome_unknown(error)))
     else:
         fail(turn, plan, step, error)
 
 
-def _is_for_us(turn: Turn, step: StepState, result: AgentResult) -> bool:
+def _is_current(turn: Turn, step: StepState, result: AgentResult) -> bool:
     """An answer to another task than the present one is history; to an earlier attempt at it, good news only."""
-    if step.is_final or result.task_id != present_task(turn, step):
+    if step.is_final or result.task_id != current_task_id(turn, step):
         return False
     if step.status == "OUTCOME_UNKNOWN":
         return result.status == "success" or (
@@ -239,15 +241,17 @@ def _is_for_us(turn: Turn, step: StepState, result: AgentResult) -> bool:
     return result.status == "success"
 
 
-def take_failure(turn: Turn, plan: Step, step: StepState, result: AgentResult, error: StepError) -> None:
+def fail_attempt(
+    turn: Turn, plan: CompiledStep, step: StepState, result: AgentResult, error: StepError
+) -> None:
     error.step = step.name
     error.attempt = result.attempt
     if not error.fix:
         error.fix = fix_for(error.code)
     if plan.definition.delivery == "at_most_once" and was_sent(error) and not is_answered(error):
-        turn.record(StepOutcomeUnknown(step.name, result.attempt, _unknown(error)))
+        turn.record(StepOutcomeUnknown(step.name, result.attempt, outcome_unknown(error)))
         return
-    if _may_try_again(turn, plan, step, result, error):
+    if _may_retry(turn, plan, step, result, error):
         _schedule_retry(turn, plan, step, result, error)
         return
     turn.record(
@@ -255,14 +259,16 @@ def take_failure(turn: Turn, plan: Step, step: StepState, result: AgentResult, e
             step.name,
             result.attempt,
             error,
-            _survives(plan, step),
+            _is_handled(plan, step),
             result.protocol,
             result.context_id,
         )
     )
 
 
-def _may_try_again(turn: Turn, plan: Step, step: StepState, result: AgentResult, error: StepError) -> bool:
+def _may_retry(
+    turn: Turn, plan: CompiledStep, step: StepState, result: AgentResult, error: StepError
+) -> bool:
     if turn.is_ending or step.status == "OUTCOME_UNKNOWN":
         return False
     if plan.definition.delivery == "at_most_once" and was_sent(error):
@@ -271,7 +277,9 @@ def _may_try_again(turn: Turn, plan: Step, step: StepState, result: AgentResult,
     return step.attempts < policy.max_attempts and is_worth_retrying(policy, error)
 
 
-def _schedule_retry(turn: Turn, plan: Step, step: StepState, result: AgentResult, error: StepError) -> None:
+def _schedule_retry(
+    turn: Turn, plan: CompiledStep, step: StepState, result: AgentResult, error: StepError
+) -> None:
     policy = plan.definition.retry or result.retry or DEFAULT_POLICY
     delay = delay_before(policy, step.attempts + 1, error, salt=result.task_id)
     due = after(turn.now, delay)
@@ -280,22 +288,22 @@ def _schedule_retry(turn: Turn, plan: Step, step: StepState, result: AgentResult
             step.name, result.attempt, due, error, is_answered(error), result.protocol, result.context_id
         )
     )
-    turn.wish(StartTimer(retry_timer(step), due, RetryDue(step.name, step.attempts)))
+    turn.add_effect(StartTimer(retry_timer(step), due, RetryDue(step.name, step.attempts)))
 
 
-def fail(turn: Turn, plan: Step, step: StepState, error: StepError) -> None:
+def fail(turn: Turn, plan: CompiledStep, step: StepState, error: StepError) -> None:
     """Fails the step without a call."""
     error.step = step.name
     error.fix = error.fix or fix_for(error.code)
-    turn.record(StepFailed(step.name, step.attempts, error, _survives(plan, step)))
+    turn.record(StepFailed(step.name, step.attempts, error, _is_handled(plan, step)))
 
 
-def _survives(plan: Step, step: StepState) -> bool:
+def _is_handled(plan: CompiledStep, step: StepState) -> bool:
     # What the failure of an item means is the loop's to say.
-    return plan.survives or step.name != plan.name
+    return plan.handles_failure or step.name != plan.name
 
 
-def _unknown(cause: StepError | None) -> StepError:
+def outcome_unknown(cause: StepError | None) -> StepError:
     why = f" ({cause.message})" if cause is not None else ""
     return StepError(
         code="outcome_unknown",

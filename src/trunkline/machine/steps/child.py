@@ -10,7 +10,7 @@ from typing import assert_never
 
 from trunkline.clock import after
 from trunkline.ids import RunId, child_run_id
-from trunkline.machine.effects import StartRun, StartTimer, TellRun
+from trunkline.machine.effects import SendRunInput, StartChildRun, StartTimer
 from trunkline.machine.events import Payload, StepCancelled, StepChildStarted, StepCompleted
 from trunkline.machine.inputs import (
     CancelRequested,
@@ -24,10 +24,10 @@ from trunkline.machine.state import StepState
 from trunkline.machine.steps import agent
 from trunkline.machine.turn import Turn, deadline_timer
 from trunkline.messages import AgentResult, StepError
-from trunkline.workflow import Step
+from trunkline.workflow import CompiledStep
 
 # Of runs above a run. Circles are refused when a workflow is saved; two that are saved at the same moment end here.
-MOST_DEPTH = 10
+MAX_DEPTH = 10
 
 # Why a run that was asked for has never begun.
 REFUSALS = frozenset({"workflow_unknown", "child_input_invalid"})
@@ -36,67 +36,71 @@ REFUSALS = frozenset({"workflow_unknown", "child_input_invalid"})
 CANCEL_KEY = "cancel"
 
 
-def is_child(plan: Step) -> bool:
+def is_child(plan: CompiledStep) -> bool:
     return plan.definition.workflow is not None
 
 
-def begun_by(run_id: RunId, plan: Step, step: StepState) -> RunId | None:
+def child_run_of(run_id: RunId, plan: CompiledStep, step: StepState) -> RunId | None:
     """The run that a step of this one has begun last, if it has."""
-    if not is_child(plan) or not step.attempts or (plan.loop is not None and step.name == plan.name):
+    if not is_child(plan) or not step.attempts or (plan.for_each is not None and step.name == plan.name):
         return None
     if step.error is not None and step.error.code in REFUSALS:
         return None
     return child_run_id(run_id, step.name, step.attempts)
 
 
-def present_child(turn: Turn, step: StepState) -> RunId:
+def current_child_run_id(turn: Turn, step: StepState) -> RunId:
     return child_run_id(turn.state.id, step.name, step.attempts)
 
 
-def begin(turn: Turn, plan: Step, step: StepState) -> None:
+def begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     """Asks for a run, for the first time or again."""
     workflow = plan.definition.workflow
     assert workflow is not None, "only such a step has a child"  # noqa: S101 - an invariant
-    if turn.state.depth >= MOST_DEPTH:
-        message = f"{MOST_DEPTH} runs are above this one; it cannot begin a run of workflow {workflow}, too."
+    if turn.state.depth >= MAX_DEPTH:
+        message = f"{MAX_DEPTH} runs are above this one; it cannot begin a run of workflow {workflow}, too."
         agent.fail(turn, plan, step, StepError(code="child_too_deep", message=message))
         return
     text = agent.read_input(turn, plan, step)
     if text is None:
         return
     attempt = step.attempts + 1
-    if plan.definition.deadline is not None and plan.loop is None and attempt == 1:
+    if plan.definition.deadline is not None and plan.for_each is None and attempt == 1:
         due = after(turn.now, plan.definition.deadline)
-        turn.wish(StartTimer(deadline_timer(step), due, StepDeadlinePassed(step.name)))
+        turn.add_effect(StartTimer(deadline_timer(step), due, StepDeadlinePassed(step.name)))
     child = child_run_id(turn.state.id, step.name, attempt)
     version = plan.definition.version
     turn.record(StepChildStarted(step.name, attempt, child, workflow, Payload(text), version))
-    turn.wish(StartRun(child, step.name, workflow, version, text))
+    turn.add_effect(StartChildRun(child, step.name, workflow, version, text))
 
 
 def stop(turn: Turn, step: StepState) -> None:
     """The child need not go on, and no timer is to ring for it."""
-    agent.drop_wait(turn, step)
+    agent.cancel_wait_timer(turn, step)
     if step.status == "RUNNING":
-        turn.wish(TellRun(present_child(turn, step), CANCEL_KEY, CancelRequested()))
+        turn.add_effect(SendRunInput(current_child_run_id(turn, step), CANCEL_KEY, CancelRequested()))
 
 
 def stop_all(turn: Turn) -> None:
-    for step in _under_way(turn):
+    for step in _steps_with_children(turn):
         stop(turn, step)
 
 
 def pause_all(turn: Turn) -> None:
-    for step in _under_way(turn):
-        turn.wish(TellRun(present_child(turn, step), f"pause/{turn.state.seq}", PauseRequested()))
+    for step in _steps_with_children(turn):
+        turn.add_effect(
+            SendRunInput(current_child_run_id(turn, step), f"pause/{turn.state.seq}", PauseRequested())
+        )
 
 
 def resume_all(turn: Turn) -> None:
-    for step in _under_way(turn):
-        turn.wish(TellRun(present_child(turn, step), f"resume/{turn.state.seq}", ResumeRequested()))
+    for step in _steps_with_children(turn):
+        turn.add_effect(
+            SendRunInput(current_child_run_id(turn, step), f"resume/{turn.state.seq}", ResumeRequested())
+        )
 
 
-def _under_way(turn: Turn) -> list[StepState]:
+def _steps_with_children(turn: Turn) -> list[StepState]:
     """The steps that have a child which has not ended."""
     state = turn.state
     if not any(is_child(plan) for plan in state.workflow.steps.values()):
@@ -105,13 +109,13 @@ def _under_way(turn: Turn) -> list[StepState]:
         step
         for step in state.steps.values()
         if step.status == "RUNNING"
-        and step.name not in state.fans
+        and step.name not in state.for_each
         and is_child(state.workflow.plan(step.name))
     ]
 
 
-def take_end(turn: Turn, plan: Step, step: StepState, end: ChildEnded) -> None:
-    if not _is_for_us(turn, step, end.run_id):
+def apply_end(turn: Turn, plan: CompiledStep, step: StepState, end: ChildEnded) -> None:
+    if not _is_current(turn, step, end.run_id):
         return
     match end.status:
         case "COMPLETED":
@@ -124,26 +128,25 @@ def take_end(turn: Turn, plan: Step, step: StepState, end: ChildEnded) -> None:
                     StepCancelled(step.name, "The run that it had begun was cancelled with this one.")
                 )
             else:
-                message = (
-                    f"Run {present_child(turn, step)} of workflow {plan.definition.workflow} was cancelled."
-                )
+                child = current_child_run_id(turn, step)
+                message = f"Run {child} of workflow {plan.definition.workflow} was cancelled."
                 _fail(turn, plan, step, StepError(code="child_cancelled", message=message))
         case _:
             assert_never(end.status)
 
 
-def take_refusal(turn: Turn, plan: Step, step: StepState, refusal: ChildRefused) -> None:
-    if _is_for_us(turn, step, refusal.run_id):
+def apply_refusal(turn: Turn, plan: CompiledStep, step: StepState, refusal: ChildRefused) -> None:
+    if _is_current(turn, step, refusal.run_id):
         _fail(turn, plan, step, refusal.error)
 
 
-def _is_for_us(turn: Turn, step: StepState, run_id: str) -> bool:
+def _is_current(turn: Turn, step: StepState, run_id: str) -> bool:
     """The child of an earlier attempt is history."""
-    return step.status == "RUNNING" and run_id == present_child(turn, step)
+    return step.status == "RUNNING" and run_id == current_child_run_id(turn, step)
 
 
-def _failure(turn: Turn, plan: Step, step: StepState, cause: StepError | None) -> StepError:
-    child = present_child(turn, step)
+def _failure(turn: Turn, plan: CompiledStep, step: StepState, cause: StepError | None) -> StepError:
+    child = current_child_run_id(turn, step)
     why = "" if cause is None else f": {cause.message}"
     error = StepError(
         code="child_failed",
@@ -156,10 +159,10 @@ def _failure(turn: Turn, plan: Step, step: StepState, cause: StepError | None) -
     return error
 
 
-def _fail(turn: Turn, plan: Step, step: StepState, error: StepError) -> None:
+def _fail(turn: Turn, plan: CompiledStep, step: StepState, error: StepError) -> None:
     # The same road as the failure of a call takes.
     result = AgentResult(
-        task_id=agent.present_task(turn, step),
+        task_id=agent.current_task_id(turn, step),
         run_id=turn.state.id,
         step=step.name,
         attempt=step.attempts,
@@ -167,4 +170,4 @@ def _fail(turn: Turn, plan: Step, step: StepState, error: StepError) -> None:
         at=turn.now,
         error=error,
     )
-    agent.take_failure(turn, plan, step, result, error)
+    agent.fail_attempt(turn, plan, step, result, error)

@@ -14,18 +14,25 @@ from trunkline.jsontypes import encode
 from trunkline.machine.effects import StartTimer
 from trunkline.machine.events import Payload, StepCancelled, StepCompleted, StepFannedOut
 from trunkline.machine.inputs import StepDeadlinePassed
-from trunkline.machine.state import Fan, StepState
+from trunkline.machine.state import ForEachState, StepState
 from trunkline.machine.steps import agent, kinds
 from trunkline.machine.turn import Turn, deadline_timer
 from trunkline.messages import StepError
-from trunkline.workflow import ExpressionError, Loop, Step, format_duration, index_of, item_name
+from trunkline.workflow import (
+    CompiledForEach,
+    CompiledStep,
+    ExpressionError,
+    format_duration,
+    item_index,
+    item_name,
+)
 
-MOST_ITEMS = 10_000
+MAX_ITEMS = 10_000
 # What a step puts out is read as a whole by whoever reads it.
-MOST_OUTPUT_BYTES = 64 * 1024 * 1024
+MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 
 
-def begin(turn: Turn, plan: Step, step: StepState, loop: Loop) -> None:
+def begin(turn: Turn, plan: CompiledStep, step: StepState, loop: CompiledForEach) -> None:
     try:
         items = loop.items.evaluate(turn.scope)
     except ExpressionError as exc:
@@ -35,74 +42,74 @@ def begin(turn: Turn, plan: Step, step: StepState, loop: Loop) -> None:
     text = encode(items)
     if not isinstance(items, list):
         problem = f"'for_each' must give a list, and this is {text[:40].decode(errors='replace')}."
-    elif len(items) > MOST_ITEMS:
-        problem = f"'for_each' has {len(items)} items; {MOST_ITEMS} is the most for one step."
-    elif len(text) > agent.MOST_INPUT_BYTES:
-        problem = f"The items of 'for_each' have {len(text)} bytes; the most is {agent.MOST_INPUT_BYTES}."
+    elif len(items) > MAX_ITEMS:
+        problem = f"'for_each' has {len(items)} items; {MAX_ITEMS} is the most for one step."
+    elif len(text) > agent.MAX_INPUT_BYTES:
+        problem = f"The items of 'for_each' have {len(text)} bytes; the most is {agent.MAX_INPUT_BYTES}."
     if problem is not None or not isinstance(items, list):
         agent.fail(turn, plan, step, StepError(code="expression_failed", message=problem or ""))
         return
-    fan_out(turn, plan, step, len(items), text)
+    start_items(turn, plan, step, len(items), text)
 
 
-def fan_out(turn: Turn, plan: Step, step: StepState, items: int, text: bytes) -> None:
+def start_items(turn: Turn, plan: CompiledStep, step: StepState, items: int, text: bytes) -> None:
     turn.record(StepFannedOut(step.name, items, Payload(text)))
     if plan.definition.deadline is not None:
         due = after(turn.now, plan.definition.deadline)
-        turn.wish(StartTimer(deadline_timer(step), due, StepDeadlinePassed(step.name)))
+        turn.add_effect(StartTimer(deadline_timer(step), due, StepDeadlinePassed(step.name)))
 
 
-def conclude(turn: Turn, plan: Step, step: StepState, loop: Loop) -> None:
+def conclude(turn: Turn, plan: CompiledStep, step: StepState, loop: CompiledForEach) -> None:
     """All items are over, or one has failed and the others need not go on."""
-    fan = turn.state.fans.get(plan.name)
-    if fan is None:
+    iteration = turn.state.for_each.get(plan.name)
+    if iteration is None:
         return
-    if fan.failed and loop.definition.on_error == "stop":
-        error = _first_failure(turn, plan, fan)
+    if iteration.failed and loop.definition.on_error == "stop":
+        error = _first_failure(turn, plan, iteration)
         stop_items(turn, step, "Another item failed.")
         agent.fail(turn, plan, step, error)
-    elif fan.over == len(fan.items) and not _was_stopped(turn, plan, fan):
-        _complete(turn, plan, step, fan, loop)
+    elif iteration.finished == len(iteration.items) and not _was_stopped(turn, plan, iteration):
+        _complete(turn, plan, step, iteration, loop)
 
 
 def stop_items(turn: Turn, step: StepState, reason: str) -> None:
     """Those under way; what has not begun never will, once the step is over."""
-    fan = turn.state.fans.get(step.name)
-    for index in range(0 if fan is None else fan.next):
+    iteration = turn.state.for_each.get(step.name)
+    for index in range(0 if iteration is None else iteration.next_index):
         item = turn.state.steps.get(item_name(step.name, index))
         if item is not None and not item.is_final:
             kinds.stop(turn, item)
             turn.record(StepCancelled(item.name, reason))
 
 
-def pass_deadline(turn: Turn, plan: Step, step: StepState) -> None:
+def pass_deadline(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     """The step has had all the time that its items may take together."""
     deadline = plan.definition.deadline
-    if step.name not in turn.state.fans or deadline is None:
+    if step.name not in turn.state.for_each or deadline is None:
         return
     stop_items(turn, step, "The step's deadline has passed.")
     message = f"The step did not end within its deadline of {format_duration(deadline)}."
     agent.fail(turn, plan, step, StepError(code="deadline_exceeded", message=message))
 
 
-def _items(turn: Turn, plan: Step, fan: Fan) -> list[StepState]:
-    names = (item_name(plan.name, index) for index in range(len(fan.items)))
+def _items(turn: Turn, plan: CompiledStep, iteration: ForEachState) -> list[StepState]:
+    names = (item_name(plan.name, index) for index in range(len(iteration.items)))
     return [turn.state.steps[name] for name in names if name in turn.state.steps]
 
 
-def _was_stopped(turn: Turn, plan: Step, fan: Fan) -> bool:
+def _was_stopped(turn: Turn, plan: CompiledStep, iteration: ForEachState) -> bool:
     """An item was stopped with the run: the run's end is the step's."""
-    return turn.is_ending and any(item.status == "CANCELLED" for item in _items(turn, plan, fan))
+    return turn.is_ending and any(item.status == "CANCELLED" for item in _items(turn, plan, iteration))
 
 
-def _first_failure(turn: Turn, plan: Step, fan: Fan) -> StepError:
-    failed = [item for item in _items(turn, plan, fan) if item.status == "FAILED"]
-    first = min(failed, key=lambda item: (item.finished_at or 0, index_of(item.name)))
+def _first_failure(turn: Turn, plan: CompiledStep, iteration: ForEachState) -> StepError:
+    failed = [item for item in _items(turn, plan, iteration) if item.status == "FAILED"]
+    first = min(failed, key=lambda item: (item.finished_at or 0, item_index(item.name)))
     cause = first.error
     assert cause is not None, "what has failed has an error"  # noqa: S101 - an invariant
     return StepError(
         code=cause.code,
-        message=f"Item {index_of(first.name)}: {cause.message}",
+        message=f"Item {item_index(first.name)}: {cause.message}",
         fix=cause.fix,
         jsonrpc_code=cause.jsonrpc_code,
         http_status=cause.http_status,
@@ -110,21 +117,23 @@ def _first_failure(turn: Turn, plan: Step, fan: Fan) -> StepError:
     )
 
 
-def _complete(turn: Turn, plan: Step, step: StepState, fan: Fan, loop: Loop) -> None:
-    items = _items(turn, plan, fan)
+def _complete(
+    turn: Turn, plan: CompiledStep, step: StepState, iteration: ForEachState, loop: CompiledForEach
+) -> None:
+    items = _items(turn, plan, iteration)
     if loop.definition.on_error == "collect":
-        outputs = [_ended(given, item) for given, item in zip(fan.items, items, strict=True)]
+        outputs = [_item_result(given, item) for given, item in zip(iteration.items, items, strict=True)]
     else:
         outputs = [item.output or b"null" for item in items]
     size = sum(map(len, outputs))
-    if size > MOST_OUTPUT_BYTES:
-        message = f"The outputs of the items have {size} bytes together; the most is {MOST_OUTPUT_BYTES}."
+    if size > MAX_OUTPUT_BYTES:
+        message = f"The outputs of the items have {size} bytes together; the most is {MAX_OUTPUT_BYTES}."
         agent.fail(turn, plan, step, StepError(code="output_failed", message=message))
         return
     turn.record(StepCompleted(step.name, 1, Payload(b"[" + b",".join(outputs) + b"]")))
 
 
-def _ended(given: object, item: StepState) -> bytes:
+def _item_result(given: object, item: StepState) -> bytes:
     shown: dict[str, object] = {"item": given, "status": item.status}
     if item.error is not None:
         shown["error"] = {"code": item.error.code, "message": item.error.message}

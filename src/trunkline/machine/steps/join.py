@@ -13,41 +13,41 @@ from trunkline.machine.state import StepState
 from trunkline.machine.steps import agent, each, kinds
 from trunkline.machine.turn import Turn
 from trunkline.messages import StepError
-from trunkline.workflow import Joined, Step
+from trunkline.workflow import CompiledJoin, CompiledStep
 
-_MOST_NAMED = 10
+_MAX_NAMED = 10
 
 
-def conclude(turn: Turn, plan: Step) -> None:
+def conclude(turn: Turn, plan: CompiledStep) -> None:
     """The join of this step has been decided."""
     join = plan.join
     if join is not None and join.cancel_rest and not turn.is_ending:
-        _drop_rest(turn, plan, join)
+        _cancel_unneeded_branches(turn, plan, join)
 
 
-def is_lost(step: StepState, join: Joined) -> bool:
+def cannot_be_met(step: StepState, join: CompiledJoin) -> bool:
     """Too few branches are left."""
     return step.lost > len(join.branches) - join.quorum
 
 
-def fail(turn: Turn, plan: Step, step: StepState, join: Joined) -> None:
+def fail(turn: Turn, plan: CompiledStep, step: StepState, join: CompiledJoin) -> None:
     others = [
         f"{name} is {other.status}"
         for name in plan.needs
         if name in join.branches and (other := step_of(turn.state, name)).is_final
         if other.status != "COMPLETED"
     ]
-    more = f" and {len(others) - _MOST_NAMED} more" if len(others) > _MOST_NAMED else ""
+    more = f" and {len(others) - _MAX_NAMED} more" if len(others) > _MAX_NAMED else ""
     message = (
         f"{join.quorum} of {len(join.branches)} joined steps have to complete, and that cannot be any more:"
-        f" {', '.join(others[:_MOST_NAMED])}{more}."
+        f" {', '.join(others[:_MAX_NAMED])}{more}."
     )
     agent.fail(turn, plan, step, StepError(code="join_failed", message=message))
 
 
-def lost_need(turn: Turn, plan: Step) -> str | None:
+def failed_need(turn: Turn, plan: CompiledStep) -> str | None:
     """Inside a branch: the step that this one needs and whose failure ends the branch."""
-    if not plan.sheltered:
+    if not plan.inside_join:
         return None
     for name in plan.needs:
         if plan.join is not None and name in plan.join.branches:
@@ -59,7 +59,7 @@ def lost_need(turn: Turn, plan: Step) -> str | None:
     return None
 
 
-def _drop_rest(turn: Turn, plan: Step, join: Joined) -> None:
+def _cancel_unneeded_branches(turn: Turn, plan: CompiledStep, join: CompiledJoin) -> None:
     steps = turn.state.workflow.steps
     wanted_by: dict[str, set[str]] = {}
     # What may be dropped, and who wants it no more.
@@ -70,23 +70,23 @@ def _drop_rest(turn: Turn, plan: Step, join: Joined) -> None:
         if step.is_final:
             continue
         if name not in wanted_by:
-            wanted_by[name] = {later for later in steps[name].dependents if _wants(turn, later, name)}
+            wanted_by[name] = {later for later in steps[name].dependents if _still_needs(turn, later, name)}
         wanted_by[name].discard(left_by)
         if not wanted_by[name]:
-            _drop(turn, step, f"The join of {plan.name} has been decided without it.")
+            _cancel_step(turn, step, f"The join of {plan.name} has been decided without it.")
             walk.extend((need, name) for need in steps[name].needs)
 
 
-def _wants(turn: Turn, later: str, branch: str) -> bool:
+def _still_needs(turn: Turn, later: str, branch: str) -> bool:
     step, join = step_of(turn.state, later), turn.state.workflow.steps[later].join
     if step.is_final:
         return False
     if join is None or branch not in join.branches or not join.cancel_rest:
         return True
-    return step.joined < join.quorum and not is_lost(step, join)
+    return step.joined < join.quorum and not cannot_be_met(step, join)
 
 
-def _drop(turn: Turn, step: StepState, reason: str) -> None:
+def _cancel_step(turn: Turn, step: StepState, reason: str) -> None:
     if step.attempts:
         each.stop_items(turn, step, reason)
         kinds.stop(turn, step)

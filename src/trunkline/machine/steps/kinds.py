@@ -6,10 +6,10 @@ from trunkline.machine.state import StepState
 from trunkline.machine.steps import agent, child
 from trunkline.machine.turn import Turn
 from trunkline.messages import StepError
-from trunkline.workflow import Step, format_duration
+from trunkline.workflow import CompiledStep, format_duration
 
 
-def begin(turn: Turn, plan: Step, step: StepState) -> None:
+def begin(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     """For the first time or again."""
     if child.is_child(plan):
         child.begin(turn, plan, step)
@@ -19,7 +19,7 @@ def begin(turn: Turn, plan: Step, step: StepState) -> None:
 
 def stop(turn: Turn, step: StepState) -> None:
     """Whoever does the work need not go on, and no timer is to ring for it."""
-    if step.name in turn.state.fans:
+    if step.name in turn.state.for_each:
         return
     if child.is_child(turn.state.workflow.plan(step.name)):
         child.stop(turn, step)
@@ -27,7 +27,7 @@ def stop(turn: Turn, step: StepState) -> None:
         agent.stop_call(turn, step)
 
 
-def pass_deadline(turn: Turn, plan: Step, step: StepState) -> None:
+def pass_deadline(turn: Turn, plan: CompiledStep, step: StepState) -> None:
     """The step has had all the time that it may take."""
     deadline = plan.definition.deadline
     if step.is_final or step.status == "OUTCOME_UNKNOWN" or deadline is None:
@@ -38,4 +38,4 @@ def pass_deadline(turn: Turn, plan: Step, step: StepState) -> None:
         attempt=step.attempts,
     )
     stop(turn, step)
-    agent.give_up(turn, plan, step, error)
+    agent.fail_at_deadline(turn, plan, step, error)

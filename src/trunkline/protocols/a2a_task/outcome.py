@@ -28,9 +28,9 @@ from trunkline.protocols.a2a_task.states import (
     is_user,
     shown,
 )
-from trunkline.protocols.answer_json import value_of
+from trunkline.protocols.answer_json import decode_checked
 from trunkline.protocols.outcomes import Failed, Interrupted, Outcome, Succeeded, Working, step_error
-from trunkline.protocols.outputs import OutputMode, finish
+from trunkline.protocols.outputs import OutputMode, encode_output
 
 NOTHING_EXTRACTED = (
     "Extracted no output from the response: the 'artifacts' array is empty or misses 'parts'; "
@@ -85,7 +85,7 @@ def _succeeded(
         warnings.append(NOTHING_EXTRACTED)
         text = whole()
     else:
-        text = finish(output, mode, warnings)
+        text = encode_output(output, mode, warnings)
     return Succeeded(
         output=text,
         context_id=reading.context_id,
@@ -100,7 +100,7 @@ def _interrupted(reading: TaskReading[SpokenMessage], state: str) -> Interrupted
     response = output_of(reading).response
     # The functions that an agent waits for, without what it says beside them.
     values = [] if asked is None else asked.calls() or asked.values()
-    data = None if not values else value_of(encode(values[0] if len(values) == 1 else values))
+    data = None if not values else decode_checked(encode(values[0] if len(values) == 1 else values))
     return Interrupted(
         question=Question(
             kind=kind,
@@ -154,4 +154,4 @@ def _state_complaint(reading: TaskReading[SpokenMessage], wording: Wording) -> s
 def _detail(reading: TaskReading[SpokenMessage], whole: Callable[[], bytes]) -> Json:
     """What could be extracted all the same, or the full result."""
     output = output_of(reading)
-    return value_of(whole() if output.is_empty() else encode(output))
+    return decode_checked(whole() if output.is_empty() else encode(output))

@@ -16,10 +16,10 @@ from msgspec import UNSET, Raw, UnsetType
 
 from trunkline.protocols.a2a_task.reading import Spoken, SpokenMessage, TaskReading, text_of
 from trunkline.protocols.a2a_task.states import is_agent
-from trunkline.protocols.outputs import Output, json_in, usage_in
+from trunkline.protocols.outputs import StepOutput, json_in, usage_in
 
 
-def output_of(reading: TaskReading[SpokenMessage]) -> Output:
+def output_of(reading: TaskReading[SpokenMessage]) -> StepOutput:
     last = _last_agent_message(reading.history)
     sources: list[Sequence[Spoken]] = [
         reading.artifacts,
@@ -29,7 +29,7 @@ def output_of(reading: TaskReading[SpokenMessage]) -> Output:
     data = _first_data(sources)
     response = text_of(last) or text_of(reading.status_message) or text_of(reading.message)
     has_artifacts = any(artifact.has_parts() for artifact in reading.artifacts)
-    return Output(
+    return StepOutput(
         text=UNSET if text is None else text,
         data=json_in(text) if data is UNSET and text is not None else data,
         artifacts=reading.artifacts_whole if has_artifacts else UNSET,

@@ -20,15 +20,15 @@ from trunkline.protocols.a2a_v03.envelope import open_answer
 from trunkline.protocols.a2a_v03.outcome import outcome_of_answer
 from trunkline.protocols.a2a_v03.request import InputMode, configuration, message_params, task_call
 from trunkline.protocols.a2a_v03.stream import TaskStream
-from trunkline.protocols.base import AgentRequest, Outcome, ProtocolAdapter, StreamReading, Wishes
-from trunkline.protocols.config import BATCH, AnySetting, Setting, check_config
-from trunkline.protocols.jsonrpc import call
-from trunkline.protocols.outcomes import NO_WISHES, to_internal
+from trunkline.protocols.base import AgentRequest, Outcome, ProtocolAdapter, SendOptions, TaskStreamReader
+from trunkline.protocols.config import BATCH, ProtocolOption, TextOption, check_config
+from trunkline.protocols.jsonrpc import rpc_request
+from trunkline.protocols.outcomes import DEFAULT_SEND_OPTIONS, to_internal_format
 from trunkline.protocols.outputs import OutputMode
 
-SETTINGS: dict[str, AnySetting] = {
-    "input_mode": Setting(default="text", choices=("text", "json", "data")),
-    "output_mode": Setting(default="full", choices=("full", "data")),
+SETTINGS: dict[str, ProtocolOption] = {
+    "input_mode": TextOption(default="text", choices=("text", "json", "data")),
+    "output_mode": TextOption(default="full", choices=("full", "data")),
     "batch": BATCH,
 }
 
@@ -53,13 +53,13 @@ class A2AV03Adapter(ProtocolAdapter):
         return "malformed JSON-RPC response"
 
     def to_agent_request(self, task: AgentTask) -> JsonObject:
-        return self._send(task, NO_WISHES)
+        return self._send(task, DEFAULT_SEND_OPTIONS)
 
     def from_agent_response(self, response: JsonObject, task_id: str) -> JsonObject:
-        return to_internal(self.decode_body(encode(response), AgentTask(task_id=task_id)), task_id)
+        return to_internal_format(self.decode_body(encode(response), AgentTask(task_id=task_id)), task_id)
 
-    def encode(self, task: AgentTask, wishes: Wishes = NO_WISHES) -> AgentRequest:
-        return self.request(lambda sent: self._send(sent, wishes), task)
+    def encode(self, task: AgentTask, options: SendOptions = DEFAULT_SEND_OPTIONS) -> AgentRequest:
+        return self.request(lambda sent: self._send(sent, options), task)
 
     def decode_body(self, body: bytes, task: AgentTask) -> Outcome:
         answer = open_answer(body, task.task_id, self.protocol)
@@ -77,16 +77,18 @@ class A2AV03Adapter(ProtocolAdapter):
     def encode_resubscribe(self, task: AgentTask, remote_task_id: str) -> AgentRequest | None:
         return task_call("tasks/resubscribe", task, remote_task_id)
 
-    def read_stream(self, task: AgentTask) -> StreamReading:
+    def read_stream(self, task: AgentTask) -> TaskStreamReader:
         return TaskStream(task, self.protocol, self.output_mode, self._malformed)
 
-    def _send(self, task: AgentTask, wishes: Wishes) -> JsonObject:
+    def _send(self, task: AgentTask, options: SendOptions) -> JsonObject:
         params = message_params(task, self.input_mode, self.protocol)
-        params["configuration"] = configuration(wishes)
-        return call("message/send", task.task_id, params)
+        params["configuration"] = configuration(options)
+        return rpc_request("message/send", task.task_id, params)
 
     def _stream(self, task: AgentTask) -> JsonObject:
-        return call("message/stream", task.task_id, message_params(task, self.input_mode, self.protocol))
+        return rpc_request(
+            "message/stream", task.task_id, message_params(task, self.input_mode, self.protocol)
+        )
 
 
 class A2AV02Adapter(A2AV03Adapter):

@@ -19,19 +19,19 @@ from trunkline.protocols.a2a_v03.envelope import open_answer
 from trunkline.protocols.a2a_v03.outcome import outcome_of_answer
 from trunkline.protocols.a2a_v03.request import InputMode, ParamsMode, input_params, message_params, task_call
 from trunkline.protocols.base import AgentRequest, Outcome, ProtocolAdapter
-from trunkline.protocols.config import BATCH, AnySetting, Setting, check_config
-from trunkline.protocols.jsonrpc import VERSION, call
-from trunkline.protocols.outcomes import to_internal
+from trunkline.protocols.config import BATCH, ProtocolOption, TextOption, check_config
+from trunkline.protocols.jsonrpc import VERSION, rpc_request
+from trunkline.protocols.outcomes import to_internal_format
 from trunkline.protocols.outputs import OutputMode
 
 PROTOCOL = "jsonrpc-2.0"
 SEND = "message/send"
-SETTINGS: dict[str, AnySetting] = {
-    "method": Setting(default=SEND),
-    "version": Setting(default=VERSION, choices=(VERSION,)),
-    "input_mode": Setting(default="text", choices=("text", "json", "data")),
-    "output_mode": Setting(default="full", choices=("full", "data")),
-    "params": Setting(default="message", choices=("message", "input")),
+SETTINGS: dict[str, ProtocolOption] = {
+    "method": TextOption(default=SEND),
+    "version": TextOption(default=VERSION, choices=(VERSION,)),
+    "input_mode": TextOption(default="text", choices=("text", "json", "data")),
+    "output_mode": TextOption(default="full", choices=("full", "data")),
+    "params": TextOption(default="message", choices=("message", "input")),
     "batch": BATCH,
 }
 
@@ -70,10 +70,10 @@ class JsonRpc2Adapter(ProtocolAdapter):
         params = (
             input_params(task) if self.params == "input" else message_params(task, self.input_mode, PROTOCOL)
         )
-        return call(self.method, task.task_id, params)
+        return rpc_request(self.method, task.task_id, params)
 
     def from_agent_response(self, response: JsonObject, task_id: str) -> JsonObject:
-        return to_internal(self.decode_body(encode(response), AgentTask(task_id=task_id)), task_id)
+        return to_internal_format(self.decode_body(encode(response), AgentTask(task_id=task_id)), task_id)
 
     def decode_body(self, body: bytes, task: AgentTask) -> Outcome:
         answer = open_answer(body, task.task_id, PROTOCOL)

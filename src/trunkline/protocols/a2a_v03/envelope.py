@@ -10,14 +10,14 @@ from __future__ import annotations
 from trunkline.protocols.a2a_v03.model import Result
 from trunkline.protocols.a2a_v03.reading import Reading, read_exact
 from trunkline.protocols.a2a_v03.tolerant import read_tolerantly
-from trunkline.protocols.jsonrpc import AnswerReader, RpcError, open_envelope
+from trunkline.protocols.jsonrpc import ExactAnswerReader, RpcError, parse_response
 
-_answers = AnswerReader(Result)
+_answers = ExactAnswerReader(Result)
 
 
 def open_exact_answer(body: bytes, task_id: str, protocol: str) -> Reading | None:
     """What an answer in the exact form says; None when it needs a closer look."""
-    exact = _answers.exact(body, task_id, protocol)
+    exact = _answers.read(body, task_id, protocol)
     return None if exact is None else read_exact(exact)
 
 
@@ -26,5 +26,5 @@ def open_answer(body: bytes, task_id: str, protocol: str) -> Reading | RpcError:
     reading = open_exact_answer(body, task_id, protocol)
     if reading is not None:
         return reading
-    answer = open_envelope(body, task_id, protocol)
+    answer = parse_response(body, task_id, protocol)
     return answer if isinstance(answer, RpcError) else read_tolerantly(answer.value)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from trunkline.protocols.a2a_task.outcome import Wording, outcome_of
 from trunkline.protocols.a2a_v03.reading import Reading
-from trunkline.protocols.jsonrpc import RpcError, outcome_of_error, whole_result
+from trunkline.protocols.jsonrpc import RpcError, failed_by_rpc_error, raw_result
 from trunkline.protocols.outcomes import Outcome, Succeeded
-from trunkline.protocols.outputs import OutputMode, finish, output_of_value
+from trunkline.protocols.outputs import OutputMode, encode_output, output_from_value
 
 _WORDING = Wording(
     completed="completed",
@@ -44,13 +44,13 @@ def outcome_of_answer(
 ) -> Outcome:
     """What an answer means; with `any_result` a result that is not A2A's is an output as it is."""
     if isinstance(answer, RpcError):
-        return outcome_of_error(answer, _FIX_BY_CODE, _OTHER_DIALECT, _UNKNOWN_TASK)
+        return failed_by_rpc_error(answer, _FIX_BY_CODE, _OTHER_DIALECT, _UNKNOWN_TASK)
     if any_result and not answer.certain:
         return _succeeded_with_value(body, mode)
-    return outcome_of(answer, lambda: bytes(whole_result(body)), mode, _WORDING)
+    return outcome_of(answer, lambda: bytes(raw_result(body)), mode, _WORDING)
 
 
 def _succeeded_with_value(body: bytes, mode: OutputMode) -> Succeeded:
-    value = whole_result(body)
-    shaped = output_of_value(value) if mode == "full" else None
-    return Succeeded(output=bytes(value) if shaped is None else finish(shaped, mode, []))
+    value = raw_result(body)
+    shaped = output_from_value(value) if mode == "full" else None
+    return Succeeded(output=bytes(value) if shaped is None else encode_output(shaped, mode, []))

@@ -22,9 +22,9 @@ from typing import Literal
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import AgentTask
 from trunkline.protocols.a2a_v03.parts import is_reply, reply_parts, spelled_out, text_part
-from trunkline.protocols.jsonrpc import call
-from trunkline.protocols.outcomes import AgentRequest, Wishes
-from trunkline.protocols.parts import beside_parts, parts_in
+from trunkline.protocols.jsonrpc import rpc_request
+from trunkline.protocols.outcomes import AgentRequest, SendOptions
+from trunkline.protocols.parts import fields_besides_parts, parts_in
 
 InputMode = Literal["text", "json", "data"]
 ParamsMode = Literal["message", "input"]
@@ -46,7 +46,7 @@ def message_params(task: AgentTask, input_mode: InputMode, protocol: str) -> Jso
         message["parts"] = reply_parts(data, protocol)
     elif listed is not None:
         message["parts"] = spelled_out(listed, protocol)
-        if beside := beside_parts(data):
+        if beside := fields_besides_parts(data):
             message["metadata"] = beside
     else:
         message["parts"] = input_parts(data, input_mode)
@@ -55,13 +55,13 @@ def message_params(task: AgentTask, input_mode: InputMode, protocol: str) -> Jso
     return {"message": message}
 
 
-def configuration(wishes: Wishes) -> JsonObject:
+def configuration(options: SendOptions) -> JsonObject:
     wanted: JsonObject = {
         "acceptedOutputModes": list(_OUTPUT_MODES),
-        "blocking": wishes.push is None and not wishes.returns_at_once,
+        "blocking": options.push is None and not options.return_immediately,
     }
-    if wishes.push is not None:
-        wanted["pushNotificationConfig"] = {"url": wishes.push.url, "token": wishes.push.token}
+    if options.push is not None:
+        wanted["pushNotificationConfig"] = {"url": options.push.url, "token": options.push.token}
     return wanted
 
 
@@ -79,7 +79,7 @@ def input_parts(data: Json, mode: InputMode) -> list[Json]:
 
 
 def task_call(method: str, task: AgentTask, remote_task_id: str) -> AgentRequest:
-    return AgentRequest(body=encode(call(method, task.task_id, {"id": remote_task_id})))
+    return AgentRequest(body=encode(rpc_request(method, task.task_id, {"id": remote_task_id})))
 
 
 def _text_field(data: Json) -> Json:

@@ -27,8 +27,14 @@ from trunkline.protocols.a2a_v03.outcome import outcome_of_answer
 from trunkline.protocols.a2a_v03.reading import Reading
 from trunkline.protocols.a2a_v03.tolerant import list_in, parts_in, read_tolerantly, string_in, unwrapped
 from trunkline.protocols.answer_json import NotJson
-from trunkline.protocols.jsonrpc import RpcError, RpcResult, open_envelope
-from trunkline.protocols.outcomes import Outcome, ProtocolTranslationError, StreamNews, StreamReading, Working
+from trunkline.protocols.jsonrpc import RpcError, RpcResult, parse_response
+from trunkline.protocols.outcomes import (
+    Outcome,
+    ProtocolTranslationError,
+    StreamUpdate,
+    TaskStreamReader,
+    Working,
+)
 from trunkline.protocols.outputs import OutputMode
 from trunkline.protocols.progress import shown_part
 
@@ -43,7 +49,7 @@ class _Pieces(msgspec.Struct):
     parts: list[list[Json]]
 
 
-class TaskStream(StreamReading):
+class TaskStream(TaskStreamReader):
     """Reads one stream; `malformed` makes the error for an event that cannot be read."""
 
     def __init__(
@@ -76,25 +82,25 @@ class TaskStream(StreamReading):
         self._has_begun = False
         self._is_over = False
 
-    def take(self, data: bytes) -> StreamNews:
+    def take(self, data: bytes) -> StreamUpdate:
         if self._is_over:
-            return StreamNews(is_over=True)
+            return StreamUpdate(is_over=True)
         try:
             whole = None if self._has_begun else self._open_whole(data)
-            answer = whole or open_envelope(data, self._task_id, self._protocol)
+            answer = whole or parse_response(data, self._task_id, self._protocol)
         except (NotJson, ProtocolTranslationError) as exc:
             raise self._malformed(exc, data) from exc
         match answer:
             case Reading():
                 self._at_once = outcome_of_answer(answer, data, self._output_mode, any_result=False)
                 self._is_over = True
-                return StreamNews(
+                return StreamUpdate(
                     remote_task_id=answer.remote_task_id, context_id=answer.context_id, is_over=True
                 )
             case RpcError():
                 self._error = answer
                 self._is_over = True
-                return StreamNews(is_over=True)
+                return StreamUpdate(is_over=True)
             case RpcResult(value=result):
                 return self._take_result(result)
 
@@ -126,7 +132,7 @@ class TaskStream(StreamReading):
         is_same = reading.context_id is not None or self._context_id is None
         return reading if is_same and reading.remote_task_id is not None else None
 
-    def _take_result(self, result: Json) -> StreamNews:
+    def _take_result(self, result: Json) -> StreamUpdate:
         reading = read_tolerantly(result)
         body = unwrapped(result) if isinstance(result, dict) else {}
         self._has_begun |= reading.form != "other" or reading.reported_error is not None
@@ -146,7 +152,7 @@ class TaskStream(StreamReading):
                 self._folded["message"] = result["message"]
         self._keep_metadata(body)
         self._is_over = self._is_over or body.get("final") is True
-        return StreamNews(
+        return StreamUpdate(
             remote_task_id=reading.remote_task_id,
             context_id=reading.context_id,
             progress=progress,

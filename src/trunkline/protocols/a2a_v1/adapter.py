@@ -25,9 +25,9 @@ from trunkline.protocols.a2a_v1.dialect import (
 from trunkline.protocols.a2a_v1.model import bare
 from trunkline.protocols.a2a_v1.reading import Reading
 from trunkline.protocols.a2a_v1.request import context_id
-from trunkline.protocols.base import NO_WISHES, AgentRequest, Failed, Wishes
-from trunkline.protocols.config import BATCH, AnySetting
-from trunkline.protocols.jsonrpc import call, whole_result
+from trunkline.protocols.base import DEFAULT_SEND_OPTIONS, AgentRequest, Failed, SendOptions
+from trunkline.protocols.config import BATCH, ProtocolOption
+from trunkline.protocols.jsonrpc import raw_result, rpc_request
 
 PROTOCOL = "a2a-1.0"
 
@@ -35,7 +35,7 @@ PROTOCOL = "a2a-1.0"
 class A2A10Adapter(A2A10Dialect):
     """A2A 1.0 over JSON-RPC."""
 
-    settings: ClassVar[Mapping[str, AnySetting]] = {**SETTINGS, "batch": BATCH}
+    settings: ClassVar[Mapping[str, ProtocolOption]] = {**SETTINGS, "batch": BATCH}
 
     def get_protocol_name(self) -> str:
         return PROTOCOL
@@ -50,13 +50,13 @@ class A2A10Adapter(A2A10Dialect):
         return jsonrpc_side.open_list(body, task.task_id, PROTOCOL)
 
     def whole_result(self, body: bytes) -> bytes:
-        return bare(bytes(whole_result(body)))
+        return bare(bytes(raw_result(body)))
 
     def to_agent_request(self, task: AgentTask) -> JsonObject:
         return self._send("SendMessage", task)
 
-    def encode(self, task: AgentTask, wishes: Wishes = NO_WISHES) -> AgentRequest:
-        return addressed(self.request(lambda task: self._send("SendMessage", task, wishes), task))
+    def encode(self, task: AgentTask, options: SendOptions = DEFAULT_SEND_OPTIONS) -> AgentRequest:
+        return addressed(self.request(lambda task: self._send("SendMessage", task, options), task))
 
     def encode_stream(self, task: AgentTask) -> AgentRequest | None:
         request = self.request(lambda task: self._send("SendStreamingMessage", task), task)
@@ -77,11 +77,11 @@ class A2A10Adapter(A2A10Dialect):
             return None
         return self._about("ListTasks", task, {"contextId": context, "pageSize": LIST_PAGE})
 
-    def _send(self, method: str, task: AgentTask, wishes: Wishes = NO_WISHES) -> JsonObject:
-        return call(method, task.task_id, self._tenant() | self.params(task, wishes))
+    def _send(self, method: str, task: AgentTask, options: SendOptions = DEFAULT_SEND_OPTIONS) -> JsonObject:
+        return rpc_request(method, task.task_id, self._tenant() | self.params(task, options))
 
     def _about(self, method: str, task: AgentTask, params: JsonObject) -> AgentRequest:
-        body = encode(call(method, task.task_id, self._tenant() | params))
+        body = encode(rpc_request(method, task.task_id, self._tenant() | params))
         return AgentRequest(body=body, headers=HEADERS)
 
     def _tenant(self) -> JsonObject:

@@ -24,25 +24,25 @@ from trunkline.protocols.a2a_v1.stream import TaskStream
 from trunkline.protocols.a2a_v1.words import WORDING
 from trunkline.protocols.answer_json import NotJson
 from trunkline.protocols.base import (
-    NO_WISHES,
+    DEFAULT_SEND_OPTIONS,
     AgentAnswer,
     AgentRequest,
     Failed,
     Outcome,
     ProtocolAdapter,
     ProtocolTranslationError,
-    StreamReading,
-    Wishes,
+    SendOptions,
+    TaskStreamReader,
 )
-from trunkline.protocols.config import AnySetting, Setting, check_config
-from trunkline.protocols.http_answer import failure_before_reading, http_failure
-from trunkline.protocols.outcomes import to_internal
+from trunkline.protocols.config import ProtocolOption, TextOption, check_config
+from trunkline.protocols.http_answer import failure_without_body, http_failure
+from trunkline.protocols.outcomes import to_internal_format
 from trunkline.protocols.outputs import OutputMode
 
-SETTINGS: dict[str, AnySetting] = {
-    "input_mode": Setting(default="text", choices=("text", "json", "data")),
-    "output_mode": Setting(default="full", choices=("full", "data")),
-    "tenant": Setting(default=""),
+SETTINGS: dict[str, ProtocolOption] = {
+    "input_mode": TextOption(default="text", choices=("text", "json", "data")),
+    "output_mode": TextOption(default="full", choices=("full", "data")),
+    "tenant": TextOption(default=""),
 }
 # Without it a server takes the request for one of 0.3.
 HEADERS = {"A2A-Version": "1.0"}
@@ -53,7 +53,7 @@ LIST_PAGE = 100
 class A2A10Dialect(ProtocolAdapter):
     """A2A 1.0, but for how a request is addressed and an answer wrapped."""
 
-    settings: ClassVar[Mapping[str, AnySetting]] = SETTINGS
+    settings: ClassVar[Mapping[str, ProtocolOption]] = SETTINGS
     # The version is a header.
     needs_http = True
 
@@ -80,11 +80,11 @@ class A2A10Dialect(ProtocolAdapter):
     def whole_result(self, body: bytes) -> bytes:
         """All of an answer's result, as JSON."""
 
-    def params(self, task: AgentTask, wishes: Wishes = NO_WISHES) -> JsonObject:
-        return message_params(task, self.input_mode, wishes, self.get_protocol_name())
+    def params(self, task: AgentTask, options: SendOptions = DEFAULT_SEND_OPTIONS) -> JsonObject:
+        return message_params(task, self.input_mode, options, self.get_protocol_name())
 
     def from_agent_response(self, response: JsonObject, task_id: str) -> JsonObject:
-        return to_internal(self.decode_body(encode(response), AgentTask(task_id=task_id)), task_id)
+        return to_internal_format(self.decode_body(encode(response), AgentTask(task_id=task_id)), task_id)
 
     def decode_body(self, body: bytes, task: AgentTask) -> Outcome:
         return self.meaning(self.open_result(body, task), body, task)
@@ -95,7 +95,7 @@ class A2A10Dialect(ProtocolAdapter):
         keep_context(opened, task)
         return outcome_of(opened, lambda: self.whole_result(body), self.output_mode, WORDING)
 
-    def read_stream(self, task: AgentTask) -> StreamReading:
+    def read_stream(self, task: AgentTask) -> TaskStreamReader:
         def open_event(data: bytes) -> Reading | Failed:
             try:
                 opened = self.open_result(data, task)
@@ -109,7 +109,7 @@ class A2A10Dialect(ProtocolAdapter):
 
     def decode_find(self, answer: AgentAnswer, task: AgentTask) -> str | None:
         """The remote id of our task; raises `ProtocolTranslationError` when the agent's answer leaves it open."""
-        unreadable = failure_before_reading(answer)
+        unreadable = failure_without_body(answer)
         if unreadable is not None:
             self._cannot_tell(unreadable, answer)
         try:

@@ -21,12 +21,12 @@ from trunkline.protocols.a2a_v1.model import bare
 from trunkline.protocols.a2a_v1.reading import Reading
 from trunkline.protocols.a2a_v1.request import context_id
 from trunkline.protocols.base import (
-    NO_WISHES,
+    DEFAULT_SEND_OPTIONS,
     AgentRequest,
     Failed,
     Outcome,
     ProtocolTranslationError,
-    Wishes,
+    SendOptions,
 )
 
 PROTOCOL = "a2a-1.0-http"
@@ -67,8 +67,8 @@ class A2A10HttpAdapter(A2A10Dialect):
     def to_agent_request(self, task: AgentTask) -> JsonObject:
         return self.params(task)
 
-    def encode(self, task: AgentTask, wishes: Wishes = NO_WISHES) -> AgentRequest:
-        request = self.request(lambda task: self.params(task, wishes), task)
+    def encode(self, task: AgentTask, options: SendOptions = DEFAULT_SEND_OPTIONS) -> AgentRequest:
+        request = self.request(lambda task: self.params(task, options), task)
         return addressed(request, path=self._path("/message:send"))
 
     def encode_stream(self, task: AgentTask) -> AgentRequest | None:

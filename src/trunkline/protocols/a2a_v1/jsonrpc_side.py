@@ -20,29 +20,29 @@ from trunkline.protocols.a2a_v1.words import (
     UNKNOWN_TASK,
     reason_in,
 )
-from trunkline.protocols.jsonrpc import AnswerReader, RpcError, open_envelope, outcome_of_error
+from trunkline.protocols.jsonrpc import ExactAnswerReader, RpcError, failed_by_rpc_error, parse_response
 from trunkline.protocols.outcomes import Failed
 
-_answers = AnswerReader(Result)
+_answers = ExactAnswerReader(Result)
 
 
 def open_result(body: bytes, task_id: str, protocol: str) -> Reading | Failed:
     """What the answer says; raises `NotJson` or `ProtocolTranslationError`."""
-    exact = _answers.exact(body, task_id, protocol)
+    exact = _answers.read(body, task_id, protocol)
     reading = None if exact is None else read_exact(exact)
     if reading is not None:
         return reading
-    answer = open_envelope(body, task_id, protocol)
+    answer = parse_response(body, task_id, protocol)
     return _failed(answer) if isinstance(answer, RpcError) else read_tolerantly(answer.value)
 
 
 def open_list(body: bytes, task_id: str, protocol: str) -> Json | Failed:
     """The result as it is; raises as `open_result` does."""
-    answer = open_envelope(body, task_id, protocol)
+    answer = parse_response(body, task_id, protocol)
     return _failed(answer) if isinstance(answer, RpcError) else answer.value
 
 
 def _failed(error: RpcError) -> Failed:
     if error.code is None:
         error.code = CODE_BY_REASON.get(reason_in(error.data) or "")
-    return outcome_of_error(error, FIX_BY_CODE, OTHER_DIALECT, UNKNOWN_TASK)
+    return failed_by_rpc_error(error, FIX_BY_CODE, OTHER_DIALECT, UNKNOWN_TASK)

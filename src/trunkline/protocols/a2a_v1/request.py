@@ -21,13 +21,13 @@ from uuid import UUID, uuid5
 
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import AgentTask
-from trunkline.protocols.outcomes import Wishes
+from trunkline.protocols.outcomes import SendOptions
 from trunkline.protocols.parts import (
     DataPart,
     FilePart,
     MessagePart,
     TextPart,
-    beside_parts,
+    fields_besides_parts,
     parts_in,
     read_parts,
 )
@@ -57,7 +57,7 @@ def context_id(task: AgentTask) -> str | None:
     return str(uuid5(_CONTEXTS, task.task_id)) if has_own_context(task) else task.context_id
 
 
-def message_params(task: AgentTask, input_mode: InputMode, wishes: Wishes, protocol: str) -> JsonObject:
+def message_params(task: AgentTask, input_mode: InputMode, options: SendOptions, protocol: str) -> JsonObject:
     message: JsonObject = {"messageId": message_id(task)}
     context = context_id(task)
     if context is not None:
@@ -69,19 +69,19 @@ def message_params(task: AgentTask, input_mode: InputMode, wishes: Wishes, proto
     if metadata:
         message["metadata"] = metadata
     params: JsonObject = {"message": message}
-    configuration = _configuration(wishes)
+    configuration = _configuration(options)
     if configuration:
         params["configuration"] = configuration
     return params
 
 
-def _configuration(wishes: Wishes) -> JsonObject:
+def _configuration(options: SendOptions) -> JsonObject:
     wanted: JsonObject = {}
     # An agent that rings need not be waited for.
-    if wishes.returns_at_once or wishes.push is not None:
+    if options.return_immediately or options.push is not None:
         wanted["returnImmediately"] = True
-    if wishes.push is not None:
-        wanted["taskPushNotificationConfig"] = {"url": wishes.push.url, "token": wishes.push.token}
+    if options.push is not None:
+        wanted["taskPushNotificationConfig"] = {"url": options.push.url, "token": options.push.token}
     modes: JsonObject = {"acceptedOutputModes": list(_OUTPUT_MODES)}
     return modes | wanted if wanted else {}
 
@@ -95,7 +95,7 @@ def _content(task: AgentTask, input_mode: InputMode, protocol: str) -> tuple[lis
         return [_data_part(data) if input_mode == "data" else _text_part(data)], {}
     listed = parts_in(data)
     if listed is not None:
-        return [_written(part) for part in read_parts(listed, protocol)], beside_parts(data)
+        return [_written(part) for part in read_parts(listed, protocol)], fields_besides_parts(data)
     field = _text_field(data)
     if field is None or not isinstance(data, dict):
         return [_text_part(data)], {}

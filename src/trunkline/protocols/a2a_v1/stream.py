@@ -31,8 +31,8 @@ from trunkline.protocols.a2a_v1.model import (
 )
 from trunkline.protocols.a2a_v1.reading import Reading
 from trunkline.protocols.a2a_v1.words import WORDING
-from trunkline.protocols.answer_json import value_of
-from trunkline.protocols.outcomes import Failed, Outcome, ProtocolTranslationError, StreamNews, Working
+from trunkline.protocols.answer_json import decode_checked
+from trunkline.protocols.outcomes import Failed, Outcome, ProtocolTranslationError, StreamUpdate, Working
 from trunkline.protocols.outputs import OutputMode
 from trunkline.protocols.progress import shown_part
 
@@ -63,22 +63,22 @@ class TaskStream:
         self._failed: Failed | None = None
         self._is_over = False
 
-    def take(self, data: bytes) -> StreamNews:
+    def take(self, data: bytes) -> StreamUpdate:
         if self._is_over:
-            return StreamNews(is_over=True)
+            return StreamUpdate(is_over=True)
         opened = self._open_event(data)
         if isinstance(opened, Failed):
             self._failed = msgspec.structs.replace(
                 opened, remote_task_id=self._task.remote_task_id, context_id=self._task.context_id
             )
             self._is_over = True
-            return StreamNews(is_over=True)
+            return StreamUpdate(is_over=True)
         if opened.form == "other":
-            return StreamNews()
+            return StreamUpdate()
         self._last_event = data
         self._merge(opened)
         self._is_over = self._has_ended()
-        return StreamNews(
+        return StreamUpdate(
             remote_task_id=opened.remote_task_id,
             context_id=opened.context_id,
             # An end is shown as the step's own.
@@ -133,7 +133,7 @@ class TaskStream:
         self._merge_metadata(event.metadata)
 
     def _merge_metadata(self, metadata: Raw | None) -> None:
-        value = None if metadata is None else value_of(metadata)
+        value = None if metadata is None else decode_checked(metadata)
         if isinstance(value, dict):
             self._metadata |= value
 
@@ -186,5 +186,5 @@ def _of_artifact(artifact: Artifact, event: Reading) -> Progress:
 
 def _shown(holder: Artifact | Message | None) -> list[Json]:
     others = [part for part in parts_of(holder) if part.text is UNSET and not is_thought(part)]
-    values = [value_of(encode(part)) for part in others]
+    values = [decode_checked(encode(part)) for part in others]
     return [shown_part(value) for value in values if isinstance(value, dict)]

@@ -9,7 +9,7 @@ import msgspec
 
 from trunkline.clock import Instant
 from trunkline.ids import RunId
-from trunkline.machine.state import Parent, RunState, RunStatus, StepState, WaitingFor
+from trunkline.machine.state import ParentStep, RunState, RunStatus, StepState, WaitingFor
 from trunkline.messages import StepError, TraceContext
 
 
@@ -47,7 +47,7 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     request_digest: bytes | None = None
     retry_of: RunId | None = None
     trace: TraceContext | None = None
-    parent: Parent | None = None
+    parent: ParentStep | None = None
     # How many runs are above it.
     depth: int = 0
     # The last agent event that was known when it was accepted: by it each agent's side is chosen.
@@ -84,7 +84,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     contexts: dict[str, str] = {}
     # Of whoever asked for it.
     trace: TraceContext | None = None
-    parent: Parent | None = None
+    parent: ParentStep | None = None
     depth: int = 0
     routing_version: int = 0
 

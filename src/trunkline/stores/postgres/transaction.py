@@ -10,7 +10,7 @@ from trunkline.agents import Agent
 from trunkline.clock import Instant, after
 from trunkline.ids import RunId
 from trunkline.machine.state import StepState
-from trunkline.messages import Outgoing
+from trunkline.messages import OutgoingMessage
 from trunkline.stores.base import (
     ApiKey,
     BreakerChange,
@@ -199,10 +199,10 @@ class PostgresTransaction:
     async def put_exchanges(self, exchanges: Sequence[ExchangeRecord]) -> None:
         self._pending.put_exchanges(exchanges)
 
-    async def put_outbox(self, messages: Sequence[Outgoing]) -> None:
+    async def put_outbox(self, messages: Sequence[OutgoingMessage]) -> None:
         self._pending.put_outbox(messages)
 
-    async def take_outbox(self, limit: int) -> list[Outgoing]:
+    async def take_outbox(self, limit: int) -> list[OutgoingMessage]:
         await self._pending.write()
         return await travelling.take_outbox(self._db, limit)
 

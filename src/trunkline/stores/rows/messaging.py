@@ -13,21 +13,21 @@ import msgspec
 
 from trunkline.clock import Instant
 from trunkline.machine.state import StepState
-from trunkline.messages import Outgoing
+from trunkline.messages import OutgoingMessage
 from trunkline.stores.base import DeadLetter
 
 Headers = tuple[tuple[str, bytes], ...]
 
 _encoder = msgspec.msgpack.Encoder()
-_messages = msgspec.msgpack.Decoder(list[Outgoing])
+_messages = msgspec.msgpack.Decoder(list[OutgoingMessage])
 _headers = msgspec.msgpack.Decoder(Headers)
 
 
-def pack_messages(messages: Sequence[Outgoing]) -> bytes:
+def pack_messages(messages: Sequence[OutgoingMessage]) -> bytes:
     return _encoder.encode(messages)
 
 
-def unpack_messages(packed: bytes) -> list[Outgoing]:
+def unpack_messages(packed: bytes) -> list[OutgoingMessage]:
     return _messages.decode(packed)
 
 

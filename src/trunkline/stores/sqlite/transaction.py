@@ -16,7 +16,7 @@ from trunkline.agents import Agent
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.machine.state import FINAL_RUN_STATUSES, StepState
-from trunkline.messages import Outgoing
+from trunkline.messages import OutgoingMessage
 from trunkline.stores.agent_limits import earlier
 from trunkline.stores.base import (
     ApiKey,
@@ -261,10 +261,10 @@ class SqliteTransaction:
     async def put_exchanges(self, exchanges: Sequence[ExchangeRecord]) -> None:
         history.put_exchanges(self._db, exchanges)
 
-    async def put_outbox(self, messages: Sequence[Outgoing]) -> None:
+    async def put_outbox(self, messages: Sequence[OutgoingMessage]) -> None:
         travelling.put_outbox(self._db, messages)
 
-    async def take_outbox(self, limit: int) -> list[Outgoing]:
+    async def take_outbox(self, limit: int) -> list[OutgoingMessage]:
         return travelling.take_outbox(self._db, limit)
 
     async def put_dispatches(self, dispatches: Sequence[Dispatch], resend_after: timedelta) -> None:

@@ -18,7 +18,7 @@ from trunkline.workflow.expressions.engine import Engine, Expression
 from trunkline.workflow.expressions.errors import CompileError, ExpressionError
 from trunkline.workflow.expressions.paths import PlainPath, Scope
 from trunkline.workflow.expressions.text import split
-from trunkline.workflow.places import Excerpt, Path
+from trunkline.workflow.places import ExpressionPosition, Path
 from trunkline.workflow.report import Report
 
 
@@ -101,7 +101,7 @@ class Site(NamedTuple):
     """Where something is read."""
 
     path: Path
-    excerpt: Excerpt
+    excerpt: ExpressionPosition
 
 
 # What is read, and where first.
@@ -182,14 +182,14 @@ class Compiler:
                 return _Text(parts, text)
 
     def _not_compiled(self, exc: CompileError, path: Path) -> None:
-        self._report.error(path, exc.message, excerpt=Excerpt(exc.source, exc.line, exc.column))
+        self._report.error(path, exc.message, excerpt=ExpressionPosition(exc.source, exc.line, exc.column))
 
 
 def _note(sites: Sites, expression: Expression, path: Path) -> None:
     for read in expression.reads:
         if read not in sites:
             column = max(0, expression.source.find(read)) + 1
-            sites[read] = Site(path, Excerpt(expression.source, 1, column))
+            sites[read] = Site(path, ExpressionPosition(expression.source, 1, column))
 
 
 def _same(parts: Iterable[_Part], values: Iterable[Json]) -> bool:

@@ -11,16 +11,16 @@ from aiohttp.test_utils import TestServer
 
 from trunkline.bridge.calls.batches import BatchSender
 from trunkline.jsontypes import Json, JsonObject, decode, encode
-from trunkline.protocols.batches import BatchWish
+from trunkline.protocols.batches import BatchLimits
 from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.base import TransportError
 from trunkline.transports.https import HttpTransport
 
 pytestmark = pytest.mark.anyio
 
-SOON = BatchWish(max=10, wait_ms=50)
+SOON = BatchLimits(max=10, wait_ms=50)
 # Only a full batch leaves in time.
-FULL_OF_TWO = BatchWish(max=2, wait_ms=1000)
+FULL_OF_TWO = BatchLimits(max=2, wait_ms=1000)
 PATIENCE = 20.0
 HEADERS = {"Content-Type": "application/json", "Authorization": "Bearer x"}
 
@@ -85,7 +85,7 @@ async def batches() -> AsyncIterator[BatchSender]:
         yield sender
 
 
-async def sent(batches: BatchSender, server: Server, name: str, wish: BatchWish | None = SOON) -> Json:
+async def sent(batches: BatchSender, server: Server, name: str, wish: BatchLimits | None = SOON) -> Json:
     answer = await batches.post(wish, server.url, call_of(name), HEADERS, PATIENCE)
     body = decode(answer.body)
     assert isinstance(body, dict)

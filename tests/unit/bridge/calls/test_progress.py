@@ -9,7 +9,7 @@ import pytest
 from trunkline.bridge.calls.progress import ProgressReporter
 from trunkline.bridge.calls.results import CallUpdate
 from trunkline.messages import AgentTask, Progress
-from trunkline.protocols import StreamNews
+from trunkline.protocols import StreamUpdate
 from trunkline.stores.base import ClaimedTask, TaskKey
 from trunkline.telemetry.redaction import Redaction
 from trunkline.testing import FakeClock
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 TASK = AgentTask(task_id="r/a/0", run_id="r", step="a", agent="A", correlation_id="c")
 REDACTION = Redaction.of("canary-4711")
-TAKEN = StreamNews(remote_task_id="remote-1", context_id="c-1")
+TAKEN = StreamUpdate(remote_task_id="remote-1", context_id="c-1")
 
 
 def claim(epoch: int = 1) -> ClaimedTask:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from datetime import timedelta
 
 from trunkline.clock import Instant, after
-from trunkline.messages import Outgoing
+from trunkline.messages import OutgoingMessage
 from trunkline.stores.base import Dispatch, ExchangeRecord, TaskKey
 from trunkline.stores.port.activity import AgentMinute
 from trunkline.stores.postgres.database.combined_statements import Part, combined
@@ -40,13 +40,13 @@ _SETTLE = """
 class Pending:
     def __init__(self, db: Session) -> None:
         self._db = db
-        self._messages: list[Outgoing] = []
+        self._messages: list[OutgoingMessage] = []
         self._exchanges: list[tuple[Value, ...]] = []
         self._dispatches: list[tuple[str, int, str, bytes, int, int]] = []
         self._settled: set[TaskKey] = set()
         self._minutes: list[NotedMinute] = []
 
-    def put_outbox(self, messages: Sequence[Outgoing]) -> None:
+    def put_outbox(self, messages: Sequence[OutgoingMessage]) -> None:
         self._messages += messages
 
     def put_exchanges(self, exchanges: Sequence[ExchangeRecord]) -> None:

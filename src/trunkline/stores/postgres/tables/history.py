@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trunkline.ids import RunId
-from trunkline.machine.events import beginning_of
+from trunkline.machine.events import step_event_prefix
 from trunkline.stores.base import EventRecord
 from trunkline.stores.postgres.database.session import Session
 from trunkline.stores.postgres.database.text_encoding import as_uuid, escaped
@@ -17,7 +17,7 @@ async def events(
         " AND ($3::bytea IS NULL OR substr(data, 1, length($3)) = $3) ORDER BY seq LIMIT $4",
         as_uuid(run_id),
         after,
-        None if step is None else beginning_of(step),
+        None if step is None else step_event_prefix(step),
         limit,
     )
     return [EventRecord(*row) for row in page]

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from trunkline.clock import Instant
 from trunkline.ids import RunId
-from trunkline.messages import Outgoing
+from trunkline.messages import OutgoingMessage
 from trunkline.stores.base import Dispatch, TaskKey
 from trunkline.stores.postgres.database.session import Session
 from trunkline.stores.postgres.tables.runs import FINAL
@@ -42,8 +42,8 @@ _DISPATCHED = """
 """
 
 
-async def take_outbox(db: Session, limit: int) -> list[Outgoing]:
-    taken: list[Outgoing] = []
+async def take_outbox(db: Session, limit: int) -> list[OutgoingMessage]:
+    taken: list[OutgoingMessage] = []
     while len(taken) < limit:
         most = min(_ROWS_AT_ONCE, limit - len(taken))
         rows = await db.rows(_TAKE_OUTBOX, most)

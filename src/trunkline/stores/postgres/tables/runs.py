@@ -11,7 +11,7 @@ from trunkline.errors import Unavailable
 from trunkline.ids import RunId
 from trunkline.machine.state import RunStatus, StepState, StepStatus, WaitingFor
 from trunkline.messages import StepError
-from trunkline.stores.base import ExistingRun, NewRun, Parent, RunRecord
+from trunkline.stores.base import ExistingRun, NewRun, ParentStep, RunRecord
 from trunkline.stores.postgres.database.session import Row, Session, columns
 from trunkline.stores.postgres.database.text_encoding import as_uuid, restored, restored_if_any
 from trunkline.stores.rows.runs import read_trace, written_trace
@@ -230,7 +230,7 @@ def run_record(row: Row) -> RunRecord:
         finished_at=finished_at,
         contexts={} if contexts is None else _contexts.decode(contexts),
         trace=read_trace(traceparent, tracestate),
-        parent=None if parent_id is None else Parent(parent_id, restored(parent_step)),
+        parent=None if parent_id is None else ParentStep(parent_id, restored(parent_step)),
         depth=depth,
         routing_version=routes,
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import apsw
 
 from trunkline.ids import RunId
-from trunkline.machine.events import beginning_of
+from trunkline.machine.events import step_event_prefix
 from trunkline.stores.base import EventRecord, ExchangeRecord
 from trunkline.stores.sqlite.database.statements import execute_many, rows
 
@@ -19,7 +19,7 @@ def events(
         db,
         "SELECT seq, type, at, data FROM events WHERE run_id = ?1 AND seq > ?2"
         " AND (?3 IS NULL OR substr(data, 1, length(?3)) = ?3) ORDER BY seq LIMIT ?4",
-        (run_id, after, None if step is None else beginning_of(step), limit),
+        (run_id, after, None if step is None else step_event_prefix(step), limit),
     )
     return [EventRecord(*row) for row in page]
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 import apsw
 
 from trunkline.clock import Instant, after
-from trunkline.messages import Outgoing
+from trunkline.messages import OutgoingMessage
 from trunkline.stores.base import Dispatch, TaskKey
 from trunkline.stores.rows.messaging import pack_messages, unpack_messages
 from trunkline.stores.sqlite.database.statements import execute, execute_many, first, query_many, rows
@@ -24,13 +24,13 @@ _DUE = f"""
 """  # noqa: S608 - constants only
 
 
-def put_outbox(db: apsw.Connection, messages: Sequence[Outgoing]) -> None:
+def put_outbox(db: apsw.Connection, messages: Sequence[OutgoingMessage]) -> None:
     if messages:
         execute(db, "INSERT INTO outbox(messages) VALUES (?)", (pack_messages(messages),))
 
 
-def take_outbox(db: apsw.Connection, limit: int) -> list[Outgoing]:
-    taken: list[Outgoing] = []
+def take_outbox(db: apsw.Connection, limit: int) -> list[OutgoingMessage]:
+    taken: list[OutgoingMessage] = []
     # Row by row: nobody knows how many messages the next one has, nor how long they are.
     while len(taken) < limit:
         row = first(db, "SELECT id, messages FROM outbox ORDER BY id LIMIT 1")

@@ -19,7 +19,7 @@ from trunkline.machine.state import (
     WaitingFor,
 )
 from trunkline.messages import StepError
-from trunkline.stores.base import ExistingRun, NewRun, Parent, RunRecord, Transition
+from trunkline.stores.base import ExistingRun, NewRun, ParentStep, RunRecord, Transition
 from trunkline.stores.rows.messaging import wait_of
 from trunkline.stores.rows.runs import read_trace, written_trace
 from trunkline.stores.sqlite.database.statements import (
@@ -337,7 +337,7 @@ def run_record(row: Row) -> RunRecord:
         finished_at=finished_at,
         contexts={} if contexts is None else _contexts.decode(contexts),
         trace=read_trace(traceparent, tracestate),
-        parent=None if parent_id is None else Parent(parent_id, parent_step),
+        parent=None if parent_id is None else ParentStep(parent_id, parent_step),
         depth=depth,
         routing_version=routes,
     )
