@@ -384,7 +384,7 @@ class World:
 STORED_FIELDS = (
     "status", "version", "seq", "output", "error", "paused", "cancel_requested_at", "started_at", "finished_at",
 )  # fmt: skip
-COUNTERS = ("in_flight", "backing_off", "awaiting_person", "unfinished", "failure", "contexts")
+COUNTERS = ("in_flight", "retrying", "awaiting_person", "unfinished", "failure", "contexts")
 
 
 def _waits(state: RunState, name: str) -> int:
@@ -404,6 +404,6 @@ def normal(state: RunState) -> dict[str, object]:
         if (name not in state.steps or state.steps[name].status == "PENDING")
         and (name in state.workflow.steps or step_of_item(name) in state.for_each)
     }
-    fans = {name: (fan.items, fan.active, fan.finished, fan.failed) for name, fan in state.for_each.items()}
+    loops = {name: (it.items, it.active, it.finished, it.failed) for name, it in state.for_each.items()}
     fields = {field: getattr(state, field) for field in (*STORED_FIELDS, *COUNTERS)}
-    return {**fields, "steps": steps, "ready": ready, "fans": fans}
+    return {**fields, "steps": steps, "ready": ready, "loops": loops}

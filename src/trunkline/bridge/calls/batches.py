@@ -151,7 +151,7 @@ def _headers(sent: list[_BatchedRequest]) -> dict[str, str]:
     correlations = dict.fromkeys(one.headers[_CORRELATION] for one in sent if one.headers.get(_CORRELATION))
     headers = dict(sent[0].headers)
     if correlations:
-        headers[_CORRELATION] = ", ".join_requests(correlations)
+        headers[_CORRELATION] = ", ".join(correlations)
     return headers
 
 

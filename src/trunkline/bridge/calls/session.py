@@ -40,9 +40,9 @@ from trunkline.protocols import (
     Outcome,
     ProtocolTranslationError,
     PushTarget,
+    SendOptions,
     StreamUpdate,
     Succeeded,
-    SendOptions,
     Working,
     failure_of,
 )
@@ -126,7 +126,9 @@ class AgentSession:
         told = Redaction().beside(self._secrets.hidden).text(f"{type(exc).__name__}: {exc}")
         return RuntimeError(told).with_traceback(exc.__traceback__)
 
-    def encode(self, resolved: ResolvedAgent, options: SendOptions, *, streamed: bool) -> AgentRequest | Failed:
+    def encode(
+        self, resolved: ResolvedAgent, options: SendOptions, *, streamed: bool
+    ) -> AgentRequest | Failed:
         """The task as a request; for a stream where that is wanted and the dialect has one."""
         started = perf_counter()
         try:
