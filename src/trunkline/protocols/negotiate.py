@@ -6,7 +6,7 @@ Which dialect an agent speaks whose protocol is `auto`, decided from the cards i
                                          A2A 1.0, 0.3, 0.2 over JSON-RPC, then 1.0 over HTTP+JSON;
                                          of a card of python-a2a what that speaks in fact
     404, 405, 410, 501, no card in 200   on every path                  ->  simple-a2a at the agent's url
-    a timeout, a refusal, other 5xx, …   decides nothing                ->  Unclear
+    a timeout, a refusal, other 5xx, …   decides nothing                ->  UnclearDialect
 
 Of several addresses for the same dialect the card's first counts. A card may only name endpoints of the agent's own
 origin, or of one that the operator has approved: any other could send our credentials elsewhere.

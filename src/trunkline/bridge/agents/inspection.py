@@ -23,7 +23,7 @@ from trunkline.bridge.agents.resolver import AgentResolver, ResolvedAgent
 from trunkline.bridge.agents.tokens import TokenProvider
 from trunkline.clock import Clock, Instant, seconds_between
 from trunkline.messages import StepError
-from trunkline.protocols import CardFetch, answer_of, next_card_url
+from trunkline.protocols import CardFetch, describe_fetch, next_card_url
 from trunkline.protocols.answer_json import NotJson, parse
 from trunkline.services.cards import CardView
 from trunkline.transports.base import Transport, TransportError
@@ -138,7 +138,7 @@ class CardViewer:
             fetches.append(fetch)
             url = None if known is not None else next_card_url(agent.url, fetches)
         last = fetches[-1]
-        detail = redaction.text(answer_of(last))
+        detail = redaction.text(describe_fetch(last))
         shown = redaction.url(last.url)
         if last.status != 200 or len(last.body) > MAX_CARD_BYTES:
             return CardView(asked_at=asked_at, url=shown, detail=detail)
