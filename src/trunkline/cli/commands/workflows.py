@@ -20,7 +20,7 @@ from trunkline.cli.workflow_files import is_file, save_file
 if TYPE_CHECKING:
     from trunkline import messages
     from trunkline import workflow as language
-    from trunkline.workflow import Loaded, Step, Workflow
+    from trunkline.workflow import CompiledStep, CompiledWorkflow, LoadedWorkflow
 else:
     messages = lazy_module("trunkline.messages")
     language = lazy_module("trunkline.workflow")
@@ -201,13 +201,13 @@ def _dicts(diagnostics: Iterable[Diagnostic]) -> list[dict[str, object]]:
     return [one._asdict() for one in diagnostics]
 
 
-def _load(file: str) -> Loaded:
+def _load(file: str) -> LoadedWorkflow:
     text = read_bytes(file)
     with explained(file):
         return language.load_workflow(text, source=file, known_error_codes=messages.ERROR_CODES)
 
 
-def _compiled(workflow: str, server: Server) -> Workflow:
+def _compiled(workflow: str, server: Server) -> CompiledWorkflow:
     if is_file(workflow):
         loaded = _load(workflow)
     else:
@@ -218,23 +218,23 @@ def _compiled(workflow: str, server: Server) -> Workflow:
     return language.compile_workflow(loaded.definition)
 
 
-def _join(step: Step) -> str | None:
+def _join(step: CompiledStep) -> str | None:
     return None if step.join is None else f"any {step.join.quorum} of {len(step.join.branches)}"
 
 
-def _each(step: Step) -> str | None:
+def _each(step: CompiledStep) -> str | None:
     loop = step.definition.for_each
     if loop is None:
         return None
     return loop.items if isinstance(loop.items, str) else f"of {len(loop.items)}"
 
 
-def _workflow(step: Step) -> str | None:
+def _workflow(step: CompiledStep) -> str | None:
     name, version = step.definition.workflow, step.definition.version
     return name if name is None or version is None else f"{name} v{version}"
 
 
-def _nodes(workflow: Workflow) -> list[Node]:
+def _nodes(workflow: CompiledWorkflow) -> list[Node]:
     return [
         Node(
             step.name,
