@@ -31,17 +31,17 @@ from tests.crash.points import Fuse, fused
 import trunkline.api.app as _door  # pyright: ignore[reportUnusedImport]  # noqa: F401
 import trunkline.stores.postgres.store as _postgres  # pyright: ignore[reportUnusedImport]  # noqa: F401
 import trunkline.stores.sqlite.store as _sqlite  # pyright: ignore[reportUnusedImport]  # noqa: F401
-import trunkline.wiring.kafka as _wires  # pyright: ignore[reportUnusedImport]  # noqa: F401
+import trunkline.wiring.kafka_messaging as _wires  # pyright: ignore[reportUnusedImport]  # noqa: F401
 from trunkline.bridge.heartbeat import Lease
 from trunkline.telemetry.logs import configure_logs
 from trunkline.testing import running_system
-from trunkline.wiring import Pace
+from trunkline.wiring import LivenessTimeouts
 
 _PR_SET_PDEATHSIG = 1
 
 
 # A life that follows one that was killed does not wait long for it to be given up.
-QUICK = Pace(
+QUICK = LivenessTimeouts(
     lease=Lease(lasts=timedelta(seconds=1), beat_every=timedelta(seconds=0.3)),
     session=timedelta(seconds=1.5),
     resend_after=timedelta(seconds=3),
@@ -95,8 +95,8 @@ def _live(order: Order, voice: int) -> None:
 async def _run(order: Order, voice: int) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    seams = fused(Fuse(order.point, order.occurrence), QUICK)
-    async with running_system(Path(order.data), seams=seams) as system:
+    interceptors = fused(Fuse(order.point, order.occurrence), QUICK)
+    async with running_system(Path(order.data), interceptors=interceptors) as system:
         _say(voice, f"ready {system.url}")
         await stop.wait()
 

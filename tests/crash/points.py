@@ -1,5 +1,5 @@
 """
-The points at which a life can end, and the seams that end it there.
+The points at which a life can end, and the interceptors that end it there.
 
 A point counts only when it carries something: an idle turn of the commit loop is not an occurrence, so the n-th
 occurrence is the same moment in every life.
@@ -19,7 +19,7 @@ from trunkline.messages import AgentResult, BrokerRecord, OutgoingMessage
 from trunkline.protocols.base import AgentAnswer
 from trunkline.stores.base import Store, Transaction
 from trunkline.transports.base import StreamedAnswer, StreamLimits, Transport
-from trunkline.wiring import Pace, Seams
+from trunkline.wiring import Interceptors, LivenessTimeouts
 
 # What a shell says of a process that was killed with -9.
 KILLED = 137
@@ -102,9 +102,9 @@ class Fuse:
         return False
 
 
-def fused(fuse: Fuse, pace: Pace | None = None) -> Seams:
-    return Seams(
-        pace=pace or Pace(),
+def fused(fuse: Fuse, timeouts: LivenessTimeouts | None = None) -> Interceptors:
+    return Interceptors(
+        timeouts=timeouts or LivenessTimeouts(),
         producer=lambda producer: _FusedProducer(producer, fuse),
         source=lambda source: _FusedSource(source, fuse),
         store=lambda store: cast("Store", _FusedStore(store, fuse)),

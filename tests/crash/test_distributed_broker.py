@@ -33,7 +33,7 @@ from tests.services import fresh_database, fresh_topic_prefix
 from trunkline.brokers.base import Producer
 from trunkline.messages import OutgoingMessage, TopicNames
 from trunkline.testing import RunningSystem
-from trunkline.wiring import Pace, Seams
+from trunkline.wiring import Interceptors, LivenessTimeouts
 
 pytestmark = pytest.mark.anyio
 
@@ -45,7 +45,9 @@ STORMS = 40
 POISON = (b"", b"\xff\x00", b"{}", b"[" * 10_000, b'{"task_id": 1}', b"null", b"x" * 100_000)
 ROUNDS = 10
 # What is lost is sent again soon, and nobody waits long for who has gone.
-HURRIED = Seams(pace=Pace(resend_after=timedelta(seconds=1), session=timedelta(seconds=2)))
+HURRIED = Interceptors(
+    timeouts=LivenessTimeouts(resend_after=timedelta(seconds=1), session=timedelta(seconds=2))
+)
 EVERY_KIND = (*KINDS, *MORE_KINDS)
 TWO_KINDS = (KINDS[0], next(kind for kind in KINDS if kind.name == "once"))
 
@@ -165,11 +167,11 @@ def _losing_stops(message: OutgoingMessage) -> bool:
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_records_that_come_late_twice_and_in_any_order_change_nothing(stage: Stage, seed: int) -> None:
     chance = random.Random(seed)
-    seams = Seams(
+    interceptors = Interceptors(
         source=lambda source: UnrulySource(source, chance),
         producer=lambda producer: UnrulyProducer(producer, chance),
     )
-    async with serving_roles("api", "executor", "bridge", seams=seams) as system:
+    async with serving_roles("api", "executor", "bridge", interceptors=interceptors) as system:
         client = await stage.furnished(system)
         await stage.see_all(client, EVERY_KIND * 4)
         assert await stage.finish(client) == []
@@ -185,8 +187,8 @@ async def test_what_the_broker_loses_is_sent_again_or_found_out(
         producers.append(LosingProducer(producer, loses))
         return producers[-1]
 
-    seams = Seams(pace=HURRIED.pace, producer=losing)
-    async with serving_roles("api", "executor", "bridge", seams=seams) as system:
+    interceptors = Interceptors(timeouts=HURRIED.timeouts, producer=losing)
+    async with serving_roles("api", "executor", "bridge", interceptors=interceptors) as system:
         client = await stage.furnished(system)
         await stage.see_all(client, EVERY_KIND * 2)
         assert await stage.finish(client) == []
@@ -194,29 +196,29 @@ async def test_what_the_broker_loses_is_sent_again_or_found_out(
 
 
 async def test_tasks_that_were_deleted_from_their_topic_are_sent_again(stage: Stage) -> None:
-    async with serving_roles("api", "executor", seams=HURRIED) as system:
+    async with serving_roles("api", "executor", interceptors=HURRIED) as system:
         client = await stage.furnished(system)
         await stage.start_all(client, TWO_KINDS * 5)
         await stage.sent(client)
     assert await stage.topics.truncate(stage.names.tasks) >= 10
     assert stage.agents.calls == []
-    async with serving_roles("api", "executor", "bridge", seams=HURRIED) as system:
+    async with serving_roles("api", "executor", "bridge", interceptors=HURRIED) as system:
         assert await stage.finish(stage.client(system)) == []
 
 
 async def test_results_that_were_deleted_from_their_topic_are_published_again(stage: Stage) -> None:
-    async with serving_roles("api", seams=HURRIED) as api:
+    async with serving_roles("api", interceptors=HURRIED) as api:
         client = await stage.furnished(api)
-        async with serving_roles("executor", seams=HURRIED):
+        async with serving_roles("executor", interceptors=HURRIED):
             await stage.start_all(client, TWO_KINDS * 5)
             while await stage.topics.written(stage.names.tasks) < 10:
                 pass
-        async with serving_roles("bridge", seams=HURRIED):
+        async with serving_roles("bridge", interceptors=HURRIED):
             while await stage.topics.written(stage.names.results) < 10:
                 pass
         assert await stage.topics.truncate(stage.names.results) >= 10
         assert len(stage.agents.calls) == 10
-        async with serving_roles("executor", "bridge", seams=HURRIED):
+        async with serving_roles("executor", "bridge", interceptors=HURRIED):
             assert await stage.finish(client) == []
 
 
@@ -224,21 +226,21 @@ async def test_results_that_were_deleted_from_their_topic_are_published_again(st
 async def test_offsets_that_were_reset_lose_and_double_nothing(
     stage: Stage, to: Literal["earliest", "latest"]
 ) -> None:
-    async with serving_roles("api", "executor", "bridge", seams=HURRIED) as system:
+    async with serving_roles("api", "executor", "bridge", interceptors=HURRIED) as system:
         client = await stage.furnished(system)
         await stage.see_all(client, EVERY_KIND)
-    async with serving_roles("api", "executor", seams=HURRIED) as system:
+    async with serving_roles("api", "executor", interceptors=HURRIED) as system:
         await stage.start_all(stage.client(system), TWO_KINDS * 5)
         await stage.sent(stage.client(system))
     group = stage.names.tasks
     await stage.topics.reset_offsets(f"{group}.bridge", stage.names.tasks, to)
     await stage.topics.reset_offsets(f"{group}.executor", stage.names.results, to)
-    async with serving_roles("api", "executor", "bridge", seams=HURRIED) as system:
+    async with serving_roles("api", "executor", "bridge", interceptors=HURRIED) as system:
         assert await stage.finish(stage.client(system)) == []
 
 
 async def test_topics_that_are_deleted_and_made_anew_under_way_lose_nothing(stage: Stage) -> None:
-    async with serving_roles("api", "executor", "bridge", seams=HURRIED) as system:
+    async with serving_roles("api", "executor", "bridge", interceptors=HURRIED) as system:
         client = await stage.furnished(system)
         gated = [await stage.start(client, GATED) for _ in range(10)]
         for want in gated:
@@ -254,13 +256,13 @@ async def test_topics_that_are_deleted_and_made_anew_under_way_lose_nothing(stag
 @pytest.mark.parametrize("partitions", [MANY_PARTITIONS])
 async def test_bridges_that_come_and_go_all_the_time_lose_and_double_nothing(stage: Stage) -> None:
     chance = random.Random(6)
-    async with serving_roles("api", "executor", seams=HURRIED) as system, AsyncExitStack() as last:
+    async with serving_roles("api", "executor", interceptors=HURRIED) as system, AsyncExitStack() as last:
         client = await stage.furnished(system)
         bridges: list[AsyncExitStack] = []
 
         async def come() -> None:
             stack = AsyncExitStack()
-            await stack.enter_async_context(serving_roles("bridge", seams=HURRIED, stop_timeout="30s"))
+            await stack.enter_async_context(serving_roles("bridge", interceptors=HURRIED, stop_timeout="30s"))
             bridges.append(stack)
 
         async def storm() -> None:
@@ -288,9 +290,9 @@ async def test_poison_among_good_records_is_put_aside_and_holds_up_nothing(stage
     tasks, results = stage.names.tasks, stage.names.results
     headers = {"trunkline-type": b"agent-task", "trunkline-version": b"1"}
     async with (
-        serving_roles("api", "executor", seams=HURRIED) as system,
-        serving_roles("bridge", seams=HURRIED),
-        serving_roles("bridge", seams=HURRIED),
+        serving_roles("api", "executor", interceptors=HURRIED) as system,
+        serving_roles("bridge", interceptors=HURRIED),
+        serving_roles("bridge", interceptors=HURRIED),
     ):
         client = await stage.furnished(system)
         async with asyncio.TaskGroup() as group:

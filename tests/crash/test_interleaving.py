@@ -24,7 +24,7 @@ from tests.crash.workflows import KINDS, Kind, Watched
 
 from trunkline.stores.base import Store, Transaction
 from trunkline.testing import running_system
-from trunkline.wiring import Seams
+from trunkline.wiring import Interceptors
 
 pytestmark = pytest.mark.anyio
 
@@ -75,8 +75,8 @@ async def test_what_arrives_during_a_transaction_waits_for_the_next(
     tmp_path: Path, agents: Agents, session: aiohttp.ClientSession
 ) -> None:
     agents.forget()
-    seams = Seams(store=lambda store: cast("Store", _WaitingStore(store)))
-    async with running_system(tmp_path / "data", seams=seams) as system:
+    interceptors = Interceptors(store=lambda store: cast("Store", _WaitingStore(store)))
+    async with running_system(tmp_path / "data", interceptors=interceptors) as system:
         client = Client(session, system.url)
         await furnish(client, agents)
         wanted: list[Wanted] = []

@@ -12,7 +12,7 @@ import pytest
 
 from trunkline.stores.base import ClaimedTask, Store, Transaction
 from trunkline.testing import ScriptedAgent, running_system, simple_success
-from trunkline.wiring import Seams
+from trunkline.wiring import Interceptors
 
 pytestmark = pytest.mark.anyio
 
@@ -67,7 +67,9 @@ async def test_a_call_that_is_claimed_while_the_stop_comes_ends_first_and_is_not
             await system.register("A", agent.url, protocol="simple-a2a")
             await system.save(ONE)
         stack = AsyncExitStack()
-        running = running_system(tmp_path / "data", seams=Seams(store=between), stop_timeout="60s")
+        running = running_system(
+            tmp_path / "data", interceptors=Interceptors(store=between), stop_timeout="60s"
+        )
         system = await stack.enter_async_context(running)
         starting = asyncio.create_task(system.start("one"))
         await stores[0].has_claimed.wait()

@@ -11,7 +11,7 @@ from trunkline.agents import Agent
 from trunkline.errors import Unavailable
 from trunkline.stores.base import Store
 from trunkline.testing import ScriptedAgent, running_system, simple_success
-from trunkline.wiring import Seams
+from trunkline.wiring import Interceptors
 
 pytestmark = pytest.mark.anyio
 
@@ -46,7 +46,7 @@ async def test_a_call_whose_agent_cannot_be_looked_up_waits_for_the_store(tmp_pa
         async with running_system(tmp_path / "data") as system:
             await system.register("A", agent.url, protocol="simple-a2a")
             await system.save(ONE)
-        async with running_system(tmp_path / "data", seams=Seams(store=between)) as system:
+        async with running_system(tmp_path / "data", interceptors=Interceptors(store=between)) as system:
             run = await system.run("one")
     assert run["status"] == "COMPLETED"
     assert (stores[0].refused, len(agent.calls)) == (2, 1)

@@ -23,7 +23,7 @@ from trunkline.services.har import to_har
 from trunkline.services.recorded import read_exchange
 from trunkline.testing import Call, RunningSystem, ScriptedAgent, running_system, simple_error, simple_success
 from trunkline.testing.agents import Reply, Script, Stream
-from trunkline.wiring import Seams
+from trunkline.wiring import Interceptors
 
 pytestmark = pytest.mark.anyio
 
@@ -74,8 +74,8 @@ def logs() -> Generator[list[EventDict]]:
 async def watched(
     shared_settings: Mapping[str, str], folder: Path, sent: list[OutgoingMessage], logs: list[EventDict]
 ) -> AsyncGenerator[RunningSystem]:
-    seams = Seams(producer=lambda producer: Copying(producer, sent))
-    async with running_system(folder, seams=seams) as running:
+    interceptors = Interceptors(producer=lambda producer: Copying(producer, sent))
+    async with running_system(folder, interceptors=interceptors) as running:
         assert (await running.call("PUT", "/secrets/bot", {"value": CANARY})).status == 201
         yield running
 

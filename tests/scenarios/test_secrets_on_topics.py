@@ -11,7 +11,7 @@ from trunkline.brokers.base import Producer, Undelivered
 from trunkline.jsontypes import JsonObject
 from trunkline.messages import OutgoingMessage
 from trunkline.testing import ScriptedAgent, jsonrpc_task, running_system, simple_success
-from trunkline.wiring import Seams
+from trunkline.wiring import Interceptors
 
 pytestmark = [pytest.mark.anyio, pytest.mark.distributed_only]
 
@@ -32,12 +32,12 @@ class Copying:
 
 async def test_neither_credentials_nor_their_echo_are_in_a_message(tmp_path: Path) -> None:
     sent: list[OutgoingMessage] = []
-    seams = Seams(producer=lambda producer: Copying(producer, sent))
+    interceptors = Interceptors(producer=lambda producer: Copying(producer, sent))
     secret: JsonObject = {"auth_type": "bearer", "auth_config": {"token": CANARY}}
     async with (
         ScriptedAgent(simple_success({"echo": CANARY})) as simple,
         ScriptedAgent(jsonrpc_task(f"it is {CANARY}", state="failed")) as failing,
-        running_system(tmp_path / "data", seams=seams) as system,
+        running_system(tmp_path / "data", interceptors=interceptors) as system,
     ):
         await system.register("Simple", simple.url, protocol="simple-a2a", **secret)
         await system.register("Failing", failing.url, protocol="jsonrpc-2.0", **secret)

@@ -16,7 +16,7 @@ from trunkline.clock import Clock
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.settings import load_settings
-from trunkline.wiring import Seams, System, open_system
+from trunkline.wiring import Interceptors, System, open_system
 
 _FINAL = frozenset({"COMPLETED", "FAILED", "CANCELLED"})
 
@@ -159,13 +159,18 @@ def _expect(answer: Answer, statuses: Collection[int]) -> Answer:
 
 @asynccontextmanager
 async def running_system(
-    data: Path, *, port: int = 0, clock: Clock | None = None, seams: Seams | None = None, **settings: object
+    data: Path,
+    *,
+    port: int = 0,
+    clock: Clock | None = None,
+    interceptors: Interceptors | None = None,
+    **settings: object,
 ) -> AsyncGenerator[RunningSystem]:
     """Starts it on `data`; `settings` are those of `trunkline up`."""
     flags = {"host": "127.0.0.1", "port": port, "data": data, "stop_timeout": "1s", **settings}
     with listen("127.0.0.1", port) as listener:
         async with (
-            open_system(load_settings(flags), clock=clock, seams=seams) as embedded,
+            open_system(load_settings(flags), clock=clock, interceptors=interceptors) as embedded,
             serving(embedded.app, listener),
             aiohttp.ClientSession() as session,
         ):

@@ -4,9 +4,19 @@ The composition root: settings become objects.
 The one package that names a backend.
 """
 
-from trunkline.wiring.seams import Pace, Seams
+from trunkline.wiring.backends import open_store
+from trunkline.wiring.interceptors import Interceptors, LivenessTimeouts
 from trunkline.wiring.serve import run_roles, run_up
-from trunkline.wiring.store import open_store
 from trunkline.wiring.system import ALL_ROLES, Role, System, open_system
 
-__all__ = ["ALL_ROLES", "Pace", "Role", "Seams", "System", "open_store", "open_system", "run_roles", "run_up"]
+__all__ = [
+    "ALL_ROLES",
+    "Interceptors",
+    "LivenessTimeouts",
+    "Role",
+    "System",
+    "open_store",
+    "open_system",
+    "run_roles",
+    "run_up",
+]

@@ -1,4 +1,4 @@
-"""What the doors say about the process itself: whether it can take work, and what it counts."""
+"""What a process says about itself: whether it can take work (`/readyz`), and what it counts (`/metrics`)."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from trunkline.services.commits import CommitLoop
 from trunkline.services.moving import stages_of
 from trunkline.stores.base import Store
 from trunkline.telemetry.metrics import Metrics
-from trunkline.wiring.wires import Wires
+from trunkline.wiring.messaging import Messaging
 
 
-class Readiness:
-    def __init__(self, store: Store, loops: Sequence[CommitLoop], wires: Wires) -> None:
+class ReadinessProbe:
+    def __init__(self, store: Store, loops: Sequence[CommitLoop], messaging: Messaging) -> None:
         self._store = store
         self._loops = loops
-        self._wires = wires
+        self._messaging = messaging
 
     async def __call__(self) -> Mapping[str, str]:
-        troubles = {"store": await self._store_trouble(), **await self._wires.troubles()}
+        troubles = {"store": await self._store_problem(), **await self._messaging.dependency_problems()}
         return {dependency: trouble or OK for dependency, trouble in troubles.items()}
 
-    async def _store_trouble(self) -> str | None:
+    async def _store_problem(self) -> str | None:
         try:
             await self._store.check()
         except TrunklineError as exc:
@@ -32,7 +32,7 @@ class Readiness:
         return next((loop.trouble for loop in self._loops if loop.trouble is not None), None)
 
 
-class Rendering:
+class MetricsPage:
     """The metrics with the backlog as it is now."""
 
     def __init__(self, store: Store, metrics: Metrics) -> None:

@@ -21,7 +21,7 @@ from trunkline.machine.state import RunStatus
 from trunkline.stores.base import Store
 from trunkline.testing import RunningSystem, ScriptedAgent, running_system, simple_success
 from trunkline.testing.agents import Call
-from trunkline.wiring import Seams
+from trunkline.wiring import Interceptors
 
 pytestmark = pytest.mark.anyio
 
@@ -243,7 +243,7 @@ async def test_a_stream_outlasts_a_store_that_is_away(tmp_path: Path) -> None:
         await system.save(CHAIN)
         run_id = str((await system.run("chain"))["id"])
         expected = [event.event async for event in stream(system, run_id)]
-    async with running_system(tmp_path / "data", seams=Seams(store=between)) as system:
+    async with running_system(tmp_path / "data", interceptors=Interceptors(store=between)) as system:
         assert [event.event async for event in stream(system, run_id)] == expected
     assert stores[0].asked > 3
 

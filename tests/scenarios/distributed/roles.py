@@ -11,19 +11,21 @@ from trunkline.api.server import base_url, listen, serving
 from trunkline.clock import Clock
 from trunkline.settings import load_settings
 from trunkline.testing import RunningSystem
-from trunkline.wiring import Role, Seams, open_system
+from trunkline.wiring import Interceptors, Role, open_system
 
 
 @asynccontextmanager
 async def serving_roles(
-    *roles: Role, clock: Clock | None = None, seams: Seams | None = None, **settings: object
+    *roles: Role, clock: Clock | None = None, interceptors: Interceptors | None = None, **settings: object
 ) -> AsyncGenerator[RunningSystem]:
     """As `trunkline serve --role …`; the backends are those of the environment. Ready when the block begins."""
     flags = {"host": "127.0.0.1", "port": 0, "stop_timeout": "1s", **settings}
     failure: Exception | None = None
     with listen("127.0.0.1", 0) as listener:
         async with (
-            open_system(load_settings(flags), roles, alone=False, clock=clock, seams=seams) as system,
+            open_system(
+                load_settings(flags), roles, alone=False, clock=clock, interceptors=interceptors
+            ) as system,
             serving(system.app, listener),
             aiohttp.ClientSession() as session,
         ):

@@ -20,7 +20,7 @@ from trunkline.errors import Unavailable
 from trunkline.jsontypes import JsonObject
 from trunkline.stores.base import Store, Transaction
 from trunkline.testing import ScriptedAgent, jsonrpc_task, running_system, simple_success
-from trunkline.wiring import Seams
+from trunkline.wiring import Interceptors
 
 pytestmark = [pytest.mark.anyio, pytest.mark.distributed_only]
 
@@ -72,7 +72,7 @@ async def test_what_was_committed_unheard_is_done_once(tmp_path: Path) -> None:
                     "three": {"agent": "First", "needs": ["two"], "delivery": "at_most_once"},
                 }
                 await system.save({"name": "three", "steps": steps})
-            async with running_system(tmp_path / "plain", seams=Seams(store=between)) as system:
+            async with running_system(tmp_path / "plain", interceptors=Interceptors(store=between)) as system:
                 runs = await asyncio.gather(
                     *(system.run("three", {"n": n}, seconds=240) for n in range(RUNS))
                 )

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from trunkline.messages import TraceContext
 from trunkline.telemetry import names
 from trunkline.telemetry.traces import Traces
-from trunkline.wiring.traces import open_traces
+from trunkline.wiring.trace_export import open_traces
 
 PARENT = TraceContext("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "a=1")
 
@@ -72,7 +72,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from trunkline.wiring.traces import open_traces
+from trunkline.wiring.trace_export import open_traces
 
 spans = InMemorySpanExporter()
 provider = TracerProvider()

@@ -18,11 +18,12 @@ from trunkline.cli.options import JsonFlag
 from trunkline.cli.rendering.output import Cell, note, print_json, print_table, status_cell
 
 if TYPE_CHECKING:
-    from trunkline import settings
+    from trunkline import errors, settings
     from trunkline.settings import Settings
-    from trunkline.wiring import topics as kafka_topics
+    from trunkline.wiring import kafka_topics
 else:
-    kafka_topics = lazy_module("trunkline.wiring.topics")
+    errors = lazy_module("trunkline.errors")
+    kafka_topics = lazy_module("trunkline.wiring.kafka_topics")
     settings = lazy_module("trunkline.settings")
 
 Broker = Annotated[
@@ -45,8 +46,8 @@ def create(*, pool: Pools = (), broker: Broker = None, json: JsonFlag = False) -
     so on). What exists is never made smaller.
     """
     with explained():
-        settings = _settings(broker)
-        made = asyncio.run(kafka_topics.create_topics(settings, pool))
+        loaded = _settings(broker)
+        made = asyncio.run(kafka_topics.create_topics(loaded, pool))
     if json:
         items = [{"topic": topic, "result": result} for topic, result in made.items()]
         print_json({"items": items, "next_cursor": None})
@@ -63,8 +64,8 @@ def check(*, pool: Pools = (), broker: Broker = None, json: JsonFlag = False) ->
     Changes nothing. Exits with 6 when Kafka cannot be reached, with 7 when something else is wrong.
     """
     with explained():
-        settings = _settings(broker)
-        found = asyncio.run(kafka_topics.check_topics(settings, pool))
+        loaded = _settings(broker)
+        found = asyncio.run(kafka_topics.check_topics(loaded, pool))
     if json:
         print_json({"items": [trouble._asdict() for trouble in found], "next_cursor": None})
     elif found:
@@ -73,7 +74,7 @@ def check(*, pool: Pools = (), broker: Broker = None, json: JsonFlag = False) ->
         ]
         print_table(("TOPIC", "PROBLEM", "WHY", "FIX"), rows)
     else:
-        note(f"All is well with {', '.join(kafka_topics.topic_names(settings, pool))}.")
+        note(f"All is well with {', '.join(kafka_topics.topic_names(loaded, pool))}.")
     if any(trouble.problem == "unreachable" for trouble in found):
         return Exit.UNREACHABLE
     return Exit.INVALID if found else Exit.OK
@@ -82,4 +83,9 @@ def check(*, pool: Pools = (), broker: Broker = None, json: JsonFlag = False) ->
 def _settings(broker: str | None) -> Settings:
     # No store is opened here, so it does not matter that Kafka goes with PostgreSQL only.
     flags = {"store": "postgresql://", "broker": broker}
-    return settings.load_settings({name: value for name, value in flags.items() if value is not None})
+    loaded = settings.load_settings({name: value for name, value in flags.items() if value is not None})
+    if not loaded.uses_kafka:
+        raise errors.ConfigurationError(
+            "There are no topics without Kafka.", fix="Set TRUNKLINE_BROKER=kafka://host:port."
+        )
+    return loaded

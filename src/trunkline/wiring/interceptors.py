@@ -1,4 +1,4 @@
-"""Where something can be put between two parts, and how long the living wait: the crash tests end the process there."""
+"""Where tests wrap a part of the system, and how soon a process counts as dead: crash tests stop the process there."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from trunkline.stores.base import Store, Transaction
 from trunkline.transports.base import Transport
 
 
-class Pace(NamedTuple):
-    """How long it takes until somebody counts as dead, or something as lost."""
+class LivenessTimeouts(NamedTuple):
+    """How long it takes until a process counts as dead, or a message as lost."""
 
     lease: Lease = Lease()
     # None: the broker's own.
@@ -23,8 +23,10 @@ class Pace(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seams:
-    pace: Pace = field(default_factory=Pace)
+class Interceptors:
+    """Each wraps the object of its name; by default it returns the object itself."""
+
+    timeouts: LivenessTimeouts = field(default_factory=LivenessTimeouts)
     store: Callable[[Store], Store] = lambda store: store
     broker: Callable[[Broker[Transaction]], Broker[Transaction]] = lambda broker: broker
     transport: Callable[[Transport], Transport] = lambda transport: transport

@@ -1,4 +1,4 @@
-"""A store whose contents have moved elsewhere: everything can be read, nothing changes any more."""
+"""A store whose contents were exported to another one: everything can be read, and no change is accepted."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from trunkline.errors import Conflict
 from trunkline.stores.base import Moved, Store, Transaction
 
 
-class MovedAway(Conflict):
+class StoreExported(Conflict):
     """What this store held has been exported."""
 
     fix = "Use the system that it was imported into; this one is for reading only."
 
 
-def _refuse(moved: Moved) -> MovedAway:
-    return MovedAway(f"Everything here was exported at {rfc3339(moved.at)} and goes on elsewhere.")
+def _refuse(moved: Moved) -> StoreExported:
+    return StoreExported(f"Everything here was exported at {rfc3339(moved.at)} and goes on elsewhere.")
 
 
-class MovedStore:
+class ExportedStore:
     """Reads are the store's own."""
 
     def __init__(self, store: Store, moved: Moved) -> None:
@@ -35,7 +35,7 @@ class MovedStore:
         return getattr(self._store, name)
 
 
-async def shut_if_moved(store: Store) -> Store:
+async def read_only_if_exported(store: Store) -> Store:
     moved = await store.moved()
     # All but one of its methods are found by `__getattr__`, where the type checker cannot see them.
-    return store if moved is None else cast("Store", MovedStore(store, moved))
+    return store if moved is None else cast("Store", ExportedStore(store, moved))

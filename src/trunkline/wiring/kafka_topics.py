@@ -1,15 +1,16 @@
-"""The topics that the settings mean, made and checked."""
+"""The topics that the settings name, created and checked. Needs the library of the extra `kafka`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from trunkline.errors import ConfigurationError
+from trunkline.brokers.kafka import topics
 from trunkline.settings import Settings
+from trunkline.wiring.kafka_messaging import kafka_connection
 
 
-class TopicTrouble(NamedTuple):
+class TopicProblem(NamedTuple):
     """One thing that is wrong with the topics, or with the way to them."""
 
     # None: it is the same for all of them.
@@ -31,27 +32,12 @@ def topic_names(settings: Settings, pools: Sequence[str] = ()) -> list[str]:
 
 async def create_topics(settings: Settings, pools: Sequence[str] = ()) -> Mapping[str, str]:
     """What was done about each: `created`, `widened` or `unchanged`."""
-    _require_kafka(settings)
-    from trunkline.brokers.kafka import topics  # noqa: PLC0415  (a library that may be missing)
-    from trunkline.wiring.kafka import kafka_connection  # noqa: PLC0415
-
     plan = topics.TopicPlan(settings.topic_partitions, settings.topic_replication, settings.topic_retention)
     return await topics.create_topics(kafka_connection(settings), topic_names(settings, pools), plan)
 
 
-async def check_topics(settings: Settings, pools: Sequence[str] = ()) -> list[TopicTrouble]:
-    _require_kafka(settings)
-    from trunkline.brokers.kafka import topics  # noqa: PLC0415  (a library that may be missing)
-    from trunkline.wiring.kafka import kafka_connection  # noqa: PLC0415
-
+async def check_topics(settings: Settings, pools: Sequence[str] = ()) -> list[TopicProblem]:
     findings = await topics.check_topics(
         kafka_connection(settings), topic_names(settings, pools), partitions=settings.topic_partitions
     )
-    return [TopicTrouble(*finding) for finding in findings]
-
-
-def _require_kafka(settings: Settings) -> None:
-    if not settings.uses_kafka:
-        raise ConfigurationError(
-            "There are no topics without Kafka.", fix="Set TRUNKLINE_BROKER=kafka://host:port."
-        )
+    return [TopicProblem(*finding) for finding in findings]

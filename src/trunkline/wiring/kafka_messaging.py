@@ -28,7 +28,7 @@ from trunkline.services.strangers import Strangers
 from trunkline.settings import Settings
 from trunkline.stores.base import Transaction
 from trunkline.telemetry import names
-from trunkline.wiring.core import Core
+from trunkline.wiring.process_context import ProcessContext
 
 log = structlog.stdlib.get_logger()
 
@@ -50,56 +50,56 @@ def kafka_connection(settings: Settings) -> KafkaConnection:
     )
 
 
-class KafkaWires:
+class KafkaMessaging:
     """Opens what the process's own roles need, and nothing for an API alone: that neither sends nor receives."""
 
-    def __init__(self, core: Core, stack: AsyncExitStack) -> None:
-        self._core = core
+    def __init__(self, context: ProcessContext, stack: AsyncExitStack) -> None:
+        self._context = context
         self._stack = stack
-        self._connection = kafka_connection(core.settings)
+        self._connection = kafka_connection(context.settings)
         self._lag = KafkaLag(self._connection)
         self._sources: list[Source] = []
         self._leave_soon: list[Callable[[], None]] = []
         self._relay: Relay | None = None
         self._warnings: list[str] = []
-        pace = core.seams.pace
+        timeouts = context.interceptors.timeouts
         self._kafka = KafkaBroker(
-            core.settings.topics, self._pool_of, resend_after=pace.resend_after or RESEND_AFTER
+            context.settings.topics, self._pool_of, resend_after=timeouts.resend_after or RESEND_AFTER
         )
-        self._session = pace.session or SESSION
-        self.broker: Broker[Transaction] = core.seams.broker(self._kafka)
+        self._session = timeouts.session or SESSION
+        self.broker: Broker[Transaction] = context.interceptors.broker(self._kafka)
 
     async def _pool_of(self, agent: str) -> str | None:
-        found = await self._core.directory.get(agent)
+        found = await self._context.directory.get(agent)
         return None if found is None else found.pool
 
-    async def parts_of_bridge(self, take: TakeTasks[Transaction], loop: CommitLoop) -> Sequence[Part]:
-        source = await self._open(self._bridges(self._core.settings.pool), loop.ring)
-        return [tasks_of(source, take, self._core.metrics, self._strangers())]
+    async def bridge_parts(self, take: TakeTasks[Transaction], loop: CommitLoop) -> Sequence[Part]:
+        source = await self._open(self._bridge_group(self._context.settings.pool), loop.ring)
+        return [tasks_of(source, take, self._context.metrics, self._strangers())]
 
-    async def parts_of_executor(self, loop: CommitLoop) -> Sequence[Part]:
-        source = await self._open(self._executors(), loop.ring)
-        results = results_of(source, take_travelled_results, self._core.metrics, self._strangers())
+    async def executor_parts(self, loop: CommitLoop) -> Sequence[Part]:
+        source = await self._open(self._executor_group(), loop.ring)
+        results = results_of(source, take_travelled_results, self._context.metrics, self._strangers())
         return [results, Resends(self._kafka)]
 
     def _strangers(self) -> Strangers:
-        return Strangers(self._core.settings.retention, self._core.metrics)
+        return Strangers(self._context.settings.retention, self._context.metrics)
 
-    async def source_of_commands(self) -> Source | None:
-        commands = self._takers_of_commands()
+    async def command_source(self) -> Source | None:
+        commands = self._command_group()
         return None if commands is None else await self._open(commands)
 
-    def _bridges(self, pool: str | None) -> ConsumerGroup:
-        settings = self._core.settings
+    def _bridge_group(self, pool: str | None) -> ConsumerGroup:
+        settings = self._context.settings
         name = f"{settings.kafka_group}.bridge" + (f".{pool}" if pool else "")
         return ConsumerGroup(name, settings.topics.tasks_of(pool), "bridge", pool)
 
-    def _executors(self) -> ConsumerGroup:
-        settings = self._core.settings
+    def _executor_group(self) -> ConsumerGroup:
+        settings = self._context.settings
         return ConsumerGroup(f"{settings.kafka_group}.executor", settings.results_topic, "executor")
 
-    def _takers_of_commands(self) -> ConsumerGroup | None:
-        settings = self._core.settings
+    def _command_group(self) -> ConsumerGroup | None:
+        settings = self._context.settings
         if not settings.commands_topic:
             return None
         return ConsumerGroup(f"{settings.kafka_group}.commands", settings.commands_topic, "api")
@@ -109,7 +109,7 @@ class KafkaWires:
             open_source(self._connection, group=group.name, topics=[group.topic], session=self._session)
         )
         self._leave_soon.append(opened.leave_soon)
-        source = self._core.seams.source(opened)
+        source = self._context.interceptors.source(opened)
         if ring is not None:
             source.on_arrival(ring)
         self._sources.append(source)
@@ -121,11 +121,11 @@ class KafkaWires:
     async def _opened_relay(self) -> Relay:
         if self._relay is None:
             producer = await self._stack.enter_async_context(open_producer(self._connection))
-            self._relay = Relay(self._core.store, self._core.seams.producer(producer))
+            self._relay = Relay(self._context.store, self._context.interceptors.producer(producer))
         return self._relay
 
     @asynccontextmanager
-    async def carrying(self) -> AsyncGenerator[None]:
+    async def publishing(self) -> AsyncGenerator[None]:
         if self._relay is None:
             yield
             return
@@ -143,7 +143,7 @@ class KafkaWires:
 
     async def _look_at_topics(self) -> None:
         """What a consumer does not notice: a topic that is there, and too narrow."""
-        settings = self._core.settings
+        settings = self._context.settings
         topics = [settings.topics.tasks_of(settings.pool), settings.results_topic]
         while True:
             found = await check_topics(self._connection, topics, partitions=settings.topic_partitions)
@@ -158,12 +158,14 @@ class KafkaWires:
     def warnings(self) -> Sequence[str]:
         return self._warnings
 
-    async def lags_of(self, pools: Sequence[str]) -> Sequence[Lag] | None:
-        bridges = [self._bridges(pool) for pool in (None, *pools)]
-        commands = self._takers_of_commands()
-        return await self._lag.look([*bridges, self._executors(), *([] if commands is None else [commands])])
+    async def consumer_lags(self, pools: Sequence[str]) -> Sequence[Lag] | None:
+        bridges = [self._bridge_group(pool) for pool in (None, *pools)]
+        commands = self._command_group()
+        return await self._lag.look(
+            [*bridges, self._executor_group(), *([] if commands is None else [commands])]
+        )
 
-    async def troubles(self) -> Mapping[str, str | None]:
+    async def dependency_problems(self) -> Mapping[str, str | None]:
         if not self._sources:
             return {}
         troubles = [source.trouble for source in self._sources]

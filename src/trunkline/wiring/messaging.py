@@ -16,22 +16,22 @@ from trunkline.brokers.memory import MemoryBroker
 from trunkline.executor.inbox import take_results
 from trunkline.services.commits import CommitLoop, Part
 from trunkline.stores.base import Transaction
-from trunkline.wiring.seams import Seams
+from trunkline.wiring.interceptors import Interceptors
 
 
-class Wires(Protocol):
+class Messaging(Protocol):
     @property
     def broker(self) -> Broker[Transaction]: ...
 
-    async def parts_of_bridge(self, take: TakeTasks[Transaction], loop: CommitLoop) -> Sequence[Part]:
+    async def bridge_parts(self, take: TakeTasks[Transaction], loop: CommitLoop) -> Sequence[Part]:
         """What brings tasks into the bridge's turn, before everything else in it."""
         ...
 
-    async def parts_of_executor(self, loop: CommitLoop) -> Sequence[Part]:
+    async def executor_parts(self, loop: CommitLoop) -> Sequence[Part]:
         """What brings results into the executor's turn, before everything else in it."""
         ...
 
-    async def source_of_commands(self) -> Source | None:
+    async def command_source(self) -> Source | None:
         """What starts runs by messages, if anything does."""
         ...
 
@@ -39,11 +39,11 @@ class Wires(Protocol):
         """What has to come last in every turn."""
         ...
 
-    def carrying(self) -> AbstractAsyncContextManager[None]:
+    def publishing(self) -> AbstractAsyncContextManager[None]:
         """Messages travel while the block runs; at its end those that have been published are on their way."""
         ...
 
-    async def troubles(self) -> Mapping[str, str | None]:
+    async def dependency_problems(self) -> Mapping[str, str | None]:
         """By dependency: why it cannot be used, or None."""
         ...
 
@@ -51,41 +51,41 @@ class Wires(Protocol):
         """What stops nothing, and should not stay as it is."""
         ...
 
-    async def lags_of(self, pools: Sequence[str]) -> Sequence[Lag] | None:
+    async def consumer_lags(self, pools: Sequence[str]) -> Sequence[Lag] | None:
         """How far each group of consumers is behind, those of these pools too; None: there are none."""
         ...
 
 
-class MemoryWires:
-    def __init__(self, seams: Seams) -> None:
+class MemoryMessaging:
+    def __init__(self, interceptors: Interceptors) -> None:
         self._memory: MemoryBroker[Transaction] = MemoryBroker()
-        self.broker = seams.broker(self._memory)
+        self.broker = interceptors.broker(self._memory)
 
-    async def parts_of_bridge(self, take: TakeTasks[Transaction], loop: CommitLoop) -> Sequence[Part]:
+    async def bridge_parts(self, take: TakeTasks[Transaction], loop: CommitLoop) -> Sequence[Part]:
         del loop
         self._memory.deliver_tasks_to(take)
         return []
 
-    async def parts_of_executor(self, loop: CommitLoop) -> Sequence[Part]:
+    async def executor_parts(self, loop: CommitLoop) -> Sequence[Part]:
         del loop
         self._memory.deliver_results_to(take_results)
         return []
 
-    async def source_of_commands(self) -> Source | None:
+    async def command_source(self) -> Source | None:
         return None
 
     async def last_parts(self) -> Sequence[Part]:
         return []
 
-    def carrying(self) -> AbstractAsyncContextManager[None]:
+    def publishing(self) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 
-    async def troubles(self) -> Mapping[str, str | None]:
+    async def dependency_problems(self) -> Mapping[str, str | None]:
         return {}
 
     def warnings(self) -> Sequence[str]:
         return ()
 
-    async def lags_of(self, pools: Sequence[str]) -> Sequence[Lag] | None:
+    async def consumer_lags(self, pools: Sequence[str]) -> Sequence[Lag] | None:
         del pools
         return None

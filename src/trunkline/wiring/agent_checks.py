@@ -23,7 +23,7 @@ from trunkline.transports.base import Transport
 LIMITS = Limits(request_seconds=10.0, total_seconds=120.0)
 
 
-class AgentChecks:
+class RegisteredAgentCheck:
     """
     Checks an agent as it is registered or, with a `target`, another side of it: the same credentials, another place.
 

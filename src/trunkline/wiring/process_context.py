@@ -35,21 +35,21 @@ from trunkline.telemetry.metrics import Metrics
 from trunkline.telemetry.traces import Traces
 from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.base import Transport
-from trunkline.wiring.blobs import open_blobs
-from trunkline.wiring.moved import shut_if_moved
-from trunkline.wiring.seams import Seams
-from trunkline.wiring.store import open_store
-from trunkline.wiring.traces import open_traces
-from trunkline.wiring.transports import open_transports
+from trunkline.wiring.backends import open_blobs, open_store, open_transports
+from trunkline.wiring.exported_store import read_only_if_exported
+from trunkline.wiring.interceptors import Interceptors
+from trunkline.wiring.trace_export import open_traces
 
 log = structlog.stdlib.get_logger()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Core:
+class ProcessContext:
+    """The settings and the objects that the roles of one process have in common."""
+
     settings: Settings
     clock: Clock
-    seams: Seams
+    interceptors: Interceptors
     store: Store
     metrics: Metrics
     traces: Traces
@@ -74,9 +74,9 @@ class Core:
 
 
 @asynccontextmanager
-async def open_core(
-    settings: Settings, clock: Clock | None, seams: Seams, *, alone: bool
-) -> AsyncGenerator[Core]:
+async def open_process_context(
+    settings: Settings, clock: Clock | None, interceptors: Interceptors, *, alone: bool
+) -> AsyncGenerator[ProcessContext]:
     """`alone`: this process is the whole system, so agents on its own machine are meant."""
     policy = _address_policy(settings, alone=alone)
     load_profiles(settings.profiles)
@@ -85,8 +85,8 @@ async def open_core(
         open_transports(settings, policy) as transports,
         open_traces() as traces,
     ):
-        store = await shut_if_moved(seams.store(opened))
-        transport = seams.transport(transports)
+        store = await read_only_if_exported(interceptors.store(opened))
+        transport = interceptors.transport(transports)
         clock = clock or SystemClock()
         directory = AgentDirectory(store, clock)
         configured = settings.secret_key.get_secret_value() if settings.secret_key is not None else None
@@ -107,10 +107,10 @@ async def open_core(
                 lambda negotiator: AgentResolver(negotiator, registry, tokens),
             ) as agent_routes,
         ):
-            yield Core(
+            yield ProcessContext(
                 settings=settings,
                 clock=clock,
-                seams=seams,
+                interceptors=interceptors,
                 store=store,
                 metrics=metrics,
                 traces=traces,

@@ -1,0 +1,83 @@
+"""The backends that the settings choose: the store, the place for large files, and the transports to agents."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from trunkline.clock import Clock
+from trunkline.errors import ConfigurationError
+from trunkline.settings import Settings
+from trunkline.stores.base import Store
+from trunkline.stores.blobs import BlobStore
+from trunkline.stores.blobs.folder import BlobFolder
+from trunkline.transports.address_policy import AddressPolicy
+from trunkline.transports.aws_agentcore import AgentCoreTransport
+from trunkline.transports.https import HttpTransport
+from trunkline.transports.stdio import StdioTransport
+from trunkline.transports.transport_router import TransportRouter
+
+_S3 = "s3://"
+
+
+@asynccontextmanager
+async def open_store(
+    settings: Settings, *, clock: Clock | None = None, upgrade: bool = False, beside: bool = False
+) -> AsyncGenerator[Store]:
+    """
+    Opens it for this process.
+
+    `upgrade`: PostgreSQL's schema is brought up to date first; SQLite's always is, since the file is one process's own.
+    `beside`: also while another process owns the file, for a few small writes like those of keys.
+    """
+    # Imported here, because each backend has a driver of its own, an extra perhaps, and a process needs one of them.
+    if settings.uses_postgres:
+        from trunkline.stores.postgres import open_postgres  # noqa: PLC0415
+
+        async with open_postgres(settings.store_url or "", clock=clock, upgrade=upgrade) as postgres:
+            yield postgres
+    else:
+        from trunkline.stores.sqlite import open_sqlite  # noqa: PLC0415
+
+        async with open_sqlite(settings.sqlite_path, clock=clock, beside=beside) as sqlite:
+            yield sqlite
+
+
+def open_blobs(settings: Settings) -> BlobStore | None:
+    """None: everything stays in the outputs. The folders of several processes would not be one place."""
+    place = settings.blobs
+    if place is None:
+        return None if settings.uses_postgres else BlobFolder(settings.data / "blobs")
+    if not place.startswith(_S3):
+        return BlobFolder(Path(place))
+    bucket, _, prefix = place.removeprefix(_S3).partition("/")
+    if not bucket:
+        raise ConfigurationError(
+            f"'{place}' names no bucket.",
+            fix="Write it as s3://bucket or s3://bucket/prefix (TRUNKLINE_BLOBS).",
+        )
+    try:
+        from trunkline.stores.blobs.bucket import BlobBucket  # noqa: PLC0415 - its library is an extra
+    except ModuleNotFoundError as exc:
+        raise ConfigurationError(
+            "Files are to be kept in a bucket, but botocore is not installed.",
+            fix='Install it: pip install "trunkline[s3]".',
+        ) from exc
+    return BlobBucket(bucket, prefix)
+
+
+@asynccontextmanager
+async def open_transports(settings: Settings, policy: AddressPolicy) -> AsyncGenerator[TransportRouter]:
+    most_bytes = settings.max_answer_bytes
+    async with (
+        HttpTransport(policy, max_answer_bytes=most_bytes) as https,
+        AgentCoreTransport(max_answer_bytes=most_bytes) as agentcore,
+        StdioTransport(
+            settings.stdio_commands,
+            max_answer_bytes=most_bytes,
+            # A zone that has accepted work finishes it first.
+            end_seconds=settings.stop_timeout.total_seconds(),
+        ) as stdio,
+    ):
+        yield TransportRouter({"https": https, "aws-agentcore": agentcore, "stdio": stdio})

@@ -1,0 +1,206 @@
+"""
+The roles of a process, each with its parts of a commit loop.
+
+Where messages are handed over in the publisher's transaction all roles share one loop. Otherwise the API shares the
+executor's, so that a run's first decision is in the commit that accepts it, and the bridge has its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Collection, Sequence
+from contextlib import asynccontextmanager, suppress
+from time import monotonic
+from typing import Literal
+
+import structlog
+
+from trunkline import __version__
+from trunkline.bridge.activity import ActivityRecorder
+from trunkline.bridge.breaker import BreakerObserver
+from trunkline.bridge.calls.active_calls import ActiveCalls
+from trunkline.bridge.calls.agent_call import AgentCaller
+from trunkline.bridge.calls.attachments import Attachments
+from trunkline.bridge.calls.detached import DetachedCaller
+from trunkline.bridge.commit_parts import AnswerWriter, TaskClaimer
+from trunkline.bridge.heartbeat import Heartbeat
+from trunkline.bridge.migration.rollback import RollbackWatch
+from trunkline.bridge.migration.shadow_calls import ShadowCalls
+from trunkline.executor.children import Children
+from trunkline.executor.driver import Driver
+from trunkline.executor.retention import Retention
+from trunkline.executor.states import RunStates
+from trunkline.executor.timers import Timers
+from trunkline.id_generation import new_id
+from trunkline.services.commits import CommitLoop, Part
+from trunkline.services.intake import Intake
+from trunkline.services.presence import PROCESS_NAME
+from trunkline.stores.base import InboxFilled, Notice, RunsChanged, TasksRung
+from trunkline.stores.port.operations import Process
+from trunkline.telemetry import names
+from trunkline.wiring.messaging import Messaging
+from trunkline.wiring.process_context import ProcessContext
+from trunkline.wiring.service_objects import agent_client, migrations
+
+log = structlog.stdlib.get_logger()
+
+Role = Literal["api", "executor", "bridge"]
+ALL_ROLES: frozenset[Role] = frozenset({"api", "executor", "bridge"})
+
+
+class BridgeRole:
+    """The bridge's parts, and how it starts and stops."""
+
+    def __init__(self, context: ProcessContext, messaging: Messaging, loop: CommitLoop) -> None:
+        # A new owner for each start: claims of an earlier one belong to a process that is gone.
+        self._owner = new_id()
+        self._context = context
+        self._loop = loop
+        shared = context.settings.uses_postgres
+        self.heartbeat = (
+            Heartbeat(context.store, self._owner, context.interceptors.timeouts.lease) if shared else None
+        )
+        client = agent_client(context)
+        attachments = Attachments(context.blobs, context.settings.max_inline_bytes)
+        self._calls = calls = ActiveCalls(
+            AgentCaller(
+                client, context.agent_routes, context.directory, context.clock, context.metrics, attachments
+            )
+        )
+        calls.on_update(loop.ring)
+        context.hooks.on_ring(loop.ring)
+        context.metrics.calls_in_flight.set_function(lambda: calls.in_flight)
+        # Where everything is in one process, there is nobody else for the tasks of a pool.
+        pools = (context.settings.pool,) if context.settings.uses_kafka else None
+        self.claims = TaskClaimer(
+            messaging.broker, calls, self._owner, context.stopping, pools=pools, heartbeat=self.heartbeat
+        )
+        detached = DetachedCaller(client, context.clock)
+        self._shadow = ShadowCalls(
+            detached, context.agent_routes, context.store, context.clock, context.metrics
+        )
+        self._rollback_watch = RollbackWatch(
+            context.routing, context.store, migrations(context).roll_back_if, context.metrics
+        )
+        self.answers = AnswerWriter(
+            messaging.broker,
+            calls,
+            self._owner,
+            ActivityRecorder(self._owner),
+            BreakerObserver(context.metrics),
+            self._rollback_watch,
+            self._shadow,
+        )
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncGenerator[None]:
+        """Shadow calls and the rollback watch end with the block, after the last turn."""
+        await self._rollback_watch.begin()
+        try:
+            yield
+        finally:
+            await self._shadow.close()
+            await self._rollback_watch.close()
+
+    async def begin(self) -> None:
+        if self.heartbeat is not None:
+            await self.heartbeat.beat()
+            return
+        async with self._context.store.transaction() as tx:
+            await self.claims.reclaim(tx)
+        self.claims.committed()
+
+    async def drain(self) -> None:
+        until = monotonic() + self._context.settings.stop_timeout.total_seconds()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(until - monotonic()):
+                # A turn that had begun may have claimed something; the next one claims nothing more.
+                await self._loop.turned()
+        abandoned = await self._calls.drain(max(until - monotonic(), 0))
+        if abandoned:
+            log.warning(names.CALLS_ABANDONED, calls=abandoned)
+
+
+class ExecutorRole:
+    """The executor's parts."""
+
+    def __init__(self, context: ProcessContext, messaging: Messaging) -> None:
+        timers = Timers()
+        driver = Driver(
+            messaging.broker,
+            RunStates(context.workflows),
+            Children(context.workflows, context.metrics),
+            timers,
+            context.watchers,
+            context.metrics,
+            traces=context.traces,
+            events_topic=context.settings.events_topic if context.settings.uses_kafka else "",
+            reply_timeout=context.settings.reply_timeout or None,
+        )
+        self.parts: list[Part] = [timers, driver]
+        self.retention = Retention(
+            context.store,
+            context.settings.retention,
+            context.blobs,
+            keep_audit=context.settings.audit_retention,
+        )
+
+
+class ProcessRoles:
+    """The roles of one process, put together."""
+
+    def __init__(self, context: ProcessContext, messaging: Messaging, roles: Collection[Role]) -> None:
+        self.context = context
+        self.messaging = messaging
+        self.front = context.loop()
+        self._back = self.front if messaging.broker.hands_over_in_transaction else context.loop()
+        self.intake = Intake(self.front) if "api" in roles else None
+        self.executor = ExecutorRole(context, messaging) if "executor" in roles else None
+        self.bridge = BridgeRole(context, messaging, self._back) if "bridge" in roles else None
+        self.loops: list[CommitLoop] = []
+        self.process = Process(
+            id=new_id(),
+            name=PROCESS_NAME,
+            roles=tuple(sorted(roles)),
+            pool=context.settings.pool,
+            version=__version__,
+            started_at=context.clock.now(),
+        )
+
+    async def connect(self) -> None:
+        """Gives the loops their parts, in the order in which one's output is the next one's input."""
+        received: list[Part] = [] if self.intake is None else [self.intake]
+        decisions: list[Part] = []
+        if self.executor is not None:
+            received += await self.messaging.executor_parts(self.front)
+            decisions = self.executor.parts
+        tasks: list[Part] = []
+        claims: list[Part] = []
+        if self.bridge is not None:
+            tasks = [*await self.messaging.bridge_parts(self.bridge.claims.take_tasks, self._back)]
+            tasks.append(self.bridge.answers)
+            claims = [self.bridge.claims]
+        last = await self.messaging.last_parts()
+        if self._back is self.front:
+            self._carry(self.front, [*received, *tasks, *decisions, *claims], last)
+        else:
+            self._carry(self.front, [*received, *decisions], last)
+            self._carry(self._back, [*tasks, *claims], last)
+
+    def _carry(self, loop: CommitLoop, parts: Sequence[Part], last: Sequence[Part]) -> None:
+        if parts:
+            loop.carry([*parts, *last])
+            self.loops.append(loop)
+
+    def hear(self, notice: Notice) -> None:
+        match notice:
+            case InboxFilled():
+                # Perhaps a run that was begun, which has not moved yet.
+                self.context.watchers.ring_all()
+                if self.executor is not None:
+                    self.front.ring()
+            case TasksRung():
+                if self.bridge is not None:
+                    self._back.ring()
+            case RunsChanged(run_ids, ended):
+                self.context.watchers.ring(run_ids, ended)

@@ -1,0 +1,116 @@
+"""The services of the API, and the objects behind them, made from what the process shares."""
+
+from __future__ import annotations
+
+from trunkline.api.services import Limits, Probes, Services
+from trunkline.bridge.agents.inspection import AgentHealthCheck, CardViewer
+from trunkline.bridge.calls.client import AgentClient, CallLimits
+from trunkline.bridge.calls.detached import AgentTestCaller, DetachedCaller
+from trunkline.services.activity import Activities
+from trunkline.services.audit import Audit
+from trunkline.services.checks import Checks
+from trunkline.services.dead_letters import DeadLetters
+from trunkline.services.inbox import Inbox
+from trunkline.services.intake import Intake
+from trunkline.services.migration import Migrations
+from trunkline.services.migration_plan import MigrationPlan
+from trunkline.services.oversight import Oversight, Setup
+from trunkline.services.runs import Runs
+from trunkline.services.trials import AgentTestCalls
+from trunkline.stores.port.operations import Process
+from trunkline.wiring.agent_checks import RegisteredAgentCheck
+from trunkline.wiring.messaging import Messaging
+from trunkline.wiring.process_context import ProcessContext
+
+
+def agent_client(context: ProcessContext) -> AgentClient:
+    return AgentClient(
+        context.transport,
+        context.batches,
+        context.clock,
+        context.metrics,
+        manners=CallLimits(
+            max_stream_seconds=context.settings.line_timeout.total_seconds(),
+            max_answer_bytes=context.settings.max_answer_bytes,
+            max_wire_bytes=context.settings.max_wire_bytes,
+        ),
+        traces=context.traces,
+        pushes=context.hooks,
+        secrets=context.secrets,
+    )
+
+
+def migrations(context: ProcessContext) -> Migrations:
+    check = RegisteredAgentCheck(
+        context.transport, context.agent_resolver, context.tokens, context.store, context.clock
+    )
+
+    return Migrations(
+        context.store, context.directory, context.routing, context.drifts, check, context.metrics
+    )
+
+
+def oversight_of(
+    context: ProcessContext, messaging: Messaging, process: Process, *, alone: bool
+) -> Oversight:
+    setup = Setup(
+        mode="embedded" if alone and not context.settings.uses_kafka else "distributed",
+        store="postgresql" if context.settings.uses_postgres else "sqlite",
+        broker="kafka" if context.settings.uses_kafka else "memory",
+    )
+    return Oversight(context.store, context.clock, process, setup, messaging.consumer_lags)
+
+
+def api_services(context: ProcessContext, intake: Intake, probes: Probes, oversight: Oversight) -> Services:
+    return Services(
+        registry=context.registry,
+        secrets=context.secrets,
+        workflows=context.workflows,
+        runs=Runs(
+            context.store,
+            context.workflows,
+            intake,
+            context.watchers,
+            context.clock,
+            context.metrics,
+            context.routing,
+        ),
+        blobs=context.blobs,
+        inbox=Inbox(context.store, context.workflows),
+        hooks=context.hooks,
+        traces=context.traces,
+        dead_letters=DeadLetters(context.store, can_replay=context.settings.uses_kafka),
+        checks=Checks(
+            context.store,
+            context.registry,
+            context.drifts,
+            RegisteredAgentCheck(
+                context.transport, context.agent_resolver, context.tokens, context.store, context.clock
+            ),
+        ),
+        activities=Activities(context.store, context.registry, context.clock),
+        trials=AgentTestCalls(
+            context.registry,
+            AgentTestCaller(
+                DetachedCaller(agent_client(context), context.clock), context.agent_routes, context.clock
+            ),
+        ),
+        look_at_card=CardViewer(context.transport, context.agent_resolver, context.tokens, context.clock),
+        migrations=migrations(context),
+        migration_plan=MigrationPlan(context.store),
+        oversight=oversight,
+        audit=Audit(context.store),
+        check_health=AgentHealthCheck(
+            context.transport, context.agent_resolver, context.clock, context.settings.stdio_commands
+        ),
+        refresh_dialect=context.agent_resolver.refresh,
+        readiness=probes.readiness,
+        metrics=probes.metrics,
+        warnings=probes.warnings,
+        keys=probes.keys,
+        names=probes.names,
+        limits=Limits(max_body_bytes=context.settings.max_body_bytes),
+        topics=context.settings.topics,
+        ui_folder=context.settings.ui_folder,
+        stopping=context.stopping,
+    )
