@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 from fastapi import FastAPI
@@ -25,10 +26,11 @@ from trunkline.api.routes.migration import add_migration_routes
 from trunkline.api.routes.oversight import add_oversight_routes
 from trunkline.api.routes.run_logs import add_run_log_routes
 from trunkline.api.routes.runs import RunRoutes, add_run_routes
-from trunkline.api.routes.secrets import add_secret_routes
+from trunkline.api.routes.secrets import secret_operations
 from trunkline.api.routes.system import add_system_routes
 from trunkline.api.routes.trials import add_trial_routes
 from trunkline.api.routes.workflows import add_workflow_routes
+from trunkline.api.routing import Operation, OperationRoute
 from trunkline.api.services import HealthReport, Limits, Probes, Services
 from trunkline.api.shortcut import Shortcut
 from trunkline.jsontypes import encode
@@ -50,7 +52,6 @@ def create_app(services: Services) -> ASGIApp:
     add_activity_routes(app, services)
     add_trial_routes(app, services)
     add_migration_routes(app, services)
-    add_secret_routes(app, services)
     add_inbox_routes(app, services)
     add_blob_routes(app, services)
     add_dead_letter_routes(app, services)
@@ -58,20 +59,22 @@ def create_app(services: Services) -> ASGIApp:
     add_oversight_routes(app, services)
     add_system_routes(app, services)
 
-    _add_descriptions(app, services)
+    operations = [*secret_operations(services)]
+    app.router.routes.extend(OperationRoute(each) for each in operations)
+    _add_descriptions(app, services, operations)
     # Outside of the check for keys: the page is nobody's secret, and asks for a key by itself.
     pages = WebUi(_checked(Shortcut(app, runs.execute), services), services.ui_folder)
     return CorrelationMiddleware(OriginCheck(pages, services.names))
 
 
-def _add_descriptions(app: FastAPI, services: Services) -> None:
+def _add_descriptions(app: FastAPI, services: Services, operations: Sequence[Operation]) -> None:
     """What there is at REST and on the topics; made, and its models imported, when somebody asks."""
 
     @cache
     def openapi_document() -> bytes:
         from trunkline.api.documents.openapi import build_openapi  # noqa: PLC0415
 
-        return encode(build_openapi(app))
+        return encode(build_openapi(app, operations))
 
     @cache
     def asyncapi_document() -> bytes:

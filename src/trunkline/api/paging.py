@@ -11,21 +11,50 @@ import base64
 from collections.abc import Callable, Sequence
 from typing import Annotated, TypeVar
 
+import msgspec
 from fastapi import Query
+
+from trunkline.api.parameters import Parameters
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 1000
 
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="How many items at most.")]
-_CURSOR = "`next_cursor` of the page before; leave it out for the first page."
+CURSOR = "`next_cursor` of the page before; leave it out for the first page."
 # Base64 (RFC 4648, section 5) without padding: every text of this form is a place in the list.
 TextCursor = Annotated[
-    str | None, Query(description=_CURSOR, pattern="^([A-Za-z0-9_-]{4})*[A-Za-z0-9_-]{2,4}$", max_length=2048)
+    str | None, Query(description=CURSOR, pattern="^([A-Za-z0-9_-]{4})*[A-Za-z0-9_-]{2,4}$", max_length=2048)
 ]
 # 18 digits fit the 64 bits of every store.
-NumberCursor = Annotated[str | None, Query(description=_CURSOR, pattern="^[0-9]{1,18}$")]
+NumberCursor = Annotated[str | None, Query(description=CURSOR, pattern="^[0-9]{1,18}$")]
 
 T = TypeVar("T")
+
+PageLimit = Annotated[int, msgspec.Meta(ge=1, le=MAX_LIMIT, description="How many items at most.")]
+
+
+class TextPageParameters(Parameters, frozen=True):
+    """Of a list whose cursor is a text."""
+
+    limit: PageLimit = DEFAULT_LIMIT
+    # Base64 (RFC 4648, section 5) without padding: every text of this form is a place in the list.
+    cursor: (
+        Annotated[
+            str,
+            msgspec.Meta(
+                description=CURSOR, pattern="^([A-Za-z0-9_-]{4})*[A-Za-z0-9_-]{2,4}$", max_length=2048
+            ),
+        ]
+        | None
+    ) = None
+
+
+class NumberPageParameters(Parameters, frozen=True):
+    """Of a list whose cursor is a number."""
+
+    limit: PageLimit = DEFAULT_LIMIT
+    # 18 digits fit the 64 bits of every store.
+    cursor: Annotated[str, msgspec.Meta(description=CURSOR, pattern="^[0-9]{1,18}$")] | None = None
 
 
 def encode_cursor(key: str | int) -> str:

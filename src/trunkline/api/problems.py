@@ -190,7 +190,7 @@ def redacted_path(path: str) -> str:
 # --- what the framework raises by itself
 
 
-def _allowed_methods(request: Request) -> str:
+def _allowed_methods(request: Request) -> set[str]:
     # A path has one route per method; the framework names only the first one's.
     app: FastAPI = request.app
     path = request.scope["path"]
@@ -198,27 +198,34 @@ def _allowed_methods(request: Request) -> str:
     for route in app.routes:
         if isinstance(route, Route) and route.path_regex.match(path):
             allowed |= route.methods or set()
-    return ", ".join(sorted(allowed))
+    return allowed
+
+
+def unknown_route(request: Request) -> Response:
+    path = request.url.path
+    fix = "See /openapi.json for what there is."
+    if path.endswith("/") and path != "/":
+        fix = f"Leave the slash at the end out: {path.rstrip('/')}"
+    return problem(request, _UNKNOWN_ROUTE, f"There is nothing at {path}.", fix)
+
+
+def method_not_allowed(request: Request, methods: Iterable[str]) -> Response:
+    allowed = ", ".join(sorted(methods))
+    return problem(
+        request,
+        _WRONG_METHOD,
+        f"{request.url.path} does not answer {request.method}.",
+        f"Use one of: {allowed}.",
+        headers={"Allow": allowed},
+    )
 
 
 async def _answer_http_exception(request: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    path = request.url.path
-    match status:
+    match error.status_code if isinstance(error, HTTPException) else 500:
         case 404:
-            fix = "See /openapi.json for what there is."
-            if path.endswith("/") and path != "/":
-                fix = f"Leave the slash at the end out: {path.rstrip('/')}"
-            return problem(request, _UNKNOWN_ROUTE, f"There is nothing at {path}.", fix)
+            return unknown_route(request)
         case 405:
-            allowed = _allowed_methods(request)
-            return problem(
-                request,
-                _WRONG_METHOD,
-                f"{path} does not answer {request.method}.",
-                f"Use one of: {allowed}.",
-                headers={"Allow": allowed},
-            )
+            return method_not_allowed(request, _allowed_methods(request))
         case _:
             return unexpected(request, error)
 

@@ -259,13 +259,6 @@ class SavedWorkflow(TypedDict):
     warnings: list[dict[str, object]]
 
 
-class Secret(TypedDict):
-    name: str
-    version: int
-    created_at: str
-    updated_at: str
-
-
 class DeadLetterSummary(TypedDict):
     id: str
     topic: str

@@ -26,6 +26,7 @@ from trunkline.cli.http_client import (
 from trunkline.cli.sse import ServerEvent, read_events
 
 if TYPE_CHECKING:
+    from trunkline.api.resources.secrets import SecretResource
     from trunkline.cli.answers import (
         Agent,
         AuditEntry,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
         Run,
         RunSummary,
         SavedWorkflow,
-        Secret,
         Step,
         SystemState,
         Trial,
@@ -161,11 +161,11 @@ class Client:
 
     # Named secrets
 
-    def secrets(self, *, limit: int | None = None) -> Page[Secret]:
-        return cast("Page[Secret]", self._list("/secrets", {}, limit))
+    def secrets(self, *, limit: int | None = None) -> Page[SecretResource]:
+        return cast("Page[SecretResource]", self._list("/secrets", {}, limit))
 
-    def set_secret(self, name: str, value: str) -> Secret:
-        return cast("Secret", self._send("PUT", f"/secrets/{_segment(name)}", {"value": value}).value)
+    def set_secret(self, name: str, value: str) -> SecretResource:
+        return cast("SecretResource", self._send("PUT", f"/secrets/{_segment(name)}", {"value": value}).value)
 
     def remove_secret(self, name: str) -> None:
         self._send("DELETE", f"/secrets/{_segment(name)}")

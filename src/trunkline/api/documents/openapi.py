@@ -1,18 +1,25 @@
-"""The OpenAPI document: what the framework collects from the operations, and what it does not know."""
+"""The OpenAPI document, built from the operations and from the resources that they name."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
+import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from trunkline import __version__
 from trunkline.api import schemas
+from trunkline.api.documents.json_schemas import component_schemas, reference_to, schema_of
 from trunkline.api.headers import HEADER
 from trunkline.api.operations import WORKFLOW_DEFINITION, problems
+from trunkline.api.parameters import Parameter
+from trunkline.api.problems import PROBLEM_JSON
+from trunkline.api.resources.common import Problem
 from trunkline.api.roles import ROLES
+from trunkline.api.routing import JSON, Answer, Body, Operation
 from trunkline.api.schemas import Shape
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.stores.base import KeyRole
@@ -59,7 +66,93 @@ _SECURITY_SCHEMES: JsonObject = {
 _SECURITY: list[Json] = [{"bearer": []}, {"api_key": []}, {}]
 
 
-def build_openapi(app: FastAPI) -> JsonObject:
+_PROBLEMS = {
+    400: "The body is not well-formed.",
+    401: "A key is needed, and none that is in use was sent.",
+    403: "The key's role does not allow it.",
+    404: "There is no such thing.",
+    409: "The present state does not allow it; `detail` gives the reason.",
+    412: "`If-Match` names another version than the present one.",
+    413: "The body is too large.",
+    422: "The request is not valid; `errors` say where.",
+}
+_SERVER_PROBLEM = "The server failed, or something it depends on is away."
+_CORRELATION_HEADER = {HEADER: "The request's correlation id: the caller's own, or one made by the server."}
+
+
+def _operation(operation: Operation) -> JsonObject:
+    role = ROLES[f"{operation.method} {operation.path}"]
+    refusals = () if role is None else (401, 403)
+    parameters: list[Json] = [_parameter(each) for each in operation.parameters]
+    responses: JsonObject = {
+        **{str(status): _answer(answer) for status, answer in operation.answers.items()},
+        **{str(status): _problem(_PROBLEMS[status]) for status in (*refusals, *operation.problems)},
+        "5XX": _problem(_SERVER_PROBLEM),
+    }
+    return {
+        "tags": [operation.tag],
+        "summary": operation.name.replace("_", " ").title(),
+        "description": operation.description,
+        "operationId": operation.name,
+        "parameters": [*parameters, _CORRELATION_PARAMETER],
+        **({} if operation.body is None else {"requestBody": _body(operation.body)}),
+        "responses": responses,
+        **({"security": []} if role is None else {"x-trunkline-role": role}),
+    }
+
+
+def _parameter(parameter: Parameter) -> JsonObject:
+    schema = schema_of(parameter.type)
+    description = schema.pop("description", "")
+    if parameter.default is not msgspec.NODEFAULT and parameter.default is not None:
+        schema["default"] = cast("Json", parameter.default)
+    return {
+        "name": parameter.name,
+        "in": parameter.place,
+        "required": parameter.required,
+        "description": description,
+        "schema": schema,
+    }
+
+
+def _body(body: Body) -> JsonObject:
+    schema = reference_to(body.form) if isinstance(body.form, type) else body.form
+    return {
+        "required": body.required,
+        "content": {media_type: {"schema": schema} for media_type in body.media_types},
+    }
+
+
+def _answer(answer: Answer) -> JsonObject:
+    content: JsonObject = {name: {"schema": schema} for name, schema in answer.content.items()}
+    if answer.resource is not None:
+        content = {JSON: {"schema": reference_to(answer.resource)}, **content}
+    described: JsonObject = {"description": answer.description, "headers": _headers(answer.headers)}
+    return {**described, "content": content} if content else described
+
+
+def _problem(description: str) -> JsonObject:
+    return {
+        "description": description,
+        "content": {PROBLEM_JSON: {"schema": reference_to(Problem)}},
+        "headers": _headers({}),
+    }
+
+
+def _headers(descriptions: Mapping[str, str]) -> JsonObject:
+    return {
+        name: {"description": description, "schema": {"type": "string"}}
+        for name, description in {**_CORRELATION_HEADER, **descriptions}.items()
+    }
+
+
+def _resources(operations: Iterable[Operation]) -> JsonObject:
+    named = [answer.resource for each in operations for answer in each.answers.values()]
+    named += [each.body.form for each in operations if each.body and isinstance(each.body.form, type)]
+    return component_schemas([Problem, *(each for each in named if each is not None)])
+
+
+def build_openapi(app: FastAPI, operations: Sequence[Operation]) -> JsonObject:
     document = cast(
         "JsonObject",
         get_openapi(
@@ -67,7 +160,7 @@ def build_openapi(app: FastAPI) -> JsonObject:
         ),
     )
     document["components"] = {
-        "schemas": {**_shapes(), **_workflow_schemas()},
+        "schemas": {**_shapes(), **_resources(operations), **_workflow_schemas()},
         "securitySchemes": _SECURITY_SCHEMES,
     }
     document["security"] = _SECURITY
@@ -75,6 +168,9 @@ def build_openapi(app: FastAPI) -> JsonObject:
         for method, operation in _object(methods).items():
             _complete(_object(operation))
             _secure(_object(operation), ROLES[f"{method.upper()} {path}"])
+    paths = _object(document["paths"])
+    for each in operations:
+        _object(paths.setdefault(each.path, {}))[each.method.lower()] = _operation(each)
     return document
 
 

@@ -44,7 +44,6 @@ from trunkline.api.schemas.runs import (
     StepPage,
     WirePage,
 )
-from trunkline.api.schemas.secrets import Secret, SecretPage, SecretValue
 from trunkline.api.schemas.trials import AgentMessage, AgentTrial
 from trunkline.api.schemas.workflows import (
     SavedWorkflow,
@@ -99,9 +98,6 @@ __all__ = [
     "Run",
     "RunPage",
     "SavedWorkflow",
-    "Secret",
-    "SecretPage",
-    "SecretValue",
     "Shape",
     "StepPage",
     "SystemState",

@@ -1,0 +1,261 @@
+"""
+The parameters of an operation: declared once as a struct, read from a request, and described in OpenAPI.
+
+A field is in the path if the operation's path names it, in a header if its annotation says so (`in_header`), and in the
+query otherwise. A request with several wrong parameters is refused with all of them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from types import NoneType, UnionType
+from typing import Annotated, Generic, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
+from urllib.parse import parse_qsl
+
+import msgspec
+from starlette.requests import Request
+
+from trunkline.api.headers import find_header
+from trunkline.errors import Finding, Invalid
+
+Place = Literal["path", "query", "header"]
+Read = Callable[[str], object]
+
+_HEADER = "header"
+# Of a query. OpenAPI says `true` and `false`; the others have always been accepted.
+_BOOLEANS = {
+    **dict.fromkeys(("true", "1", "on", "yes", "t", "y"), True),
+    **dict.fromkeys(("false", "0", "off", "no", "f", "n"), False),
+}
+_INTEGER = re.compile(r"-?[0-9]{1,20}")
+_DATE_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]", re.IGNORECASE)
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+class Parameters(msgspec.Struct, frozen=True, kw_only=True):
+    """The parameters of one operation; those with a default may be left out."""
+
+
+P = TypeVar("P", bound=Parameters)
+
+
+def in_header(name: str) -> dict[str, str]:
+    """`extra` of a parameter that is sent as the header `name`."""
+    return {_HEADER: name}
+
+
+class Parameter(NamedTuple):
+    """One parameter: where it is sent, and how its text is read."""
+
+    field: str
+    name: str
+    place: Place
+    # Without null: a parameter is left out instead.
+    type: object
+    meta: msgspec.Meta | None
+    required: bool
+    default: object
+    is_list: bool
+    read: Read | None
+
+    @property
+    def path(self) -> str:
+        """As findings name it."""
+        return f"{self.place}.{self.name.lower() if self.place == 'header' else self.name}"
+
+
+class ParameterReader(Generic[P]):
+    """Reads `form` from requests to one path."""
+
+    def __init__(self, form: type[P], path: str) -> None:
+        in_path = frozenset(_PLACEHOLDER.findall(path))
+        self._form = form
+        self.parameters = [_parameter(field, in_path) for field in msgspec.structs.fields(form)]
+        self._in_path = [each for each in self.parameters if each.place == "path"]
+        self._in_query = [each for each in self.parameters if each.place == "query"]
+        self._in_headers = [
+            (each.name.lower().encode(), each) for each in self.parameters if each.place == "header"
+        ]
+
+    def read(self, request: Request) -> P:
+        scope = request.scope
+        given: dict[str, object] = {}
+        wrong: list[Finding] = []
+        path_params: Mapping[str, str] = scope["path_params"]
+        for parameter in self._in_path:
+            _read(parameter, (path_params[parameter.name],), given, wrong)
+        query_string: bytes = scope["query_string"]
+        if query_string and self._in_query:
+            query = _query(query_string)
+            for parameter in self._in_query:
+                if parameter.name in query:
+                    _read(parameter, query[parameter.name], given, wrong)
+        for name, parameter in self._in_headers:
+            value = find_header(scope["headers"], name)
+            if value is not None:
+                _read(parameter, (value.decode("latin-1"),), given, wrong)
+        if wrong:
+            raise Invalid("; ".join(f"{each.path}: {each.message}" for each in wrong), findings=wrong)
+        return self._form(**given)
+
+
+def _query(query_string: bytes) -> dict[str, list[str]]:
+    given: dict[str, list[str]] = {}
+    for name, value in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True):
+        given.setdefault(name, []).append(value)
+    return given
+
+
+def _read(parameter: Parameter, texts: Sequence[str], given: dict[str, object], wrong: list[Finding]) -> None:
+    if not parameter.is_list:
+        _read_one(parameter, texts[-1], parameter.path, given, wrong)
+        return
+    values: list[object] = []
+    for position, text in enumerate(texts):
+        item: dict[str, object] = {}
+        _read_one(parameter, text, f"{parameter.path}.{position}", item, wrong)
+        values += item.values()
+    given[parameter.field] = values
+
+
+def _read_one(
+    parameter: Parameter, text: str, path: str, given: dict[str, object], wrong: list[Finding]
+) -> None:
+    if parameter.read is None:
+        given[parameter.field] = text
+        return
+    try:
+        given[parameter.field] = parameter.read(text)
+    except ValueError as error:
+        wrong.append(Finding(path=path, message=str(error)))
+
+
+def _parameter(field: msgspec.structs.FieldInfo, in_path: frozenset[str]) -> Parameter:
+    declared = _without_none(field.type)
+    type_, meta = _unannotated(declared)
+    extra = (meta.extra if meta is not None else None) or {}
+    place: Place = "header" if _HEADER in extra else "path" if field.encode_name in in_path else "query"
+    is_list = get_origin(type_) is list
+    item, item_meta = _unannotated(get_args(type_)[0]) if is_list else (type_, meta)
+    return Parameter(
+        field=field.name,
+        name=str(extra.get(_HEADER, field.encode_name)),
+        place=place,
+        type=declared,
+        meta=meta,
+        required=field.required,
+        default=field.default,
+        is_list=is_list,
+        read=_reader(item, item_meta),
+    )
+
+
+def _without_none(type_: object) -> object:
+    if get_origin(type_) not in {Union, UnionType}:
+        return type_
+    (given,) = (each for each in get_args(type_) if each is not NoneType)
+    return given
+
+
+def _unannotated(type_: object) -> tuple[object, msgspec.Meta | None]:
+    if get_origin(type_) is not Annotated:
+        return type_, None
+    inner, *metadata = get_args(type_)
+    return inner, next((each for each in metadata if isinstance(each, msgspec.Meta)), None)
+
+
+# --- how the text of each type is read; a ValueError says what it must be
+
+
+def _reader(type_: object, meta: msgspec.Meta | None) -> Read | None:
+    if type_ is bool:
+        return _boolean
+    if type_ is int:
+        return partial(_integer, meta)
+    if type_ is float:
+        return partial(_number, meta)
+    if type_ is datetime:
+        return _date_time
+    if get_origin(type_) is Literal:
+        return partial(_choice, frozenset(cast("tuple[str, ...]", get_args(type_))))
+    return None if meta is None or not _is_bound(meta) else partial(_text, meta)
+
+
+def _is_bound(meta: msgspec.Meta) -> bool:
+    return not (meta.pattern is None and meta.min_length is None and meta.max_length is None)
+
+
+def _boolean(text: str) -> bool:
+    value = _BOOLEANS.get(text.lower())
+    if value is None:
+        raise ValueError("must be true or false")
+    return value
+
+
+def _integer(meta: msgspec.Meta | None, text: str) -> int:
+    # Of as many digits as any bound has: Python reads longer ones slowly.
+    value = int(text) if _INTEGER.fullmatch(text) else None
+    if value is None or not _is_within(value, meta):
+        raise ValueError(f"must be a whole number{_bounds(meta)}")
+    return value
+
+
+def _number(meta: msgspec.Meta | None, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and _is_within(value, meta)):
+        raise ValueError(f"must be a number{_bounds(meta)}")
+    return value
+
+
+def _is_within(value: float, meta: msgspec.Meta | None) -> bool:
+    if meta is None:
+        return True
+    return (meta.ge is None or value >= meta.ge) and (meta.le is None or value <= meta.le)
+
+
+def _bounds(meta: msgspec.Meta | None) -> str:
+    match meta:
+        case msgspec.Meta(ge=int() as least, le=int() as most):
+            return f" from {least} to {most}"
+        case msgspec.Meta(ge=int() as least):
+            return f", {least} or more"
+        case _:
+            return ""
+
+
+def _date_time(text: str) -> datetime:
+    expected = "must be a time with its offset, such as 2026-03-01T12:00:00Z"
+    # Only in the extended format; Python would also read a week or a bare day.
+    if not _DATE_TIME.match(text):
+        raise ValueError(expected)
+    try:
+        value = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(expected) from None
+    if value.tzinfo is None:
+        raise ValueError(expected)
+    return value
+
+
+def _choice(choices: frozenset[str], text: str) -> str:
+    if text not in choices:
+        raise ValueError(f"must be one of: {', '.join(sorted(choices))}")
+    return text
+
+
+def _text(meta: msgspec.Meta, text: str) -> str:
+    if meta.min_length is not None and len(text) < meta.min_length:
+        raise ValueError(f"must have at least {meta.min_length} characters")
+    if meta.max_length is not None and len(text) > meta.max_length:
+        raise ValueError(f"must have at most {meta.max_length} characters")
+    # All of the text: `$` alone would let a line break pass at its end.
+    if meta.pattern is not None and not re.fullmatch(meta.pattern, text):
+        raise ValueError(f"must match {meta.pattern}")
+    return text

@@ -1,0 +1,76 @@
+"""What many resources are made of: times, stored JSON, findings, problems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, NotRequired, TypedDict, cast
+
+import msgspec
+
+from trunkline.clock import Instant, rfc3339
+from trunkline.errors import Finding
+from trunkline.jsontypes import Json, JsonObject
+
+_ANY_JSON = {"$ref": "#/components/schemas/JsonValue"}
+
+JsonValue = Annotated[Json, msgspec.Meta(extra_json_schema=_ANY_JSON)]
+JsonMapping = Annotated[JsonObject, msgspec.Meta(extra_json_schema={"additionalProperties": _ANY_JSON})]
+Timestamp = Annotated[
+    str,
+    msgspec.Meta(
+        description="RFC 3339, UTC.",
+        examples=["2026-03-01T12:00:00.123456Z"],
+        extra_json_schema={"format": "date-time"},
+    ),
+]
+NextCursor = Annotated[
+    str | None, msgspec.Meta(description="`cursor` of the next page; null: there is none.")
+]
+
+_NULL = msgspec.Raw(b"null")
+
+
+class FindingResource(TypedDict):
+    """One thing that is wrong, and where."""
+
+    path: Annotated[str, msgspec.Meta(description="Where in the input, as a dotted path.")]
+    line: NotRequired[Annotated[int | None, msgspec.Meta(description="Where in the text, from 1.")]]
+    column: NotRequired[Annotated[int | None, msgspec.Meta(description="Where in the line, from 1.")]]
+    message: str
+
+
+class Problem(TypedDict):
+    """Why a request was not answered as it wished."""
+
+    type: Annotated[str, msgspec.Meta(examples=["urn:trunkline:problem:not-found"])]
+    title: str
+    status: int
+    detail: Annotated[str, msgspec.Meta(description="What is wrong.")]
+    fix: Annotated[str, msgspec.Meta(description="What to do about it.")]
+    errors: NotRequired[list[FindingResource]]
+    correlation_id: Annotated[str, msgspec.Meta(description="The server's log knows the request by it.")]
+
+
+def time_or_none(instant: Instant | None) -> str | None:
+    return None if instant is None else rfc3339(instant)
+
+
+def stored_json(text: bytes | None) -> Json:
+    """
+    JSON that was encoded when it was stored, to be spliced into an answer as it is.
+
+    Its type is that of the value that a client decodes from it.
+    """
+    return cast("Json", _NULL if text is None else msgspec.Raw(text))
+
+
+def page_of(items: Sequence[object], next_cursor: str | None) -> dict[str, object]:
+    """The form of every list."""
+    return {"items": items, "next_cursor": next_cursor}
+
+
+def findings_of(findings: Sequence[Finding]) -> list[FindingResource]:
+    return [
+        {"path": each.path, "message": each.message, "line": each.line, "column": each.column}
+        for each in findings
+    ]
