@@ -126,26 +126,6 @@ def list_runs(
     return Exit.OK
 
 
-@app.command(name="export")
-def export(run: RunArgument, /, *, server: Server = HERE) -> int:
-    """Print everything there is about a run, as one JSON document: the run, its items, events and wire."""
-    client = server.client()
-    found = client.run(run)
-    print_json(
-        {
-            "run": found,
-            "items": {
-                step["name"]: client.items(run, step["name"]).items
-                for step in found["steps"]
-                if "items" in step
-            },
-            "events": client.events(run).items,
-            "wire": client.wire(run).items,
-        }
-    )
-    return Exit.OK
-
-
 @app.command(name="show")
 def show(run: RunArgument, /, *, server: Server = HERE) -> int:
     """Show a run with its steps, errors and questions."""
@@ -355,6 +335,26 @@ def file(
         print_json(
             {"run": run, "id": blob, "bytes": len(content), "path": None if output is None else str(output)}
         )
+    return Exit.OK
+
+
+@app.command(name="export")
+def export(run: RunArgument, /, *, server: Server = HERE) -> int:
+    """Print everything there is about a run, as one JSON document: the run, its items, events and wire."""
+    client = server.client()
+    found = client.run(run)
+    print_json(
+        {
+            "run": found,
+            "items": {
+                step["name"]: client.items(run, step["name"]).items
+                for step in found["steps"]
+                if "items" in step
+            },
+            "events": client.events(run).items,
+            "wire": client.wire(run).items,
+        }
+    )
     return Exit.OK
 
 

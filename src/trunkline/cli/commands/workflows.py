@@ -58,6 +58,29 @@ def apply(
     return Exit.OK
 
 
+@app.command(name="validate")
+def validate(
+    files: Annotated[
+        tuple[str, ...], Parameter(name="FILE", help="YAML or JSON files; - is stdin.", negative="")
+    ],
+    /,
+    *,
+    json: JsonFlag = False,
+) -> int:
+    """
+    Check workflow files.
+
+    Needs no server. Everything that is wrong is told as file:line:column: message, and the exit code is 7 then.
+    """
+    reports = [_report(file) for file in files]
+    if json:
+        print_json({"items": reports, "next_cursor": None})
+    else:
+        for report in reports:
+            _print_report(report)
+    return Exit.INVALID if any(report["errors"] for report in reports) else Exit.OK
+
+
 @app.command(name="list")
 def list_workflows(*, limit: int | None = None, server: Server = HERE) -> int:
     """
@@ -114,29 +137,6 @@ class WorkflowFileReport(TypedDict):
     name: str | None
     errors: list[dict[str, object]]
     warnings: list[dict[str, object]]
-
-
-@app.command(name="validate")
-def validate(
-    files: Annotated[
-        tuple[str, ...], Parameter(name="FILE", help="YAML or JSON files; - is stdin.", negative="")
-    ],
-    /,
-    *,
-    json: JsonFlag = False,
-) -> int:
-    """
-    Check workflow files.
-
-    Needs no server. Everything that is wrong is told as file:line:column: message, and the exit code is 7 then.
-    """
-    reports = [_report(file) for file in files]
-    if json:
-        print_json({"items": reports, "next_cursor": None})
-    else:
-        for report in reports:
-            _print_report(report)
-    return Exit.INVALID if any(report["errors"] for report in reports) else Exit.OK
 
 
 @app.command(name="graph")
