@@ -17,8 +17,8 @@ import uvloop
 
 from bench.harness.job import AGENT, DEFINITION, RUN_INPUT, WORKFLOW
 from bench.harness.load import take_orders
-from trunkline.services.registry import AgentSpec
-from trunkline.services.runs import Runs
+from trunkline.services.agents.registry import AgentSpec
+from trunkline.services.runs.runs import Runs
 from trunkline.serving import calm_collector
 from trunkline.settings import load_settings
 from trunkline.telemetry.logs import configure_logs

@@ -26,8 +26,8 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from trunkline.agents.carriers import parse_program
-from trunkline.agents.programs import OUR_PREFIX, Program
+from trunkline.agents.stdio_programs import OUR_PREFIX, Program
+from trunkline.agents.transport_urls import parse_program
 from trunkline.agents.urls import check_url
 from trunkline.errors import ConfigurationError, Finding
 from trunkline.jsontypes import decode

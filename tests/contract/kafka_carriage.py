@@ -10,9 +10,9 @@ from trunkline.brokers.base import Producer, Source, TakeResults, TakeTasks, Und
 from trunkline.brokers.kafka import KafkaBroker, KafkaConnection, open_producer, open_source
 from trunkline.errors import Unavailable
 from trunkline.messages import BrokerRecord, OutgoingMessage, TopicNames
-from trunkline.services.commits import Part
-from trunkline.services.deliveries import results_of, tasks_of
-from trunkline.services.relay import Relay
+from trunkline.services.commit_loop import Part
+from trunkline.services.messaging.deliveries import results_of, tasks_of
+from trunkline.services.messaging.relay import Relay
 from trunkline.stores.base import Store, Transaction
 from trunkline.telemetry.metrics import Metrics
 

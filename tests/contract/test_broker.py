@@ -10,7 +10,7 @@ from tests.contract.bridges import ME, claim
 from tests.contract.samples import NOW, insert, new_run, queue, run_id, task, woken
 
 from trunkline.brokers.base import TaskMessage
-from trunkline.executor.inbox import take_results
+from trunkline.executor.input_sources import take_results
 from trunkline.jsontypes import encode
 from trunkline.messages import AgentResult, AgentTask, CancelTask
 from trunkline.stores.base import QueuedTask, Store, TaskKey, Transaction

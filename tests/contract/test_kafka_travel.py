@@ -13,7 +13,7 @@ from tests.contract.samples import NOW, insert, key_of, new_run, run_id, task, w
 
 from trunkline.brokers.base import TaskMessage
 from trunkline.brokers.kafka import KafkaBroker, KafkaConnection
-from trunkline.executor.inbox import take_travelled_results
+from trunkline.executor.input_sources import take_travelled_results
 from trunkline.jsontypes import encode
 from trunkline.messages import AgentResult, AgentTask, OutgoingMessage, TopicNames
 from trunkline.messages.codec import LONGEST_VALUE, encode_task

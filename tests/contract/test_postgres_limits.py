@@ -10,7 +10,7 @@ from tests.contract.bridges import ME, hold, register
 from tests.contract.samples import queue, task
 
 from trunkline.agents import AgentOptions, BreakerPolicy, RateLimit
-from trunkline.agents.breaker import CallEnd
+from trunkline.agents.call_limits.breaker import CallEnd
 from trunkline.clock import after
 from trunkline.stores.base import BreakerChange, NotedCall, Store
 from trunkline.stores.postgres.database.connection import connect

@@ -10,7 +10,7 @@ import pytest
 from tests.contract.samples import insert, new_run, run_id
 
 from trunkline.errors import DataInUse
-from trunkline.services.transfer import export_store
+from trunkline.services.operations.store_transfer import export_store
 from trunkline.stores.postgres import open_postgres
 
 pytestmark = pytest.mark.anyio

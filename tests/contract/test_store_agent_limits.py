@@ -11,8 +11,8 @@ from tests.contract.bridges import DEAD, ME, answer, claim, done, hold, reclaim,
 from tests.contract.samples import queue, queued, run_id, task, transition, write
 
 from trunkline.agents import Agent, AgentOptions, BreakerPolicy, RateLimit
-from trunkline.agents.breaker import CLOSED, CallEnd
-from trunkline.agents.limits import FRESH
+from trunkline.agents.call_limits.breaker import CLOSED, CallEnd
+from trunkline.agents.call_limits.limit_state import FRESH
 from trunkline.clock import Instant, after
 from trunkline.stores.base import BreakerChange, ClaimedTask, NotedCall, Store
 from trunkline.testing import FakeClock

@@ -31,12 +31,12 @@ from tests.contract.test_store_dead_letters import letter
 from tests.contract.test_store_outbox import dispatch_all, due, message, send, take
 
 from trunkline.errors import Conflict, DataInUse
-from trunkline.executor.inbox import take_results
+from trunkline.executor.input_sources import take_results
 from trunkline.jsontypes import decode, encode
 from trunkline.machine.state import StepState
 from trunkline.messages import AgentResult, CancelTask, StepError, TraceContext
 from trunkline.messages.codec import encode_task
-from trunkline.services.transfer import export_store, import_store
+from trunkline.services.operations.store_transfer import export_store, import_store
 from trunkline.stores.base import ApiKey, ExchangeRecord, Moved, Parent, Store, WorkflowVersion
 from trunkline.stores.port.transfer import AGENTS, DISPATCHES, RUNS, TABLES, Table, TableRow
 from trunkline.stores.sqlite import open_sqlite

@@ -26,7 +26,7 @@ from tests.interop.environments import NODE, go_tool
 
 from trunkline.jsontypes import Json, JsonObject, decode
 from trunkline.messages import ERROR_CODES
-from trunkline.services.agent_specs import check_spec, parse_spec
+from trunkline.services.agents.specs import check_spec, parse_spec
 from trunkline.settings import Settings
 from trunkline.workflow import load_workflow, workflow_json_schema
 from trunkline.workflow.parse import read_document

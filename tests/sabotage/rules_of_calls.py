@@ -8,7 +8,7 @@ from tests.sabotage.rule import Rule
 
 _WORKER = "tests/unit/bridge/test_commit_parts.py"
 _HEARTBEAT = "tests/unit/bridge/test_heartbeat.py"
-_COMMITS = "tests/unit/services/test_commits.py"
+_COMMITS = "tests/unit/services/test_commit_loop.py"
 _MACHINE_RETRIES = "tests/unit/machine/test_retries.py"
 _AT_MOST_ONCE = "tests/unit/machine/test_at_most_once.py"
 _RESTARTS = "tests/scenarios/test_restarts.py"
@@ -19,7 +19,7 @@ CALLS: Sequence[Rule] = (
     Rule(
         name="told-after-the-commit",
         breaks="Agents are called and clients answered for a turn that then fails.",
-        file="services/commits.py",
+        file="services/commit_loop.py",
         old="                    await part.work(tx)\n",
         new="                    await part.work(tx)\n                    part.committed()\n",
         caught_by=(

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from tests.sabotage.rule import Rule
 
 _AGENTCORE = "tests/contract/test_aws_agentcore.py"
-_CARRIERS = "tests/unit/agents/test_carriers.py"
-_SPECS = "tests/unit/services/test_agent_specs.py"
+_CARRIERS = "tests/unit/agents/test_transport_urls.py"
+_SPECS = "tests/unit/services/agents/test_specs.py"
 _ELSEWHERE = (
     "arn:aws:bedrock-agentcore:eu-central-1.evil.example:123456789012:runtime/execution_zone-a1B2c3D4e5"
 )
@@ -96,7 +96,7 @@ CARRIERS: Sequence[Rule] = (
     Rule(
         name="region-is-no-host",
         breaks="Whoever registers an agent chooses the host that signed requests are sent to.",
-        file="agents/carriers.py",
+        file="agents/transport_urls.py",
         old="(?P<region>[a-z]{2,4}(?:-[a-z]+){1,3}-[0-9]{1,2})",
         new="(?P<region>[^:]+)",
         caught_by=(f"{_CARRIERS}::test_what_is_no_arn_of_a_runtime_is_refused[{_ELSEWHERE}]",),
@@ -105,7 +105,7 @@ CARRIERS: Sequence[Rule] = (
     Rule(
         name="credentials-where-they-can-go",
         breaks="An operator believes that an agent is called with a token, which never leaves.",
-        file="services/carriage.py",
+        file="services/agents/transport_rules.py",
         old='if auth_type != "none" or has_secret:',
         new='if auth_type == "":',
         caught_by=(f"{_SPECS}::test_a_certificate_is_refused_where_there_is_no_tls",),

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from tests.sabotage.rule import Rule
 
 _MACHINE = "tests/unit/machine/test_children.py"
-_EXECUTOR = "tests/unit/executor/test_children.py"
+_EXECUTOR = "tests/unit/executor/test_child_runs.py"
 _STORE = "tests/contract/test_store_children.py"
 
 CHILDREN: Sequence[Rule] = (
     Rule(
         name="end-of-a-child-is-told",
         breaks="A run waits for ever for a run that has ended.",
-        file="executor/children.py",
+        file="executor/child_runs.py",
         old="            if turn.state.is_final and turn.state.parent is not None:\n",
         new="            if turn.state.parent is not None and not turn.state.id:\n",
         caught_by=(f"{_EXECUTOR}::test_the_end_of_a_child_lets_its_parent_go_on",),
@@ -88,7 +88,7 @@ CHILDREN: Sequence[Rule] = (
     Rule(
         name="input-of-a-child-fits",
         breaks="A run is begun with an input that its workflow would refuse from anybody else.",
-        file="executor/children.py",
+        file="executor/child_runs.py",
         old="            found = _unfit(workflow, effect) or found\n",
         new="",
         caught_by=(f"{_EXECUTOR}::test_a_child_that_cannot_begin_is_a_failure_of_the_step[unfit input]",),
@@ -96,7 +96,7 @@ CHILDREN: Sequence[Rule] = (
     Rule(
         name="child-keeps-the-sides-of-agents",
         breaks="An agent that is being moved is called on the other side in the middle of a run.",
-        file="executor/children.py",
+        file="executor/child_runs.py",
         old="                routing_version=parent.routing_version,\n",
         new="",
         caught_by=(f"{_EXECUTOR}::test_a_child_inherits_what_agents_were_like_when_its_parent_was_accepted",),

@@ -8,7 +8,7 @@ from tests.sabotage.rule import Rule
 
 _NEGOTIATION = "tests/scenarios/test_negotiation.py"
 _DIALECTS = "tests/scenarios/test_dialects.py"
-_REGISTRY = "tests/unit/services/test_registry.py"
+_REGISTRY = "tests/unit/services/agents/test_registry.py"
 
 DIALECTS: Sequence[Rule] = (
     Rule(
@@ -26,7 +26,7 @@ DIALECTS: Sequence[Rule] = (
     Rule(
         name="secret-again-for-another-origin",
         breaks="Whoever may change an agent can have its secret sent to a host of theirs.",
-        file="services/registry.py",
+        file="services/agents/registry.py",
         old="places = (url, *options.allow_card_origin, *(() if override is None else (override,)))",
         new="places = (url, *(() if override is None else ()))",
         caught_by=(

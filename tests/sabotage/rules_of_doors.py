@@ -8,7 +8,7 @@ from tests.sabotage.rule import Rule
 
 _SECRETS = "tests/scenarios/test_secrets_on_topics.py"
 _KEYS = "tests/scenarios/api/test_keys.py"
-_HOOKS = "tests/unit/services/test_hooks.py"
+_HOOKS = "tests/unit/services/agents/test_push_notifications.py"
 
 DOORS: Sequence[Rule] = (
     Rule(
@@ -46,7 +46,7 @@ DOORS: Sequence[Rule] = (
     Rule(
         name="idempotency-key",
         breaks="A client that asks again because it got no answer starts a second run.",
-        file="services/runs.py",
+        file="services/runs/runs.py",
         old="            idempotency_key=idempotency_key,\n            request_digest",
         new="            idempotency_key=None,\n            request_digest",
         caught_by=(
@@ -57,7 +57,7 @@ DOORS: Sequence[Rule] = (
     Rule(
         name="command-by-its-key",
         breaks="A command that the broker delivers twice starts two runs.",
-        file="services/commands.py",
+        file="services/messaging/start_commands.py",
         old="idempotency_key=idempotency_key(record)",
         new="idempotency_key=None",
         caught_by=("tests/scenarios/test_commands.py::test_a_record_that_comes_again_starts_nothing",),
@@ -73,7 +73,7 @@ DOORS: Sequence[Rule] = (
     Rule(
         name="hook-address-is-ours",
         breaks="Whoever has one token can have any task asked for.",
-        file="services/hooks.py",
+        file="services/agents/push_notifications.py",
         old="if not (is_ours & has_token) or",
         new="if not has_token or",
         caught_by=(f"{_HOOKS}::test_a_forged_address_opens_nothing[cut]",),
@@ -81,7 +81,7 @@ DOORS: Sequence[Rule] = (
     Rule(
         name="hook-token-came-along",
         breaks="Who has read an address in some log can ring at it.",
-        file="services/hooks.py",
+        file="services/agents/push_notifications.py",
         old="if not (is_ours & has_token) or",
         new="if not is_ours or",
         caught_by=(f"{_HOOKS}::test_a_wrong_token_opens_nothing[x]",),
@@ -99,7 +99,7 @@ DOORS: Sequence[Rule] = (
     Rule(
         name="answer-to-its-question",
         breaks="Of two people who answer at once the second one answers a question that he has not read.",
-        file="services/runs.py",
+        file="services/runs/runs.py",
         old="if item is not None and item != item_id(",
         new="if item == item_id(",
         caught_by=(

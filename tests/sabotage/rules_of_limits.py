@@ -8,7 +8,7 @@ from tests.sabotage.rule import Rule
 
 _LIMITS = "tests/contract/test_store_agent_limits.py"
 _TOGETHER = "tests/contract/test_postgres_limits.py"
-_BREAKER = "tests/unit/agents/test_breaker.py"
+_BREAKER = "tests/unit/agents/call_limits/test_breaker.py"
 _WATCH = "tests/unit/bridge/test_breaker.py"
 
 LIMITS: Sequence[Rule] = (
@@ -31,7 +31,7 @@ LIMITS: Sequence[Rule] = (
     Rule(
         name="open-breaker-waits",
         breaks="An agent that fails is called on, and its tasks use up their attempts.",
-        file="agents/breaker.py",
+        file="agents/call_limits/breaker.py",
         old='if breaker.status == "half_open" else 0',
         new='if breaker.status == "half_open" else policy.probes',
         caught_by=(
@@ -43,7 +43,7 @@ LIMITS: Sequence[Rule] = (
     Rule(
         name="lost-probe-replaced",
         breaks="A bridge that dies with a probe in its hands leaves the breaker half-open for ever.",
-        file="agents/breaker.py",
+        file="agents/call_limits/breaker.py",
         old="    if _is_due(breaker, now):\n        return policy.probes\n",
         new='    if _is_due(breaker, now) and breaker.status == "open":\n        return policy.probes\n',
         caught_by=(

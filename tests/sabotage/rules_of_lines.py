@@ -63,7 +63,7 @@ LINES: Sequence[Rule] = (
     Rule(
         name="news-by-its-number",
         breaks="Of all that an agent says while it works only the first piece reaches the history.",
-        file="executor/inbox.py",
+        file="executor/input_sources.py",
         old='number = f"/{result.number}" if result.number else ""',
         new='number = ""',
         caught_by=(f"{_STREAMS}::test_what_an_agent_says_when_it_is_asked_is_news_once[embedded]",),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tests.sabotage.rule import Rule
 
-_SERVICE = "tests/unit/services/test_migration.py"
+_SERVICE = "tests/unit/services/migration/test_migrations.py"
 _STORE = "tests/contract/test_store_agent_records.py"
 _REST = "tests/scenarios/api/test_migration.py"
 
@@ -30,7 +30,7 @@ MIGRATION: Sequence[Rule] = (
     Rule(
         name="move-keeps-secrets-at-home",
         breaks="Whoever may move an agent has its credentials sent to a place of their own.",
-        file="services/migration_targets.py",
+        file="services/migration/targets.py",
         old="if agent.secret is not None and not may_get_secret(agent, target.url):",
         new="if False:",
         caught_by=(
@@ -41,7 +41,7 @@ MIGRATION: Sequence[Rule] = (
     Rule(
         name="shadow-only-what-may-be-repeated",
         breaks="An agent that must not do the same work twice is made to.",
-        file="services/migration.py",
+        file="services/migration/migrations.py",
         old="if not migration.agent.options.repeatable:",
         new="if False:",
         caught_by=(f"{_SERVICE}::test_only_an_agent_that_may_be_called_twice_is_shadowed",),
@@ -50,7 +50,7 @@ MIGRATION: Sequence[Rule] = (
     Rule(
         name="cutover-refused-while-unready",
         breaks="All runs are sent to a side that nobody has found to be ready.",
-        file="services/migration.py",
+        file="services/migration/migrations.py",
         old="        if not findings:\n            return\n        unready",
         new="        return\n        unready",
         caught_by=(f"{_SERVICE}::test_all_agents_are_cut_over_or_none",),
@@ -59,7 +59,7 @@ MIGRATION: Sequence[Rule] = (
     Rule(
         name="cutover-believes-its-own-check",
         breaks="A side that fails its check at this moment is cut over to.",
-        file="services/migration.py",
+        file="services/migration/migrations.py",
         old="return TargetCheck(passed=report.passed, summary=summary_of(report))",
         new="return TargetCheck(passed=True, summary=summary_of(report))",
         caught_by=(f"{_SERVICE}::test_the_new_side_is_checked_at_the_cutover_itself",),
@@ -68,7 +68,7 @@ MIGRATION: Sequence[Rule] = (
     Rule(
         name="cutover-forced-with-a-reason",
         breaks="A refusal is overruled, and nobody knows why afterwards.",
-        file="services/migration.py",
+        file="services/migration/migrations.py",
         old="if force and not reason.why.strip():",
         new="if False:",
         caught_by=(f"{_SERVICE}::test_a_refusal_is_overruled_only_with_a_reason",),
@@ -77,7 +77,7 @@ MIGRATION: Sequence[Rule] = (
     Rule(
         name="finish-after-the-last-old-run",
         breaks="The old side is given up under runs that have begun with it: they change protocol in the middle.",
-        file="services/migration.py",
+        file="services/migration/migrations.py",
         old="        if older:\n",
         new="        if False:\n",
         caught_by=(f"{_SERVICE}::test_a_migration_is_finished_when_no_run_can_call_the_old_side_any_more",),
@@ -86,7 +86,7 @@ MIGRATION: Sequence[Rule] = (
     Rule(
         name="finish-when-all-know-of-the-cutover",
         breaks="A process that has not heard of the cutover accepts a run for a side that is given up.",
-        file="services/migration.py",
+        file="services/migration/migrations.py",
         old="if event.id == state.cut_over_at and age < _KNOWN_BY_ALL.total_seconds():",
         new="if False:",
         caught_by=(f"{_SERVICE}::test_a_migration_is_finished_when_no_run_can_call_the_old_side_any_more",),
@@ -95,7 +95,7 @@ MIGRATION: Sequence[Rule] = (
     Rule(
         name="finished-row-is-told-by-its-version",
         breaks="A bridge that has read the agent before calls the old side in a run of after the end.",
-        file="agents/migration/stages.py",
+        file="agents/migration/transitions.py",
         old='stage="finished", percent=100, row_version=row_version',
         new='stage="finished", percent=100',
         caught_by=(f"{_SERVICE}::test_an_agent_moves_stage_by_stage_and_all_of_it_is_written_down",),
@@ -103,7 +103,7 @@ MIGRATION: Sequence[Rule] = (
     Rule(
         name="rollback-of-what-was-judged",
         breaks="A rollback that comes late ends a trial that somebody has begun meanwhile.",
-        file="services/migration.py",
+        file="services/migration/migrations.py",
         old="                or migration.event.id != only_if\n",
         new="",
         caught_by=(f"{_SERVICE}::test_a_rollback_by_itself_ends_only_the_trial_that_it_has_judged",),
@@ -111,7 +111,7 @@ MIGRATION: Sequence[Rule] = (
     Rule(
         name="rollback-withdraws-the-attestation",
         breaks="What somebody has rolled back is cut over again with all others, though nobody has mended it.",
-        file="agents/migration/stages.py",
+        file="agents/migration/transitions.py",
         old="cut_over_at=0, forced=False, ready=None)",
         new="cut_over_at=0, forced=False)",
         caught_by=(f"{_SERVICE}::test_what_was_rolled_back_has_to_be_attested_again",),
@@ -120,7 +120,7 @@ MIGRATION: Sequence[Rule] = (
     Rule(
         name="moving-agent-stays-what-it-is",
         breaks="The address of an agent with two sides is changed under its runs, which change partners in the middle.",
-        file="services/registry.py",
+        file="services/agents/registry.py",
         old="if _affects_migration(agent, unsaved):",
         new="if False:",
         caught_by=(f"{_SERVICE}::test_what_a_moving_agent_is_stays_as_it_is_until_the_move_has_ended",),
@@ -129,7 +129,7 @@ MIGRATION: Sequence[Rule] = (
     Rule(
         name="run-stamped-when-accepted",
         breaks="Runs never hear of a cutover, and go on calling the old side.",
-        file="services/runs.py",
+        file="services/runs/runs.py",
         old="routing_version=await self._routing.current_version(),",
         new="routing_version=0,",
         caught_by=(f"{_REST}::test_a_cutover_outlives_the_process_that_was_asked_for_it[embedded]",),

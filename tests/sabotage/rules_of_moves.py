@@ -10,8 +10,8 @@ _TWO_SIDES = "tests/scenarios/test_two_sides.py"
 _SIDES = "tests/unit/bridge/agents/test_routes.py"
 _SHADOW = "tests/unit/bridge/migration/test_shadow_calls.py"
 _WATCH = "tests/unit/bridge/migration/test_rollback.py"
-_WINDOWS = "tests/unit/agents/test_migration_watch.py"
-_ROUTES = "tests/unit/services/test_routes.py"
+_WINDOWS = "tests/unit/agents/migration/test_rollback_rules.py"
+_ROUTES = "tests/unit/services/migration/test_routing_table.py"
 
 MOVES: Sequence[Rule] = (
     Rule(
@@ -26,7 +26,7 @@ MOVES: Sequence[Rule] = (
         name="unknown-stamp-read-first",
         breaks="A bridge that has not heard of a change calls the old side for runs that another process has sent to"
         " the new one.",
-        file="services/routes.py",
+        file="services/migration/routing_table.py",
         old="        if routing_version > self._known:\n",
         new="        if routing_version < 0:\n",
         caught_by=(f"{_ROUTES}::test_a_stamp_from_elsewhere_that_is_not_known_yet_is_read_first",),
@@ -34,7 +34,7 @@ MOVES: Sequence[Rule] = (
     Rule(
         name="stamp-of-all-events",
         breaks="A run is stamped as before the last event that it was told of.",
-        file="services/routes.py",
+        file="services/migration/routing_table.py",
         old="        self._known = max(self._known, last, *(event.id for event in events))\n",
         new="        self._known = max(self._known, 0, *(event.id for event in events))\n",
         caught_by=(f"{_ROUTES}::test_a_stamp_is_the_last_event_of_any_kind",),
@@ -100,18 +100,18 @@ MOVES: Sequence[Rule] = (
     Rule(
         name="shadow-does-not-answer",
         breaks="A run gets the new side's answer though its agent is only shadowed.",
-        file="agents/migration/sides.py",
+        file="agents/migration/routing.py",
         old='        case "cut_over" | "finished":\n',
         new='        case "cut_over" | "finished" | "shadow":\n',
         caught_by=(
             f"{_TWO_SIDES}::test_a_shadow_that_fails_hurts_nobody[embedded]",
-            "tests/unit/agents/test_sides.py::test_the_stage_decides_the_side[shadow-old]",
+            "tests/unit/agents/migration/test_routing.py::test_the_stage_decides_the_side[shadow-old]",
         ),
     ),
     Rule(
         name="calls-of-this-trial",
         breaks="Failures of runs from before a rollback roll the mended agent back.",
-        file="agents/migration/watch.py",
+        file="agents/migration/rollback_rules.py",
         old="    if rollout_since < window.rollout_since:\n        return window\n",
         new="    rollout_since = max(rollout_since, window.rollout_since)\n",
         caught_by=(

@@ -50,7 +50,7 @@ PROGRAMS: Sequence[Rule] = (
     Rule(
         name="a-program-knows-no-secret-of-ours",
         breaks="A program gets our secrets with its environment.",
-        file="agents/programs.py",
+        file="agents/stdio_programs.py",
         old='return name in _ALWAYS or name.startswith("LC_") or name in self.environment',
         new="return True",
         caught_by=(f"{_PROGRAMS}::test_a_program_gets_no_variable_that_is_not_for_it[embedded]",),

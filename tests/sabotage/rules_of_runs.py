@@ -14,7 +14,7 @@ _TROUBLE = "tests/contract/test_postgres_trouble.py"
 _RACES = "tests/contract/test_postgres_races.py"
 _DURABILITY = "tests/contract/test_postgres_durability.py"
 _DRIVER = "tests/unit/executor/test_driver.py"
-_STATES = "tests/unit/executor/test_states.py"
+_STATES = "tests/unit/executor/test_run_state_cache.py"
 _STEERING = "tests/unit/machine/test_steering.py"
 _DEADLINES = "tests/unit/machine/test_reply_deadlines.py"
 _WAITING = "tests/contract/test_store_waiting.py"
@@ -39,7 +39,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="kept-state-at-its-version",
         breaks="An executor decides from a state that another one has moved on since.",
-        file="executor/states.py",
+        file="executor/run_state_cache.py",
         old="if state is not None and state.version == run.version:",
         new="if state is not None:",
         caught_by=(

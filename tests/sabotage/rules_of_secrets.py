@@ -8,7 +8,7 @@ from tests.sabotage.rule import Rule
 
 _MACHINE = "tests/unit/machine/test_secrets.py"
 _PLACES = "tests/unit/bridge/calls/test_task_secrets.py"
-_SERVICE = "tests/unit/services/test_secrets.py"
+_SERVICE = "tests/unit/services/security/test_secrets.py"
 _RUNS = "tests/scenarios/test_named_secrets.py"
 _HIDDEN = "tests/scenarios/test_named_secrets_hidden.py"
 _REPEATS = f"{_HIDDEN}::test_an_agent_that_repeats_a_named_secret_does_not_make_it_readable"
@@ -117,7 +117,7 @@ SECRETS: Sequence[Rule] = (
     Rule(
         name="value-before-stays-hidden",
         breaks="A task that was called before a secret was changed shows the value that it was given.",
-        file="services/secrets.py",
+        file="services/security/secrets.py",
         old='"before": before[:1]',
         new='"before": before[:0]',
         caught_by=(f"{_SERVICE}::test_the_value_before_the_last_is_hidden_and_no_older_one",),
@@ -125,7 +125,7 @@ SECRETS: Sequence[Rule] = (
     Rule(
         name="secret-bound-to-its-name",
         breaks="Whoever can write to the database can put one secret in the place of another.",
-        file="services/secrets.py",
+        file="services/security/secrets.py",
         old='return f"secret:{name}"',
         new='return f"secret:{name[:0]}"',
         caught_by=(f"{_SERVICE}::test_a_secret_is_kept_sealed_and_bound_to_its_name",),

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from tests.sabotage.rule import Rule
 
-_DELIVERIES = "tests/unit/services/test_deliveries.py"
-_RELAY = "tests/unit/services/test_relay.py"
+_DELIVERIES = "tests/unit/services/messaging/test_deliveries.py"
+_RELAY = "tests/unit/services/messaging/test_relay.py"
 _WORKER = "tests/unit/bridge/test_commit_parts.py"
-_ARRIVED = "tests/unit/executor/test_travelled_results.py"
+_ARRIVED = "tests/unit/executor/test_input_sources.py"
 _PUBLISHING = "tests/unit/brokers/test_kafka_publishing.py"
-_RESENDS = "tests/unit/executor/test_resends.py"
+_RESENDS = "tests/unit/executor/test_task_resending.py"
 _BROKER = "tests/contract/test_broker.py"
 _OFFSETS = "tests/contract/test_kafka_offsets.py"
 _LANES = "tests/unit/brokers/test_lanes.py"
@@ -20,7 +20,7 @@ TRAVEL: Sequence[Rule] = (
     Rule(
         name="offset-after-the-commit",
         breaks="Records whose transaction fails are gone: the broker does not bring them again.",
-        file="services/deliveries.py",
+        file="services/messaging/deliveries.py",
         old="        self._dead = []\n        if not self._carried:\n",
         new="        self._dead = []\n        self._source.settle(self._carried)\n        if not self._carried:\n",
         caught_by=(f"{_DELIVERIES}::test_when_the_store_is_away_the_same_records_wait",),
@@ -46,7 +46,7 @@ TRAVEL: Sequence[Rule] = (
     Rule(
         name="outbox-until-it-is-sent",
         breaks="What a relay has taken and could not send is lost.",
-        file="services/relay.py",
+        file="services/messaging/relay.py",
         old="                    kept = await self._send(tx, taken) if taken else 0\n",
         new="                kept = await self._send(tx, taken) if taken else 0\n",
         caught_by=(
@@ -57,7 +57,7 @@ TRAVEL: Sequence[Rule] = (
     Rule(
         name="undelivered-goes-back",
         breaks="What the broker refused is lost.",
-        file="services/relay.py",
+        file="services/messaging/relay.py",
         old="kept = [*held, *(message for message, _ in undelivered)]",
         new="kept = held",
         caught_by=(f"{_RELAY}::test_what_was_not_delivered_stays_and_the_rest_goes",),
@@ -76,7 +76,7 @@ TRAVEL: Sequence[Rule] = (
     Rule(
         name="task-sent-again",
         breaks="A task that is lost on its way is never sent again: its run waits for ever.",
-        file="executor/resends.py",
+        file="executor/task_resending.py",
         old="        if due:\n",
         new="        if not due:\n",
         caught_by=(
@@ -87,7 +87,7 @@ TRAVEL: Sequence[Rule] = (
     Rule(
         name="task-settled-by-its-last-result",
         breaks="A task is forgotten when its agent begins to work: if the end is lost, the run waits for ever.",
-        file="executor/inbox.py",
+        file="executor/input_sources.py",
         old='frozenset({"working", "progress", "unknown"})',
         new="frozenset({})",
         caught_by=(f"{_ARRIVED}::test_a_task_is_sent_again_until_its_last_result_is_here",),
@@ -95,7 +95,7 @@ TRAVEL: Sequence[Rule] = (
     Rule(
         name="task-settled",
         breaks="A task whose result is here is sent again for ever.",
-        file="executor/inbox.py",
+        file="executor/input_sources.py",
         old="    if ended:\n",
         new="    if not ended:\n",
         caught_by=(f"{_ARRIVED}::test_a_result_wakes_its_run_and_its_task_is_not_sent_again",),
@@ -103,7 +103,7 @@ TRAVEL: Sequence[Rule] = (
     Rule(
         name="result-into-the-inbox",
         breaks="A result is settled at the broker and never reaches its run.",
-        file="executor/inbox.py",
+        file="executor/input_sources.py",
         old="    await take_results(tx, results)\n    ended",
         new="    ended",
         caught_by=(f"{_ARRIVED}::test_a_result_wakes_its_run_and_its_task_is_not_sent_again",),
@@ -111,7 +111,7 @@ TRAVEL: Sequence[Rule] = (
     Rule(
         name="result-by-its-key",
         breaks="A result that is delivered twice is taken in twice.",
-        file="executor/inbox.py",
+        file="executor/input_sources.py",
         old='/{result.attempt}{number}"',
         new='/{result.attempt}{number}/{id(result)}"',
         caught_by=(f"{_BROKER}::test_what_is_published_twice_counts_once[sqlite-memory]",),
@@ -150,7 +150,7 @@ TRAVEL: Sequence[Rule] = (
     Rule(
         name="poison-is-put-aside",
         breaks="One record that the store refuses stops its partition.",
-        file="services/deliveries.py",
+        file="services/messaging/deliveries.py",
         old="        self._careful = True\n",
         new="        self._careful = False\n",
         caught_by=(f"{_DELIVERIES}::test_what_the_store_refuses_is_found_among_the_others_and_put_aside",),
@@ -159,7 +159,7 @@ TRAVEL: Sequence[Rule] = (
     Rule(
         name="poison-alone",
         breaks="Good records go to the dead letters with the bad one beside them.",
-        file="services/deliveries.py",
+        file="services/messaging/deliveries.py",
         old="            if len(deliveries) == 1:\n                self._dead.append(",
         new="            if deliveries:\n                self._dead.append(",
         caught_by=(
@@ -170,7 +170,7 @@ TRAVEL: Sequence[Rule] = (
     Rule(
         name="unreadable-is-kept",
         breaks="A record that cannot be read disappears.",
-        file="services/deliveries.py",
+        file="services/messaging/deliveries.py",
         old="                self._dead.append(_Dead(record, exc.flaw, exc.reason))\n",
         new="                del exc\n",
         caught_by=(f"{_DELIVERIES}::test_a_record_that_comes_twice_is_one_dead_letter",),
@@ -178,7 +178,7 @@ TRAVEL: Sequence[Rule] = (
     Rule(
         name="away-is-no-refusal",
         breaks="While the database is away good records go to the dead letters.",
-        file="services/deliveries.py",
+        file="services/messaging/deliveries.py",
         old="        except Unavailable:\n            raise\n        except Exception",
         new="        except Exception",
         caught_by=(

@@ -21,7 +21,7 @@ TRIALS: Sequence[Rule] = (
     Rule(
         name="trial-is-short",
         breaks="Whoever tries an agent out that does not answer waits for as long as the agent's timeout is.",
-        file="services/trials.py",
+        file="services/agents/inspection.py",
         old="longest=min(longest or own, LONGEST)",
         new="longest=min(own, LONGEST)",
         caught_by=(f"{_TRIALS}::test_an_agent_that_does_not_answer_is_left_alone_in_time[embedded]",),

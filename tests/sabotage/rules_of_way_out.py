@@ -167,11 +167,11 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="client-secret-again-for-another-endpoint",
         breaks="Whoever may change an agent can have its client's secret sent to a host of theirs.",
-        file="agents/auth.py",
+        file="agents/authentication/auth_config.py",
         old='return before != after and stored.get("client_secret") == changed.get("client_secret")',
         new='return before != after and stored.get("client_secret") is None',
         caught_by=(
-            "tests/unit/agents/test_auth.py::test_a_client_secret_stays_with_the_host_it_was_given_for",
+            "tests/unit/agents/authentication/test_auth_config.py::test_a_client_secret_stays_with_the_host_it_was_given_for",
         ),
     ),
     Rule(

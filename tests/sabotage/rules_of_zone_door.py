@@ -82,7 +82,7 @@ ZONE_DOOR: Sequence[Rule] = (
     Rule(
         name="algorithms-are-ours",
         breaks="Who knows the public key can sign with it, or not at all.",
-        file="agents/signing.py",
+        file="agents/authentication/signed_tokens.py",
         old="        if name not in ALGORITHMS:",
         new="        if name not in self.algorithms:",
         caught_by=(f"{_WRONG}[the algorithm none]", f"{_WRONG}[the public key as a shared secret]"),

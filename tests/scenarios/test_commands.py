@@ -12,7 +12,7 @@ import pytest
 from trunkline.errors import Unavailable
 from trunkline.jsontypes import encode
 from trunkline.messages import BrokerRecord
-from trunkline.services.commands import Commands
+from trunkline.services.messaging.start_commands import Commands
 from trunkline.settings import load_settings
 from trunkline.stores.base import Store, Transaction
 from trunkline.telemetry.metrics import Metrics

@@ -19,8 +19,8 @@ from trunkline.bridge.wire.exchanges import to_curl
 from trunkline.brokers.base import Producer, Undelivered
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import OutgoingMessage
-from trunkline.services.har import to_har
-from trunkline.services.recorded import read_exchange
+from trunkline.services.runs.har import to_har
+from trunkline.services.runs.stored_exchanges import read_exchange
 from trunkline.testing import Call, RunningSystem, ScriptedAgent, running_system, simple_error, simple_success
 from trunkline.testing.agents import Reply, Script, Stream
 from trunkline.wiring import Interceptors

@@ -21,8 +21,8 @@ from tests.ui.inspected import HARM, ITEMS, Inspected, begin_slow_run
 
 from trunkline.bridge.wire.exchanges import to_curl
 from trunkline.jsontypes import Json, JsonObject, decode, encode
-from trunkline.services.har import to_har
-from trunkline.services.recorded import read_exchange
+from trunkline.services.runs.har import to_har
+from trunkline.services.runs.stored_exchanges import read_exchange
 from trunkline.testing.system import objects_in
 
 SECRET = "u$er:s3cret `x`"

@@ -15,7 +15,7 @@ from trunkline.api.limit_views import limits_view
 from trunkline.api.views import agent_view, page_json
 from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import encode
-from trunkline.services.activity import AgentActivity, AgentOverview
+from trunkline.services.agents.activity import AgentActivity, AgentOverview
 from trunkline.services.cards import CardView
 from trunkline.stores.port.activity import AgentMinute, EndedCall, Grade, begin_of
 

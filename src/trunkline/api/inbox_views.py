@@ -9,7 +9,7 @@ import msgspec
 from trunkline.api.views import page_json
 from trunkline.clock import rfc3339
 from trunkline.jsontypes import Json, encode
-from trunkline.services.inbox import InboxEntry
+from trunkline.services.runs.inbox import InboxEntry
 
 
 class _Workflow(msgspec.Struct):

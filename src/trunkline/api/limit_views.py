@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from trunkline.agents import AgentOptions, RateLimit
-from trunkline.agents.breaker import Breaker
-from trunkline.agents.bucket import refilled, whole_tokens
+from trunkline.agents.call_limits.breaker import Breaker
+from trunkline.agents.call_limits.token_bucket import refilled, whole_tokens
 from trunkline.clock import Instant, rfc3339
 from trunkline.stores.base import AgentLoad
 

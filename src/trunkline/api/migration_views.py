@@ -11,16 +11,16 @@ from trunkline.agents.migration.blockers import Blocker
 from trunkline.api.views import page_json
 from trunkline.clock import rfc3339
 from trunkline.jsontypes import encode
-from trunkline.services.migration import BulkChangeResult, RefusedChange, StageChange
-from trunkline.services.migration_plan import (
+from trunkline.services.migration.migrations import BulkChangeResult, RefusedChange, StageChange
+from trunkline.services.migration.output_changes import ChangedRead
+from trunkline.services.migration.plan import (
     CheckOutcome,
     EndpointCalls,
     MigrationDetail,
     OfferedProtocol,
     PlanEntry,
 )
-from trunkline.services.moving import state_of
-from trunkline.services.output_forms import ChangedRead
+from trunkline.services.migration.states import state_of
 from trunkline.stores.port.agent_events import AgentEvent, ComparisonRecord, Side
 
 

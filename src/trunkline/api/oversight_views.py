@@ -12,7 +12,7 @@ from trunkline.api.views import page_json
 from trunkline.brokers.base import Lag
 from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import encode
-from trunkline.services.oversight import MOST_COUNTED, Sight
+from trunkline.services.operations.system_status import MOST_COUNTED, Sight
 from trunkline.stores.base import KeyRole
 from trunkline.stores.port.operations import AuditEntry, Queues, SeenProcess
 

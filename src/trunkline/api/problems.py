@@ -35,7 +35,7 @@ from trunkline.errors import (
     Unavailable,
 )
 from trunkline.jsontypes import encode
-from trunkline.services.hooks import HOOKS
+from trunkline.services.agents.push_notifications import HOOKS
 from trunkline.telemetry import names
 
 PROBLEM_JSON = "application/problem+json"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 
-from trunkline.services.hooks import HOOKS
+from trunkline.services.agents.push_notifications import HOOKS
 from trunkline.stores.base import KeyRole
 
 # None: needs no key at all.

@@ -12,7 +12,7 @@ from pydantic import AwareDatetime, BeforeValidator
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.machine.state import RunStatus
-from trunkline.services.run_lists import RunSearch
+from trunkline.services.runs.search import RunSearch
 
 
 def _as_text(value: object) -> object:

@@ -7,7 +7,7 @@ import msgspec
 from trunkline.api.views import error_view, in_order
 from trunkline.clock import rfc3339
 from trunkline.jsontypes import encode
-from trunkline.services.trials import AgentTestResult
+from trunkline.services.agents.inspection import AgentTestResult
 
 
 def trial_json(trial: AgentTestResult) -> bytes:

@@ -18,15 +18,15 @@ from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.machine.state import WaitingFor
 from trunkline.messages import ERROR_CODES, StepError
-from trunkline.services.option_forms import breaker_to_json
-from trunkline.services.recorded import Recorded
-from trunkline.services.retry_forms import retry_to_json
+from trunkline.services.agents.options import breaker_to_json
+from trunkline.services.agents.retry_policy import retry_to_json
+from trunkline.services.runs.stored_exchanges import Recorded
 from trunkline.stores.base import AgentLoad, EventRecord, RunRecord
 
 if TYPE_CHECKING:
     from trunkline.api.services import HealthReport
-    from trunkline.services.run_lists import ListedRun
-    from trunkline.services.runs import ChildView, ItemCounts, RunView, StepView
+    from trunkline.services.runs.runs import ChildView, ItemCounts, RunView, StepView
+    from trunkline.services.runs.search import ListedRun
 
 _NULL = msgspec.Raw(b"null")
 

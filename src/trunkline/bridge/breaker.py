@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import structlog
 
 from trunkline.agents import BreakerPolicy
-from trunkline.agents.breaker import CallEnd
+from trunkline.agents.call_limits.breaker import CallEnd
 from trunkline.bridge.calls.results import CallUpdate
 from trunkline.messages import StepError
 from trunkline.stores.base import BreakerChange, NotedCall, Transaction

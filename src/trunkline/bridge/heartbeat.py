@@ -14,7 +14,7 @@ import structlog
 
 from trunkline.clock import Instant, after
 from trunkline.errors import Unavailable
-from trunkline.services.presence import PROCESS_NAME
+from trunkline.services.operations.process_heartbeat import PROCESS_NAME
 from trunkline.stores.base import Store
 from trunkline.telemetry import names
 

@@ -17,8 +17,8 @@ from time import perf_counter
 
 import msgspec
 
-from trunkline.agents.carriers import transport_of
 from trunkline.agents.check_reports import Finding, Report, Sample, grade_of
+from trunkline.agents.transport_urls import transport_of
 from trunkline.agents.urls import check_url
 from trunkline.checker.attested import attestations
 from trunkline.checker.choosing import Spoken, choose

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 import msgspec
 
 from trunkline.agents import AUTO, NO_OPTIONS, AgentOptions
+from trunkline.agents.authentication.credentials import NO_CREDENTIALS, Credentials
 from trunkline.agents.check_reports import USUAL, Sample
-from trunkline.agents.credentials import NO_CREDENTIALS, Credentials
 from trunkline.jsontypes import JsonObject
 from trunkline.telemetry.redaction import Redaction
 

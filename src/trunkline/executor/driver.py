@@ -13,8 +13,8 @@ import structlog
 
 from trunkline.brokers.base import Broker, TaskMessage
 from trunkline.clock import Instant, seconds_between
-from trunkline.executor.children import Children
-from trunkline.executor.states import RunStates
+from trunkline.executor.child_runs import Children
+from trunkline.executor.run_state_cache import RunStates
 from trunkline.executor.timers import Timers
 from trunkline.ids import RunId
 from trunkline.machine.decide import abandon, decide
@@ -32,7 +32,7 @@ from trunkline.machine.state import RunState
 from trunkline.machine.turn import Turn
 from trunkline.messages import AgentTask, CancelTask, OutgoingMessage, StepError, fix_for
 from trunkline.messages.cloudevents import event_message
-from trunkline.services.watch import Watchers
+from trunkline.services.runs.watchers import Watchers
 from trunkline.stores.base import EventRecord, RunsChanged, Timer, Transaction, Transition, WokenRun
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics

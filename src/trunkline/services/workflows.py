@@ -15,8 +15,8 @@ from typing import NamedTuple
 from trunkline.errors import Finding, Invalid, NotFound
 from trunkline.id_generation import new_id
 from trunkline.messages import ERROR_CODES
-from trunkline.services.audit import audit_entry
-from trunkline.services.directory import AgentDirectory
+from trunkline.services.agents.cache import AgentDirectory
+from trunkline.services.operations.audit_log import audit_entry
 from trunkline.stores.base import LastRun, Store, WorkflowVersion
 from trunkline.workflow import (
     CompiledWorkflow,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from pathlib import Path
 
-from trunkline.agents.certificates import validate_tls
+from trunkline.agents.authentication.certificates import validate_tls
 from trunkline.errors import ConfigurationError, Finding
 from trunkline.jsontypes import Json
 

@@ -8,8 +8,8 @@ from functools import lru_cache
 import msgspec
 
 from trunkline.agents import AgentOptions, BreakerPolicy
-from trunkline.agents.breaker import BreakerStatus, CallEnd, after_ended
-from trunkline.agents.limits import FRESH, AgentState, begun, may_begin, next_begin
+from trunkline.agents.call_limits.breaker import BreakerStatus, CallEnd, after_ended
+from trunkline.agents.call_limits.limit_state import FRESH, AgentState, begun, may_begin, next_begin
 from trunkline.clock import Instant
 from trunkline.stores.base import BreakerChange, ClaimedTask, NotedCall
 

@@ -18,7 +18,7 @@ from typing import Literal, Protocol, TypeAlias
 import msgspec
 
 from trunkline.agents import Agent
-from trunkline.agents.breaker import BreakerStatus
+from trunkline.agents.call_limits.breaker import BreakerStatus
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.machine.state import ParentStep, RunStatus, StepState, StepStatus

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
-from trunkline.agents.breaker import BreakerStatus
+from trunkline.agents.call_limits.breaker import BreakerStatus
 from trunkline.agents.check_reports import GRADES, Grade
 from trunkline.telemetry.tallies import Counters, Histograms
 

@@ -22,7 +22,7 @@ from urllib.parse import quote, quote_plus
 
 import msgspec
 
-from trunkline.agents.credentials import NO_CREDENTIALS, Credentials
+from trunkline.agents.authentication.credentials import NO_CREDENTIALS, Credentials
 from trunkline.jsontypes import Json, decode, encode
 from trunkline.telemetry.telling import REDACTED, is_telling
 

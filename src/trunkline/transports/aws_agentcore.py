@@ -23,8 +23,8 @@ from uuid import uuid4
 
 import structlog
 
-from trunkline.agents.carriers import Runtime, parse_runtime
 from trunkline.agents.tls import Tls
+from trunkline.agents.transport_urls import Runtime, parse_runtime
 from trunkline.agents.urls import UrlError
 from trunkline.protocols.base import AgentAnswer
 from trunkline.telemetry import names

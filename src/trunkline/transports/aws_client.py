@@ -31,7 +31,7 @@ from botocore.parsers import ResponseParserError
 from urllib3.exceptions import HTTPError, NameResolutionError
 
 from trunkline import __version__
-from trunkline.agents.carriers import Runtime
+from trunkline.agents.transport_urls import Runtime
 from trunkline.jsontypes import JsonObject, encode
 from trunkline.protocols.base import AgentAnswer
 from trunkline.telemetry.redaction import Redaction

@@ -24,7 +24,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from yarl import URL
 
-from trunkline.agents.auth import RESERVED_HEADERS
+from trunkline.agents.authentication.auth_config import RESERVED_HEADERS
 from trunkline.agents.tls import Tls
 from trunkline.agents.urls import UrlError, parse_url
 from trunkline.protocols.base import AgentAnswer

@@ -16,7 +16,7 @@ import msgspec
 import structlog
 from msgspec import UNSET, UnsetType
 
-from trunkline.agents.programs import Program
+from trunkline.agents.stdio_programs import Program
 from trunkline.telemetry import names
 from trunkline.transports.base import TransportError
 from trunkline.transports.failures import too_large

@@ -22,9 +22,9 @@ from typing import Self
 import msgspec
 from msgspec import UNSET
 
-from trunkline.agents.carriers import parse_program
-from trunkline.agents.programs import Program
+from trunkline.agents.stdio_programs import Program
 from trunkline.agents.tls import Tls
+from trunkline.agents.transport_urls import parse_program
 from trunkline.agents.urls import UrlError
 from trunkline.protocols.base import AgentAnswer
 from trunkline.transports.base import StreamedAnswer, StreamLimits, TransportError

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 
 from trunkline.agents import TransportName
-from trunkline.agents.carriers import transport_of
 from trunkline.agents.tls import Tls
+from trunkline.agents.transport_urls import transport_of
 from trunkline.protocols.base import AgentAnswer
 from trunkline.transports.base import StreamedAnswer, StreamLimits, Transport, TransportError
 

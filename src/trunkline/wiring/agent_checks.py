@@ -15,7 +15,7 @@ from trunkline.checker.attested import attestations
 from trunkline.clock import Clock
 from trunkline.errors import Conflict
 from trunkline.messages import StepError
-from trunkline.services.moving import state_of
+from trunkline.services.migration.states import state_of
 from trunkline.stores.base import Store
 from trunkline.transports.base import Transport
 

@@ -19,12 +19,12 @@ from trunkline.brokers.kafka import (
     open_source,
 )
 from trunkline.brokers.kafka.topics import check_topics
-from trunkline.executor.inbox import take_travelled_results
-from trunkline.executor.resends import Resends
-from trunkline.services.commits import CommitLoop, Part
-from trunkline.services.deliveries import results_of, tasks_of
-from trunkline.services.relay import OutboxBell, Relay
-from trunkline.services.strangers import Strangers
+from trunkline.executor.input_sources import take_travelled_results
+from trunkline.executor.task_resending import Resends
+from trunkline.services.commit_loop import CommitLoop, Part
+from trunkline.services.messaging.deliveries import results_of, tasks_of
+from trunkline.services.messaging.orphan_messages import Strangers
+from trunkline.services.messaging.relay import OutboxBell, Relay
 from trunkline.settings import Settings
 from trunkline.stores.base import Transaction
 from trunkline.telemetry import names

@@ -13,8 +13,8 @@ from typing import Protocol
 
 from trunkline.brokers.base import Broker, Lag, Source, TakeTasks
 from trunkline.brokers.memory import MemoryBroker
-from trunkline.executor.inbox import take_results
-from trunkline.services.commits import CommitLoop, Part
+from trunkline.executor.input_sources import take_results
+from trunkline.services.commit_loop import CommitLoop, Part
 from trunkline.stores.base import Transaction
 from trunkline.wiring.interceptors import Interceptors
 

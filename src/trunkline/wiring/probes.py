@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from trunkline.api.services import OK
 from trunkline.errors import TrunklineError
 from trunkline.machine.state import RUN_STATUSES
-from trunkline.services.commits import CommitLoop
-from trunkline.services.moving import stages_of
+from trunkline.services.commit_loop import CommitLoop
+from trunkline.services.migration.states import stages_of
 from trunkline.stores.base import Store
 from trunkline.telemetry.metrics import Metrics
 from trunkline.wiring.messaging import Messaging

@@ -15,16 +15,16 @@ from trunkline.bridge.agents.routes import AgentRoutes
 from trunkline.bridge.agents.tokens import TokenProvider
 from trunkline.bridge.calls.batches import BatchSender
 from trunkline.clock import Clock
-from trunkline.services.commits import CommitLoop
-from trunkline.services.directory import AgentDirectory
-from trunkline.services.drift import Drifts
-from trunkline.services.hooks import HookKey, Hooks
-from trunkline.services.profile_folder import load_profiles
-from trunkline.services.registry import Registry
-from trunkline.services.routes import RoutingTable
-from trunkline.services.secrets import Secrets
-from trunkline.services.vault import Vault, load_key
-from trunkline.services.watch import Watchers
+from trunkline.services.agents.cache import AgentDirectory
+from trunkline.services.agents.drift import Drifts
+from trunkline.services.agents.push_notifications import HookKey, Hooks
+from trunkline.services.agents.registry import Registry
+from trunkline.services.commit_loop import CommitLoop
+from trunkline.services.migration.routing_table import RoutingTable
+from trunkline.services.operations.zone_profiles import load_profiles
+from trunkline.services.runs.watchers import Watchers
+from trunkline.services.security.secrets import Secrets
+from trunkline.services.security.vault import Vault, load_key
 from trunkline.services.workflows import Workflows
 from trunkline.settings import Settings
 from trunkline.stores.base import Store

@@ -26,15 +26,15 @@ from trunkline.bridge.commit_parts import AnswerWriter, TaskClaimer
 from trunkline.bridge.heartbeat import Heartbeat
 from trunkline.bridge.migration.rollback import RollbackWatch
 from trunkline.bridge.migration.shadow_calls import ShadowCalls
-from trunkline.executor.children import Children
+from trunkline.executor.child_runs import Children
 from trunkline.executor.driver import Driver
 from trunkline.executor.retention import Retention
-from trunkline.executor.states import RunStates
+from trunkline.executor.run_state_cache import RunStates
 from trunkline.executor.timers import Timers
 from trunkline.id_generation import new_id
-from trunkline.services.commits import CommitLoop, Part
-from trunkline.services.intake import Intake
-from trunkline.services.presence import PROCESS_NAME
+from trunkline.services.commit_loop import CommitLoop, Part
+from trunkline.services.operations.process_heartbeat import PROCESS_NAME
+from trunkline.services.runs.intake import Intake
 from trunkline.stores.base import InboxFilled, Notice, RunsChanged, TasksRung
 from trunkline.stores.port.operations import Process
 from trunkline.telemetry import names

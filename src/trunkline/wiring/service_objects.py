@@ -6,17 +6,17 @@ from trunkline.api.services import Limits, Probes, Services
 from trunkline.bridge.agents.inspection import AgentHealthCheck, CardViewer
 from trunkline.bridge.calls.client import AgentClient, CallLimits
 from trunkline.bridge.calls.detached import AgentTestCaller, DetachedCaller
-from trunkline.services.activity import Activities
-from trunkline.services.audit import Audit
-from trunkline.services.checks import Checks
-from trunkline.services.dead_letters import DeadLetters
-from trunkline.services.inbox import Inbox
-from trunkline.services.intake import Intake
-from trunkline.services.migration import Migrations
-from trunkline.services.migration_plan import MigrationPlan
-from trunkline.services.oversight import Oversight, Setup
-from trunkline.services.runs import Runs
-from trunkline.services.trials import AgentTestCalls
+from trunkline.services.agents.activity import Activities
+from trunkline.services.agents.checks import Checks
+from trunkline.services.agents.inspection import AgentTestCalls
+from trunkline.services.messaging.dead_letters import DeadLetters
+from trunkline.services.migration.migrations import Migrations
+from trunkline.services.migration.plan import MigrationPlan
+from trunkline.services.operations.audit_log import Audit
+from trunkline.services.operations.system_status import Oversight, Setup
+from trunkline.services.runs.inbox import Inbox
+from trunkline.services.runs.intake import Intake
+from trunkline.services.runs.runs import Runs
 from trunkline.stores.port.operations import Process
 from trunkline.wiring.agent_checks import RegisteredAgentCheck
 from trunkline.wiring.messaging import Messaging

@@ -16,9 +16,9 @@ from starlette.types import ASGIApp
 
 from trunkline.api.services import Probes, Services
 from trunkline.clock import Clock
-from trunkline.services.commands import Commands
-from trunkline.services.keys import door_keys
-from trunkline.services.presence import Presence
+from trunkline.services.messaging.start_commands import Commands
+from trunkline.services.operations.process_heartbeat import Presence
+from trunkline.services.security.api_keys import door_keys
 from trunkline.settings import Settings, is_loopback
 from trunkline.wiring.exported_store import ExportedStore
 from trunkline.wiring.interceptors import Interceptors

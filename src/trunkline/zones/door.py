@@ -20,7 +20,7 @@ from typing import TypeVar
 import msgspec
 import structlog
 
-from trunkline.agents.bucket import Bucket, refilled, whole_tokens, without
+from trunkline.agents.call_limits.token_bucket import Bucket, refilled, whole_tokens, without
 from trunkline.agents.model import RateLimit
 from trunkline.clock import Clock, Instant
 from trunkline.jsontypes import JsonObject

@@ -31,7 +31,7 @@ import structlog
 
 from trunkline.errors import Unavailable
 from trunkline.jsontypes import JsonObject, encode
-from trunkline.services.vault import KEY_BYTES, Vault, load_key
+from trunkline.services.security.vault import KEY_BYTES, Vault, load_key
 from trunkline.stores.zones import CallKey, ZoneCall, ZoneStore
 from trunkline.system_clock import SystemClock
 from trunkline.telemetry import names

@@ -23,10 +23,10 @@ import msgspec
 import structlog
 from msgspec.structs import replace
 
-from trunkline.agents.auth import NO_CREDENTIALS, Credentials, credentials
-from trunkline.agents.carriers import check_carried, transport_of
-from trunkline.agents.credentials import Signer
+from trunkline.agents.authentication.auth_config import NO_CREDENTIALS, Credentials, credentials
+from trunkline.agents.authentication.credentials import Signer
 from trunkline.agents.model import AuthType
+from trunkline.agents.transport_urls import check_carried, transport_of
 from trunkline.errors import Invalid, TrunklineError
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.messages import ERROR_CODES, StepError
@@ -277,7 +277,7 @@ class Link:
 
     def _signed(self, signer: Signer, body: bytes) -> str:
         # Here, since most callers sign nothing and need not load what signs.
-        from trunkline.agents.signing import signed_token  # noqa: PLC0415
+        from trunkline.agents.authentication.signed_tokens import signed_token  # noqa: PLC0415
 
         return f"Bearer {signed_token(signer, body, self._clock.now(), str(uuid4()))}"
 

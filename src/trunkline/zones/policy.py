@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from trunkline.agents.bucket import Bucket, next_token, refilled, whole_tokens, without
+from trunkline.agents.call_limits.token_bucket import Bucket, next_token, refilled, whole_tokens, without
 from trunkline.agents.model import RateLimit
 from trunkline.clock import Instant, seconds_between
 from trunkline.errors import Finding

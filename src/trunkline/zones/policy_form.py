@@ -25,7 +25,7 @@ from typing import TypeGuard, cast
 
 import msgspec
 
-from trunkline.agents.certificates import wrong_verifying_key
+from trunkline.agents.authentication.certificates import wrong_verifying_key
 from trunkline.agents.model import RateLimit
 from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import Json, JsonObject, decode

@@ -17,8 +17,8 @@ from joserfc import jws
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, OKPKey
 
-from trunkline.agents.credentials import MOST_TOKEN_SECONDS
-from trunkline.agents.signing import TOKEN_FORMS, body_digest
+from trunkline.agents.authentication.credentials import MOST_TOKEN_SECONDS
+from trunkline.agents.authentication.signed_tokens import TOKEN_FORMS, body_digest
 from trunkline.clock import Instant
 from trunkline.zones.policy import Policy
 

@@ -24,7 +24,7 @@ from trunkline.clock import Clock, Instant
 from trunkline.errors import ConfigurationError, Unavailable
 from trunkline.id_generation import new_id
 from trunkline.jsontypes import JsonObject
-from trunkline.services.vault import Vault
+from trunkline.services.security.vault import Vault
 from trunkline.stores.zones import CallKey, ZoneCall, ZoneStore
 from trunkline.system_clock import SystemClock
 from trunkline.telemetry import names

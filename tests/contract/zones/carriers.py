@@ -18,10 +18,10 @@ import pytest
 from deploy.local.agentcore import StandIn
 from tests.certificates import made, signing_key
 
-from trunkline.agents.auth import credentials
-from trunkline.agents.credentials import NO_CREDENTIALS, Credentials
-from trunkline.agents.programs import Program
-from trunkline.agents.signing import signed_token
+from trunkline.agents.authentication.auth_config import credentials
+from trunkline.agents.authentication.credentials import NO_CREDENTIALS, Credentials
+from trunkline.agents.authentication.signed_tokens import signed_token
+from trunkline.agents.stdio_programs import Program
 from trunkline.agents.tls import Tls
 from trunkline.jsontypes import JsonObject, encode
 from trunkline.protocols.base import AgentAnswer

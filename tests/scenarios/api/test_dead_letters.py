@@ -17,7 +17,7 @@ from trunkline.api.server import base_url, listen, serving
 from trunkline.cli.app import run_command_line
 from trunkline.clock import Instant
 from trunkline.id_generation import new_id
-from trunkline.services.dead_letters import DeadLetters
+from trunkline.services.messaging.dead_letters import DeadLetters
 from trunkline.settings import load_settings
 from trunkline.stores.base import DeadLetter
 from trunkline.testing import RunningSystem, objects_in

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from trunkline.api.roles import ROLES, allows
 from trunkline.clock import Clock
 from trunkline.errors import NotAllowed
-from trunkline.services.keys import Keys
+from trunkline.services.security.api_keys import Keys
 from trunkline.settings import load_settings
 from trunkline.stores.base import KeyRole
 from trunkline.testing import FakeClock, RunningSystem, running_system

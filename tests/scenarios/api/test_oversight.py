@@ -16,7 +16,7 @@ from trunkline.brokers.base import ConsumerGroup, Lag
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
 from trunkline.jsontypes import JsonObject
-from trunkline.services.oversight import Oversight, Setup
+from trunkline.services.operations.system_status import Oversight, Setup
 from trunkline.stores.base import KeyRole, Store
 from trunkline.stores.port.operations import Process
 from trunkline.testing import (

@@ -9,7 +9,7 @@ import shutil
 import pytest
 import uvloop
 
-from trunkline.agents.auth import Credentials, credentials
+from trunkline.agents.authentication.auth_config import Credentials, credentials
 from trunkline.bridge.wire.exchanges import SentRequest, record_exchange, to_curl
 from trunkline.clock import Instant
 from trunkline.jsontypes import JsonObject

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 import uvloop
 
-from trunkline.agents.credentials import NO_CREDENTIALS, Credentials, OAuthClient
+from trunkline.agents.authentication.credentials import NO_CREDENTIALS, Credentials, OAuthClient
 from trunkline.bridge.agents.cards import CardFetcher
 from trunkline.bridge.agents.tokens import TokenProvider
 from trunkline.telemetry.redaction import Redaction

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from trunkline.agents.programs import Program
+from trunkline.agents.stdio_programs import Program
 from trunkline.agents.tls import Tls
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.protocols.base import AgentAnswer

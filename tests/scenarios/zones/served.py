@@ -12,8 +12,8 @@ from uuid import uuid4
 import msgspec
 from tests.certificates import signing_key
 
-from trunkline.agents.credentials import Signer
-from trunkline.agents.signing import signed_token
+from trunkline.agents.authentication.credentials import Signer
+from trunkline.agents.authentication.signed_tokens import signed_token
 from trunkline.agents.tls import Tls
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.serving import base_url, listen, serving

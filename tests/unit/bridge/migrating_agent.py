@@ -25,10 +25,10 @@ from trunkline.clock import Instant
 from trunkline.id_generation import new_id
 from trunkline.jsontypes import Json, encode
 from trunkline.messages import AgentResult, AgentTask, ResultStatus, StepError, TaskKey
-from trunkline.services.directory import AgentDirectory
-from trunkline.services.registry import AgentSpec, Registry
-from trunkline.services.routes import RoutingTable
-from trunkline.services.vault import KEY_BYTES, Vault
+from trunkline.services.agents.cache import AgentDirectory
+from trunkline.services.agents.registry import AgentSpec, Registry
+from trunkline.services.migration.routing_table import RoutingTable
+from trunkline.services.security.vault import KEY_BYTES, Vault
 from trunkline.stores.base import ClaimedTask, Store, TaskAnswer
 from trunkline.stores.port.agent_events import NewAgentEvent
 from trunkline.testing import FakeClock

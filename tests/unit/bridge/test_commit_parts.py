@@ -19,7 +19,7 @@ from trunkline.brokers.base import TaskMessage
 from trunkline.clock import Instant
 from trunkline.jsontypes import encode
 from trunkline.messages import AgentResult, AgentTask, CancelTask, ResultStatus, StepError, TaskKey
-from trunkline.services.commits import Part
+from trunkline.services.commit_loop import Part
 from trunkline.stores.base import ClaimedTask, Store, TaskAnswer, Transaction
 from trunkline.telemetry.metrics import Metrics
 from trunkline.testing import FakeClock

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.agents.programs import Program
+from trunkline.agents.stdio_programs import Program
 from trunkline.cli.app import run_command_line
 from trunkline.settings import load_settings
 

@@ -10,18 +10,18 @@ import msgspec
 
 from trunkline.brokers.base import TaskMessage
 from trunkline.brokers.memory import MemoryBroker
-from trunkline.executor.children import Children
+from trunkline.executor.child_runs import Children
 from trunkline.executor.driver import Driver
-from trunkline.executor.inbox import take_results
-from trunkline.executor.states import RunStates
+from trunkline.executor.input_sources import take_results
+from trunkline.executor.run_state_cache import RunStates
 from trunkline.executor.timers import Timers
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json, encode
 from trunkline.machine.inputs import Input, RunRequested, encode_input
 from trunkline.machine.state import StepState
 from trunkline.messages import AgentResult, AgentTask, ResultStatus, StepError
-from trunkline.services.directory import AgentDirectory
-from trunkline.services.watch import Watchers
+from trunkline.services.agents.cache import AgentDirectory
+from trunkline.services.runs.watchers import Watchers
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import InboxItem, NewRun, RunRecord, Store, Transaction, WorkflowVersion
 from trunkline.stores.sqlite import open_sqlite

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.executor.stage import Stage
 
 from trunkline.executor.retention import Retention
-from trunkline.services.audit import audit_entry
+from trunkline.services.operations.audit_log import audit_entry
 from trunkline.stores.blobs.folder import BlobFolder
 from trunkline.stores.port.activity import AgentMinute, minute_of
 

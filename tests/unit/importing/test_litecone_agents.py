@@ -8,7 +8,7 @@ import pytest
 from trunkline.cli.commands.import_definitions import findings_of_agent
 from trunkline.importing.litecone import import_files
 from trunkline.jsontypes import JsonObject
-from trunkline.services.agent_specs import parse_spec
+from trunkline.services.agents.specs import parse_spec
 
 SECRET = "s3cr3t-of-the-test"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.services.directory import AgentDirectory
-from trunkline.services.registry import Registry
-from trunkline.services.vault import KEY_BYTES, Vault
+from trunkline.services.agents.cache import AgentDirectory
+from trunkline.services.agents.registry import Registry
+from trunkline.services.security.vault import KEY_BYTES, Vault
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import Store
 from trunkline.stores.sqlite import open_sqlite

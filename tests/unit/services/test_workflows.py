@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from trunkline.errors import Invalid, NotFound
-from trunkline.services.registry import AgentSpec, Registry
+from trunkline.services.agents.registry import AgentSpec, Registry
 from trunkline.services.workflows import Workflows
 
 pytestmark = pytest.mark.anyio

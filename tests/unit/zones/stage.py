@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from trunkline.jsontypes import JsonObject, decode
-from trunkline.services.vault import KEY_BYTES, Vault
+from trunkline.services.security.vault import KEY_BYTES, Vault
 from trunkline.stores.zones import CallKey, ZoneCall, ZoneStore
 from trunkline.testing.clock import FakeClock
 from trunkline.zones.work import Accepted, Answer, Broke, Job, Work

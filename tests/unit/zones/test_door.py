@@ -17,8 +17,8 @@ from joserfc.jwk import ECKey, OKPKey
 from structlog.testing import capture_logs
 from tests.certificates import signing_key
 
-from trunkline.agents.credentials import Signer
-from trunkline.agents.signing import TOKEN_FORMS, body_digest, signed_token
+from trunkline.agents.authentication.credentials import Signer
+from trunkline.agents.authentication.signed_tokens import TOKEN_FORMS, body_digest, signed_token
 from trunkline.jsontypes import JsonObject
 from trunkline.stores.zones import Refusal, ZoneStore
 from trunkline.stores.zones.file import open_zone_file, zone_in_memory

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from trunkline.agents.auth import NO_CREDENTIALS, Credentials
+from trunkline.agents.authentication.auth_config import NO_CREDENTIALS, Credentials
 from trunkline.agents.tls import Tls
 from trunkline.errors import Invalid
 from trunkline.jsontypes import Json, JsonObject, encode

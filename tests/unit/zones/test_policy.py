@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.agents.bucket import Bucket
+from trunkline.agents.call_limits.token_bucket import Bucket
 from trunkline.agents.model import RateLimit
 from trunkline.clock import Instant
 from trunkline.jsontypes import JsonObject

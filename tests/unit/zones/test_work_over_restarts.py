@@ -12,7 +12,7 @@ import pytest
 from tests.unit.zones.stage import HELLO, Handler, Stage, error_of, reason_of, staged, task_of
 
 from trunkline.errors import Unavailable
-from trunkline.services.vault import KEY_BYTES, Vault
+from trunkline.services.security.vault import KEY_BYTES, Vault
 from trunkline.stores.zones import CallKey, ZoneStore
 from trunkline.stores.zones.file import ZoneFile, open_zone_file
 from trunkline.zones.faults import ZoneFault

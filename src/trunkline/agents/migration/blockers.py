@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from trunkline.agents.migration.compare import ComparisonVerdict
+from trunkline.agents.migration.comparison import ComparisonVerdict
 from trunkline.agents.migration.model import MigrationState
 from trunkline.agents.model import AUTO, Agent
 

@@ -16,8 +16,8 @@ from trunkline.api.headers import correlation_id_of, find_header
 from trunkline.api.problems import KINDS, Kind, problem, problem_of, redacted_path, unexpected
 from trunkline.api.roles import allows, role_for
 from trunkline.errors import NotAllowed, TrunklineError
-from trunkline.services.audit import acting
-from trunkline.services.keys import KeyRing
+from trunkline.services.operations.audit_log import acting
+from trunkline.services.security.api_keys import KeyRing
 from trunkline.stores.base import ApiKey, KeyRole
 from trunkline.telemetry import names
 

@@ -13,7 +13,7 @@ from trunkline.api.paging import DEFAULT_LIMIT, Limit
 from trunkline.api.routes.agents import AGENTS, AgentPath
 from trunkline.api.services import Services
 from trunkline.clock import Instant
-from trunkline.services.activity import MOST_MINUTES
+from trunkline.services.agents.activity import MOST_MINUTES
 from trunkline.stores.port.activity import CallPlace
 
 _HOUR = 60

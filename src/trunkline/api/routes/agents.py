@@ -22,8 +22,8 @@ from trunkline.api.services import Services
 from trunkline.api.views import agent_json, agents_json, health_json
 from trunkline.errors import StaleVersion
 from trunkline.jsontypes import JsonObject
-from trunkline.services.activity import MOST_MINUTES_OF_MANY
-from trunkline.services.agent_specs import parse_spec
+from trunkline.services.agents.activity import MOST_MINUTES_OF_MANY
+from trunkline.services.agents.specs import parse_spec
 
 AGENTS = "/api/v1/agents"
 MERGE_PATCH = "application/merge-patch+json"

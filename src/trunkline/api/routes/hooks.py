@@ -17,7 +17,7 @@ from trunkline.api.operations import Documentation, add_operation, answer, body,
 from trunkline.api.problems import KINDS, problem
 from trunkline.api.services import Services
 from trunkline.errors import NotFound
-from trunkline.services.hooks import HOOKS
+from trunkline.services.agents.push_notifications import HOOKS
 
 _TOKEN_HEADERS = (b"x-a2a-notification-token", b"a2a-notification-token")
 

@@ -9,8 +9,8 @@ from fastapi import FastAPI, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from trunkline.agents.migration.compare import ComparisonVerdict
-from trunkline.agents.migration.stages import LimitChanges
+from trunkline.agents.migration.comparison import ComparisonVerdict
+from trunkline.agents.migration.transitions import LimitChanges
 from trunkline.api.bodies import convert, decode_object, read_body
 from trunkline.api.check_views import check_json
 from trunkline.api.middleware.auth import caller_of
@@ -27,8 +27,8 @@ from trunkline.api.operations import JSON, add_operation, answer, body, problems
 from trunkline.api.paging import DEFAULT_LIMIT, Limit, NumberCursor, TextCursor, decode_cursor, page
 from trunkline.api.routes.agents import AgentPath
 from trunkline.api.services import Services
-from trunkline.services.migration import ChangeReason, change_reason
-from trunkline.services.migration_targets import RequestedTarget
+from trunkline.services.migration.migrations import ChangeReason, change_reason
+from trunkline.services.migration.targets import RequestedTarget
 
 MIGRATION = "/api/v1/migration"
 

@@ -18,7 +18,7 @@ from trunkline.api.views import page_json
 from trunkline.clock import rfc3339
 from trunkline.ids import RunId
 from trunkline.jsontypes import encode
-from trunkline.services.run_logs import LogLine, LogPlace, Wanted
+from trunkline.services.runs.logs import LogLine, LogPlace, Wanted
 
 JSON_LINES = "application/x-ndjson"
 LogCursor = Annotated[

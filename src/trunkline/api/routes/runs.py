@@ -33,10 +33,10 @@ from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.machine.inputs import ResolvedOutcome
 from trunkline.machine.state import FINAL_RUN_STATUSES, StepStatus
 from trunkline.messages import ReplyMessage
-from trunkline.services.har import MEDIA_TYPE as HAR
-from trunkline.services.har import to_har
-from trunkline.services.recorded import read_record
-from trunkline.services.run_lists import RunSearch
+from trunkline.services.runs.har import MEDIA_TYPE as HAR
+from trunkline.services.runs.har import to_har
+from trunkline.services.runs.search import RunSearch
+from trunkline.services.runs.stored_exchanges import read_record
 from trunkline.telemetry.traces import Segment
 from trunkline.workflow import item_index
 

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, WithJsonSchema, model_validator
 
 from trunkline.agents import AuthType, Resend, TransportName
-from trunkline.agents.credentials import MOST_TOKEN_SECONDS
+from trunkline.agents.authentication.credentials import MOST_TOKEN_SECONDS
 from trunkline.api.schemas.activity import AgentActivity, LastCheck
 from trunkline.api.schemas.common import Duration, JsonObject, NextCursor, Shape, Time, optional
 

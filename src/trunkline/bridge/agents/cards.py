@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import perf_counter
 
-from trunkline.agents.auth import Credentials
+from trunkline.agents.authentication.auth_config import Credentials
 from trunkline.bridge.agents.tokens import TokenProvider
 from trunkline.bridge.wire.exchanges import AuxiliaryRecorder, AuxiliaryRequest, SentRequest
 from trunkline.clock import Clock

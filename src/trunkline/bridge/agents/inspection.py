@@ -15,8 +15,8 @@ import msgspec
 
 from trunkline.agents import Agent
 from trunkline.agents.cards import MAX_CARD_BYTES
-from trunkline.agents.carriers import parse_program, transport_of
-from trunkline.agents.programs import Program
+from trunkline.agents.stdio_programs import Program
+from trunkline.agents.transport_urls import parse_program, transport_of
 from trunkline.bridge.agents.cards import CardFetcher
 from trunkline.bridge.agents.negotiation import reads_card
 from trunkline.bridge.agents.resolver import AgentResolver, ResolvedAgent

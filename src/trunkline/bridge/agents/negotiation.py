@@ -18,7 +18,7 @@ import msgspec
 import structlog
 
 from trunkline.agents import AUTO, Agent, Dialect, Probe
-from trunkline.agents.auth import Credentials
+from trunkline.agents.authentication.auth_config import Credentials
 from trunkline.bridge.agents.cards import CardFetcher
 from trunkline.bridge.agents.tokens import TokenProvider
 from trunkline.bridge.wire.exchanges import AuxiliaryRecorder

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import msgspec
 
 from trunkline.agents import AUTO, Agent, Dialect
-from trunkline.agents.auth import Credentials, credentials
+from trunkline.agents.authentication.auth_config import Credentials, credentials
 from trunkline.bridge.agents.negotiation import DialectNegotiator, DialectUnclear
 from trunkline.bridge.agents.tokens import TokenProvider
 from trunkline.bridge.wire.exchanges import AuxiliaryRecorder
@@ -19,7 +19,7 @@ from trunkline.errors import ConfigurationError, Invalid
 from trunkline.messages import StepError, fix_for
 from trunkline.protocols import AgentRequest, ProtocolAdapter, ProtocolAdapterFactory
 from trunkline.protocols.batches import BatchLimits, batch_limits
-from trunkline.services.registry import Registry
+from trunkline.services.agents.registry import Registry
 from trunkline.telemetry.redaction import Redaction
 
 _MOST_KEPT = 10_000

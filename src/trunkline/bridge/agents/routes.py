@@ -16,12 +16,12 @@ import msgspec
 
 from trunkline.agents import Agent, Dialect
 from trunkline.agents.migration import TargetEndpoint
-from trunkline.agents.migration.sides import EndpointName, MigrationRevision, target_for
+from trunkline.agents.migration.routing import EndpointName, MigrationRevision, target_for
 from trunkline.bridge.agents.negotiation import DialectNegotiator, DialectStore
 from trunkline.bridge.agents.resolver import AgentResolver
 from trunkline.jsontypes import encode
 from trunkline.messages import AgentTask
-from trunkline.services.routes import RoutingTable
+from trunkline.services.migration.routing_table import RoutingTable
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):

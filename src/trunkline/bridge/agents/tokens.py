@@ -22,7 +22,7 @@ from uuid import uuid4
 import msgspec
 import structlog
 
-from trunkline.agents.credentials import Credentials, OAuthClient, Signer
+from trunkline.agents.authentication.credentials import Credentials, OAuthClient, Signer
 from trunkline.bridge.wire.exchanges import AuxiliaryRecorder, AuxiliaryRequest, SentRequest
 from trunkline.clock import Clock, Instant, after
 from trunkline.protocols import AgentAnswer
@@ -104,7 +104,7 @@ class TokenProvider:
 
     def _sign(self, signer: Signer, redaction: Redaction, body: bytes) -> Mapping[str, str]:
         # Here, since a process whose agents want no such token need not load what signs.
-        from trunkline.agents.signing import signed_token  # noqa: PLC0415
+        from trunkline.agents.authentication.signed_tokens import signed_token  # noqa: PLC0415
 
         token = signed_token(signer, body, self._clock.now(), str(uuid4()))
         redaction.hide(token)

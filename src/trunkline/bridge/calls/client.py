@@ -44,7 +44,7 @@ from trunkline.clock import Clock, after, seconds_between
 from trunkline.errors import Unavailable
 from trunkline.messages import ERROR_CODES, AgentTask, StepError
 from trunkline.protocols import AgentRequest, Failed, Outcome, PushTarget, SendOptions, Working
-from trunkline.services.secrets import Secrets
+from trunkline.services.security.secrets import Secrets
 from trunkline.stores.base import ClaimedTask, TaskKey
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics

@@ -24,7 +24,7 @@ from trunkline.id_generation import new_id
 from trunkline.jsontypes import Json
 from trunkline.messages import AgentTask, StepError
 from trunkline.protocols import Failed, Interrupted, Outcome, Succeeded, Working
-from trunkline.services.trials import AgentTestResult
+from trunkline.services.agents.inspection import AgentTestResult
 from trunkline.stores.base import ClaimedTask, ExchangeRecord, TaskKey
 from trunkline.telemetry.redaction import Redaction
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from trunkline.agents.carriers import transport_of
+from trunkline.agents.transport_urls import transport_of
 from trunkline.bridge.agents.resolver import ResolvedAgent
 from trunkline.bridge.wire.exchanges import ExchangeKind
 from trunkline.messages import AgentTask

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from trunkline.errors import ConfigurationError
 from trunkline.jsontypes import Json
 from trunkline.messages import AgentTask, StepError, fix_for
-from trunkline.services.secrets import OpenSecret, Secrets
+from trunkline.services.security.secrets import OpenSecret, Secrets
 from trunkline.workflow import SECRET_KEY
 
 # What is sent to a place of this name is found by it in the task.

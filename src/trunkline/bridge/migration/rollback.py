@@ -15,8 +15,7 @@ from typing import Protocol
 import msgspec
 import structlog
 
-from trunkline.agents.migration.sides import EndpointName, MigrationRevision
-from trunkline.agents.migration.watch import (
+from trunkline.agents.migration.rollback_rules import (
     EMPTY_WINDOW,
     CallWindow,
     EndpointCallEnd,
@@ -25,11 +24,12 @@ from trunkline.agents.migration.watch import (
     encode_window,
     reason_to_roll_back,
 )
+from trunkline.agents.migration.routing import EndpointName, MigrationRevision
 from trunkline.bridge.breaker import NOT_CAUSED_BY_AGENT
 from trunkline.bridge.calls.results import CallUpdate
 from trunkline.clock import seconds_between
 from trunkline.errors import NotFound, Unavailable
-from trunkline.services.routes import RoutingTable
+from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.stores.base import Transaction
 from trunkline.stores.port.agent_events import AgentRecordReads
 from trunkline.telemetry import names

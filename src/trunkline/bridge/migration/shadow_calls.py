@@ -15,8 +15,8 @@ import msgspec
 import structlog
 
 from trunkline.agents.migration import TargetEndpoint
-from trunkline.agents.migration.compare import Comparison, ComparisonVerdict, differences
-from trunkline.agents.migration.sides import MigrationRevision, is_shadowed
+from trunkline.agents.migration.comparison import Comparison, ComparisonVerdict, differences
+from trunkline.agents.migration.routing import MigrationRevision, is_shadowed
 from trunkline.bridge.agents.routes import AgentRoutes, Route
 from trunkline.bridge.breaker import NOT_CAUSED_BY_AGENT
 from trunkline.bridge.calls.detached import DetachedResult

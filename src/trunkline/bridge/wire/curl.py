@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from trunkline.agents.carriers import parse_runtime
+from trunkline.agents.transport_urls import parse_runtime
 from trunkline.agents.urls import UrlError
 
 _VARIABLE = re.compile(r"\$TRUNKLINE_SECRET[A-Z0-9_]*")

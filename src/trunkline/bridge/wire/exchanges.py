@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from trunkline.agents.carriers import carried_headers, transport_of
+from trunkline.agents.transport_urls import carried_headers, transport_of
 from trunkline.bridge.wire.curl import BodyFile, aws_command, curl_command, stdio_line
 from trunkline.bridge.wire.stream_frames import MAX_BYTES, StreamFrame, StreamFrames
 from trunkline.clock import Instant, rfc3339

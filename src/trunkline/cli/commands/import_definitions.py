@@ -21,7 +21,7 @@ from trunkline.importing import Imported, ImportedWorkflow, Remark
 from trunkline.importing.litecone import import_files
 from trunkline.importing.names import file_name
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.services.agent_specs import check_spec, parse_spec
+from trunkline.services.agents.specs import check_spec, parse_spec
 from trunkline.workflow.parse import read_document
 
 _WIDTH = 110

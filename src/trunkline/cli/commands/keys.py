@@ -21,11 +21,11 @@ from trunkline.cli.rendering.output import Cell, note, print_fields, print_json,
 
 if TYPE_CHECKING:
     from trunkline import clock, wiring
-    from trunkline.services import keys as keys_service
-    from trunkline.services.keys import Keys
+    from trunkline.services.security import api_keys as keys_service
+    from trunkline.services.security.api_keys import Keys
     from trunkline.stores.base import ApiKey
 else:
-    keys_service = lazy_module("trunkline.services.keys")
+    keys_service = lazy_module("trunkline.services.security.api_keys")
     wiring = lazy_module("trunkline.wiring")
     clock = lazy_module("trunkline.clock")
 

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from trunkline.cli.answers import Exchange, LogLine, Run
     from trunkline.cli.rendering import exchanges as rendered_exchanges
     from trunkline.jsontypes import JsonObject
-    from trunkline.services import har as har_archive
-    from trunkline.services import recorded
+    from trunkline.services.runs.runs import har as har_archive
+    from trunkline.services.runs.runs import stored_exchanges
 else:
-    har_archive = lazy_module("trunkline.services.har")
+    har_archive = lazy_module("trunkline.services.runs.har")
     rendered_exchanges = lazy_module("trunkline.cli.rendering.exchanges")
-    recorded = lazy_module("trunkline.services.recorded")
+    recorded = lazy_module("trunkline.services.runs.stored_exchanges")
     wire_exchanges = lazy_module("trunkline.bridge.wire.exchanges")
 
 Status = Literal["PENDING", "RUNNING", "WAITING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"]
@@ -513,7 +513,7 @@ def _log_row(line: LogLine) -> list[str]:
 
 
 def _print_har(exchanges: Sequence[Exchange]) -> None:
-    print_json(har_archive.to_har(recorded.read_exchange(exchange) for exchange in exchanges))
+    print_json(har_archive.to_har(stored_exchanges.read_exchange(exchange) for exchange in exchanges))
 
 
 def _print_curl(exchanges: Sequence[Exchange]) -> None:

@@ -18,16 +18,16 @@ from trunkline.cli.rendering.output import note, print_json, print_text
 if TYPE_CHECKING:
     from trunkline import clock, errors, wiring
     from trunkline.cli.commands import import_definitions
-    from trunkline.executor import inbox
-    from trunkline.services import transfer
-    from trunkline.services.transfer import Exported, Imported
+    from trunkline.executor import input_sources
+    from trunkline.services.operations import store_transfer
+    from trunkline.services.operations.store_transfer import Exported, Imported
     from trunkline.settings import Settings
 else:
     import_definitions = lazy_module("trunkline.cli.commands.import_definitions")
     clock = lazy_module("trunkline.clock")
     errors = lazy_module("trunkline.errors")
-    inbox = lazy_module("trunkline.executor.inbox")
-    transfer = lazy_module("trunkline.services.transfer")
+    inbox = lazy_module("trunkline.executor.input_sources")
+    transfer = lazy_module("trunkline.services.operations.store_transfer")
     wiring = lazy_module("trunkline.wiring")
 
 _ROWS_A_LINE = 10_000
@@ -135,13 +135,13 @@ async def _export(settings: Settings, file: Path) -> Exported:
             fix="Name its folder with --data, or use --store.",
         )
     async with wiring.open_store(settings) as store:
-        return await transfer.export_store(store, file, _Progress())
+        return await store_transfer.export_store(store, file, _Progress())
 
 
 async def _import(settings: Settings, file: Path) -> Imported:
     async with wiring.open_store(settings, upgrade=True) as store:
-        hand_over = None if settings.uses_kafka else inbox.take_results
-        return await transfer.import_store(store, file, _Progress(), hand_over=hand_over)
+        hand_over = None if settings.uses_kafka else input_sources.take_results
+        return await store_transfer.import_store(store, file, _Progress(), hand_over=hand_over)
 
 
 class _Progress:

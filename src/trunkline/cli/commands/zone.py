@@ -20,7 +20,7 @@ from trunkline.cli.setting_flags import LogFormat, LogLevel
 
 if TYPE_CHECKING:
     from trunkline import clock, settings, zones
-    from trunkline.services import profile_folder
+    from trunkline.services.operations import zone_profiles
     from trunkline.settings import Settings
     from trunkline.stores.zones import Refusal
     from trunkline.telemetry import logs
@@ -33,7 +33,7 @@ else:
     settings = lazy_module("trunkline.settings")
     zones = lazy_module("trunkline.zones")
     zone_audit = lazy_module("trunkline.zones.audit")
-    profile_folder = lazy_module("trunkline.services.profile_folder")
+    profile_folder = lazy_module("trunkline.services.operations.zone_profiles")
     logs = lazy_module("trunkline.telemetry.logs")
     zone_lines = lazy_module("trunkline.zones.lines")
     zone_server = lazy_module("trunkline.zones.server")
@@ -103,7 +103,7 @@ def serve(
         logs.configure_logs(loaded.log_level, loaded.log_format)
         # Before the module is imported: it may print something.
         pipes = zone_lines.take_pipes() if stdio else None
-        profile_folder.load_profiles(loaded.profiles)
+        zone_profiles.load_profiles(loaded.profiles)
         # The first line on stdout is the URL, whatever the module prints.
         with redirect_stdout(sys.stderr):
             found = find_zone(zone)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from trunkline.agents.auth import secret_variable
+from trunkline.agents.authentication.auth_config import secret_variable
 from trunkline.errors import Finding
 from trunkline.importing.account import Account
 from trunkline.importing.litecone.reading import Fields

@@ -7,8 +7,8 @@ from typing import Literal
 import msgspec
 
 from trunkline.agents import BreakerPolicy
-from trunkline.agents.breaker import BreakerStatus, CallEnd
-from trunkline.agents.limits import AgentState
+from trunkline.agents.call_limits.breaker import BreakerStatus, CallEnd
+from trunkline.agents.call_limits.limit_state import AgentState
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.messages import AgentTask, TaskKey

@@ -10,16 +10,16 @@ import pytest
 from structlog.testing import capture_logs
 
 from trunkline.agents import Agent, Dialect
-from trunkline.agents.auth import NO_CREDENTIALS
+from trunkline.agents.authentication.auth_config import NO_CREDENTIALS
 from trunkline.agents.tls import Tls
 from trunkline.bridge.agents.negotiation import DialectNegotiator
 from trunkline.bridge.agents.tokens import TokenProvider
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
 from trunkline.protocols import AgentAnswer
-from trunkline.services.directory import AgentDirectory
-from trunkline.services.registry import AgentSpec, Registry
-from trunkline.services.vault import KEY_BYTES, Vault
+from trunkline.services.agents.cache import AgentDirectory
+from trunkline.services.agents.registry import AgentSpec, Registry
+from trunkline.services.security.vault import KEY_BYTES, Vault
 from trunkline.stores.sqlite import open_sqlite
 from trunkline.telemetry import names
 from trunkline.testing import FakeClock

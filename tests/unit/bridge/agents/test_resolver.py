@@ -19,9 +19,9 @@ from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import AgentTask, StepError
 from trunkline.protocols import AgentAnswer, register_profile
 from trunkline.protocols.profiles import known_profiles
-from trunkline.services.directory import AgentDirectory
-from trunkline.services.registry import AgentSpec, Registry
-from trunkline.services.vault import KEY_BYTES, Vault
+from trunkline.services.agents.cache import AgentDirectory
+from trunkline.services.agents.registry import AgentSpec, Registry
+from trunkline.services.security.vault import KEY_BYTES, Vault
 from trunkline.stores.sqlite import open_sqlite
 from trunkline.testing import FakeClock
 from trunkline.transports.base import StreamedAnswer, StreamLimits, TransportError

@@ -11,8 +11,8 @@ from structlog.testing import capture_logs
 from tests.certificates import signing_key
 from tests.token_endpoint import TokenEndpoint, token_endpoint
 
-from trunkline.agents.auth import NO_CREDENTIALS, Credentials, credentials
-from trunkline.agents.signing import body_digest
+from trunkline.agents.authentication.auth_config import NO_CREDENTIALS, Credentials, credentials
+from trunkline.agents.authentication.signed_tokens import body_digest
 from trunkline.bridge.agents.tokens import TokenProvider
 from trunkline.jsontypes import Json
 from trunkline.telemetry import names

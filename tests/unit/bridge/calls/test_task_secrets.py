@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from trunkline.bridge.calls.task_secrets import TaskSecrets, open_secrets
 from trunkline.jsontypes import Json, encode
 from trunkline.messages import AgentTask, StepError
-from trunkline.services.secrets import Secrets
-from trunkline.services.vault import KEY_BYTES, Vault
+from trunkline.services.security.secrets import Secrets
+from trunkline.services.security.vault import KEY_BYTES, Vault
 from trunkline.stores.base import Store
 from trunkline.stores.sqlite import open_sqlite
 from trunkline.telemetry.redaction import Redaction

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.bridge.migrating_agent import Moving, moving_agent
 
 from trunkline.agents.migration import RolloutLimits, TargetEndpoint
-from trunkline.agents.migration.watch import CallWindow, decode_window
+from trunkline.agents.migration.rollback_rules import CallWindow, decode_window
 from trunkline.bridge.breaker import NOT_CAUSED_BY_AGENT
 from trunkline.bridge.calls.results import CallUpdate
 from trunkline.bridge.migration.rollback import RollbackWatch

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.bridge.migrating_agent import TARGET, Moving, moving_agent
 
 from trunkline.agents import NO_OPTIONS
-from trunkline.agents.migration.compare import Comparison
+from trunkline.agents.migration.comparison import Comparison
 from trunkline.bridge.agents.routes import Route
 from trunkline.bridge.calls.detached import DetachedResult
 from trunkline.bridge.calls.results import CallUpdate

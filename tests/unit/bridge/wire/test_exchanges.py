@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.agents.auth import credentials
+from trunkline.agents.authentication.auth_config import credentials
 from trunkline.bridge.wire.exchanges import (
     MAX_BODY_BYTES,
     RecordedExchange,

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.agents.auth import credentials
+from trunkline.agents.authentication.auth_config import credentials
 from trunkline.bridge.wire.stream_frames import MAX_BYTES, StreamFrames
 from trunkline.telemetry.redaction import Redaction
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from trunkline.agents import AUTO
-from trunkline.agents.auth import credentials
+from trunkline.agents.authentication.auth_config import credentials
 from trunkline.agents.check_reports import USUAL, Report, Sample
 from trunkline.checker import PROTOCOLS, Checker, Limits, Subject
 from trunkline.cli.agent_secrets import AuthType

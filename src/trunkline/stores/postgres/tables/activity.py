@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
-from trunkline.agents.limits import FRESH
+from trunkline.agents.call_limits.limit_state import FRESH
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.stores.base import AgentLoad

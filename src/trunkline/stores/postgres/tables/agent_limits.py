@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from trunkline.agents.breaker import Breaker
-from trunkline.agents.bucket import Bucket
-from trunkline.agents.limits import FRESH, AgentState
+from trunkline.agents.call_limits.breaker import Breaker
+from trunkline.agents.call_limits.limit_state import FRESH, AgentState
+from trunkline.agents.call_limits.token_bucket import Bucket
 from trunkline.clock import Instant
 from trunkline.stores.agent_limits import columns_of, noted
 from trunkline.stores.base import AgentLoad, BreakerChange, NotedCall

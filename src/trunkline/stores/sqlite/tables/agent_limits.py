@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import apsw
 
-from trunkline.agents.breaker import Breaker
-from trunkline.agents.bucket import Bucket
-from trunkline.agents.limits import FRESH, AgentState
+from trunkline.agents.call_limits.breaker import Breaker
+from trunkline.agents.call_limits.limit_state import FRESH, AgentState
+from trunkline.agents.call_limits.token_bucket import Bucket
 from trunkline.clock import Instant
 from trunkline.stores.agent_limits import Allowances, columns_of, limiting, noted
 from trunkline.stores.base import AgentLoad, BreakerChange, ClaimedTask, NotedCall

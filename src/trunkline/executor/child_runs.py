@@ -1,0 +1,145 @@
+"""
+Runs that steps of other runs begin: inserted in the transaction that decides the step, and reported to the parent's
+inbox in the transaction that ends them. So neither a crash nor a second decision begins one twice, or forgets its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import structlog
+
+from trunkline.errors import Invalid, NotFound
+from trunkline.ids import RunId
+from trunkline.jsontypes import decode
+from trunkline.machine.effects import SendRunInput, StartChildRun
+from trunkline.machine.inputs import ChildEnded, ChildRefused, EndStatus, RunRequested, encode_input
+from trunkline.machine.state import ParentStep, RunState, RunStatus
+from trunkline.machine.turn import Turn
+from trunkline.messages import NO_OUTPUT, StepError, fix_for
+from trunkline.services.runs.intake import START
+from trunkline.services.workflows import Workflows
+from trunkline.stores.base import InboxFilled, InboxItem, NewRun, Transaction, WorkflowVersion
+from trunkline.telemetry import names
+from trunkline.telemetry.metrics import Metrics
+from trunkline.workflow import CompiledWorkflow
+
+log = structlog.stdlib.get_logger()
+
+_MOST_FINDINGS_TOLD = 3
+_ENDS: dict[RunStatus, EndStatus] = {
+    "COMPLETED": "COMPLETED",
+    "FAILED": "FAILED",
+    "CANCELLED": "CANCELLED",
+}
+
+# What a step wants to begin: the version, ready to run, or why it cannot.
+_Found = tuple[WorkflowVersion, CompiledWorkflow] | StepError
+
+
+class Children:
+    def __init__(self, workflows: Workflows, metrics: Metrics) -> None:
+        self._workflows = workflows
+        self._metrics = metrics
+        self._begun: list[NewRun] = []
+
+    async def write(self, tx: Transaction, turns: Sequence[Turn]) -> bool:
+        """What these turns mean for other runs; False: nothing."""
+        self._begun = []
+        items: list[InboxItem] = []
+        found: dict[tuple[str, int | None], _Found] = {}
+        for turn in turns:
+            for effect in turn.effects:
+                if isinstance(effect, StartChildRun):
+                    key = effect.workflow, effect.version
+                    if key not in found:
+                        found[key] = await self._find(*key)
+                    items.append(self._begin(turn, effect, found[key]))
+                elif isinstance(effect, SendRunInput):
+                    items.append(InboxItem(effect.run_id, effect.key, encode_input(effect.item)))
+            if turn.state.is_final and turn.state.parent is not None:
+                items.append(_end(turn.state, turn.state.parent))
+        if self._begun:
+            await tx.insert_runs(self._begun)
+        if items:
+            await tx.put_inbox(items)
+            await tx.announce(InboxFilled())
+        return bool(items)
+
+    async def _find(self, name: str, version: int | None) -> _Found:
+        try:
+            saved = await self._workflows.get(name, version)
+            return saved, await self._workflows.compiled(saved.workflow_id, saved.version)
+        except (Invalid, NotFound) as exc:
+            return StepError(code="workflow_unknown", message=exc.message, fix=fix_for("workflow_unknown"))
+
+    def _begin(self, turn: Turn, effect: StartChildRun, found: _Found) -> InboxItem:
+        """The first item for the child, or word to its parent that there is none."""
+        parent = turn.state
+        if not isinstance(found, StepError):
+            saved, workflow = found
+            found = _unfit(workflow, effect) or found
+        if isinstance(found, StepError):
+            refused = ChildRefused(effect.step, effect.run_id, found)
+            return InboxItem(parent.id, _key(effect.run_id), encode_input(refused))
+        saved = found[0]
+        self._begun.append(
+            NewRun(
+                id=effect.run_id,
+                workflow_id=saved.workflow_id,
+                workflow_name=saved.name,
+                workflow_version=saved.version,
+                input=effect.input,
+                correlation_id=parent.correlation_id,
+                created_at=turn.now,
+                trace=parent.trace,
+                parent=ParentStep(parent.id, effect.step),
+                depth=parent.depth + 1,
+                routing_version=parent.routing_version,
+            )
+        )
+        return InboxItem(effect.run_id, START, encode_input(RunRequested()))
+
+    def committed(self) -> None:
+        for run in self._begun:
+            self._metrics.runs_started.inc()
+            log.info(
+                names.RUN_STARTED,
+                run_id=run.id,
+                workflow=run.workflow_name,
+                correlation_id=run.correlation_id,
+                parent=None if run.parent is None else run.parent.run_id,
+            )
+        self._begun = []
+
+    def rolled_back(self) -> None:
+        self._begun = []
+
+
+def _key(child: RunId) -> str:
+    return f"child/{child}"
+
+
+def _unfit(workflow: CompiledWorkflow, effect: StartChildRun) -> StepError | None:
+    findings = workflow.check_input(decode(effect.input))
+    if not findings:
+        return None
+    more = len(findings) - _MOST_FINDINGS_TOLD
+    told = "; ".join(f"{finding.path}: {finding.message}" for finding in findings[:_MOST_FINDINGS_TOLD])
+    return StepError(
+        code="child_input_invalid",
+        message=f"The step's input does not fit the schema of workflow {workflow.definition.name}: {told}"
+        f"{f' (and {more} more)' if more > 0 else ''}.",
+    )
+
+
+def _end(child: RunState, parent: ParentStep) -> InboxItem:
+    ended = ChildEnded(
+        parent.step,
+        child.id,
+        _ENDS[child.status],
+        NO_OUTPUT if child.output is None else msgspec.Raw(child.output),
+        child.error,
+    )
+    return InboxItem(parent.run_id, _key(child.id), encode_input(ended))

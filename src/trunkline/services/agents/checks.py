@@ -1,0 +1,64 @@
+"""
+Checks of agents: run, kept, and looked at again.
+
+The checker itself is handed over by the composition root; what has changed since the last check becomes an event
+(services.drift).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from trunkline.agents import Agent
+from trunkline.agents.check_reports import USUAL, CheckTarget, Report, Sample
+from trunkline.errors import NotFound
+from trunkline.services.agents.drift import KEPT_CHECKS, Drifts
+from trunkline.services.agents.registry import Registry
+from trunkline.stores.base import Store
+from trunkline.stores.port.agent_events import CheckRecord
+
+
+class CheckAgent(Protocol):
+    """
+    Checks an agent with its own credentials: as it is registered, or as `target` says.
+
+    Only with `active` are messages sent. Whatever the agent answers is a report; raises `Invalid` where there is
+    nothing to check.
+    """
+
+    async def __call__(
+        self, agent: Agent, target: CheckTarget | None = None, *, active: bool = False, sample: Sample = USUAL
+    ) -> Report: ...
+
+
+class Checks:
+    def __init__(self, store: Store, registry: Registry, drifts: Drifts, check: CheckAgent) -> None:
+        self._store = store
+        self._registry = registry
+        self._drifts = drifts
+        self._check = check
+
+    async def check(
+        self, name: str, *, protocol: str | None = None, active: bool = False, sample: Sample = USUAL
+    ) -> CheckRecord:
+        """`protocol`: another than the registered one, at the same address. Raises `NotFound` and `Invalid`."""
+        agent = await self._registry.get(name)
+        target = None
+        if protocol is not None and protocol != agent.protocol:
+            target = CheckTarget(url=agent.url, protocol=protocol)
+        report = await self._check(agent, target, active=active, sample=sample)
+        return await self._drifts.record_check(agent, report, target)
+
+    async def list(self, name: str, *, limit: int, before: str | None = None) -> Sequence[CheckRecord]:
+        """Newest first."""
+        agent = await self._registry.get(name)
+        return await self._store.checks(agent.id, limit=limit, before=before)
+
+    async def get(self, name: str, check: str) -> CheckRecord:
+        for record in await self.list(name, limit=KEPT_CHECKS):
+            if record.id == check:
+                return record
+        raise NotFound(
+            f"There is no check {check} of {name}.", fix=f"The last {KEPT_CHECKS} are kept; list them first."
+        )

@@ -1,0 +1,78 @@
+"""
+Test calls: one message to an agent, sent as a step would send it, and what came back.
+
+A test call is not a run: nothing is stored or retried, and it does not count for the agent's limits and breaker. The
+composition root passes in the function that calls the agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Literal, Protocol
+
+import msgspec
+import structlog
+
+from trunkline.agents import Agent
+from trunkline.clock import Instant
+from trunkline.jsontypes import Json
+from trunkline.messages import Question, StepError
+from trunkline.services.agents.registry import Registry
+from trunkline.telemetry import names
+
+log = structlog.stdlib.get_logger()
+
+# The caller waits for it.
+LONGEST = timedelta(seconds=60)
+
+
+class AgentTestResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of one test call."""
+
+    outcome: Literal["success", "error", "interrupted"]
+    started_at: Instant
+    duration_ms: float
+    # JSON; None: there is none, or `warnings` say why it is not here.
+    output: bytes | None = None
+    error: StepError | None = None
+    question: Question | None = None
+    warnings: Sequence[str] = ()
+    # The protocol that was spoken; None: it is not known.
+    protocol: str | None = None
+    # As the wire of a run has them: JSON, redacted and cut.
+    exchanges: Sequence[bytes] = ()
+
+
+class SendTestCall(Protocol):
+    """Sends one message to an agent, with its own credentials; whatever the agent does, there is a result."""
+
+    async def __call__(
+        self, agent: Agent, message: Json, *, longest: timedelta, correlation_id: str
+    ) -> AgentTestResult: ...
+
+
+class AgentTestCalls:
+    def __init__(self, registry: Registry, try_agent: SendTestCall) -> None:
+        self._registry = registry
+        self._send = try_agent
+
+    async def call(
+        self, name: str, message: Json, *, longest: timedelta | None = None, correlation_id: str
+    ) -> AgentTestResult:
+        """
+        `message` is what a step has as its input. The agent gets its own timeout, or `longest`, and never more than a
+        minute. Raises `NotFound`.
+        """
+        agent = await self._registry.get(name)
+        own = timedelta(milliseconds=agent.timeout_ms)
+        result = await self._send(
+            agent, message, longest=min(longest or own, LONGEST), correlation_id=correlation_id
+        )
+        log.info(
+            names.AGENT_TRIED,
+            agent=agent.name,
+            outcome=result.outcome,
+            code=None if result.error is None else result.error.code,
+        )
+        return result

@@ -1,0 +1,161 @@
+"""
+Where an agent may ring when a task of ours has moved on, and who may ring there.
+
+The address names its task and proves that we made it:
+
+    /hooks/a2a/<base64url(task id NUL attempt)>.<base64url(HMAC-SHA256)>
+
+A second value, made in the same way, is the token that the agent has to send along. Both come from a key that is
+derived from the vault's, which every process of a system has: nothing is stored, nothing expires, nothing can be
+guessed. A ring says nothing by itself and may come twice: it only lets the bridge ask the agent at once.
+"""
+
+from __future__ import annotations
+
+import binascii
+import hmac
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Literal
+
+import structlog
+
+from trunkline.clock import Instant, rfc3339
+from trunkline.ids import RunId
+from trunkline.jsontypes import encode
+from trunkline.messages import TaskKey
+from trunkline.protocols import PushTarget
+from trunkline.services.runs.stored_exchanges import Recorded, RecordedRequest, RecordedResponse
+from trunkline.stores.base import ExchangeRecord, Store, TasksRung
+from trunkline.telemetry import names
+from trunkline.telemetry.metrics import Metrics
+from trunkline.telemetry.telling import REDACTED
+
+log = structlog.stdlib.get_logger()
+
+HOOKS = "/hooks/a2a"
+
+# Longer than any of ours: a task's id holds a run's id, a step's name and two numbers.
+MOST_TOKEN_CHARACTERS = 512
+
+_DERIVED = b"trunkline push notifications, version 1"
+_DOORBELL = "The agent has rung. What it says is neither believed nor kept: it is asked."
+_FOR_THE_PATH = b"path\x00"
+_FOR_THE_HEADER = b"header\x00"
+
+# `asked`: the bridge asks the agent now. `over`: the task does not wait to be asked, or is not known any more.
+RingResult = Literal["asked", "over", "refused"]
+
+
+class HookKey:
+    """Signs the addresses of tasks; the vault's own key never leaves this constructor."""
+
+    def __init__(self, vault_key: bytes) -> None:
+        self._key = hmac.digest(vault_key, _DERIVED, sha256)
+
+    def address_of(self, key: TaskKey) -> str:
+        """The part of the path that names the task."""
+        named = _named(key)
+        return f"{_text(named)}.{_text(self._signed(_FOR_THE_PATH, named))}"
+
+    def token_of(self, key: TaskKey) -> str:
+        return _text(self._signed(_FOR_THE_HEADER, _named(key)))
+
+    def opened(self, address: str, token: str) -> TaskKey | None:
+        """The task, if both are ours. Takes as long whichever of the two is wrong."""
+        named_text, _, signature = address.partition(".")
+        named = _bytes(named_text)
+        is_ours = hmac.compare_digest(_text(self._signed(_FOR_THE_PATH, named)), _ascii(signature))
+        has_token = hmac.compare_digest(_text(self._signed(_FOR_THE_HEADER, named)), _ascii(token))
+        # One text for one task: what decodes alike is not an address of ours unless it is written alike.
+        if not (is_ours & has_token) or _text(named) != named_text:
+            return None
+        task_id, _, attempt = named.decode().partition("\x00")
+        return TaskKey(task_id, int(attempt))
+
+    def _signed(self, purpose: bytes, named: bytes) -> bytes:
+        return hmac.digest(self._key, purpose + named, sha256)
+
+
+def _named(key: TaskKey) -> bytes:
+    return f"{key.task_id}\x00{key.attempt}".encode()
+
+
+def _text(data: bytes) -> str:
+    return urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def _ascii(text: str) -> str:
+    # What is compared must be ASCII; what is not is none of ours.
+    return text if text.isascii() else ""
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return urlsafe_b64decode(_ascii(text) + "=" * (-len(text) % 4))
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _record_of(key: TaskKey, public_url: str, at: Instant) -> ExchangeRecord:
+    """For the wire. Nothing of what the agent has sent: it may repeat its secret, and it is not believed anyway."""
+    run_id, step, _ = key.task_id.split("/", 2)
+    exchange = Recorded(
+        step=step,
+        attempt=key.attempt,
+        started_at=rfc3339(at),
+        duration_ms=0,
+        request=RecordedRequest("POST", f"{public_url}{HOOKS}/{REDACTED}", {}, ""),
+        response=RecordedResponse(204, {}, ""),
+        notes=[_DOORBELL],
+        kind="push",
+    )
+    return ExchangeRecord(RunId(run_id), step, key.attempt, encode(exchange))
+
+
+class Hooks:
+    def __init__(
+        self,
+        key: HookKey,
+        store: Store,
+        metrics: Metrics,
+        *,
+        public_url: str | None,
+    ) -> None:
+        self._key = key
+        self._store = store
+        self._metrics = metrics
+        self._public_url = public_url
+        self._wakes: list[Callable[[], None]] = []
+
+    def on_ring(self, wake: Callable[[], None]) -> None:
+        """`wake`: rings at the bridge of this process, where it has one; others hear of it by the store."""
+        self._wakes.append(wake)
+
+    def target(self, key: TaskKey) -> PushTarget | None:
+        """Where the agent may ring for this task; None: Trunkline has no address that agents can reach."""
+        if self._public_url is None:
+            return None
+        return PushTarget(
+            url=f"{self._public_url}{HOOKS}/{self._key.address_of(key)}", token=self._key.token_of(key)
+        )
+
+    async def ring(self, address: str, token: str) -> RingResult:
+        """Durable when it returns: whichever bridge has the task asks for it."""
+        key = self._key.opened(address, token) if len(address) <= MOST_TOKEN_CHARACTERS else None
+        if key is None:
+            self._metrics.agent_pushes.labels("refused").inc()
+            return "refused"
+        async with self._store.transaction() as tx:
+            asked = await tx.ask_soon(key)
+            if asked:
+                await tx.put_exchanges([_record_of(key, self._public_url or "", tx.now)])
+                await tx.announce(TasksRung())
+        if asked:
+            for wake in self._wakes:
+                wake()
+        result: RingResult = "asked" if asked else "over"
+        self._metrics.agent_pushes.labels(result).inc()
+        log.info(names.AGENT_PUSHED, task_id=key.task_id, attempt=key.attempt, result=result)
+        return result

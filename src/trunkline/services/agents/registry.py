@@ -1,0 +1,308 @@
+"""
+The registry: which agents there are, and how each is called.
+
+Secrets come in and never go out again: the registry gives them to the bridge alone (`secret_of`), and lets
+none be sent to another host than the one it was given for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+import structlog
+from msgspec import UNSET
+
+from trunkline.agents import Agent, AgentOptions, Dialect
+from trunkline.agents.authentication.auth_config import sends_elsewhere
+from trunkline.agents.urls import origin_of
+from trunkline.clock import Instant
+from trunkline.errors import ConfigurationError, Conflict, Finding, NotFound, StaleVersion
+from trunkline.id_generation import new_id
+from trunkline.jsontypes import Json, JsonObject
+from trunkline.services.agents.cache import AgentDirectory
+from trunkline.services.agents.drift import Drifts, card_change, put_news
+from trunkline.services.agents.specs import AgentSpec, check_spec, document_of, parse_spec, refuse
+from trunkline.services.migration.states import refuse_while_migrating
+from trunkline.services.operations.audit_log import audit_entry
+from trunkline.services.security.vault import Vault
+from trunkline.stores.base import AgentLoad, Store
+from trunkline.stores.port.agent_events import AgentEvent
+from trunkline.telemetry import names
+
+__all__ = ["AgentSpec", "Registry", "document_of", "parse_spec"]
+
+log = structlog.stdlib.get_logger()
+
+# Each time someone else was faster; more in a row is no accident.
+_MOST_TRIES = 10
+_FIXED_MEANWHILE = (
+    "its url, protocol, protocol_config, transport, endpoint_override, allow_card_origin and repeatable stay as they"
+    " are"
+)
+_GIVEN_AGAIN = "must be given again: a stored secret is not sent to another host than the one it was for"
+
+
+class Registry:
+    def __init__(
+        self, store: Store, vault: Vault, directory: AgentDirectory, drifts: Drifts | None = None
+    ) -> None:
+        self._store = store
+        self._vault = vault
+        self._directory = directory
+        self._drifts = drifts
+
+    async def create(self, spec: AgentSpec) -> Agent:
+        """Raises `Invalid`, or `AlreadyExists` when the name is taken."""
+        check_spec(spec)
+        agent_id = new_id()
+        secret = self._vault.seal(spec.auth_config, owner=agent_id) if spec.auth_config else None
+        async with self._store.transaction() as tx:
+            agent = _described(agent_id, spec, secret, created_at=tx.now, updated_at=tx.now)
+            await tx.insert_agent(agent)
+            await tx.put_audit([audit_entry("agent", "create", agent.name)])
+        self._directory.forget(agent.name)
+        return agent
+
+    async def get(self, name_or_id: str) -> Agent:
+        agent = await self._store.agent(name_or_id)
+        if agent is None:
+            raise NotFound(
+                f"There is no agent {name_or_id!r}.", fix="See which there are: trunkline agents list."
+            )
+        return agent
+
+    async def list(
+        self, *, limit: int, after: str | None = None, protocol: str | None = None
+    ) -> Sequence[Agent]:
+        """In the order of their names; `after` is the last name seen."""
+        return await self._store.agents(limit=limit, after=after, protocol=protocol)
+
+    async def replace(self, name_or_id: str, spec: AgentSpec, if_match: int | None = None) -> Agent:
+        """
+        Everything that `spec` leaves out gets its default, except the secret: without `auth_config` it stays
+        as long as `auth_type` does and it goes to no other origin: nobody can read it in order to send it again.
+        """
+        return await self._update(name_or_id, lambda _: spec, if_match)
+
+    async def patch(self, name_or_id: str, patch: JsonObject, if_match: int | None = None) -> Agent:
+        """A JSON merge patch, also of the `auth_config`, although it cannot be read."""
+        return await self._update(name_or_id, lambda agent: self._patched(agent, patch), if_match)
+
+    async def delete(self, name_or_id: str, if_match: int | None = None) -> None:
+        agent = await self.get(name_or_id)
+        _compare(agent, if_match)
+        async with self._store.transaction() as tx:
+            await refuse_while_migrating(tx, agent, "it cannot be removed")
+            # Written as it is: the comparison and the deletion are one transaction.
+            if if_match is not None and not await tx.update_agent(agent, if_match):
+                raise _stale(agent, if_match)
+            if not await tx.delete_agent(agent.id):
+                raise NotFound(f"There is no agent {name_or_id!r} any more.")
+            await tx.put_audit([audit_entry("agent", "delete", agent.name)])
+        self._directory.forget(agent.name)
+
+    async def load_of(self, agent: Agent) -> AgentLoad:
+        """What it has to do, and what bridges know of it together."""
+        return await self._store.agent_load(agent.name)
+
+    async def reset(self, name_or_id: str) -> Agent:
+        """Closes its breaker and fills its bucket: tasks that wait for it may go at once."""
+        agent = await self.get(name_or_id)
+        before = (await self._store.agent_load(agent.name)).state.breaker.status
+        async with self._store.transaction() as tx:
+            await tx.reset_agent(agent.name)
+            await tx.put_audit([audit_entry("agent", "reset", agent.name, breaker=before)])
+        log.info(names.AGENT_RESET, agent=agent.name, breaker=before)
+        return agent
+
+    async def record_dialect(self, agent: Agent, dialect: Dialect | None) -> bool:
+        """
+        Keeps what was found out about `agent`; False when the agent has been changed since it was read.
+
+        The version stays: what the bridge learns does not make a user's ETag stale.
+        """
+        change = card_change(agent, agent.dialect, dialect)
+        news: list[AgentEvent] = []
+        async with self._store.transaction() as tx:
+            if change is not None:
+                # Before the agent's row, as everywhere.
+                await tx.lock_agent_events()
+            written = await tx.update_agent(msgspec.structs.replace(agent, dialect=dialect), agent.version)
+            if written and change is not None:
+                news = await put_news(tx, self._store, [change])
+        self._directory.forget(agent.name)
+        if self._drifts is not None:
+            self._drifts.tell(news)
+        return written
+
+    def secret_of(self, agent: Agent) -> JsonObject | None:
+        """The `auth_config`, for the bridge alone; `ConfigurationError` when it cannot be opened."""
+        return None if agent.secret is None else self._vault.open(agent.secret, owner=agent.id)
+
+    async def _update(
+        self, name_or_id: str, change: Callable[[Agent], AgentSpec], if_match: int | None
+    ) -> Agent:
+        for _ in range(_MOST_TRIES):
+            agent = await self.get(name_or_id)
+            _compare(agent, if_match)
+            spec = change(agent)
+            unsaved = self._with(agent, spec)
+            if unsaved == agent:
+                return agent
+            async with self._store.transaction() as tx:
+                if _affects_migration(agent, unsaved):
+                    await refuse_while_migrating(tx, agent, _FIXED_MEANWHILE)
+                changed = msgspec.structs.replace(unsaved, version=agent.version + 1, updated_at=tx.now)
+                written = await tx.update_agent(changed, agent.version)
+                if written:
+                    await tx.put_audit(
+                        [audit_entry("agent", "change", changed.name, changed=_changes(agent, unsaved))]
+                    )
+            if written:
+                self._directory.forget(agent.name, changed.name)
+                return changed
+        raise Conflict(f"The agent {name_or_id!r} is being changed by others all the time.", fix="Try again.")
+
+    def _with(self, agent: Agent, spec: AgentSpec) -> Agent:
+        """The agent as `spec` describes it, its version as it is."""
+        keeps_secret = (
+            spec.auth_config is UNSET and agent.secret is not None and spec.auth_type == agent.auth_type
+        )
+        check_spec(spec, keeps_secret=keeps_secret)
+        if keeps_secret:
+            _check_origin(agent, spec)
+        changed = _described(
+            agent.id,
+            spec,
+            agent.secret if keeps_secret else self._sealed(agent, spec),
+            created_at=agent.created_at,
+            updated_at=agent.updated_at,
+        )
+        same_partner = _what_decides(changed) == _what_decides(agent)
+        return msgspec.structs.replace(
+            changed, version=agent.version, dialect=agent.dialect if same_partner else None
+        )
+
+    def _sealed(self, agent: Agent, spec: AgentSpec) -> bytes | None:
+        if not spec.auth_config:
+            return None
+        if self._readable_secret(agent) == spec.auth_config:
+            return agent.secret
+        return self._vault.seal(spec.auth_config, owner=agent.id)
+
+    def _readable_secret(self, agent: Agent) -> JsonObject:
+        try:
+            return self.secret_of(agent) or {}
+        except ConfigurationError:
+            # Lost with its key; that is why it is given again.
+            return {}
+
+    def _patched(self, agent: Agent, patch: JsonObject) -> AgentSpec:
+        merged = _merged(document_of(agent), patch)
+        spec = parse_spec(merged)
+        if "auth_config" not in patch or not _may_keep_secret(agent, spec):
+            return spec
+        stored = self._readable_secret(agent)
+        changed = _merged({"auth_config": stored}, patch).get("auth_config")
+        if isinstance(changed, dict) and sends_elsewhere(stored, changed):
+            refuse([Finding(path="auth_config.client_secret", message=_GIVEN_AGAIN)])
+        return parse_spec({**merged, "auth_config": changed})
+
+
+def _described(
+    agent_id: str, spec: AgentSpec, secret: bytes | None, *, created_at: Instant, updated_at: Instant
+) -> Agent:
+    return Agent(
+        id=agent_id,
+        name=spec.name,
+        url=spec.url,
+        created_at=created_at,
+        updated_at=updated_at,
+        description=spec.description,
+        protocol=spec.protocol,
+        protocol_config=spec.protocol_config,
+        auth_type=spec.auth_type,
+        secret=secret,
+        timeout_ms=spec.timeout_ms,
+        retry=spec.retry,
+        max_concurrency=spec.max_concurrency,
+        pool=spec.pool,
+        options=spec.options,
+    )
+
+
+def _merged(document: JsonObject, patch: JsonObject) -> JsonObject:
+    """RFC 7396."""
+    merged = dict(document)
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        elif isinstance(value, dict):
+            present = merged.get(key)
+            merged[key] = _merged(present if isinstance(present, dict) else {}, value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def _compare(agent: Agent, if_match: int | None) -> None:
+    if if_match is not None and agent.version != if_match:
+        raise _stale(agent, if_match)
+
+
+def _stale(agent: Agent, if_match: int) -> StaleVersion:
+    return StaleVersion(f"The agent {agent.name!r} has been changed since version {if_match}.")
+
+
+def _changes(agent: Agent, changed: Agent) -> list[Json]:
+    """The names of the fields that differ; what a dialect was found to be is nobody's change."""
+    shown = {"secret": "auth_config"}
+    return [
+        shown.get(name, name)
+        for name in agent.__struct_fields__
+        if name != "dialect" and getattr(agent, name) != getattr(changed, name)
+    ]
+
+
+def _what_decides(agent: Agent) -> tuple[object, ...]:
+    """What a dialect was found out from; it is found out anew when any of this changes."""
+    options = agent.options
+    return (
+        agent.url,
+        agent.protocol,
+        agent.protocol_config,
+        options.transport,
+        options.endpoint_override,
+        options.allow_card_origin,
+    )
+
+
+def _affects_migration(agent: Agent, changed: Agent) -> bool:
+    """Whether runs under way would suddenly talk to another partner, or an agent be shadowed that must not be."""
+    stops_repeating = agent.options.repeatable and not changed.options.repeatable
+    return stops_repeating or _what_decides(changed) != _what_decides(agent)
+
+
+def may_get_secret(agent: Agent, url: str) -> bool:
+    """Whether the agent's secret was given for that place, too."""
+    return origin_of(url) in _origins(agent.url, agent.options)
+
+
+def _may_keep_secret(agent: Agent, spec: AgentSpec) -> bool:
+    return spec.auth_type == agent.auth_type and _origins(spec.url, spec.options) <= _origins(
+        agent.url, agent.options
+    )
+
+
+def _check_origin(agent: Agent, spec: AgentSpec) -> None:
+    # Whoever may change an address could otherwise have the secret sent to a place of their own and read it there.
+    if not _may_keep_secret(agent, spec):
+        refuse([Finding(path="auth_config", message=_GIVEN_AGAIN)])
+
+
+def _origins(url: str, options: AgentOptions) -> set[str | None]:
+    """Where the agent's secret may be sent."""
+    override = options.endpoint_override
+    places = (url, *options.allow_card_origin, *(() if override is None else (override,)))
+    return {origin_of(place) for place in places}

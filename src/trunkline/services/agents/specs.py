@@ -1,0 +1,247 @@
+"""
+What a user may say about an agent: read from JSON, checked, and shown again.
+
+Every finding is reported, not only the first, and none repeats anything of an `auth_config`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import get_args
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from trunkline.agents import AUTO, NO_OPTIONS, Agent, AgentOptions, AuthType
+from trunkline.agents.authentication.auth_config import validate_auth_config
+from trunkline.errors import Finding, Invalid
+from trunkline.jsontypes import Json, JsonObject, encode
+from trunkline.policies import RetryPolicy
+from trunkline.protocols import ProtocolAdapterFactory, validate_protocol_config
+from trunkline.services.agents.options import (
+    OPTION_FIELDS,
+    check_options,
+    options_from,
+    options_to_json,
+    read_option,
+)
+from trunkline.services.agents.retry_policy import check_retry, retry_from_json, retry_to_json
+from trunkline.services.agents.transport_rules import check_carriage
+
+# A day: an agent that works longer answers "working" and is asked again.
+MAX_TIMEOUT_MS = 86_400_000
+MAX_CONCURRENCY = 10_000
+MAX_NAME_CHARACTERS = 255
+MAX_DESCRIPTION_CHARACTERS = 10_000
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+# Shown by every door and not for users to set; taken and ignored, so that what was read can be sent back.
+_READ_ONLY = frozenset(
+    {
+        "id",
+        "dialect",
+        "version",
+        "created_at",
+        "updated_at",
+        "limits",
+        "migration",
+        "activity",
+        "last_check",
+    }
+)
+
+
+class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent as a user describes it."""
+
+    name: str
+    url: str
+    description: str | None = None
+    protocol: str = AUTO
+    protocol_config: JsonObject | None = None
+    auth_type: AuthType = "none"
+    # Left out of an update, the stored secret stays.
+    auth_config: JsonObject | UnsetType | None = UNSET
+    timeout_ms: int = 30_000
+    retry: RetryPolicy | None = None
+    max_concurrency: int = 100
+    pool: str | None = None
+    # Among users they stand beside the other fields.
+    options: AgentOptions = NO_OPTIONS
+
+    def __repr__(self) -> str:
+        return f"AgentSpec(name={self.name!r}, url={self.url!r}, auth_type={self.auth_type!r}, …)"
+
+
+# How each field is read from JSON; `retry` and `auth_type` have words of their own for what is wrong.
+_TYPES: dict[str, object] = {
+    "name": str,
+    "url": str,
+    "description": str,
+    "protocol": str,
+    "protocol_config": JsonObject,
+    "auth_config": JsonObject,
+    "timeout_ms": int,
+    "max_concurrency": int,
+    "pool": str,
+}
+_FIELDS = (*(field for field in AgentSpec.__struct_fields__ if field != "options"), *OPTION_FIELDS)
+
+
+def parse_spec(document: JsonObject) -> AgentSpec:
+    """The checked form of a JSON object; null means the default. Raises `Invalid`."""
+    findings = [_unknown(key) for key in document if key not in _FIELDS and key not in _READ_ONLY]
+    values: dict[str, object] = {}
+    for key in _FIELDS:
+        value = document.get(key)
+        try:
+            if value is not None:
+                values[key] = _read(key, value)
+            elif key in {"name", "url"}:
+                findings.append(Finding(path=key, message="is required"))
+            elif key == "auth_config" and key in document:
+                values[key] = None
+        except ValueError as exc:
+            findings.append(_finding_of(key, exc))
+    refuse(findings)
+    options = options_from(values)
+    return msgspec.convert(
+        {key: value for key, value in values.items() if key not in OPTION_FIELDS} | {"options": options},
+        AgentSpec,
+    )
+
+
+def _read(key: str, value: Json) -> object:
+    if key == "retry":
+        return retry_from_json(value)
+    if key == "auth_type":
+        if value not in get_args(AuthType):
+            raise ValueError(f"must be one of {', '.join(get_args(AuthType))}")
+        return value
+    if key in OPTION_FIELDS:
+        return read_option(key, value)
+    return msgspec.convert(value, _TYPES[key])
+
+
+def _finding_of(key: str, exc: ValueError) -> Finding:
+    message, _, place = str(exc).partition(" - at `$")
+    return Finding(path=key + place.removesuffix("`"), message=message)
+
+
+def _unknown(key: str) -> Finding:
+    close = get_close_matches(key, _FIELDS, n=1)
+    return Finding(path=key, message=f"is not known; did you mean {close[0]}?" if close else "is not known")
+
+
+def document_of(agent: Agent) -> JsonObject:
+    """What `parse_spec` reads, from an agent; without the secret."""
+    return {
+        "name": agent.name,
+        "url": agent.url,
+        "description": agent.description,
+        "protocol": agent.protocol,
+        "protocol_config": agent.protocol_config,
+        "auth_type": agent.auth_type,
+        "timeout_ms": agent.timeout_ms,
+        "retry": None if agent.retry is None else retry_to_json(agent.retry),
+        "max_concurrency": agent.max_concurrency,
+        "pool": agent.pool,
+        **options_to_json(agent.options),
+    }
+
+
+def check_spec(spec: AgentSpec, *, keeps_secret: bool = False) -> None:
+    """Raises `Invalid` with all that is wrong. `keeps_secret`: the stored one stays, and was checked."""
+    findings: list[Finding] = [
+        *_check_text("name", spec.name, MAX_NAME_CHARACTERS),
+        *_check_name(spec.name),
+        *check_carriage(
+            spec.url,
+            spec.options,
+            spec.protocol,
+            spec.protocol_config,
+            spec.auth_type,
+            has_secret=keeps_secret or bool(spec.auth_config),
+        ),
+        *_check_protocol(spec.protocol, spec.protocol_config),
+        *_check_number("timeout_ms", spec.timeout_ms, MAX_TIMEOUT_MS),
+        *_check_number("max_concurrency", spec.max_concurrency, MAX_CONCURRENCY),
+        *([] if spec.pool is None else _check_text("pool", spec.pool, MAX_NAME_CHARACTERS)),
+        *([] if spec.retry is None else check_retry(spec.retry)),
+        *_check_description(spec.description),
+        *check_options(spec.options),
+    ]
+    if not keeps_secret:
+        findings += validate_auth_config(spec.auth_type, spec.auth_config or None)
+    refuse(findings)
+
+
+def refuse(findings: Sequence[Finding]) -> None:
+    """Raises `Invalid` if there is any finding."""
+    if findings:
+        raise Invalid("; ".join(_sentence(finding) for finding in findings), findings=findings)
+
+
+def _sentence(finding: Finding) -> str:
+    # The seeds fix the text about protocols; it says itself what it is about.
+    return finding.message if finding.path == "protocol" else f"{finding.path}: {finding.message}"
+
+
+def _check_text(path: str, text: str, longest: int) -> Iterable[Finding]:
+    if not 1 <= len(text) <= longest:
+        yield Finding(path=path, message=f"must have 1 to {longest} characters")
+    if _CONTROL.search(text):
+        yield Finding(path=path, message="must not contain a control character")
+
+
+def _check_name(name: str) -> Iterable[Finding]:
+    # A name is a part of a URL's path, and stands where an id can stand.
+    if "/" in name:
+        yield Finding(path="name", message="must not contain '/'")
+    if name in {".", ".."}:
+        yield Finding(path="name", message="must not be a dot or two")
+    if name != name.strip():
+        yield Finding(path="name", message="must not begin or end with a space")
+    if _is_uuid(name):
+        yield Finding(path="name", message="must not have the form of an id (a UUID)")
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_protocol(protocol: str, config: JsonObject | None) -> Iterable[Finding]:
+    supported = [AUTO, *ProtocolAdapterFactory.supported_protocols()]
+    if protocol not in supported:
+        yield Finding(
+            path="protocol",
+            message=f"Unsupported protocol: {protocol}. Supported protocols: {', '.join(supported)}",
+        )
+        return
+    yield from validate_protocol_config(protocol, config)
+    # PostgreSQL cannot keep it in its JSON.
+    if config is not None and b"\\u0000" in encode(config):
+        yield Finding(path="protocol_config", message="must not contain the character U+0000")
+
+
+def _check_number(path: str, number: int, most: int) -> Iterable[Finding]:
+    if not 1 <= number <= most:
+        yield Finding(path=path, message=f"must be from 1 to {most}")
+
+
+def _check_description(description: str | None) -> Iterable[Finding]:
+    if description is None:
+        return
+    if len(description) > MAX_DESCRIPTION_CHARACTERS:
+        yield Finding(
+            path="description", message=f"must have at most {MAX_DESCRIPTION_CHARACTERS} characters"
+        )
+    if "\0" in description:
+        yield Finding(path="description", message="must not contain the character U+0000")

@@ -1,0 +1,64 @@
+"""
+What an agent cannot have where another transport than https carries its calls.
+
+Such a transport takes a body and brings a body back: no headers of ours, no paths, no cards, no streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from trunkline.agents import AUTO, AgentOptions, TransportName
+from trunkline.agents.transport_urls import check_carried
+from trunkline.errors import Finding
+from trunkline.jsontypes import Json
+from trunkline.protocols import ProtocolAdapterFactory
+
+_WHY_NO_CREDENTIALS: Mapping[TransportName, str] = {
+    "aws-agentcore": "its calls are signed with the AWS credentials that the bridge finds where it runs",
+    "stdio": "a program that the bridge starts needs no proof of who calls it",
+}
+
+
+def check_carriage(
+    url: str,
+    options: AgentOptions,
+    protocol: str,
+    protocol_config: Mapping[str, Json] | None,
+    auth_type: str,
+    *,
+    has_secret: bool,
+) -> Iterable[Finding]:
+    reason = check_carried(options.transport, url)
+    if reason is not None:
+        yield Finding(path="url", message=f"cannot be called: {reason}")
+    if options.transport == "https":
+        return
+    over = f"over {options.transport}"
+    yield from _check_protocol(protocol, over)
+    if "batch" in (protocol_config or {}):
+        yield Finding(path="protocol_config.batch", message=f"'batch' is not possible {over}")
+    for field in ("endpoint_override", "allow_card_origin"):
+        if getattr(options, field):
+            yield Finding(path=field, message=f"must be left out {over}: no card is read")
+    if auth_type != "none" or has_secret:
+        path = "auth_config" if auth_type == "none" else "auth_type"
+        wanted = "left out" if auth_type == "none" else "none"
+        why = _WHY_NO_CREDENTIALS[options.transport]
+        yield Finding(path=path, message=f"must be {wanted} {over}: {why}")
+
+
+def _check_protocol(protocol: str, over: str) -> Iterable[Finding]:
+    if protocol == AUTO:
+        yield Finding(
+            path="protocol",
+            message=f"protocol: auto is not possible {over}, where no card is read; name one, for instance jsonrpc-2.0",
+        )
+    elif (
+        protocol in ProtocolAdapterFactory.supported_protocols()
+        and ProtocolAdapterFactory.adapter_class(protocol).needs_http
+    ):
+        yield Finding(
+            path="protocol",
+            message=f"protocol: {protocol} has headers or paths of its own, which do not travel {over}",
+        )

@@ -1,0 +1,100 @@
+"""
+Dead letters: records that could not be read or applied, kept raw until a person has decided what becomes of them.
+"""
+
+from __future__ import annotations
+
+import structlog
+
+from trunkline.clock import Instant
+from trunkline.errors import Conflict, NotFound
+from trunkline.id_generation import new_id
+from trunkline.messages import BrokerRecord, OutgoingMessage
+from trunkline.services.operations.audit_log import audit_entry
+from trunkline.stores.base import DeadLetter, Store
+from trunkline.stores.port.operations import NewAuditEntry
+from trunkline.telemetry import names
+
+log = structlog.stdlib.get_logger()
+
+_LONGEST_REASON = 500
+
+
+class DeadLetters:
+    """`can_replay`: there are topics to send them to."""
+
+    def __init__(self, store: Store, *, can_replay: bool) -> None:
+        self._store = store
+        self._can_replay = can_replay
+
+    async def list(self, *, limit: int, before: str | None = None) -> list[DeadLetter]:
+        """Newest first."""
+        return await self._store.dead_letters(limit=limit, before=before)
+
+    async def get(self, letter_id: str) -> DeadLetter:
+        return _found(await self._store.dead_letter(letter_id), letter_id)
+
+    async def replay(self, letter_id: str) -> DeadLetter:
+        """Sends the record to its topic again, as it came; if it is still no good, it comes back as another letter."""
+        if not self._can_replay:
+            raise Conflict(
+                "There is no topic to send it to: messages do not travel by a broker here.",
+                fix="Replay it where TRUNKLINE_BROKER is kafka://…, or discard it.",
+            )
+        async with self._store.transaction() as tx:
+            letter = _found(await tx.take_dead_letter(letter_id), letter_id)
+            await tx.put_outbox([record_of(letter)])
+            await tx.put_audit([_audited("replay", letter)])
+        log.info(names.DEAD_LETTER_REPLAYED, letter_id=letter.id, topic=letter.topic)
+        return letter
+
+    async def discard(self, letter_id: str) -> None:
+        async with self._store.transaction() as tx:
+            letter = _found(await tx.take_dead_letter(letter_id), letter_id)
+            await tx.put_audit([_audited("discard", letter)])
+        log.info(
+            names.DEAD_LETTER_DISCARDED,
+            letter_id=letter.id,
+            topic=letter.topic,
+            partition=letter.partition,
+            offset=letter.offset,
+            reason=letter.reason,
+        )
+
+
+def letter_of(record: BrokerRecord, reason: str, at: Instant) -> DeadLetter:
+    """A record that has become a dead letter."""
+    return DeadLetter(
+        id=new_id(),
+        topic=record.topic,
+        partition=record.partition,
+        offset=record.offset,
+        key=record.key,
+        value=record.value,
+        headers=record.headers,
+        reason=reason[:_LONGEST_REASON],
+        at=at,
+    )
+
+
+def record_of(letter: DeadLetter) -> OutgoingMessage:
+    """The record as it came: with its key, whatever its bytes are, and its headers."""
+    if letter.value is None:
+        raise Conflict("The record has no value: there is nothing to send.", fix="Discard it.")
+    key = letter.key or b""
+    try:
+        return OutgoingMessage(letter.topic, key.decode(), letter.value, letter.headers)
+    except UnicodeDecodeError:
+        return OutgoingMessage(letter.topic, "", letter.value, letter.headers, key)
+
+
+def _audited(action: str, letter: DeadLetter) -> NewAuditEntry:
+    return audit_entry(
+        "dead_letter", action, letter.id, topic=letter.topic, partition=letter.partition, offset=letter.offset
+    )
+
+
+def _found(letter: DeadLetter | None, letter_id: str) -> DeadLetter:
+    if letter is None:
+        raise NotFound(f"There is no dead letter {letter_id}.", fix="List them: trunkline dead-letters list.")
+    return letter

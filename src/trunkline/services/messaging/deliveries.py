@@ -1,0 +1,216 @@
+"""
+Takes records from a broker into the store: a part of the commit loop.
+
+A whole batch goes into the turn's transaction, and its offsets move when that is committed. A record that cannot be
+read, or that the store refuses, goes to the dead letters, raw and with its reason, and the others go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
+
+import structlog
+
+from trunkline.brokers.base import Source, TakeResults, TakeTasks, TaskMessage
+from trunkline.clock import Instant
+from trunkline.errors import Unavailable
+from trunkline.ids import RunId
+from trunkline.messages import AgentResult, BrokerRecord, TaskKey
+from trunkline.messages.codec import (
+    MessageReference,
+    UnreadableMessage,
+    decode_result,
+    decode_task,
+    read_result,
+    read_task,
+)
+from trunkline.services.messaging.dead_letters import letter_of
+from trunkline.services.messaging.orphan_messages import OfARun, Strangers
+from trunkline.stores.base import Transaction
+from trunkline.telemetry import names
+from trunkline.telemetry.metrics import Metrics
+
+log = structlog.stdlib.get_logger()
+
+# Bounds the time for which one transaction holds its locks.
+_MOST_A_TURN = 500
+_NOW = Instant(0)
+
+AnyMessage = TypeVar("AnyMessage", bound=OfARun)
+
+Take: TypeAlias = Callable[[Transaction, Sequence[AnyMessage]], Awaitable[None]]
+Lookup: TypeAlias = Callable[[Transaction, Collection[TaskKey]], Awaitable[Mapping[TaskKey, bytes]]]
+
+
+class Reading(NamedTuple, Generic[AnyMessage]):
+    """How the records of one topic become messages."""
+
+    read: Callable[[BrokerRecord], AnyMessage | MessageReference]
+    # What a record that only names a message refers to.
+    look_up: Lookup
+    decode: Callable[[bytes], AnyMessage]
+
+
+class _Delivery(NamedTuple, Generic[AnyMessage]):
+    record: BrokerRecord
+    message: AnyMessage
+
+
+class _Dead(NamedTuple):
+    record: BrokerRecord
+    flaw: str
+    reason: str
+
+
+class Deliveries(Generic[AnyMessage]):
+    """
+    A part of the commit loop, before those that use what it brings.
+
+    `take` must leave nothing behind outside the transaction when it fails: it is called again with fewer messages.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        reading: Reading[AnyMessage],
+        take: Take[AnyMessage],
+        metrics: Metrics,
+        strangers: Strangers | None = None,
+    ) -> None:
+        self._source = source
+        self._reading = reading
+        self._take = take
+        self._metrics = metrics
+        # None: whatever is for a run that there is not is left to `take`.
+        self._strangers = strangers
+        self._late = 0
+        self._carried: Sequence[BrokerRecord] = ()
+        self._dead: list[_Dead] = []
+        # A savepoint costs two round trips: it is set in the turn after one that failed.
+        self._careful = False
+
+    async def work(self, tx: Transaction) -> None:
+        self._carried = self._source.waiting(_MOST_A_TURN)
+        self._dead = []
+        if not self._carried:
+            return
+        deliveries = await self._known(tx, await self._read(tx, self._carried))
+        if deliveries and self._careful:
+            await self._take_carefully(tx, deliveries)
+        elif deliveries:
+            await self._take(tx, [delivery.message for delivery in deliveries])
+        if self._dead:
+            await tx.put_dead_letters([letter_of(dead.record, dead.reason, tx.now) for dead in self._dead])
+
+    def committed(self) -> None:
+        for dead in self._dead:
+            self._metrics.dead_letters.labels(dead.flaw).inc()
+            log.error(
+                names.DEAD_LETTER,
+                topic=dead.record.topic,
+                partition=dead.record.partition,
+                offset=dead.record.offset,
+                reason=dead.reason,
+            )
+        if self._strangers is not None:
+            self._strangers.count_late(self._late)
+        for record in self._carried:
+            self._metrics.records_consumed.labels(record.topic).inc()
+        self._source.settle(self._carried)
+        self._careful = False
+        self._forget()
+
+    def rolled_back(self) -> None:
+        self._careful = True
+        self._forget()
+
+    def next_wake(self) -> Instant | None:
+        return _NOW if self._source.waiting(1) else None
+
+    def _forget(self) -> None:
+        self._carried = ()
+        self._dead = []
+        self._late = 0
+
+    async def _known(
+        self, tx: Transaction, deliveries: list[_Delivery[AnyMessage]]
+    ) -> list[_Delivery[AnyMessage]]:
+        """Those whose runs exist."""
+        if self._strangers is None or not deliveries:
+            return deliveries
+        strange = await self._strangers.find(tx, [delivery.message for delivery in deliveries])
+        if not strange:
+            return deliveries
+        for record, message in deliveries:
+            if strange.get(RunId(message.run_id)):
+                self._late += 1
+            elif message.run_id in strange:
+                reason = (
+                    f"There is no run {message.run_id[:100]}. It may be for another system: discard it here."
+                )
+                self._dead.append(_Dead(record, "no_run", reason))
+        return [delivery for delivery in deliveries if delivery.message.run_id not in strange]
+
+    async def _read(self, tx: Transaction, records: Sequence[BrokerRecord]) -> list[_Delivery[AnyMessage]]:
+        found: list[tuple[BrokerRecord, AnyMessage | MessageReference]] = []
+        for record in records:
+            try:
+                found.append((record, self._reading.read(record)))
+            except UnreadableMessage as exc:
+                self._dead.append(_Dead(record, exc.flaw, exc.reason))
+        keys = {message.key for _, message in found if isinstance(message, MessageReference)}
+        payloads: Mapping[TaskKey, bytes] = await self._reading.look_up(tx, keys) if keys else {}
+        deliveries: list[_Delivery[AnyMessage]] = []
+        for record, message in found:
+            if not isinstance(message, MessageReference):
+                deliveries.append(_Delivery(record, message))
+            elif message.key in payloads:
+                deliveries.append(_Delivery(record, self._reading.decode(payloads[message.key])))
+            # Otherwise it is settled already: a second delivery.
+        return deliveries
+
+    async def _take_carefully(self, tx: Transaction, deliveries: Sequence[_Delivery[AnyMessage]]) -> None:
+        """Halves what is refused until the bad record is alone."""
+        try:
+            async with tx.savepoint():
+                await self._take(tx, [delivery.message for delivery in deliveries])
+        except Unavailable:
+            raise
+        except Exception as exc:  # noqa: BLE001 - whatever it is that the store cannot take, the others must go on
+            if len(deliveries) == 1:
+                self._dead.append(_Dead(deliveries[0].record, "refused", _refusal(exc)))
+                return
+            middle = len(deliveries) // 2
+            await self._take_carefully(tx, deliveries[:middle])
+            await self._take_carefully(tx, deliveries[middle:])
+
+
+def _refusal(exc: Exception) -> str:
+    # The first line only: what follows may quote the data.
+    words = (str(exc).splitlines() or [""])[0]
+    return f"The store refuses it: {type(exc).__name__}: {words}. Replay it when the reason is gone, or discard it."
+
+
+async def _dispatched(tx: Transaction, keys: Collection[TaskKey]) -> Mapping[TaskKey, bytes]:
+    return await tx.dispatched(keys)
+
+
+async def _stored_results(tx: Transaction, keys: Collection[TaskKey]) -> Mapping[TaskKey, bytes]:
+    return await tx.stored_results(keys)
+
+
+_TASKS: Reading[TaskMessage] = Reading(read_task, _dispatched, decode_task)
+_RESULTS: Reading[AgentResult] = Reading(read_result, _stored_results, decode_result)
+
+
+def tasks_of(
+    source: Source, take: TakeTasks[Transaction], metrics: Metrics, strangers: Strangers | None = None
+) -> Deliveries[TaskMessage]:
+    return Deliveries(source, _TASKS, take, metrics, strangers)
+
+
+def results_of(
+    source: Source, take: TakeResults[Transaction], metrics: Metrics, strangers: Strangers | None = None
+) -> Deliveries[AgentResult]:
+    return Deliveries(source, _RESULTS, take, metrics, strangers)

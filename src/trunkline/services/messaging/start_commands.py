@@ -1,0 +1,141 @@
+"""
+Starts runs for the records of the commands' topic.
+
+A record is settled when its run is durable, so one that was cut off comes again and starts nothing twice. What can
+never become a run goes to the dead letters with its reason; what only lacks the store waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Literal, NamedTuple, TypeAlias
+
+import structlog
+
+from trunkline.brokers.base import Source
+from trunkline.errors import TrunklineError, Unavailable
+from trunkline.id_generation import new_id
+from trunkline.messages import BrokerRecord, TraceContext
+from trunkline.messages.codec import UnreadableMessage
+from trunkline.messages.commands import idempotency_key, read_command
+from trunkline.messages.trace import TRACEPARENT, TRACESTATE
+from trunkline.services.messaging.dead_letters import letter_of
+from trunkline.services.runs.runs import Runs
+from trunkline.stores.base import Store
+from trunkline.telemetry import names
+from trunkline.telemetry.metrics import Metrics
+from trunkline.telemetry.traces import Traces
+
+log = structlog.stdlib.get_logger()
+
+_MOST_AT_ONCE = 100
+# The doorbell may be lost.
+_LONGEST_NAP = 1.0
+# A store that is away is tried again at this pace.
+_RETRY_PAUSE = 0.5
+
+
+class _Dead(NamedTuple):
+    flaw: str
+    reason: str
+
+
+_Outcome: TypeAlias = _Dead | Literal["started", "kept"]
+
+
+class Commands:
+    def __init__(self, source: Source, runs: Runs, store: Store, metrics: Metrics, traces: Traces) -> None:
+        self._source = source
+        self._runs = runs
+        self._store = store
+        self._metrics = metrics
+        self._traces = traces
+        self._bell = asyncio.Event()
+        source.on_arrival(self._bell.set)
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Until `stopping` is set; what is under way then is cut off."""
+        async with asyncio.TaskGroup() as group:
+            work = group.create_task(self._work())
+            await stopping.wait()
+            work.cancel()
+
+    async def _work(self) -> None:
+        while True:
+            self._bell.clear()
+            records = self._source.waiting(_MOST_AT_ONCE)
+            if not records:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._bell.wait(), _LONGEST_NAP)
+            elif not await self._take(records):
+                await asyncio.sleep(_RETRY_PAUSE)
+
+    async def _take(self, records: Sequence[BrokerRecord]) -> bool:
+        """False when some of them have to be tried again."""
+        outcomes = await asyncio.gather(*(self._start(record) for record in records))
+        done = list(zip(records, outcomes, strict=True))
+        dead = [(record, outcome) for record, outcome in done if isinstance(outcome, _Dead)]
+        if dead and not await self._bury(dead):
+            done = [(record, outcome) for record, outcome in done if not isinstance(outcome, _Dead)]
+        settled = [record for record, outcome in done if outcome != "kept"]
+        for record in settled:
+            self._metrics.records_consumed.labels(record.topic).inc()
+        self._source.settle(settled)
+        return len(settled) == len(records)
+
+    async def _start(self, record: BrokerRecord) -> _Outcome:
+        try:
+            command = read_command(record)
+            with self._traces.begin(
+                f"start {command.workflow}",
+                "CONSUMER",
+                _trace_of(record),
+                {"messaging.system": "kafka", "messaging.destination.name": record.topic},
+            ) as segment:
+                await self._runs.execute(
+                    command.workflow,
+                    command.version,
+                    command.input,
+                    correlation_id=command.correlation_id or new_id(),
+                    idempotency_key=idempotency_key(record),
+                    trace=segment.trace,
+                )
+        except UnreadableMessage as exc:
+            return _Dead(exc.flaw, exc.reason)
+        except Unavailable:
+            return "kept"
+        except TrunklineError as exc:
+            return _Dead("refused", f"{exc.message} {exc.fix} Then replay it, or discard it.")
+        except Exception as exc:
+            # Whatever it is about this record, the others go on; it is kept for a person to see.
+            log.exception(names.TURN_FAILED)
+            return _Dead(
+                "refused", f"It could not be started: {type(exc).__name__}. See the log, then replay it."
+            )
+        return "started"
+
+    async def _bury(self, dead: Sequence[tuple[BrokerRecord, _Dead]]) -> bool:
+        try:
+            async with self._store.transaction() as tx:
+                letters = [letter_of(record, reason, tx.now) for record, (_, reason) in dead]
+                await tx.put_dead_letters(letters)
+        except Unavailable as exc:
+            log.error(names.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)
+            return False
+        for record, (flaw, reason) in dead:
+            self._metrics.dead_letters.labels(flaw).inc()
+            log.error(
+                names.DEAD_LETTER,
+                topic=record.topic,
+                partition=record.partition,
+                offset=record.offset,
+                reason=reason,
+            )
+        return True
+
+
+def _trace_of(record: BrokerRecord) -> TraceContext | None:
+    headers = dict(record.headers)
+    return TraceContext.read(headers.get(TRACEPARENT), headers.get(TRACESTATE))

@@ -1,0 +1,128 @@
+"""The door of the commit loop for wishes from outside: new runs, and items for the inboxes of runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TypeVar
+
+from trunkline.clock import Instant
+from trunkline.errors import Unavailable
+from trunkline.machine.inputs import RunRequested, encode_input
+from trunkline.services.commit_loop import CommitLoop
+from trunkline.stores.base import ExistingRun, InboxFilled, InboxItem, NewRun, Transaction
+from trunkline.stores.port.operations import NewAuditEntry
+
+START = "start"
+# A database that fails over is back sooner, and then nobody has noticed.
+PATIENCE = timedelta(seconds=20)
+
+AnyAnswer = TypeVar("AnyAnswer")
+
+
+class Intake:
+    """
+    A part of the commit loop. What it accepts is durable when the call returns.
+
+    What the store does not take in time is refused as `Unavailable`, and not tried any more.
+    """
+
+    def __init__(self, loop: CommitLoop, patience: timedelta = PATIENCE) -> None:
+        self._loop = loop
+        self._patience = patience.total_seconds()
+        self._runs: list[tuple[NewRun, bytes, asyncio.Future[ExistingRun | None], NewAuditEntry | None]] = []
+        self._items: list[tuple[InboxItem, asyncio.Future[None], NewAuditEntry | None]] = []
+        # How many of each the present turn carries; more may come while it waits for the store.
+        self._carried = (0, 0)
+        self._answers: list[ExistingRun | None] = []
+        self._check: Callable[[], object] = _take_all
+
+    def refuse_all(self, raises: Callable[[], object]) -> None:
+        """From now on nothing is accepted: each call does `raises`."""
+        self._check = raises
+
+    async def start(
+        self, run: NewRun, request: RunRequested, audit: NewAuditEntry | None = None
+    ) -> ExistingRun | None:
+        """
+        None: the run is new. Otherwise the run that its idempotency key has made before.
+
+        `audit`: written in the same transaction.
+        """
+        self._check()
+        future: asyncio.Future[ExistingRun | None] = asyncio.get_running_loop().create_future()
+        self._runs.append((run, encode_input(request), future, audit))
+        return await self._accepted(future)
+
+    async def put(self, item: InboxItem, audit: NewAuditEntry | None = None) -> None:
+        self._check()
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._items.append((item, future, audit))
+        await self._accepted(future)
+
+    async def _accepted(self, future: asyncio.Future[AnyAnswer]) -> AnyAnswer:
+        self._loop.ring()
+        # By hand, at a third of what a timeout of asyncio costs each run.
+        timer = asyncio.get_running_loop().call_later(self._patience, self._give_up, future)
+        try:
+            return await future
+        finally:
+            timer.cancel()
+
+    def _give_up(self, future: asyncio.Future[AnyAnswer]) -> None:
+        if not future.done():
+            future.set_exception(
+                Unavailable(
+                    self._loop.trouble or "The store has not answered in time.",
+                    fix="Try again. A run that is to be started once at most needs an Idempotency-Key.",
+                )
+            )
+
+    async def work(self, tx: Transaction) -> None:
+        # Whoever has given up, or has gone away, wants nothing any more.
+        self._runs = [waiting for waiting in self._runs if not waiting[2].done()]
+        self._items = [waiting for waiting in self._items if not waiting[1].done()]
+        runs = self._runs.copy()
+        items = [item for item, _, _ in self._items]
+        audit = [entry for *_, entry in self._items if entry is not None]
+        self._carried = (len(runs), len(items))
+        if runs:
+            self._answers = await tx.insert_runs([run for run, *_ in runs])
+            # Who asks again has changed nothing.
+            audit += [
+                entry
+                for (*_, entry), existing in zip(runs, self._answers, strict=True)
+                if entry is not None and existing is None
+            ]
+            items += [
+                InboxItem(run.id, START, request)
+                for (run, request, *_), existing in zip(runs, self._answers, strict=True)
+                if existing is None
+            ]
+        if items:
+            await tx.put_inbox(items)
+            await tx.announce(InboxFilled())
+        if audit:
+            await tx.put_audit(audit)
+
+    def committed(self) -> None:
+        runs, items = self._carried
+        for (_, _, started, _), existing in zip(self._runs[:runs], self._answers, strict=False):
+            if not started.done():
+                started.set_result(existing)
+        for _, put, _ in self._items[:items]:
+            if not put.done():
+                put.set_result(None)
+        del self._runs[:runs], self._items[:items]
+        self._carried = (0, 0)
+
+    def rolled_back(self) -> None:
+        self._carried = (0, 0)
+
+    def next_wake(self) -> Instant | None:
+        return None
+
+
+def _take_all() -> None:
+    """Nothing is refused."""

@@ -1,0 +1,206 @@
+"""
+What is known of a run, line by line, in the order in which it happened: its history, what its agents have said
+meanwhile, and every exchange with them.
+
+Made from what is stored (docs/adr/0021): the same lines whichever process is asked, for as long as the run is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from trunkline.clock import Instant
+from trunkline.ids import RunId
+from trunkline.jsontypes import Json, JsonObject, decode
+from trunkline.services.runs.stored_exchanges import Recorded, read_record
+from trunkline.stores.base import EventRecord, Store
+
+Level = Literal["info", "warning", "error"]
+Source = Literal["run", "agent", "wire"]
+
+_PAGE = 500
+_LEVELS: dict[str, Level] = {
+    "StepFailed": "error",
+    "RunFailed": "error",
+    "StepOutcomeUnknown": "error",
+    "StepRetryScheduled": "warning",
+    "StepCancelled": "warning",
+    "RunCancelled": "warning",
+}
+_FAILED_FROM = 400
+# How an event reads; what is in braces is in its data.
+_WORDS: dict[str, str] = {
+    "RunStarted": "The run has started.",
+    "StepKept": "The output is taken over from the run before.",
+    "StepStarted": "Attempt {attempt} begins: {agent} is called.",
+    "StepChildStarted": "Run {run_id} of workflow {workflow} begins.",
+    "StepFannedOut": "{items} items are worked on.",
+    "StepWorking": "The agent has taken the task as {remote_task_id} and is asked again later.",
+    "StepCompleted": "The step is completed.",
+    "StepRetryScheduled": "It is tried again at {due}.",
+    "StepRequeued": "It waits for its turn.",
+    "StepFailed": "The step has failed.",
+    "StepSkipped": "The step is skipped: {reason}",
+    "StepWaiting": "The agent waits for a person.",
+    "StepReplied": "A person has replied.",
+    "StepOutcomeUnknown": "What became of the call is not known.",
+    "StepOutcomeResolved": "A person has said that the agent is to be called again.",
+    "StepCancelled": "The step is cancelled: {reason}",
+    "RunPaused": "The run is paused.",
+    "RunResumed": "The run goes on.",
+    "RunCancelRequested": "The run is to be cancelled.",
+    "RunWaiting": "Nothing runs: the run waits for a person.",
+    "RunContinued": "The run goes on: a person has answered.",
+    "RunCompleted": "The run is completed.",
+    "RunFailed": "The run has failed.",
+    "RunCancelled": "The run is cancelled.",
+}
+
+
+class LogPlace(NamedTuple):
+    """Up to where somebody has read: the last event, and the last exchange."""
+
+    event: int = 0
+    exchange: int = 0
+
+
+class LogLine(msgspec.Struct, frozen=True, kw_only=True):
+    at: Instant
+    level: Level
+    source: Source
+    # The type of an event, or the kind of an exchange.
+    event: str
+    step: str | None
+    attempt: int | None
+    text: str
+    # Where to go on behind this line.
+    place: LogPlace
+
+
+class Wanted(NamedTuple):
+    """Lines of one step, or of one attempt of it."""
+
+    step: str | None = None
+    attempt: int | None = None
+
+
+async def log_lines(store: Store, run_id: RunId, after: LogPlace, wanted: Wanted) -> AsyncGenerator[LogLine]:
+    """The lines behind a place, as long as somebody wants more."""
+    place = after
+    async with (
+        aclosing(_events(store, run_id, after.event, wanted)) as events,
+        aclosing(_exchanges(store, run_id, after.exchange, wanted)) as exchanges,
+    ):
+        event, exchange = await _next(events), await _next(exchanges)
+        while event is not None or exchange is not None:
+            if exchange is None or (event is not None and event.at <= exchange.at):
+                assert event is not None  # noqa: S101 - one of them is there
+                line, event = event, await _next(events)
+                place = place._replace(event=line.place.event)
+            else:
+                line, exchange = exchange, await _next(exchanges)
+                place = place._replace(exchange=line.place.exchange)
+            yield msgspec.structs.replace(line, place=place)
+
+
+async def _next(lines: AsyncIterator[LogLine]) -> LogLine | None:
+    return await anext(lines, None)
+
+
+async def _events(store: Store, run_id: RunId, after: int, wanted: Wanted) -> AsyncGenerator[LogLine]:
+    while page := await store.events(run_id, after=after, limit=_PAGE, step=wanted.step):
+        for record in page:
+            line = _event_line(record)
+            if wanted.attempt is None or line.attempt in (None, wanted.attempt):
+                yield line
+        after = page[-1].seq
+
+
+async def _exchanges(store: Store, run_id: RunId, after: int, wanted: Wanted) -> AsyncGenerator[LogLine]:
+    while page := await store.exchanges(
+        run_id, after=after, limit=_PAGE, step=wanted.step, attempt=wanted.attempt
+    ):
+        for row, record in page:
+            yield _exchange_line(row, read_record(record))
+        after = page[-1][0]
+
+
+def _event_line(record: EventRecord) -> LogLine:
+    data = decode(record.data)
+    assert isinstance(data, dict)  # noqa: S101 - encode_event writes objects alone
+    step, attempt = data.get("step"), data.get("attempt")
+    said = record.type == "StepProgress"
+    return LogLine(
+        at=record.at,
+        level=_LEVELS.get(record.type, "warning" if data.get("warnings") else "info"),
+        source="agent" if said else "run",
+        event=record.type,
+        step=step if isinstance(step, str) else None,
+        attempt=attempt if isinstance(attempt, int) else None,
+        text="\n".join(_news(data.get("news"))) if said else _event_text(record.type, data),
+        place=LogPlace(event=record.seq),
+    )
+
+
+def _event_text(type_: str, data: JsonObject) -> str:
+    parts = [_WORDS.get(type_, type_).format_map(_Told(data))]
+    error, waiting = data.get("error"), data.get("waiting_for")
+    if isinstance(error, dict):
+        parts.append(f"{error.get('message', '')} ({error.get('code', '')})")
+    if isinstance(waiting, dict):
+        parts.append(str(waiting.get("text", "")))
+    warnings = data.get("warnings")
+    if isinstance(warnings, list):
+        parts += [str(warning) for warning in warnings]
+    return "\n".join(part for part in parts if part)
+
+
+class _Told(dict[str, Json]):
+    """What an event leaves out of its data is its default, which says nothing."""
+
+    def __missing__(self, key: str) -> str:
+        return "…"
+
+
+def _news(news: Json) -> list[str]:
+    lines: list[str] = []
+    for each in news if isinstance(news, list) else []:
+        if isinstance(each, dict):
+            name = each.get("name") or each.get("artifact_id")
+            text = str(each.get("text") or "")
+            lines.append(f"{name}: {text}" if each.get("kind") == "artifact" and name else text)
+    return [line for line in lines if line] or ["The agent is at work."]
+
+
+def _exchange_line(row: int, exchange: Recorded) -> LogLine:
+    response = exchange.response
+    if exchange.error is not None:
+        outcome = exchange.error
+    elif response is None:
+        outcome = "no answer"
+    else:
+        outcome = f"HTTP {response.status}"
+    failed = exchange.error is not None or response is None or response.status >= _FAILED_FROM
+    first = (
+        f"{exchange.request.method} {exchange.request.url}: {outcome}, after {exchange.duration_ms:.0f} ms"
+    )
+    return LogLine(
+        at=_end_of(exchange),
+        level="warning" if failed else "info",
+        source="wire",
+        event=exchange.kind,
+        step=exchange.step,
+        attempt=exchange.attempt,
+        text="\n".join([first, *exchange.notes]),
+        place=LogPlace(exchange=row),
+    )
+
+
+def _end_of(exchange: Recorded) -> Instant:
+    begun = datetime.fromisoformat(exchange.started_at)
+    return Instant(round(begun.timestamp() * 1_000_000 + exchange.duration_ms * 1_000))

@@ -1,0 +1,80 @@
+"""Results that could have been lost on their way: taken in once, and their tasks are not sent again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from tests.unit.executor.stage import Stage
+
+from trunkline.executor.input_sources import take_travelled_results
+from trunkline.ids import RunId
+from trunkline.jsontypes import encode
+from trunkline.messages import AgentResult, AgentTask, Dispatch, ResultStatus, TaskKey
+
+pytestmark = pytest.mark.anyio
+
+ONE = "{name: one, steps: {a: {agent: A, delivery: at_most_once}}}"
+
+
+def key_of(task: AgentTask) -> TaskKey:
+    return TaskKey(task.task_id, task.attempt)
+
+
+async def dispatch(stage: Stage, task: AgentTask) -> None:
+    """As a broker does that can lose messages."""
+    async with stage.store.transaction() as tx:
+        await tx.put_dispatches(
+            [Dispatch(key_of(task), RunId(task.run_id), encode(task))], timedelta(seconds=30)
+        )
+
+
+async def arrive(stage: Stage, task: AgentTask, status: ResultStatus) -> None:
+    result = AgentResult(
+        task_id=task.task_id,
+        run_id=task.run_id,
+        step=task.step,
+        attempt=task.attempt,
+        status=status,
+        at=stage.clock.now(),
+        remote_task_id="remote-1" if status == "working" else None,
+    )
+    async with stage.store.transaction() as tx:
+        await take_travelled_results(tx, [result])
+
+
+async def is_sent_again(stage: Stage, task: AgentTask) -> bool:
+    async with stage.store.transaction() as tx:
+        return key_of(task) in await tx.dispatched([key_of(task)])
+
+
+async def test_a_result_wakes_its_run_and_its_task_is_not_sent_again(stage: Stage) -> None:
+    run_id = await stage.start(ONE)
+    await dispatch(stage, stage.task("a"))
+    assert await is_sent_again(stage, stage.task("a"))
+    await arrive(stage, stage.task("a"), "success")
+    assert not await is_sent_again(stage, stage.task("a"))
+    await stage.turn()
+    assert (await stage.run(run_id))[0].status == "COMPLETED"
+
+
+async def test_a_result_that_arrives_twice_wakes_its_run_once(stage: Stage) -> None:
+    run_id = await stage.start(ONE)
+    for _ in range(2):
+        await arrive(stage, stage.task("a"), "working")
+        await stage.turn()
+    assert await stage.history(run_id) == ["RunStarted", "StepStarted", "StepWorking"]
+    assert (await stage.run(run_id))[0].version == 2
+
+
+@pytest.mark.parametrize("status", ["working", "unknown"])
+async def test_a_task_is_sent_again_until_its_last_result_is_here(stage: Stage, status: ResultStatus) -> None:
+    run_id = await stage.start(ONE)
+    await dispatch(stage, stage.task("a"))
+    await arrive(stage, stage.task("a"), status)
+    assert await is_sent_again(stage, stage.task("a"))
+    await stage.turn()
+    await arrive(stage, stage.task("a"), "success")
+    assert not await is_sent_again(stage, stage.task("a"))
+    await stage.turn()
+    assert (await stage.run(run_id))[0].status == "COMPLETED"

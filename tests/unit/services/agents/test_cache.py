@@ -1,0 +1,92 @@
+"""The cache between the bridge and the store: fast, and never wrong for long."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from trunkline.agents import Agent
+from trunkline.clock import Instant
+from trunkline.services.agents.cache import FRESH_FOR, AgentDirectory
+from trunkline.services.agents.registry import AgentSpec, Registry
+from trunkline.stores.base import Store
+from trunkline.testing import FakeClock
+
+pytestmark = pytest.mark.anyio
+
+MOMENT = timedelta(microseconds=1)
+
+
+async def change_behind_the_back(store: Store, agent: Agent) -> Agent:
+    """As another process does it."""
+    changed = msgspec.structs.replace(agent, url="http://elsewhere", version=agent.version + 1)
+    async with store.transaction() as tx:
+        assert await tx.update_agent(changed, agent.version)
+    return changed
+
+
+async def test_a_change_of_another_process_is_seen_after_two_seconds(
+    store: Store, registry: Registry, directory: AgentDirectory, clock: FakeClock
+) -> None:
+    agent = await registry.create(AgentSpec(name="A", url="http://a"))
+    assert await directory.get("A") == agent
+    changed = await change_behind_the_back(store, agent)
+
+    clock.advance(FRESH_FOR - MOMENT)
+    assert await directory.get("A") == agent
+    clock.advance(MOMENT)
+    assert await directory.get("A") == changed
+
+
+async def test_a_change_of_this_process_is_seen_at_once(
+    registry: Registry, directory: AgentDirectory
+) -> None:
+    assert await directory.get("A") is None
+    agent = await registry.create(AgentSpec(name="A", url="http://a"))
+    assert await directory.get("A") == agent
+
+    patched = await registry.patch("A", {"url": "http://b"})
+    assert await directory.get("A") == patched
+
+    renamed = await registry.patch("A", {"name": "B"})
+    assert await directory.get("A") is None
+    assert await directory.get("B") == renamed
+
+    await registry.delete("B")
+    assert await directory.get("B") is None
+
+
+async def test_an_unknown_name_is_remembered_for_two_seconds(
+    store: Store, directory: AgentDirectory, clock: FakeClock
+) -> None:
+    assert await directory.get("A") is None
+    agent = Agent(id="1", name="A", url="http://a", created_at=Instant(1), updated_at=Instant(1))
+    async with store.transaction() as tx:
+        await tx.insert_agent(agent)
+    assert await directory.get("A") is None
+    clock.advance(FRESH_FOR)
+    assert await directory.get("A") == agent
+
+
+async def test_what_was_read_while_a_change_was_written_is_not_kept(store: Store, clock: FakeClock) -> None:
+    old = Agent(id="1", name="A", url="http://a", created_at=Instant(1), updated_at=Instant(1))
+    async with store.transaction() as tx:
+        await tx.insert_agent(old)
+
+    class SlowReads:
+        """A store in which a change is committed between a read and its return."""
+
+        async def agent(self, name_or_id: str) -> Agent | None:
+            found = await store.agent(name_or_id)
+            if found == old:
+                await change_behind_the_back(store, old)
+                directory.forget("A")
+            return found
+
+    directory = AgentDirectory(SlowReads(), clock)
+    assert await directory.get("A") == old
+    seen = await directory.get("A")
+    assert seen is not None
+    assert seen.url == "http://elsewhere"

@@ -1,0 +1,260 @@
+"""The relay: what it forgets has arrived, and what cannot be sent does not hold up the rest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+
+from trunkline.brokers.base import Producer, Undelivered
+from trunkline.errors import Unavailable
+from trunkline.messages import OutgoingMessage
+from trunkline.services.messaging.relay import OutboxBell, Relay
+from trunkline.stores.base import Store
+
+pytestmark = pytest.mark.anyio
+
+
+class Postman:
+    """A producer that remembers what it has delivered, refuses some topics, and may be away."""
+
+    def __init__(self) -> None:
+        self.delivered: list[OutgoingMessage] = []
+        self.refused: set[str] = set()
+        self.too_long = b"never"
+        self.away = False
+        self.rounds = 0
+        self.came = asyncio.Event()
+
+    async def send(self, messages: Sequence[OutgoingMessage]) -> list[Undelivered]:
+        self.rounds += 1
+        await asyncio.sleep(0)
+        self.came.set()
+        if self.away:
+            raise Unavailable("The post is on strike.")
+        given_up = [
+            Undelivered(message, f"no topic {message.topic}")
+            for message in messages
+            if message.topic in self.refused or message.value == self.too_long
+        ]
+        refused = {id(message) for message, _ in given_up}
+        self.delivered += [message for message in messages if id(message) not in refused]
+        return given_up
+
+    async def until(self, number: int) -> None:
+        while len(self.delivered) < number:
+            self.came.clear()
+            await self.came.wait()
+
+
+def message(number: int, topic: str = "tasks") -> OutgoingMessage:
+    return OutgoingMessage(topic, f"run-{number}", str(number).encode(), (("n", b"1"),))
+
+
+async def put(store: Store, *messages: OutgoingMessage) -> None:
+    async with store.transaction() as tx:
+        await tx.put_outbox(messages)
+
+
+async def left(store: Store) -> list[OutgoingMessage]:
+    """What is in the outbox; afterwards it is empty."""
+    async with store.transaction() as tx:
+        return await tx.take_outbox(100_000)
+
+
+def relay_of(store: Store, producer: Producer) -> Relay:
+    return Relay(store, producer, last_seconds=60)
+
+
+async def send_once(relay: Relay) -> None:
+    """What a relay does that is told to stop."""
+    stopping = asyncio.Event()
+    stopping.set()
+    await relay.run(stopping)
+
+
+@asynccontextmanager
+async def running(relay: Relay) -> AsyncGenerator[None]:
+    stopping = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(relay.run(stopping))
+        try:
+            yield
+        finally:
+            stopping.set()
+
+
+async def test_what_is_sent_leaves_the_outbox(store: Store) -> None:
+    postman = Postman()
+    await put(store, message(1), message(2))
+    await send_once(relay_of(store, postman))
+    assert postman.delivered == [message(1), message(2)]
+    assert await left(store) == []
+
+
+async def test_a_large_outbox_is_emptied_in_one_go(store: Store) -> None:
+    postman = Postman()
+    for number in range(0, 2_000, 100):
+        await put(store, *(message(number + each) for each in range(100)))
+    await send_once(relay_of(store, postman))
+    assert len(postman.delivered) == 2_000
+    assert postman.rounds <= 5
+
+
+async def test_what_was_not_delivered_stays_and_the_rest_goes(store: Store) -> None:
+    postman = Postman()
+    postman.refused = {"events"}
+    relay = relay_of(store, postman)
+    await put(store, message(1), message(2, "events"), message(3))
+    await send_once(relay)
+    assert postman.delivered == [message(1), message(3)]
+    assert relay.trouble == "no topic events"
+    assert await left(store) == [message(2, "events")]
+
+
+async def test_a_topic_that_takes_nothing_is_left_alone_for_a_while(store: Store) -> None:
+    postman = Postman()
+    postman.refused = {"events"}
+    relay = relay_of(store, postman)
+    await put(store, message(1, "events"))
+    await send_once(relay)
+    await send_once(relay)
+    assert postman.rounds == 1
+    await put(store, message(2))
+    await send_once(relay)
+    assert postman.delivered == [message(2)]
+    assert await left(store) == [message(1, "events")]
+
+
+async def test_what_waits_for_a_missing_topic_does_not_hide_what_comes_after_it(store: Store) -> None:
+    postman = Postman()
+    postman.refused = {"events"}
+    relay = relay_of(store, postman)
+    await put(store, *(message(number, "events") for number in range(600)))
+    await put(store, *(message(number, "events") for number in range(600)))
+    await send_once(relay)
+    await put(store, message(7))
+    await send_once(relay)
+    assert postman.delivered == [message(7)]
+    assert len(await left(store)) == 1_200
+
+
+async def test_one_message_that_is_refused_does_not_hold_up_its_topic(store: Store) -> None:
+    postman = Postman()
+    postman.too_long = b"1"
+    relay = relay_of(store, postman)
+    await put(store, message(1), message(2))
+    await send_once(relay)
+    await put(store, message(3))
+    await send_once(relay)
+    assert postman.delivered == [message(2), message(3)]
+    assert relay.trouble is None
+    assert await left(store) == [message(1)]
+
+
+async def test_a_missing_topic_that_was_made_gets_what_waited(store: Store) -> None:
+    postman = Postman()
+    postman.refused = {"events"}
+    relay = relay_of(store, postman)
+    await put(store, message(1, "events"))
+    async with running(relay):
+        await postman.came.wait()
+        postman.refused = set()
+        await postman.until(1)
+    assert relay.trouble is None
+    assert await left(store) == []
+
+
+async def test_while_the_broker_is_away_nothing_leaves_and_it_goes_on_by_itself(store: Store) -> None:
+    postman = Postman()
+    postman.away = True
+    relay = relay_of(store, postman)
+    await put(store, message(1))
+    async with running(relay):
+        while relay.trouble is None:
+            await asyncio.sleep(0)
+        assert relay.trouble == "The post is on strike."
+        postman.away = False
+        await postman.until(1)
+    assert relay.trouble is None
+    assert await left(store) == []
+
+
+async def test_a_stop_does_not_wait_for_a_broker_that_is_away(store: Store) -> None:
+    postman = Postman()
+    postman.away = True
+    relay = relay_of(store, postman)
+    await put(store, message(1))
+    async with running(relay):
+        await postman.came.wait()
+    assert await left(store) == [message(1)]
+
+
+async def test_a_stop_cuts_a_sending_that_takes_too_long_and_forgets_nothing(store: Store) -> None:
+    class Stuck:
+        async def send(self, messages: Sequence[OutgoingMessage]) -> list[Undelivered]:
+            del messages
+            await asyncio.Event().wait()
+            return []
+
+    await put(store, message(1))
+    await send_once(Relay(store, Stuck(), last_seconds=0.01))
+    assert await left(store) == [message(1)]
+
+
+async def test_a_ring_sends_at_once_and_a_stop_sends_what_is_left(store: Store) -> None:
+    postman = Postman()
+    relay = relay_of(store, postman)
+    async with running(relay):
+        await put(store, message(1))
+        relay.ring()
+        await postman.until(1)
+        await put(store, message(2))
+    assert postman.delivered == [message(1), message(2)]
+
+
+async def test_a_relay_that_is_cancelled_while_it_sends_forgets_nothing(store: Store) -> None:
+    started = asyncio.Event()
+
+    class Stuck:
+        async def send(self, messages: Sequence[OutgoingMessage]) -> list[Undelivered]:
+            del messages
+            started.set()
+            await asyncio.Event().wait()
+            return []
+
+    await put(store, message(1))
+    task = asyncio.create_task(Relay(store, Stuck()).run(asyncio.Event()))
+    await started.wait()
+    task.cancel()
+    await asyncio.wait([task])
+    assert await left(store) == [message(1)]
+
+
+async def test_a_producer_with_a_bug_is_tried_again(store: Store) -> None:
+    class Buggy(Postman):
+        async def send(self, messages: Sequence[OutgoingMessage]) -> list[Undelivered]:
+            if self.rounds == 0:
+                self.rounds = 1
+                raise ZeroDivisionError("on purpose")
+            return await super().send(messages)
+
+    postman = Buggy()
+    await put(store, message(1))
+    async with running(relay_of(store, postman)):
+        await postman.until(1)
+    assert await left(store) == []
+
+
+async def test_the_bell_rings_when_a_turn_is_committed(store: Store) -> None:
+    rings: list[str] = []
+    bell = OutboxBell(lambda: rings.append("ring"))
+    async with store.transaction() as tx:
+        await bell.work(tx)
+    bell.rolled_back()
+    assert rings == []
+    bell.committed()
+    assert rings == ["ring"]
+    assert bell.next_wake() is None

@@ -1,0 +1,462 @@
+"""Agents that move: what is allowed, what is refused and why, and what is written down of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import msgspec
+import pytest
+from tests.contract.samples import insert, new_run, run_id, transition, write
+
+from trunkline.agents import Agent
+from trunkline.agents.check_reports import CheckTarget, Report
+from trunkline.agents.migration import TargetEndpoint
+from trunkline.agents.migration.transitions import LimitChanges
+from trunkline.errors import Conflict, Invalid, NotFound, NotReady, TrunklineError
+from trunkline.jsontypes import JsonObject
+from trunkline.services.agents.cache import AgentDirectory
+from trunkline.services.agents.drift import OURSELVES, Drifts
+from trunkline.services.agents.registry import Registry
+from trunkline.services.agents.specs import parse_spec
+from trunkline.services.migration.migrations import ChangeReason, Migrations, StageChange
+from trunkline.services.migration.routing_table import RoutingTable
+from trunkline.services.migration.states import state_of
+from trunkline.services.migration.targets import RequestedTarget
+from trunkline.stores.base import Store
+from trunkline.stores.port.agent_events import ComparisonRecord
+from trunkline.telemetry.metrics import Metrics
+from trunkline.testing import FakeClock
+
+pytestmark = pytest.mark.anyio
+
+URL = "http://agents.example/a"
+JSONRPC = TargetEndpoint(url=URL, protocol="jsonrpc-2.0")
+ANN = ChangeReason(who="ann", why="it is time")
+AS_BEFORE = LimitChanges()
+DEFAULT = RequestedTarget()
+
+
+class Checks:
+    """Every side passes, but for those that are listed."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, CheckTarget | None]] = []
+        self.failing: set[str] = set()
+        self.impossible = False
+
+    async def __call__(self, agent: Agent, target: CheckTarget | None) -> Report:
+        self.asked.append((agent.name, target))
+        if self.impossible:
+            raise Invalid("It cannot be checked.")
+        passed = agent.name not in self.failing
+        return Report(
+            url=agent.url if target is None else target.url,
+            protocol="simple-a2a" if target is None else target.protocol,
+            chosen="It was asked for.",
+            active=False,
+            started_at="2026-01-01T00:00:00.000000Z",
+            duration_ms=1,
+            grade="A" if passed else "F",
+            passed=passed,
+            findings=[],
+            attestations=[],
+        )
+
+
+@pytest.fixture
+def checks() -> Checks:
+    return Checks()
+
+
+@pytest.fixture
+def metrics() -> Metrics:
+    return Metrics()
+
+
+@pytest.fixture
+def routes(store: Store, clock: FakeClock) -> RoutingTable:
+    return RoutingTable(store, clock)
+
+
+@pytest.fixture
+def moves(
+    store: Store, directory: AgentDirectory, routes: RoutingTable, checks: Checks, metrics: Metrics
+) -> Migrations:
+    return Migrations(store, directory, routes, Drifts(store, metrics), checks, metrics)
+
+
+async def register(registry: Registry, *names: str, **fields: object) -> Agent:
+    agent = None
+    for name in names:
+        document: dict[str, object] = {"name": name, "url": URL, "protocol": "simple-a2a", **fields}
+        agent = await registry.create(parse_spec(msgspec.convert(document, JsonObject)))
+    assert agent is not None
+    return agent
+
+
+async def cut_over(moves: Migrations, name: str = "a") -> StageChange:
+    await moves.attest(name, "deployed by ops", DEFAULT, ANN)
+    return await moves.cut_over(name, ANN)
+
+
+async def history(store: Store) -> list[tuple[str, str, str, str]]:
+    events = reversed(await store.agent_events(limit=100))
+    return [
+        (event.agent, state.stage, event.who, event.why)
+        for event in events
+        if (state := state_of(event)) is not None
+    ]
+
+
+async def compared(store: Store, change: StageChange, *verdicts: str) -> None:
+    async with store.transaction() as tx:
+        await tx.put_comparisons(
+            [
+                ComparisonRecord(
+                    id=run_id(number),
+                    agent_id=_event(change).agent_id,
+                    since=change.state.shadow_since,
+                    run_id=run_id(1),
+                    step="s",
+                    at=tx.now,
+                    verdict=verdict,
+                    record=b"{}",
+                )
+                for number, verdict in enumerate(verdicts)
+            ],
+            1_000,
+        )
+
+
+def _event(change: StageChange):
+    assert change.event is not None
+    return change.event
+
+
+async def test_an_agent_moves_stage_by_stage_and_all_of_it_is_written_down(
+    registry: Registry,
+    moves: Migrations,
+    store: Store,
+    clock: FakeClock,
+    routes: RoutingTable,
+    metrics: Metrics,
+) -> None:
+    agent = await register(registry, "a", repeatable=True, endpoint_override="http://elsewhere.example/")
+    shadow = await moves.shadow("a", DEFAULT, 50, LimitChanges(comparisons=1), ANN)
+    assert (shadow.state.stage, shadow.state.target, shadow.state.shadow_since) == ("shadow", JSONRPC, 1)
+    await compared(store, shadow, "agree")
+    await moves.attest("a", "deployed by ops", None, ChangeReason(who="bob"))
+    canary = await moves.canary("a", DEFAULT, 10, AS_BEFORE, ANN)
+    assert (canary.state.percent, canary.state.limits.comparisons) == (10, 1)
+    cutover = await moves.cut_over("a", ChangeReason(who="ann"))
+    assert (cutover.state.cut_over_at, cutover.state.forced) == (_event(cutover).id, False)
+    assert await routes.current_version() == _event(cutover).id
+    clock.advance(timedelta(seconds=6))
+    finished = await moves.finish("a", ANN)
+    row = await registry.get("a")
+    assert (row.url, row.protocol, row.version) == (URL, "jsonrpc-2.0", agent.version + 1)
+    assert row.options.endpoint_override is None
+    assert finished.state.row_version == row.version
+    assert await history(store) == [
+        ("a", "shadow", "ann", "it is time"),
+        ("a", "shadow", "bob", "deployed by ops"),
+        ("a", "canary", "ann", "it is time"),
+        ("a", "cut_over", "ann", "no reason given"),
+        ("a", "finished", "ann", "it is time"),
+    ]
+    assert b'agent_migration_changes_total{agent_name="a",stage="cut_over"} 1.0' in metrics.render()
+
+
+async def test_only_an_agent_that_may_be_called_twice_is_shadowed(
+    registry: Registry, moves: Migrations
+) -> None:
+    await register(registry, "a")
+    with pytest.raises(Conflict, match="not declared safe to call twice") as refused:
+        await moves.shadow("a", DEFAULT, 10, AS_BEFORE, ANN)
+    assert "repeatable" in refused.value.fix
+
+
+async def test_comparisons_are_counted_anew_for_another_target_and_on_for_the_same(
+    registry: Registry, moves: Migrations
+) -> None:
+    await register(registry, "a", repeatable=True)
+    first = await moves.shadow("a", DEFAULT, 10, AS_BEFORE, ANN)
+    more = await moves.shadow("a", DEFAULT, 50, AS_BEFORE, ANN)
+    assert more.state.shadow_since == first.state.shadow_since == 1
+    other = await moves.shadow("a", RequestedTarget(protocol="a2a-1.0"), 50, AS_BEFORE, ANN)
+    assert other.state.shadow_since == 3
+
+
+CREDENTIALS = {"auth_type": "bearer", "auth_config": {"token": "secret-of-a"}}
+
+
+@pytest.mark.parametrize("origins", [[], ["http://new.example"]], ids=["not allowed", "allowed"])
+async def test_credentials_go_to_another_origin_only_where_that_is_allowed(
+    registry: Registry, moves: Migrations, origins: Sequence[str]
+) -> None:
+    await register(registry, "a", allow_card_origin=list(origins), **CREDENTIALS)
+    elsewhere = RequestedTarget(url="http://new.example/a")
+    if origins:
+        assert (await moves.canary("a", elsewhere, 10, AS_BEFORE, ANN)).state.stage == "canary"
+    else:
+        with pytest.raises(Conflict, match="another origin") as refused:
+            await moves.canary("a", elsewhere, 10, AS_BEFORE, ANN)
+        assert "allow_card_origin" in refused.value.fix
+        assert "secret-of-a" not in str(refused.value)
+
+
+WRONG: dict[str, tuple[RequestedTarget, float, LimitChanges, str]] = {
+    "nothing": (DEFAULT, 0, AS_BEFORE, "percent"),
+    "too much": (DEFAULT, 100.5, AS_BEFORE, "percent"),
+    "a protocol that is none": (RequestedTarget(protocol="smtp"), 1, AS_BEFORE, "Unsupported protocol: smtp"),
+    "any protocol": (RequestedTarget(protocol="auto"), 1, AS_BEFORE, "must be named"),
+    "an address that is none": (RequestedTarget(url="ftp://a"), 1, AS_BEFORE, "url"),
+    "a setting that is none": (RequestedTarget(protocol_config={"x": 1}), 1, AS_BEFORE, "protocol_config"),
+    "itself": (RequestedTarget(protocol="simple-a2a"), 1, AS_BEFORE, "already"),
+    "a limit that is none": (DEFAULT, 1, LimitChanges(error_rate=1.5), "limits.error_rate"),
+    "more calls than are kept": (DEFAULT, 1, LimitChanges(window=5), "limits.calls"),
+}
+
+
+@pytest.mark.parametrize("case", list(WRONG))
+async def test_a_wish_that_makes_no_sense_is_refused_and_changes_nothing(
+    registry: Registry, moves: Migrations, store: Store, case: str
+) -> None:
+    await register(registry, "a")
+    target, percent, limits, words = WRONG[case]
+    with pytest.raises(TrunklineError, match=words):
+        await moves.canary("a", target, percent, limits, ANN)
+    with pytest.raises(NotFound):
+        await moves.canary("b", DEFAULT, 1, AS_BEFORE, ANN)
+    assert await store.last_agent_event() == 0
+
+
+async def reasons(moves: Migrations, name: str = "a") -> list[str]:
+    with pytest.raises(NotReady) as refused:
+        await moves.cut_over(name, ANN)
+    return [finding.message for finding in refused.value.findings]
+
+
+async def test_a_cutover_names_every_reason_against_it(
+    registry: Registry, moves: Migrations, checks: Checks, store: Store
+) -> None:
+    await register(registry, "a", repeatable=True)
+    assert await reasons(moves) == ["Nobody has said where it is to move to."]
+    checks.failing.add("a")
+    shadow = await moves.shadow("a", DEFAULT, 100, LimitChanges(comparisons=3, disagreement=0.4), ANN)
+    await compared(store, shadow, "agree", "differ", "old_failed")
+    assert await reasons(moves) == [
+        "The check of the new side fails: grade F.",
+        "2 answers of the two sides were compared, of 3 at least.",
+        "The two sides disagree in 1 of 2 answers; 40.0% of them may.",
+        "Nobody has attested what no program can check: deployed, documented, team told.",
+    ]
+    checks.impossible = True
+    assert (await reasons(moves))[0] == "The check of the new side fails: It cannot be checked."
+    assert await store.last_agent_event() == 1
+
+
+async def test_the_new_side_is_checked_at_the_cutover_itself(
+    registry: Registry, moves: Migrations, checks: Checks, store: Store
+) -> None:
+    agent = await register(registry, "a")
+    await moves.attest("a", "deployed", DEFAULT, ANN)
+    await moves.check("a")
+    checks.failing.add("a")
+    assert await reasons(moves) == ["The check of the new side fails: grade F."]
+    assert [record.grade for record in await store.checks(agent.id, limit=9)] == ["F", "A"]
+    assert {target.protocol for _, target in checks.asked if target} == {"jsonrpc-2.0"}
+
+
+async def test_a_refusal_is_overruled_only_with_a_reason(
+    registry: Registry, moves: Migrations, checks: Checks
+) -> None:
+    await register(registry, "a")
+    with pytest.raises(NotReady):
+        await moves.cut_over("a", ANN, force=True)
+    await moves.canary("a", DEFAULT, 10, AS_BEFORE, ANN)
+    checks.failing.add("a")
+    with pytest.raises(Invalid, match="why"):
+        await moves.cut_over("a", ChangeReason(who="ann"), force=True)
+    change = await moves.cut_over("a", ChangeReason(who="ann", why="the boss said so"), force=True)
+    assert (change.state.forced, _event(change).why) == (True, "the boss said so")
+    again = await moves.cut_over("a", ANN)
+    assert (again.event, again.state) == (None, change.state)
+
+
+async def test_all_agents_are_cut_over_or_none(
+    registry: Registry, moves: Migrations, checks: Checks, store: Store
+) -> None:
+    await register(registry, "a", "b", "c")
+    await register(registry, "modern", protocol="a2a-1.0")
+    for name in ("a", "b", "c"):
+        await moves.attest(name, "deployed", DEFAULT, ANN)
+    checks.failing.add("b")
+    before = await store.last_agent_event()
+    with pytest.raises(NotReady, match="1 of 3 agents are not ready for the cutover: b") as refused:
+        await moves.cut_over_all(ANN)
+    assert [finding.path for finding in refused.value.findings] == ["b"]
+    assert await store.last_agent_event() == before
+    checks.failing.clear()
+    changes = await moves.cut_over_all(ANN)
+    assert [(change.agent, change.state.stage, change.state.cut_over_at) for change in changes] == [
+        # In between, the grade of b has changed.
+        ("a", "cut_over", before + 2),
+        ("b", "cut_over", before + 3),
+        ("c", "cut_over", before + 4),
+    ]
+    with pytest.raises(Conflict, match="no agent to cut over"):
+        await moves.cut_over_all(ANN)
+
+
+async def test_an_agent_of_which_nobody_knows_what_it_speaks_holds_up_all(
+    registry: Registry, moves: Migrations
+) -> None:
+    await register(registry, "a", protocol="auto")
+    with pytest.raises(NotReady) as refused:
+        await moves.cut_over_all(ANN)
+    assert refused.value.findings[0].message == "Nobody has looked yet what it speaks."
+
+
+async def test_a_rollback_needs_a_reason_and_happens_once(
+    registry: Registry, moves: Migrations, store: Store
+) -> None:
+    await register(registry, "a")
+    with pytest.raises(Conflict, match="nothing to roll back"):
+        await moves.roll_back("a", ANN)
+    await cut_over(moves)
+    with pytest.raises(Invalid, match="reason"):
+        await moves.roll_back("a", ChangeReason(who="ann"))
+    change = await moves.roll_back("a", ANN)
+    assert (change.state.stage, change.state.cut_over_at) == ("rolled_back", 0)
+    last = await store.last_agent_event()
+    assert (await moves.roll_back("a", ANN)).event is None
+    assert await store.last_agent_event() == last
+
+
+async def test_what_was_rolled_back_has_to_be_attested_again(registry: Registry, moves: Migrations) -> None:
+    await register(registry, "a", "b")
+    for name in ("a", "b"):
+        await cut_over(moves, name)
+    await moves.roll_back("a", ANN)
+    (other,) = (await moves.roll_back_all(ANN)).changed
+    assert other.agent == "b"
+    with pytest.raises(NotReady) as refused:
+        await moves.cut_over_all(ANN)
+    assert [(finding.path, finding.message.split(" what ")[0]) for finding in refused.value.findings] == [
+        ("a", "Nobody has attested"),
+        ("b", "Nobody has attested"),
+    ]
+    for name in ("a", "b"):
+        await moves.attest(name, "mended", None, ANN)
+    assert [change.agent for change in await moves.cut_over_all(ANN)] == ["a", "b"]
+
+
+async def test_a_rollback_by_itself_ends_only_the_trial_that_it_has_judged(
+    registry: Registry, moves: Migrations, store: Store
+) -> None:
+    agent = await register(registry, "a")
+    first = await moves.canary("a", DEFAULT, 10, AS_BEFORE, ANN)
+    await moves.canary("a", DEFAULT, 20, AS_BEFORE, ANN)
+    attested = await moves.attest("a", "deployed", None, ANN)
+
+    async def go_back(only_if: int) -> bool:
+        return await moves.roll_back_if(agent.id, who=OURSELVES, why="5 of 10 failed", only_if=only_if)
+
+    assert not await go_back(_event(first).id)
+    assert await go_back(_event(attested).id)
+    (last, *_) = await store.agent_events(limit=1)
+    state = state_of(last)
+    assert (last.who, last.why) == ("trunkline", "5 of 10 failed")
+    # Whoever vouched for it was wrong.
+    assert state is not None
+    assert (state.stage, state.ready) == ("rolled_back", None)
+    assert not await go_back(_event(attested).id)
+    assert not await go_back(last.id)
+
+
+async def test_a_finished_migration_is_not_rolled_back(
+    registry: Registry, moves: Migrations, clock: FakeClock
+) -> None:
+    await register(registry, "a", "b", "c")
+    await cut_over(moves, "a")
+    await moves.canary("b", DEFAULT, 10, AS_BEFORE, ANN)
+    clock.advance(timedelta(seconds=6))
+    await moves.finish("a", ANN)
+    with pytest.raises(Conflict, match="The old side of 'a' is gone"):
+        await moves.roll_back("a", ANN)
+    outcome = await moves.roll_back_all(ANN)
+    assert [(change.agent, change.state.stage) for change in outcome.changed] == [("b", "rolled_back")]
+    assert [(left.agent, "is gone" in left.message) for left in outcome.left_alone] == [("a", True)]
+    assert outcome.refused == []
+    again = await moves.roll_back_all(ANN)
+    assert [(change.agent, change.event) for change in again.changed] == [("b", None)]
+    assert [left.agent for left in again.left_alone] == ["a"]
+
+
+async def test_a_migration_is_finished_when_no_run_can_call_the_old_side_any_more(
+    registry: Registry, moves: Migrations, store: Store, clock: FakeClock
+) -> None:
+    await register(registry, "a")
+    with pytest.raises(Conflict, match="has not been cut over"):
+        await moves.finish("a", ANN)
+    await register(registry, "still", "trying")
+    await moves.canary("trying", DEFAULT, 10, AS_BEFORE, ANN)
+    await insert(store, new_run(1))
+    change = await cut_over(moves)
+    await insert(store, msgspec.structs.replace(new_run(2), routing_version=change.state.cut_over_at))
+    with pytest.raises(Conflict, match="not every process knows of it yet"):
+        await moves.finish("a", ANN)
+    clock.advance(timedelta(seconds=6))
+    with pytest.raises(Conflict, match="1 unfinished runs were accepted before"):
+        await moves.finish("a", ANN)
+    assert [refusal.agent for refusal in (await moves.finish_all(ANN)).refused] == ["a"]
+    await write(store, transition(1, status="COMPLETED", finished_at=clock.now()))
+    outcome = await moves.finish_all(ANN)
+    assert [(change.agent, change.state.stage) for change in outcome.changed] == [("a", "finished")]
+    assert (outcome.refused, outcome.left_alone) == ([], [])
+
+
+async def test_an_agent_that_moves_nowhere_is_checked_where_it_is(
+    registry: Registry, moves: Migrations, checks: Checks
+) -> None:
+    await register(registry, "a")
+    record, _ = await moves.check("a")
+    assert (checks.asked, record.protocol) == ([("a", None)], "simple-a2a")
+
+
+async def test_what_was_attested_of_one_target_is_not_attested_of_another(
+    registry: Registry, moves: Migrations
+) -> None:
+    await register(registry, "a")
+    await moves.attest("a", "deployed", None, ANN)
+    first = await moves.canary("a", DEFAULT, 10, AS_BEFORE, ANN)
+    assert first.state.ready is not None
+    other = await moves.canary("a", RequestedTarget(protocol="a2a-1.0"), 10, AS_BEFORE, ANN)
+    assert other.state.ready is None
+
+
+CHANGES: dict[str, JsonObject] = {
+    "url": {"url": "http://agents.example/b"},
+    "protocol": {"protocol": "a2a-1.0"},
+    "protocol_config": {"protocol_config": {"output_mode": "data"}},
+    "repeatable": {"repeatable": False},
+}
+
+
+async def test_what_a_moving_agent_is_stays_as_it_is_until_the_move_has_ended(
+    registry: Registry, moves: Migrations
+) -> None:
+    await register(registry, "a", repeatable=True)
+    await moves.canary("a", DEFAULT, 10, AS_BEFORE, ANN)
+    for change in CHANGES.values():
+        with pytest.raises(Conflict, match="in the middle of a migration"):
+            await registry.patch("a", change)
+    with pytest.raises(Conflict, match="it cannot be removed"):
+        await registry.delete("a")
+    await registry.patch("a", {"timeout_ms": 5, "name": "renamed"})
+    await moves.roll_back("renamed", ANN)
+    for change in CHANGES.values():
+        await registry.patch("renamed", change)
+    await registry.delete("renamed")
