@@ -28,11 +28,10 @@ def functions_of(file: str) -> set[str]:
 
 
 @each_rule
-def test_a_rule_can_be_taken_away_and_the_program_still_be_read(rule: Rule) -> None:
-    source = (ROOT / rule.path).read_text()
-    broken = rule.broken(source)
-    assert broken != source
-    ast.parse(broken)
+def test_a_rule_can_be_taken_away_and_the_program_still_be_compiled(rule: Rule) -> None:
+    path, broken = rule.broken(ROOT)
+    compile(broken, path, "exec")
+    assert ast.dump(ast.parse(broken)) != ast.dump(ast.parse((ROOT / path).read_text()))
 
 
 @each_rule

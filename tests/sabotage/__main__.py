@@ -2,6 +2,7 @@
 Takes each safety rule away, in a copy of the tree, and demands that its tests notice: `make sabotage`.
 
     python -m tests.sabotage [--only NAME] [--jobs N]
+    python -m tests.sabotage --show NAME
 
 The copy is the working tree as it is now, with what is not committed yet. First all tests must pass on the untouched
 copy. The exit code is 1 if a rule could be taken away unnoticed.
@@ -13,13 +14,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from difflib import unified_diff
 from queue import SimpleQueue
 from time import monotonic
 from typing import NamedTuple
 
 from tests.sabotage.rule import Rule
 from tests.sabotage.rules import RULES
-from tests.sabotage.trial import Copy, Trial, copies
+from tests.sabotage.trial import ROOT, Copy, Trial, copies
 
 _CAUGHT = "caught"
 
@@ -61,7 +63,7 @@ def _try(rule: Rule, free: SimpleQueue[Copy]) -> Finding:
     copy = free.get()
     started = monotonic()
     try:
-        with copy.changed(rule.path, rule.broken(copy.text(rule.path))):
+        with copy.changed(*rule.broken(copy.folder)):
             outcome = _outcome(rule, copy.run(rule.caught_by))
     except LookupError as exc:
         outcome = str(exc)
@@ -100,18 +102,31 @@ def _table(findings: Sequence[Finding]) -> None:
     _say(f"\n{caught} of {len(findings)} caught.")
 
 
+def _show(rule: Rule) -> None:
+    with_it, without_it = (text.splitlines() for text in rule.shown(ROOT))
+    _say(
+        "\n".join(
+            unified_diff(with_it, without_it, rule.symbol, f"{rule.symbol} without {rule.name}", lineterm="")
+        )
+    )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.sabotage", description="Take safety rules away.")
     parser.add_argument(
         "--only", action="append", metavar="NAME", help="this rule; may be given several times"
     )
+    parser.add_argument("--show", metavar="NAME", help="print how this rule is taken away, and run nothing")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="how many at a time (2)")
     arguments = parser.parse_args()
-    wanted: list[str] | None = arguments.only
+    wanted: list[str] | None = [arguments.show] if arguments.show else arguments.only
     rules = [rule for rule in RULES if wanted is None or rule.name in wanted]
     unknown = set(wanted or ()) - {rule.name for rule in rules}
     if unknown:
         parser.error(f"no such rule: {', '.join(sorted(unknown))}")
+    if arguments.show:
+        _show(rules[0])
+        return 0
     with copies(max(1, min(arguments.jobs, len(rules)))) as ready:
         tests = sorted({test for rule in rules for test in rule.caught_by})
         _say(f"The untouched copy: {len(tests)} tests ...")

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+from tests.sabotage.mutation import Mutation
+from tests.sabotage.symbols import Located, locate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -10,24 +16,39 @@ class Rule:
     name: str
     # What happens without it, to an operator's eye.
     breaks: str
-    # Under src/trunkline.
-    file: str
-    # Occurs once in the file.
-    old: str
-    new: str
+    # Of the function, method, class or constant that holds it: `trunkline.machine.decide:decide`.
+    symbol: str
+    change: Mutation | tuple[Mutation, ...]
     # Each of them fails without the rule; with its parameters where only some of them do.
     caught_by: tuple[str, ...]
     # What each of the failures says: an assertion's words, not those of a program that does not run any more.
     shows: str = "assert"
 
     @property
-    def path(self) -> str:
-        return f"src/trunkline/{self.file}"
+    def changes(self) -> Sequence[Mutation]:
+        return self.change if isinstance(self.change, tuple) else (self.change,)
 
-    def broken(self, source: str) -> str:
-        """The file without the rule."""
-        if source.count(self.old) != 1:
-            raise LookupError(
-                f"{self.name}: {self.path} has its text {source.count(self.old)} times, not once."
-            )
-        return source.replace(self.old, self.new)
+    def locate(self, root: Path) -> Located:
+        """Where the symbol is, in a copy of the tree."""
+        try:
+            return locate(root, self.symbol)
+        except LookupError as exc:
+            raise LookupError(f"{self.name}: {exc}") from exc
+
+    def broken(self, root: Path) -> tuple[str, str]:
+        """The path of the file that holds the rule, and its text without the rule."""
+        located = self.locate(root)
+        for change in self.changes:
+            try:
+                change.apply(located.symbol)
+            except LookupError as exc:
+                raise LookupError(f"{self.name}: {self.symbol} has changed: {exc}") from exc
+        return located.path, ast.unparse(ast.fix_missing_locations(located.module)) + "\n"
+
+    def shown(self, root: Path) -> tuple[str, str]:
+        """The symbol's code with the rule and without it."""
+        located = self.locate(root)
+        before = ast.unparse(located.symbol)
+        for change in self.changes:
+            change.apply(located.symbol)
+        return before, ast.unparse(ast.fix_missing_locations(located.symbol))

@@ -85,4 +85,4 @@ def page() -> str:
 
 def _row(rule: Rule) -> str:
     tests = "<br>".join(f"`{test}`" for test in rule.caught_by)
-    return f"| `{rule.name}` | {rule.breaks} | `{rule.file}` | {tests} |"
+    return f"| `{rule.name}` | {rule.breaks} | `{rule.symbol}` | {tests} |"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tests.sabotage.mutation import Change, Drop, ReplaceText
 from tests.sabotage.rule import Rule
 
 _ANSWERS = "tests/unit/agentkit/test_answers.py"
@@ -14,9 +15,8 @@ AGENT_KIT: Sequence[Rule] = (
     Rule(
         name="kit-message-done-once",
         breaks="A caller that got no answer and sends its message again has its work done twice.",
-        file="agentkit/task_store.py",
-        old="known = self._by_message.get(message.key())",
-        new="known = None",
+        symbol="trunkline.agentkit.task_store:InMemoryTaskStore.submit",
+        change=Change("assigned value", becomes="None"),
         caught_by=(
             f"{_TASKS}::test_the_same_message_gets_the_same_task_while_it_runs_and_afterwards",
             f"{_TASKS}::test_simple_a2a_recognises_a_task_by_its_id",
@@ -25,43 +25,41 @@ AGENT_KIT: Sequence[Rule] = (
     Rule(
         name="kit-reply-given-once",
         breaks="A reply that is sent again is refused, though it was taken.",
-        file="agentkit/task_store.py",
-        old="        execution.reply(message)\n        self._by_message[message.key()] = execution\n",
-        new="        execution.reply(message)\n",
+        symbol="trunkline.agentkit.task_store:InMemoryTaskStore._reply",
+        change=Drop("assignment", 2, of=2),
         caught_by=(f"{_ANSWERS}::test_a_question_waits_for_its_reply",),
     ),
     Rule(
         name="kit-other-content-is-another-message",
         breaks="A message under an id that another caller has used gets the answer to the other one's.",
-        file="agentkit/messages.py",
-        old="return sha256(msgspec.json.encode(self)).digest()",
-        new="return sha256(self.id.encode()).digest()",
+        symbol="trunkline.agentkit.messages:Message.key",
+        change=Change("argument", 1, of=2, becomes="it.args[0].id.encode()"),
         caught_by=(f"{_TASKS}::test_another_content_under_the_same_id_is_another_task",),
     ),
     Rule(
         name="kit-task-outlives-its-caller",
         breaks="A caller whose connection breaks takes its task with it, and the work is lost.",
-        file="agentkit/app.py",
-        old="        await execution.wait_until_idle()\n        if execution.is_asking:",
-        new="        try:\n            await execution.wait_until_idle()\n"
-        "        except BaseException:\n            execution.cancel()\n"
-        "            raise\n        if execution.is_asking:",
+        symbol="trunkline.agentkit.app:Agent._answer_simple_a2a",
+        change=Change(
+            "call statement",
+            1,
+            of=2,
+            becomes="try:\n    it\nexcept BaseException:\n    it.value.value.func.value.cancel()\n    raise",
+        ),
         caught_by=(f"{_TASKS}::test_a_caller_that_goes_away_does_not_end_the_task",),
     ),
     Rule(
         name="kit-cancel-reaches-the-function",
         breaks="A task that is canceled goes on in secret, and what it does is done all the same.",
-        file="agentkit/task_execution.py",
-        old="            self.runner.cancel()",
-        new="            pass",
+        symbol="trunkline.agentkit.task_execution:TaskExecution.cancel",
+        change=Drop("call statement", 2, of=2),
         caught_by=(f"{_TASKS}::test_a_cancel_cancels_the_handler",),
     ),
     Rule(
         name="kit-running-tasks-are-kept",
         breaks="An agent with much to do forgets tasks that it has accepted and not done.",
-        file="agentkit/task_store.py",
-        old="next((execution for execution in self._executions.values() if execution.has_ended), None)",
-        new="next(iter(self._executions.values()), None)",
+        symbol="trunkline.agentkit.task_store:InMemoryTaskStore._make_room",
+        change=Change("argument", 1, of=4, becomes="iter(it.generators[0].iter)"),
         caught_by=(
             f"{_TASKS}::test_when_every_place_is_taken_what_has_ended_makes_room_and_what_runs_does_not",
         ),
@@ -69,51 +67,45 @@ AGENT_KIT: Sequence[Rule] = (
     Rule(
         name="kit-mistakes-are-for-the-log",
         breaks="What a function's mistake says, with whatever is in it, is told to strangers.",
-        file="agentkit/handlers.py",
-        old='        log.exception("The handler of task %s has failed", execution.id)\n'
-        '        execution.end("failed", FAILED)',
-        new='        log.exception("The handler of task %s has failed", execution.id)\n'
-        '        execution.end("failed", __import__("traceback").format_exc())',
+        symbol="trunkline.agentkit.handlers:perform",
+        change=Change("argument", 16, of=16, becomes="__import__('traceback').format_exc()"),
         caught_by=(f"{_ANSWERS}::test_a_mistake_in_a_handler_is_for_the_log_and_not_for_the_caller",),
     ),
     Rule(
         name="kit-lists-one-context",
         breaks="A list without a context is answered, so that somebody may come to see the tasks of others.",
-        file="agentkit/protocols/task_list.py",
-        old="if not isinstance(context_id, str) or not context_id:",
-        new='if not isinstance(context_id := context_id or "", str):',
+        symbol="trunkline.agentkit.protocols.task_list:list_tasks",
+        change=Change(
+            "condition", 1, of=2, becomes="not isinstance((context_id := (context_id or '')), str)"
+        ),
         caught_by=(f"{_REQUESTS}::test_a_wrong_request_gets_its_code_and_its_id[a list of everything]",),
     ),
     Rule(
         name="kit-turns-browsers-away",
         breaks="A page on the internet can call the agents on the machine of whoever looks at it.",
-        file="agentkit/app.py",
-        old='if header(scope, b"origin"):',
-        new='if header(scope, b"no-such-header"):',
+        symbol="trunkline.agentkit.app:Agent._serve",
+        change=ReplaceText("origin", "no-such-header"),
         caught_by=(f"{_REQUESTS}::test_a_page_in_a_browser_is_turned_away",),
     ),
     Rule(
         name="kit-request-size",
         breaks="One request can fill the agent's memory.",
-        file="agentkit/asgi.py",
-        old="if size > limit:",
-        new="if size > 2 * limit:",
+        symbol="trunkline.agentkit.asgi:read_body",
+        change=Change("condition", 3, of=4, becomes="it.left > 2 * it.comparators[0]"),
         caught_by=(f"{_REQUESTS}::test_a_request_that_is_too_large_is_not_read_to_its_end",),
     ),
     Rule(
         name="kit-request-depth",
         breaks="JSON that is nested without end reaches functions that recurse into it.",
-        file="agentkit/json_values.py",
-        old="    if _is_too_deep(value):\n",
-        new="    if value is None and _is_too_deep(value):\n",
+        symbol="trunkline.agentkit.json_values:decode",
+        change=Change("condition", becomes="False"),
         caught_by=(f"{_REQUESTS}::test_a_wrong_request_gets_its_code_and_its_id[too deep]",),
     ),
     Rule(
         name="kit-answers-have-the-requests-id",
         breaks="A caller takes the answer for somebody else's.",
-        file="agentkit/jsonrpc.py",
-        old='return {"jsonrpc": VERSION, "id": request_id, "result": value}',
-        new='return {"jsonrpc": VERSION, "id": str(request_id), "result": value}',
+        symbol="trunkline.agentkit.jsonrpc:result",
+        change=Change("element", 2, of=3, becomes="str(it)"),
         caught_by=(f"{_REQUESTS}::test_an_answer_has_the_id_of_its_request[0]",),
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tests.sabotage.mutation import Change, Drop
 from tests.sabotage.rule import Rule
 
 _STREAMS = "tests/scenarios/hostile/test_streams.py"
@@ -13,17 +14,15 @@ ANSWERS: Sequence[Rule] = (
     Rule(
         name="reset-is-no-end",
         breaks="A stream that was cut passes for one that has ended.",
-        file="transports/http_response.py",
-        old="            if not chunk:\n                self._check_end()\n",
-        new="",
+        symbol="trunkline.transports.http_response:StreamedResponse._next",
+        change=Drop("if statement", 1, of=2),
         caught_by=(f"{_STREAMS}::test_a_reset_in_the_middle_is_a_lost_connection",),
     ),
     Rule(
         name="values-are-counted",
         breaks="Fifteen megabytes of an answer take a gigabyte, and half a minute.",
-        file="protocols/answer_json.py",
-        old="elif _has_too_many(text) and",
-        new="elif not text and",
+        symbol="trunkline.protocols.answer_json:JsonReader._read",
+        change=Change("operand", 3, of=6, becomes="False"),
         caught_by=(f"{_JSON}::test_more_values_than_anybody_can_use_are_refused_unread",),
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tests.sabotage.mutation import Change
 from tests.sabotage.rule import Rule
 
 _SECRETS = "tests/scenarios/test_secrets_on_topics.py"
@@ -14,41 +15,41 @@ DOORS: Sequence[Rule] = (
     Rule(
         name="key-at-every-door",
         breaks="Anybody on the network can start runs.",
-        file="api/app.py",
-        old="_checked(Shortcut(app, runs.execute), services)",
-        new="Shortcut(_checked(app, services), runs.execute)",
+        symbol="trunkline.api.app:create_app",
+        change=Change(
+            "argument",
+            37,
+            of=45,
+            becomes="it.args[0].func(it.func(it.args[0].args[0], it.args[1]), it.args[0].args[1])",
+        ),
         caught_by=(f"{_KEYS}::test_no_door_but_livez_and_the_hooks_of_agents_opens_without_a_key",),
     ),
     Rule(
         name="pages-of-other-websites",
         breaks="A website that a developer looks at starts and deletes things in the Trunkline on the same machine.",
-        file="api/middleware/origin_check.py",
-        old='if scope["method"] not in _READING and _is_foreign(scope, host):',
-        new='if scope["method"] in _READING and _is_foreign(scope, host):',
+        symbol="trunkline.api.middleware.origin_check:OriginCheck._refusal",
+        change=Change("operand", 5, of=6, becomes="it.left in it.comparators[0]"),
         caught_by=("tests/unit/api/middleware/test_origin_check.py::test_a_foreign_page_changes_nothing",),
     ),
     Rule(
         name="foreign-names-that-lead-here",
         breaks="A website whose name is made to lead to this machine reads everything.",
-        file="wiring/system.py",
-        old="names=_public_names(settings) if keys is None else None,",
-        new="names=None,",
+        symbol="trunkline.wiring.system:open_system",
+        change=Change("keyword", 10, of=16, becomes="None"),
         caught_by=(f"{_KEYS}::test_without_keys_nobody_comes_in_by_a_foreign_name",),
     ),
     Rule(
         name="revoked-key",
         breaks="A key that was revoked opens everything.",
-        file="api/middleware/auth.py",
-        old="if key.revoked_at is not None:",
-        new="if key.revoked_at == 0:",
+        symbol="trunkline.api.middleware.auth:ApiKeyCheck._refusal",
+        change=Change("condition", 4, of=5, becomes="False"),
         caught_by=(f"{_KEYS}::test_a_revoked_key_opens_nothing_after_two_seconds",),
     ),
     Rule(
         name="idempotency-key",
         breaks="A client that asks again because it got no answer starts a second run.",
-        file="services/runs/runs.py",
-        old="            idempotency_key=idempotency_key,\n            request_digest",
-        new="            idempotency_key=None,\n            request_digest",
+        symbol="trunkline.services.runs.runs:Runs._start",
+        change=Change("keyword", 8, of=18, becomes="None"),
         caught_by=(
             "tests/scenarios/api/test_executing.py::test_an_idempotency_key_starts_one_run",
             "tests/scenarios/test_many_runs.py::test_a_key_that_comes_many_times_at_once_starts_one_run",
@@ -57,41 +58,36 @@ DOORS: Sequence[Rule] = (
     Rule(
         name="command-by-its-key",
         breaks="A command that the broker delivers twice starts two runs.",
-        file="services/messaging/start_commands.py",
-        old="idempotency_key=idempotency_key(record)",
-        new="idempotency_key=None",
+        symbol="trunkline.services.messaging.start_commands:Commands._start",
+        change=Change("keyword", 2, of=3, becomes="None"),
         caught_by=("tests/scenarios/test_commands.py::test_a_record_that_comes_again_starts_nothing",),
     ),
     Rule(
         name="no-secret-in-a-message",
         breaks="An agent that repeats its credentials has them written to topics, database and logs.",
-        file="bridge/calls/session.py",
-        old="outcome = redact_outcome(resolved.adapter.decode(answer, self._task), resolved.redaction)",
-        new="outcome = resolved.adapter.decode(answer, self._task)",
+        symbol="trunkline.bridge.calls.session:AgentSession._decode",
+        change=Change("assigned value", 2, of=2, becomes="it.args[0]"),
         caught_by=(f"{_SECRETS}::test_neither_credentials_nor_their_echo_are_in_a_message",),
     ),
     Rule(
         name="hook-address-is-ours",
         breaks="Whoever has one token can have any task asked for.",
-        file="services/agents/push_notifications.py",
-        old="if not (is_ours & has_token) or",
-        new="if not has_token or",
+        symbol="trunkline.services.agents.push_notifications:HookKey.opened",
+        change=Change("operand", 1, of=2, becomes="not it.operand.right"),
         caught_by=(f"{_HOOKS}::test_a_forged_address_opens_nothing[cut]",),
     ),
     Rule(
         name="hook-token-came-along",
         breaks="Who has read an address in some log can ring at it.",
-        file="services/agents/push_notifications.py",
-        old="if not (is_ours & has_token) or",
-        new="if not is_ours or",
+        symbol="trunkline.services.agents.push_notifications:HookKey.opened",
+        change=Change("operand", 1, of=2, becomes="not it.operand.left"),
         caught_by=(f"{_HOOKS}::test_a_wrong_token_opens_nothing[x]",),
     ),
     Rule(
         name="hook-address-in-no-log",
         breaks="Who reads the log can ring.",
-        file="api/problems.py",
-        old='f"{_HOOKS_PREFIX}***" if path.startswith(_HOOKS_PREFIX) else path',
-        new="path",
+        symbol="trunkline.api.problems:redacted_path",
+        change=Change("return value", becomes="it.test.func.value"),
         caught_by=(
             "tests/scenarios/api/test_hooks.py::test_neither_the_address_nor_the_token_is_in_the_log[embedded]",
         ),
@@ -99,9 +95,8 @@ DOORS: Sequence[Rule] = (
     Rule(
         name="answer-to-its-question",
         breaks="Of two people who answer at once the second one answers a question that he has not read.",
-        file="services/runs/runs.py",
-        old="if item is not None and item != item_id(",
-        new="if item == item_id(",
+        symbol="trunkline.services.runs.runs:Runs._check_question",
+        change=Change("condition", 4, of=4, becomes="it.values[0].left == it.values[1].comparators[0]"),
         caught_by=(
             "tests/scenarios/test_inbox.py::test_an_answer_to_a_question_that_was_answered_is_refused[embedded]",
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tests.sabotage.mutation import Change, Drop
 from tests.sabotage.rule import Rule
 
 _WORKFLOWS = "tests/unit/importing/test_litecone_workflows.py"
@@ -14,9 +15,8 @@ IMPORTS: Sequence[Rule] = (
     Rule(
         name="unknown-condition-fails-the-run",
         breaks="A condition that was not understood when it was imported is taken to hold.",
-        file="importing/litecone/decisions.py",
-        old='condition = cel.failing(f"not carried over: the condition of {step.id[:80]}")\n',
-        new='condition = "true"\n',
+        symbol="trunkline.importing.litecone.decisions:Decisions.condition",
+        change=Change("assigned value", 3, of=4, becomes="'true'"),
         caught_by=(
             f"{_LOSSES}::test_a_condition_that_is_not_understood_lets_the_run_fail_there_and_not_go_on",
         ),
@@ -24,41 +24,36 @@ IMPORTS: Sequence[Rule] = (
     Rule(
         name="unknown-field-is-told",
         breaks="A field that the import does not know disappears without a word.",
-        file="importing/litecone/reading.py",
-        old="            if key not in self._used and value is not None:\n",
-        new="            if key not in self._used and value is None:\n",
+        symbol="trunkline.importing.litecone.reading:Fields.finish",
+        change=Change("operand", 2, of=2, becomes="it.left is None"),
         caught_by=(f"{_AGENTS}::test_what_is_not_carried_over_is_told[agent4-capabilities]",),
     ),
     Rule(
         name="imported-text-names-no-secret",
         breaks="What is plain data in an imported workflow sends one of our secrets to an agent.",
-        file="importing/litecone/references.py",
-        old='                if source.keys() == {"$secret"}:\n',
-        new='                if source.keys() == {"$nothing"}:\n',
+        symbol="trunkline.importing.litecone.references:References.value",
+        change=Change("condition", becomes="False"),
         caught_by=(f"{_LOSSES}::test_data_that_would_name_one_of_our_secrets_does_not_become_its_name",),
     ),
     Rule(
         name="secrets-of-imported-agents",
         breaks="The secret of an imported agent, in the wrong place there, is printed.",
-        file="importing/litecone/agents.py",
-        old='    config = fields.object("auth_config", secret=True)\n',
-        new='    config = fields.object("auth_config")\n',
+        symbol="trunkline.importing.litecone.agents:_auth",
+        change=Drop("keyword"),
         caught_by=(f"{_AGENTS}::test_a_secret_in_the_wrong_place_is_not_repeated_either[agent0]",),
     ),
     Rule(
         name="tokens-in-imported-addresses",
         breaks="A token in the query of an imported agent's address is written into a file.",
-        file="importing/litecone/agents.py",
-        old="    return address\n",
-        new="    return url\n",
+        symbol="trunkline.importing.litecone.agents:_without_secrets",
+        change=Change("return value", 2, of=2, becomes="url"),
         caught_by=(f"{_AGENTS}::test_an_address_keeps_all_but_its_secrets",),
     ),
     Rule(
         name="imported-branch-may-fail",
         breaks="A branch that an imported workflow reads and does not need fails the run.",
-        file="importing/litecone/region.py",
-        old="        for branch in self.looked_at:\n",
-        new="        for branch in ():\n",
+        symbol="trunkline.importing.litecone.region:Region.steps",
+        change=Change("iterable", 2, of=3, becomes="()"),
         caught_by=(f"{_WORKFLOWS}::test_a_branch_that_others_read_than_the_join_may_fail_and_ends_there",),
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tests.sabotage.mutation import Change, Drop
 from tests.sabotage.rule import Rule
 
 _TWO_SIDES = "tests/scenarios/test_two_sides.py"
@@ -17,42 +18,37 @@ MOVES: Sequence[Rule] = (
     Rule(
         name="side-of-the-stamp",
         breaks="A run in flight changes its protocol whenever somebody moves the agent.",
-        file="bridge/agents/routes.py",
-        old="moment = await self._routes.migration_at(agent.id, task.routes)",
-        new="moment = self._routes.latest(agent.id)",
+        symbol="trunkline.bridge.agents.routes:AgentRoutes.route_of",
+        change=Change("assigned value", 1, of=2, becomes="it.value.func.value.latest(it.value.args[0])"),
         caught_by=(f"{_SIDES}::test_a_run_in_flight_stays_where_it_was_through_every_change",),
     ),
     Rule(
         name="unknown-stamp-read-first",
         breaks="A bridge that has not heard of a change calls the old side for runs that another process has sent to"
         " the new one.",
-        file="services/migration/routing_table.py",
-        old="        if routing_version > self._known:\n",
-        new="        if routing_version < 0:\n",
+        symbol="trunkline.services.migration.routing_table:RoutingTable.migration_at",
+        change=Change("condition", 1, of=2, becomes="False"),
         caught_by=(f"{_ROUTES}::test_a_stamp_from_elsewhere_that_is_not_known_yet_is_read_first",),
     ),
     Rule(
         name="stamp-of-all-events",
         breaks="A run is stamped as before the last event that it was told of.",
-        file="services/migration/routing_table.py",
-        old="        self._known = max(self._known, last, *(event.id for event in events))\n",
-        new="        self._known = max(self._known, 0, *(event.id for event in events))\n",
+        symbol="trunkline.services.migration.routing_table:RoutingTable._read",
+        change=Change("argument", 9, of=12, becomes="0"),
         caught_by=(f"{_ROUTES}::test_a_stamp_is_the_last_event_of_any_kind",),
     ),
     Rule(
         name="sides-kept-apart",
         breaks="A run of an earlier trial is sent to where another one leads.",
-        file="bridge/agents/routes.py",
-        old="key = (agent.id, encode(target))",
-        new='key = (agent.id, encode(target)[:0] + b"")',
+        symbol="trunkline.bridge.agents.routes:AgentRoutes.target",
+        change=Change("element", 2, of=2, becomes="b''"),
         caught_by=(f"{_SIDES}::test_two_targets_of_one_agent_are_kept_apart",),
     ),
     Rule(
         name="new-side-at-its-own-address",
         breaks="Calls for the new side go where the old one is to be called instead of its url.",
-        file="bridge/agents/routes.py",
-        old="options=msgspec.structs.replace(agent.options, endpoint_override=None),",
-        new="options=agent.options,",
+        symbol="trunkline.bridge.agents.routes:_target_agent",
+        change=Change("keyword", 5, of=6, becomes="it.args[0]"),
         caught_by=(
             f"{_SIDES}::test_the_new_side_has_its_own_address_and_protocol_and_the_agents_credentials",
         ),
@@ -60,49 +56,43 @@ MOVES: Sequence[Rule] = (
     Rule(
         name="no-row-of-before-the-end",
         breaks="When a move is finished, the old side is called for two seconds more.",
-        file="bridge/agents/routes.py",
-        old="    return agent.version < moment.state.row_version\n",
-        new="    return agent.version < 0\n",
+        symbol="trunkline.bridge.agents.routes:_is_outdated",
+        change=Change("return value", becomes="False"),
         caught_by=(f"{_SIDES}::test_after_the_end_the_row_is_called_but_not_one_of_before_it",),
     ),
     Rule(
         name="shadow-of-repeatable-agents-only",
         breaks="Work is given twice to an agent that must not get it twice.",
-        file="bridge/migration/shadow_calls.py",
-        old="        and route.agent.options.repeatable\n",
-        new="",
+        symbol="trunkline.bridge.migration.shadow_calls:_shadow_task",
+        change=Drop("operand", 7, of=12),
         caught_by=(f"{_SHADOW}::test_only_what_is_meant_is_asked_twice",),
     ),
     Rule(
         name="no-shadow-of-at-most-once",
         breaks="A step that is marked at_most_once is done twice.",
-        file="bridge/migration/shadow_calls.py",
-        old="        and not task.at_most_once\n",
-        new="",
+        symbol="trunkline.bridge.migration.shadow_calls:_shadow_task",
+        change=Drop("operand", 9, of=12),
         caught_by=(f"{_SHADOW}::test_only_what_is_meant_is_asked_twice",),
     ),
     Rule(
         name="shadows-bounded",
         breaks="Shadows take the room of the calls that runs wait for.",
-        file="bridge/migration/shadow_calls.py",
-        old="len(self._under_way) >= _MOST_AT_ONCE + _MOST_WAITING",
-        new="len(self._under_way) < 0",
+        symbol="trunkline.bridge.migration.shadow_calls:ShadowCalls._begin",
+        change=Change("operand", 2, of=2, becomes="False"),
         caught_by=(f"{_SHADOW}::test_under_load_shadows_are_left_out_and_counted",),
     ),
     Rule(
         name="shadow-after-the-answer",
         breaks="A shadow is asked for an answer that was never written.",
-        file="bridge/migration/shadow_calls.py",
-        old="    def rolled_back(self) -> None:\n        self._noted = []\n",
-        new="    def rolled_back(self) -> None:\n        self.committed()\n",
+        symbol="trunkline.bridge.migration.shadow_calls:ShadowCalls.rolled_back",
+        change=Change("assignment", becomes="it.targets[0].value.committed()"),
         caught_by=(f"{_SHADOW}::test_what_was_not_committed_is_not_asked",),
     ),
     Rule(
         name="shadow-does-not-answer",
         breaks="A run gets the new side's answer though its agent is only shadowed.",
-        file="agents/migration/routing.py",
-        old='        case "cut_over" | "finished":\n',
-        new='        case "cut_over" | "finished" | "shadow":\n',
+        symbol="trunkline.agents.migration.routing:endpoint_for",
+        change=Change("pattern", 1, of=8, becomes="'cut_over' | 'finished' | 'shadow'"),
         caught_by=(
             f"{_TWO_SIDES}::test_a_shadow_that_fails_hurts_nobody[embedded]",
             "tests/unit/agents/migration/test_routing.py::test_the_stage_decides_the_side[shadow-old]",
@@ -111,9 +101,8 @@ MOVES: Sequence[Rule] = (
     Rule(
         name="calls-of-this-trial",
         breaks="Failures of runs from before a rollback roll the mended agent back.",
-        file="agents/migration/rollback_rules.py",
-        old="    if rollout_since < window.rollout_since:\n        return window\n",
-        new="    rollout_since = max(rollout_since, window.rollout_since)\n",
+        symbol="trunkline.agents.migration.rollback_rules:after_calls",
+        change=Change("if statement", becomes="it.test.left = max(it.test.left, it.test.comparators[0])"),
         caught_by=(
             f"{_WINDOWS}::test_calls_of_an_earlier_trial_do_not_count_and_a_new_trial_begins_afresh",
             f"{_WATCH}::test_runs_of_an_earlier_trial_do_not_count_in_the_next_one",
@@ -122,17 +111,15 @@ MOVES: Sequence[Rule] = (
     Rule(
         name="way-back-once",
         breaks="Every bridge that judges alike rolls the agent back.",
-        file="bridge/migration/rollback.py",
-        old="if latest is None or latest.rollout_since != suspect.trial:",
-        new="if latest is None:",
+        symbol="trunkline.bridge.migration.rollback:RollbackWatch._try_rollback",
+        change=Drop("operand", 2, of=2),
         caught_by=(f"{_WATCH}::test_of_two_bridges_that_judge_alike_one_rolls_back",),
     ),
     Rule(
         name="way-back-at-the-next-start",
         breaks="A bridge that dies between noting a failure and the way back leaves a bad side in use.",
-        file="bridge/migration/rollback.py",
-        old="        for agent_id in self._routes.agents_in_rollout():\n",
-        new="        for agent_id in ():\n",
+        symbol="trunkline.bridge.migration.rollback:RollbackWatch.begin",
+        change=Change("iterable", 1, of=2, becomes="()"),
         caught_by=(f"{_WATCH}::test_what_a_dead_bridge_has_noted_is_followed_at_the_next_start",),
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tests.sabotage.mutation import Change, Drop
 from tests.sabotage.rule import Rule
 
 _PROGRAMS = "tests/scenarios/hostile/test_programs.py"
@@ -13,17 +14,20 @@ PROGRAMS: Sequence[Rule] = (
     Rule(
         name="programs-of-the-settings-alone",
         breaks="Whoever may register agents runs any program on the bridge's machine.",
-        file="transports/stdio.py",
-        old="place = self._programs.get(name)",
-        new="place = self._programs.get(name) or _SupervisedProgram(name, Program((name,)), MAX_ANSWER_BYTES)",
+        symbol="trunkline.transports.stdio:StdioTransport._program",
+        change=Change(
+            "assigned value",
+            2,
+            of=2,
+            becomes="it or _SupervisedProgram(it.args[0], Program((it.args[0],)), MAX_ANSWER_BYTES)",
+        ),
         caught_by=(f"{_PROGRAMS}::test_only_programs_of_the_settings_are_started[embedded-unknown]",),
     ),
     Rule(
         name="a-programs-answers-by-their-ids",
         breaks="A request gets the answer to another one.",
-        file="transports/program_process.py",
-        old="asked = [question for question in self._requests if question.key == key]",
-        new="asked = list(self._requests)",
+        symbol="trunkline.transports.program_process:ChildProcess._request_for",
+        change=Change("assigned value", becomes="list(it.generators[0].iter)"),
         caught_by=(
             f"{_PROGRAMS}::test_answers_in_another_order_go_each_to_its_own_request[embedded]",
             "tests/contract/zones/test_zones.py::test_every_transport_carries_the_same_bytes[stdio-concurrent_calls]",
@@ -32,17 +36,15 @@ PROGRAMS: Sequence[Rule] = (
     Rule(
         name="a-late-answer-is-its-own-requests",
         breaks="A program's answer to a request that was given up is taken for that to the next one with no id.",
-        file="transports/program_process.py",
-        old="            return next(iter(self._requests), None)\n",
-        new="            return next((each for each in self._requests if each.is_waiting), None)\n",
+        symbol="trunkline.transports.program_process:ChildProcess._request_for",
+        change=Change("argument", 1, of=8, becomes="(each for each in it.args[0] if each.is_waiting)"),
         caught_by=(f"{_PROGRAMS}::test_a_late_answer_without_an_id_is_nobody_elses[embedded]",),
     ),
     Rule(
         name="one-life-at-a-time",
         breaks="Two processes of one program work on the same data.",
-        file="transports/stdio.py",
-        old="                await self._child.wait_closed()\n",
-        new="                pass\n",
+        symbol="trunkline.transports.stdio:_SupervisedProgram._restart",
+        change=Drop("call statement", 1, of=2),
         caught_by=(
             f"{_PROGRAMS}::test_a_program_is_started_again_only_when_its_last_life_is_over[embedded]",
         ),
@@ -50,33 +52,29 @@ PROGRAMS: Sequence[Rule] = (
     Rule(
         name="a-program-knows-no-secret-of-ours",
         breaks="A program gets our secrets with its environment.",
-        file="agents/stdio_programs.py",
-        old='return name in _ALWAYS or name.startswith("LC_") or name in self.environment',
-        new="return True",
+        symbol="trunkline.agents.stdio_programs:Program._gets",
+        change=Change("return value", 2, of=2, becomes="True"),
         caught_by=(f"{_PROGRAMS}::test_a_program_gets_no_variable_that_is_not_for_it[embedded]",),
     ),
     Rule(
         name="a-program-gets-no-setting-of-ours",
         breaks="The operator of a program is handed our key by naming it.",
-        file="settings.py",
-        old="    if ours:\n",
-        new="    if not program.command:\n",
+        symbol="trunkline.settings:_check_program",
+        change=Change("condition", 3, of=3, becomes="False"),
         caught_by=("tests/unit/cli/test_program_settings.py::test_our_own_settings_are_for_no_program",),
     ),
     Rule(
         name="a-programs-words-without-secrets",
         breaks="The log has the bot token of a request, because a program has repeated it.",
-        file="transports/program_log.py",
-        old="        self._redaction.learn(tuple(self._recent))\n",
-        new="",
+        symbol="trunkline.transports.program_log:ProgramLog._shown",
+        change=Drop("call statement"),
         caught_by=(f"{_PROGRAMS}::test_what_a_program_says_is_logged_without_its_secrets_and_cut[embedded]",),
     ),
     Rule(
         name="only-answers-on-a-zones-output",
         breaks="What a handler prints is taken for an answer.",
-        file="zones/lines.py",
-        old="    os.dup2(2, 1)\n",
-        new="",
+        symbol="trunkline.zones.lines:take_pipes",
+        change=Drop("call statement", 4, of=4),
         caught_by=(f"{_LINES}::test_only_answers_are_on_the_standard_output[embedded]",),
         shows="Error",
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tests.sabotage.mutation import Change, Drop
 from tests.sabotage.rule import Rule
 
 _FORBIDDEN = "tests/scenarios/hostile/test_forbidden_addresses.py"
@@ -19,9 +20,8 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="address-checked-after-it-was-looked-up",
         breaks="A name that leads to the machine itself, or to a cloud's metadata, is called.",
-        file="transports/dns_resolver.py",
-        old="refused = {address: self._policy.check(host, address) for address in addresses}",
-        new="refused = {address: None for address in addresses}",
+        symbol="trunkline.transports.dns_resolver:GuardedResolver.resolve",
+        change=Change("call", 3, of=9, becomes="None"),
         caught_by=tuple(
             f"{_FORBIDDEN}::test_a_name_that_leads_to_a_forbidden_address_is_refused[embedded-127.0.0.1-{way}]"
             for way in _WAYS_OUT
@@ -31,9 +31,8 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="written-address-checked",
         breaks="An address that is written out instead of a name is called, whatever it is.",
-        file="transports/https.py",
-        old="reason = None if parts.address is None else self._policy.check(parts.host, parts.address)",
-        new="reason = None",
+        symbol="trunkline.transports.https:HttpTransport._add_template",
+        change=Change("assigned value", 2, of=5, becomes="None"),
         caught_by=tuple(
             f"{_FORBIDDEN}::test_no_way_to_write_a_forbidden_address_leads_to_a_connection[embedded-{way}]"
             for way in _WAYS_OUT
@@ -43,9 +42,8 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="a-line-for-each-certificate",
         breaks="A request of one agent goes out under the certificate of another.",
-        file="transports/tls_contexts.py",
-        old="context = self._contexts.get(tls)",
-        new="context = next(iter(self._contexts.values()), None)",
+        symbol="trunkline.transports.tls_contexts:TlsContexts.context",
+        change=Change("assigned value", 1, of=3, becomes="next(iter(it.func.value.values()), None)"),
         caught_by=(
             f"{_CERTIFICATES}::test_a_connection_made_with_one_agents_certificate_is_never_used_for_another[embedded]",
             f"{_CERTIFICATES}::test_calls_of_two_agents_at_once_are_never_mixed_up[embedded]",
@@ -54,9 +52,8 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="answer-of-its-own-request",
         breaks="What an agent sent unasked is taken for the answer to the next request.",
-        file="transports/https.py",
-        old="(_is_fresh(protocol) or _is_idle(protocol))",
-        new="protocol.transport is not None",
+        symbol="trunkline.transports.https:HttpTransport._connect",
+        change=Change("operand", 2, of=4, becomes="it.values[0].args[0].transport is not None"),
         caught_by=(
             f"{_MISBEHAVING}::test_an_answer_nobody_asked_for_never_answers_the_next_request[embedded]",
         ),
@@ -64,27 +61,24 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="answer-has-an-end",
         breaks="An agent that never stops answering fills the memory.",
-        file="transports/http_response.py",
-        old="        if self.size > limit:\n",
-        new="        if self.size < 0:\n",
+        symbol="trunkline.transports.http_response:BufferedResponse.add",
+        change=Change("condition", becomes="False"),
         caught_by=(f"{_MISBEHAVING}::test_twenty_megabytes_are_over_the_usual_limit[embedded]",),
         shows="Error",
     ),
     Rule(
         name="nothing-is-unpacked",
         breaks="A few kilobytes of an agent become gigabytes here.",
-        file="transports/https.py",
-        old="auto_decompress=False",
-        new="auto_decompress=True",
+        symbol="trunkline.transports.https:_write",
+        change=Change("keyword", 3, of=6, becomes="True"),
         caught_by=(f"{_MISBEHAVING}::test_a_gzip_bomb_stays_compressed[embedded]",),
         shows="Error",
     ),
     Rule(
         name="header-in-one-line",
         breaks="A header with a line break in it becomes a request of its own.",
-        file="transports/https.py",
-        old='if lines.count("\\n") != count or lines.count("\\r") != count or "\\0" in lines:',
-        new='if "\\0" in lines:',
+        symbol="trunkline.transports.https:_header_lines",
+        change=Change("condition", 1, of=2, becomes="it.values[2]"),
         caught_by=(
             f"{_MISBEHAVING}::test_a_header_that_would_break_the_request_is_not_sent[embedded-headers0]",
             f"{_MISBEHAVING}::test_a_header_that_would_break_the_request_is_not_sent[embedded-headers1]",
@@ -94,17 +88,15 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="stream-has-an-end",
         breaks="An agent that never stops talking fills the memory.",
-        file="transports/http_response.py",
-        old="        if self._size > self._limits.total_bytes:\n",
-        new="        if self._size > 100 * self._limits.total_bytes:\n",
+        symbol="trunkline.transports.http_response:StreamedResponse._keep",
+        change=Change("condition", becomes="it.left > 100 * it.comparators[0]"),
         caught_by=(f"{_STREAMS}::test_an_endless_line_ends_at_the_limit",),
     ),
     Rule(
         name="event-has-an-end",
         breaks="An event that never ends fills the memory, line by line.",
-        file="protocols/sse.py",
-        old="if len(self._data) + len(value) + self._has_data > self._max_event_bytes:",
-        new="if self._max_event_bytes < 0:",
+        symbol="trunkline.protocols.sse:SseParser._add",
+        change=Change("condition", 1, of=2, becomes="False"),
         caught_by=(
             f"{_SSE}::test_an_event_may_be_as_long_as_the_cap_and_no_longer",
             f"{_SSE}::test_empty_data_lines_have_an_end_too",
@@ -114,43 +106,38 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="line-has-an-end",
         breaks="A line of a stream that never ends fills the memory.",
-        file="protocols/sse.py",
-        old="if len(self._line) + len(content) > self._max_line_bytes:",
-        new="if self._max_line_bytes < 0:",
+        symbol="trunkline.protocols.sse:SseParser._read",
+        change=Change("condition", 2, of=5, becomes="False"),
         caught_by=(f"{_SSE}::test_a_line_may_be_as_long_as_the_cap_and_no_longer",),
         shows="DID NOT RAISE",
     ),
     Rule(
         name="one-request-for-a-token",
         breaks="A hundred calls that find no token ask for a hundred.",
-        file="bridge/agents/tokens.py",
-        old="        if fetching is None:\n",
-        new="        if fetching is None or not fetching.done():\n",
+        symbol="trunkline.bridge.agents.tokens:TokenProvider._wait_for",
+        change=Change("condition", 1, of=2, becomes="it or not it.left.done()"),
         caught_by=(f"{_TOKENS}::test_a_hundred_calls_that_find_no_token_ask_for_one",),
     ),
     Rule(
         name="token-for-those-who-wait",
         breaks="A call that is given up takes the token from all that wait for it.",
-        file="bridge/agents/tokens.py",
-        old="found = await asyncio.shield(fetching)",
-        new="found = await fetching",
+        symbol="trunkline.bridge.agents.tokens:TokenProvider._wait_for",
+        change=Change("assigned value", 4, of=4, becomes="await it.value.args[0]"),
         caught_by=(f"{_TOKENS}::test_one_that_gives_up_waiting_does_not_take_the_token_from_the_others",),
         shows="CancelledError",
     ),
     Rule(
         name="refused-token-and-no-other",
         breaks="Whoever was refused with an old token has the new one thrown away.",
-        file="bridge/agents/tokens.py",
-        old='if token is not None and used.get("Authorization") == f"Bearer {token.text}":',
-        new="if token is not None:",
+        symbol="trunkline.bridge.agents.tokens:TokenProvider.discard",
+        change=Drop("operand", 2, of=2),
         caught_by=(f"{_TOKENS}::test_of_many_that_are_refused_with_one_token_one_asks_for_another",),
     ),
     Rule(
         name="token-is-hidden",
         breaks="An agent that repeats its token has it written to the database, the topics and the log.",
-        file="bridge/agents/tokens.py",
-        old="        redaction.learn(self._remembered.get(client, (token.text,)))\n",
-        new="",
+        symbol="trunkline.bridge.agents.tokens:TokenProvider.headers",
+        change=Drop("call statement"),
         caught_by=(
             f"{_TOKENS}::test_whoever_has_a_token_hides_it_and_those_before_it",
             f"{_SECRETS}::test_neither_a_clients_secret_nor_its_tokens_are_readable[embedded-basic]",
@@ -159,17 +146,15 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="no-secret-in-the-news",
         breaks="An agent that repeats its credentials while it works has them written to topics and database.",
-        file="bridge/calls/streams.py",
-        old="news = redact_stream_event(self._reading.take(data), self._redaction)",
-        new="news = self._reading.take(data)",
+        symbol="trunkline.bridge.calls.streams:AgentStreamReader._take",
+        change=Change("assigned value", 1, of=2, becomes="it.args[0]"),
         caught_by=(f"{_SECRETS}::test_a_token_that_comes_back_in_a_stream_is_not_readable[embedded]",),
     ),
     Rule(
         name="client-secret-again-for-another-endpoint",
         breaks="Whoever may change an agent can have its client's secret sent to a host of theirs.",
-        file="agents/authentication/auth_config.py",
-        old='return before != after and stored.get("client_secret") == changed.get("client_secret")',
-        new='return before != after and stored.get("client_secret") is None',
+        symbol="trunkline.agents.authentication.auth_config:sends_elsewhere",
+        change=Change("operand", 2, of=2, becomes="it.left is None"),
         caught_by=(
             "tests/unit/agents/authentication/test_auth_config.py::test_a_client_secret_stays_with_the_host_it_was_given_for",
         ),
@@ -177,9 +162,8 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="bell-not-on-the-wire",
         breaks="Who reads what went over the wire can ring for the task.",
-        file="bridge/calls/session.py",
-        old="sent = replace(sent, body=redact_push_target(sent.body, self._push_target))",
-        new="sent = replace(sent, body=sent.body)",
+        symbol="trunkline.bridge.calls.session:AgentSession._record",
+        change=Change("keyword", 1, of=11, becomes="it.args[0]"),
         caught_by=(
             "tests/scenarios/test_pushes.py::test_an_agent_is_told_where_to_ring_and_asked_when_it_does[embedded]",
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tests.sabotage.mutation import Change, Drop
 from tests.sabotage.rule import Rule
 
 _DOOR = "tests/unit/zones/test_door.py"
@@ -16,9 +17,8 @@ ZONE_DOOR: Sequence[Rule] = (
     Rule(
         name="token-for-this-zone",
         breaks="Whoever gets a token for another zone can call this one with it.",
-        file=_TOKENS,
-        old="if claims.aud not in (audience, [audience]):",
-        new="if not claims.aud:",
+        symbol="trunkline.zones.signed_tokens:_wrong_claim",
+        change=Change("condition", 1, of=2, becomes="False"),
         caught_by=(
             f"{_WRONG}[another zone]",
             f"{_WRONG}[two zones]",
@@ -28,33 +28,31 @@ ZONE_DOOR: Sequence[Rule] = (
     Rule(
         name="token-for-now",
         breaks="A token from an old log opens the zone.",
-        file=_TOKENS,
-        old="if claims.exp <= now - SKEW_SECONDS:",
-        new="if claims.exp <= 0:",
+        symbol="trunkline.zones.signed_tokens:_wrong_time",
+        change=Change("condition", 1, of=3, becomes="False"),
         caught_by=(f"{_DOOR}::test_a_caller_is_known_before_its_body_is_read",),
     ),
     Rule(
         name="token-for-now-still",
         breaks="A token whose body is slow to come is used after it was forgotten that it had been used.",
-        file="zones/door.py",
-        old="if now >= token.until:",
-        new="if now < 0:",
+        symbol="trunkline.zones.door:Door.hear",
+        change=Change("condition", 2, of=4, becomes="False"),
         caught_by=(f"{_DOOR}::test_a_token_that_runs_out_while_its_body_comes_is_refused",),
     ),
     Rule(
         name="token-for-minutes",
         breaks="One token that got lost is good for years.",
-        file=_TOKENS,
-        old="if not 0 < claims.exp - claims.iat <= MOST_TOKEN_SECONDS:",
-        new="if claims.exp <= claims.iat:",
+        symbol="trunkline.zones.signed_tokens:_wrong_time",
+        change=Change(
+            "condition", 3, of=3, becomes="it.operand.comparators[0].left <= it.operand.comparators[0].right"
+        ),
         caught_by=(f"{_WRONG}[longer than five minutes]", f"{_WRONG}[older than long]"),
     ),
     Rule(
         name="token-once",
         breaks="Who has read a call on its way can make it again.",
-        file="zones/door.py",
-        old="if not self._store.use_token(token.issuer, token.id, token.until, now):",
-        new="if not token.id:",
+        symbol="trunkline.zones.door:Door.hear",
+        change=Change("condition", 4, of=4, becomes="False"),
         caught_by=(
             f"{_DOOR}::test_a_token_is_good_once_also_after_a_restart",
             f"{_CALLERS}::test_a_signed_call_is_answered_and_its_token_is_worth_nothing_any_more[embedded]",
@@ -63,17 +61,15 @@ ZONE_DOOR: Sequence[Rule] = (
     Rule(
         name="token-for-as-long-as-it-is-good",
         breaks="In the seconds by which clocks may differ a used token is good once more.",
-        file=_TOKENS,
-        old="until = Instant(int((claims.exp + SKEW_SECONDS) * _MICROSECONDS))",
-        new="until = Instant(int(claims.iat * _MICROSECONDS))",
+        symbol="trunkline.zones.signed_tokens:read_token",
+        change=Change("argument", 16, of=16, becomes="it.left.left.value.iat * it.right"),
         caught_by=(f"{_DOOR}::test_a_used_token_stays_used_for_as_long_as_clocks_may_differ",),
     ),
     Rule(
         name="token-for-this-body",
         breaks="A token that was caught can carry any other call, if it comes first.",
-        file=_TOKENS,
-        old="return self.body is None or self.body == body_digest(body)",
-        new="return self.body is None or bool(body)",
+        symbol="trunkline.zones.signed_tokens:GoodToken.is_for",
+        change=Change("operand", 2, of=2, becomes="True"),
         caught_by=(
             f"{_WRONG}[for another body]",
             f"{_CALLERS}::test_a_token_of_one_request_does_not_carry_another[embedded]",
@@ -82,33 +78,36 @@ ZONE_DOOR: Sequence[Rule] = (
     Rule(
         name="algorithms-are-ours",
         breaks="Who knows the public key can sign with it, or not at all.",
-        file="agents/authentication/signed_tokens.py",
-        old="        if name not in ALGORITHMS:",
-        new="        if name not in self.algorithms:",
+        symbol="trunkline.agents.authentication.signed_tokens:TokenForms.get_alg",
+        change=Change("condition", becomes="it.left not in self.algorithms"),
         caught_by=(f"{_WRONG}[the algorithm none]", f"{_WRONG}[the public key as a shared secret]"),
     ),
     Rule(
         name="signed-by-its-issuer",
         breaks="Anybody can be any caller.",
-        file=_TOKENS,
-        old="return jws.validate_compact(signed, _key(key), registry=TOKEN_FORMS)",
-        new="return bool(jws.validate_compact(signed, _key(key), registry=TOKEN_FORMS)) or True",
+        symbol="trunkline.zones.signed_tokens:_is_signed_with",
+        change=Change("return value", 1, of=2, becomes="it or True"),
         caught_by=(f"{_WRONG}[another caller's key]", f"{_WRONG}[a signature of zeros]"),
     ),
     Rule(
         name="bad-token-is-nobody",
         breaks="A caller whose token is wrong is let in as anybody.",
-        file="zones/door.py",
-        old="if self._takes_tokens and shown.authorizations:",
-        new="if self._takes_tokens and shown.authorizations and ANYBODY.name not in (self._policy.callers or {}):",
+        symbol="trunkline.zones.door:Door._recognised",
+        change=Change(
+            "condition",
+            1,
+            of=3,
+            becomes="it and ANYBODY.name not in (it.values[0].value._policy.callers or {})",
+        ),
         caught_by=(f"{_DOOR}::test_a_bad_token_is_refused_although_anybody_may_call",),
     ),
     Rule(
         name="callers-on-the-list",
         breaks="A caller that the policy does not name may do what the defaults allow.",
-        file="zones/policy.py",
-        old="return None if own is None else _completed(own, self.defaults)",
-        new="return _completed(own or Rules(), self.defaults)",
+        symbol="trunkline.zones.policy:Policy.rules_of",
+        change=Change(
+            "return value", 2, of=2, becomes="it.orelse.func(it.test.left or Rules(), it.orelse.args[1])"
+        ),
         caught_by=(
             f"{_DOOR}::test_a_refused_call_leaves_a_note_without_its_params",
             f"{_POLICY}::test_what_a_policy_decides[2]",
@@ -117,9 +116,8 @@ ZONE_DOOR: Sequence[Rule] = (
     Rule(
         name="caller-in-its-rate",
         breaks="One caller takes the zone from all others.",
-        file="zones/policy.py",
-        old="return Allowed(without(full, 1))",
-        new="return Allowed(full)",
+        symbol="trunkline.zones.policy:_within_rate",
+        change=Change("argument", 5, of=14, becomes="it.args[0]"),
         caught_by=(
             f"{_POLICY}::test_no_window_lets_more_calls_in_than_the_burst_and_what_time_brings",
             f"{_DOOR}::test_a_caller_that_calls_too_often_is_told_to_wait_and_another_is_not",
@@ -129,17 +127,15 @@ ZONE_DOOR: Sequence[Rule] = (
     Rule(
         name="names-of-the-certificate",
         breaks="The common name, which no authority checks, opens the zone.",
-        file="zones/peers.py",
-        old="    if names:\n        return names\n",
-        new="",
+        symbol="trunkline.zones.peers:names_in",
+        change=Drop("if statement"),
         caught_by=(f"{_CALLERS}::test_a_certificate_is_as_good_as_a_token[embedded]",),
     ),
     Rule(
         name="handlers-secrets-in-no-log",
         breaks="A handler that breaks has the caller's token written to the log.",
-        file="zones/handlers.py",
-        old="traceback=redaction.text(text),",
-        new="traceback=text,",
+        symbol="trunkline.zones.handlers:Method._tell",
+        change=Change("keyword", 3, of=3, becomes="it.args[0]"),
         caught_by=(
             "tests/scenarios/zones/test_zone_process.py::test_no_secret_of_a_call_is_logged_although_its_handler_repeats_it[embedded]",
         ),
@@ -147,9 +143,8 @@ ZONE_DOOR: Sequence[Rule] = (
     Rule(
         name="no-secret-in-a-zones-answer",
         breaks="A handler that repeats the token it was given has it kept in the zone's file and sent back.",
-        file="zones/endpoint.py",
-        old="perform = partial(without_echoes, perform, secrets)",
-        new="secrets = ()",
+        symbol="trunkline.zones.endpoint:Zone._job",
+        change=Drop("assignment", 3, of=4),
         caught_by=(
             "tests/scenarios/zones/test_zone_process.py::test_no_answer_repeats_a_secret_of_its_call_and_none_is_kept[embedded]",
         ),

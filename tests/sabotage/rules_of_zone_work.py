@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tests.sabotage.mutation import Change, Drop
 from tests.sabotage.rule import Rule
 
 _WORK = "tests/unit/zones/test_work.py"
@@ -15,9 +16,8 @@ ZONE_WORK: Sequence[Rule] = (
     Rule(
         name="zone-call-written-before-it-runs",
         breaks="A zone that dies in a call knows nothing of it, and runs it a second time when it is sent again.",
-        file="zones/work.py",
-        old="known = self._store.begin(call)",
-        new="known = None",
+        symbol="trunkline.zones.work:Work._begin",
+        change=Change("assigned value", 2, of=2, becomes="None"),
         caught_by=(
             f"{_WORK}::test_a_call_is_written_down_before_its_handler_runs",
             f"{_KILLS}::test_a_call_whose_zone_is_killed_has_an_end_and_did_not_run_twice[in the handler-once]",
@@ -26,9 +26,8 @@ ZONE_WORK: Sequence[Rule] = (
     Rule(
         name="zone-call-runs-once",
         breaks="A caller that got no answer and sends its request again has its work done twice.",
-        file="zones/work.py",
-        old="        if known is None:\n            return self._launch",
-        new='        if known is None or known.status == "finished":\n            return self._launch',
+        symbol="trunkline.zones.work:Work._begin",
+        change=Change("condition", 3, of=4, becomes="it or it.left.status == 'finished'"),
         caught_by=(
             f"{_WORK}::test_the_same_call_again_gets_the_same_answer_and_runs_nothing",
             f"{_KILLS}::test_a_call_whose_zone_is_killed_has_an_end_and_did_not_run_twice[after finish-once]",
@@ -37,9 +36,8 @@ ZONE_WORK: Sequence[Rule] = (
     Rule(
         name="zone-call-joined-while-it-runs",
         breaks="A request that is sent again while its work goes on is told that the work was interrupted.",
-        file="zones/work.py",
-        old="running = self._running.get(job.key)",
-        new="running = self._running.get(CallKey(job.key.caller, b''))",
+        symbol="trunkline.zones.work:Work.run",
+        change=Change("assigned value", 1, of=3, becomes="None"),
         caught_by=(
             f"{_WORK}::test_the_same_call_twice_at_once_runs_once_and_both_get_its_answer",
             f"{_WORK}::test_a_caller_that_goes_away_does_not_end_the_work",
@@ -48,17 +46,15 @@ ZONE_WORK: Sequence[Rule] = (
     Rule(
         name="zone-id-of-other-params-running",
         breaks="A request with an id that is in use gets the answer to another one.",
-        file="zones/work.py",
-        old="elif running.job.digest != job.digest:",
-        new="elif not job.digest:",
+        symbol="trunkline.zones.work:Work.run",
+        change=Change("condition", 3, of=4, becomes="False"),
         caught_by=(f"{_WORK}::test_an_id_is_refused_for_other_params_while_it_runs",),
     ),
     Rule(
         name="zone-id-of-other-params-ended",
         breaks="A request with an id that was used before gets the answer to another one.",
-        file="zones/work.py",
-        old="if known.digest != job.digest:",
-        new="if not job.digest:",
+        symbol="trunkline.zones.work:Work._begin",
+        change=Change("condition", 4, of=4, becomes="False"),
         caught_by=(
             f"{_WORK}::test_an_id_is_refused_for_other_params_after_it_has_ended",
             f"{_RESTARTS}::test_a_call_that_died_before_its_first_answer_is_known_by_its_id",
@@ -67,9 +63,8 @@ ZONE_WORK: Sequence[Rule] = (
     Rule(
         name="zone-interrupted-work-taken-up",
         breaks="Work that was accepted before a crash is accepted for ever, and never has an end.",
-        file="zones/work.py",
-        old="for call in self._store.running():",
-        new="for call in self._store.running()[:0]:",
+        symbol="trunkline.zones.work:Work.start",
+        change=Change("iterable", becomes="it[:0]"),
         caught_by=(
             f"{_RESTARTS}::test_work_that_died_with_the_zone_is_reported_as_failed_and_not_run_again",
             f"{_RESTARTS}::test_restartable_work_is_run_again_with_its_params_and_finishes[False]",
@@ -78,41 +73,36 @@ ZONE_WORK: Sequence[Rule] = (
     Rule(
         name="zone-call-that-kills-is-given-up",
         breaks="A call that kills its zone kills it again after each restart, for ever.",
-        file="zones/work.py",
-        old="if call.params is None or call.runs >= MOST_RUNS:",
-        new="if call.params is None:",
+        symbol="trunkline.zones.work:Work._revived",
+        change=Drop("operand", 2, of=2),
         caught_by=(f"{_RESTARTS}::test_work_that_is_under_way_at_every_death_is_given_up_in_the_end",),
     ),
     Rule(
         name="zone-half-done-work-is-not-done",
         breaks="What a handler returns because a stop has cancelled it is taken for its result.",
-        file="zones/work.py",
-        old="if running.outcome is not None or running.let_go:",
-        new="if running.outcome is not None:",
+        symbol="trunkline.zones.work:Work._end",
+        change=Drop("operand", 2, of=4),
         caught_by=(f"{_RESTARTS}::test_what_a_handler_returns_to_a_stop_is_not_the_end_of_restartable_work",),
     ),
     Rule(
         name="zone-accepted-on-the-disk",
         breaks="Work that was accepted is forgotten after a power cut.",
-        file="stores/zones/file.py",
-        old="        await self._disk.sync()\n",
-        new="",
+        symbol="trunkline.stores.zones.file:ZoneFile.accept",
+        change=Drop("call statement", 2, of=2),
         caught_by=(f"{_FILE}::test_what_is_accepted_is_in_a_log_that_was_synced",),
     ),
     Rule(
         name="zone-nothing-promised-without-the-disk",
         breaks="A zone whose disk fails accepts work that it may forget.",
-        file="zones/work.py",
-        old="            if not running.has_news:\n                await self._news(running)\n",
-        new="",
+        symbol="trunkline.zones.work:Work._first_news",
+        change=Drop("if statement", 3, of=3),
         caught_by=(f"{_RESTARTS}::test_nothing_is_accepted_that_is_not_on_the_disk",),
     ),
     Rule(
         name="zone-ends-with-a-stuck-thread",
         breaks="A handler that never returns keeps a zone from stopping.",
-        file="zones/threads.py",
-        old="daemon=True",
-        new="daemon=False",
+        symbol="trunkline.zones.threads:Threads.submit",
+        change=Change("keyword", 5, of=5, becomes="False"),
         caught_by=(
             "tests/unit/zones/test_threads.py::test_a_call_that_never_ends_does_not_keep_the_process",
         ),

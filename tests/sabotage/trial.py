@@ -76,9 +76,6 @@ class Copy:
         finally:
             file.write_text(before)
 
-    def text(self, path: str) -> str:
-        return (self.folder / path).read_text()
-
     def run(self, tests: Sequence[str]) -> Trial:
         report = self.folder / "report.jsonl"
         report.unlink(missing_ok=True)
