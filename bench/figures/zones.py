@@ -24,7 +24,7 @@ from bench.harness.processes import Child, child, python
 from bench.harness.table import FigureRow, spread
 from trunkline.jsontypes import JsonObject
 from trunkline.protocols.zone_call import METHOD, execute_request
-from trunkline.zones import Link, open_link
+from trunkline.zones import ZoneClient, open_zone_client
 
 _GOAL_US = 200
 # So few that both sides of a pair meet the same noise.
@@ -98,7 +98,9 @@ async def zones(environment: BenchEnvironment) -> list[FigureRow]:
         bare = stack.enter_context(
             child(python("bench.floors.bare_aiohttp", str(folder / "answer")), folder / "bare.log")
         )
-        link: Link = await stack.enter_async_context(open_link(served.first_line, profile="slack"))
+        link: ZoneClient = await stack.enter_async_context(
+            open_zone_client(served.first_line, profile="slack")
+        )
         ours = _ZoneCallVariant(served, lambda: link.execute_task(params))
         others = _ZoneCallVariant(bare, lambda: _post(session, bare.first_line, body))
         await _in_turn(ours, others, _WARM_CALLS)

@@ -19,7 +19,7 @@ from bench.harness.job import AGENT, DEFINITION, RUN_INPUT, WORKFLOW
 from bench.harness.load import take_orders
 from trunkline.services.agents.registry import AgentSpec
 from trunkline.services.runs.runs import Runs
-from trunkline.serving import calm_collector
+from trunkline.serving import tune_garbage_collector
 from trunkline.settings import load_settings
 from trunkline.telemetry.logs import configure_logs
 from trunkline.wiring import open_system
@@ -61,7 +61,7 @@ async def _main(agent_url: str, data: Path) -> None:
         await services.registry.create(AgentSpec(name=AGENT, url=agent_url, protocol="jsonrpc-2.0"))
         await services.workflows.save(DEFINITION.encode())
         # As the server does it when it is ready: otherwise this would pay for the collector instead of the API.
-        calm_collector()
+        tune_garbage_collector()
 
         def slot(number: int) -> Callable[[], Awaitable[None]]:
             del number

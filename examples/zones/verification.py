@@ -25,7 +25,7 @@ from aiohttp import web
 
 from trunkline.agents import AuthType
 from trunkline.jsontypes import JsonObject
-from trunkline.zones.link import Link, ZoneCallFailed, open_link
+from trunkline.zones.client import ZoneCallFailed, ZoneClient, open_zone_client
 
 ALLOWED_USERS = frozenset({"U-ada", "U-grace"})
 # Of one user, for as long as this process lives.
@@ -41,7 +41,7 @@ class Message(msgspec.Struct):
 
 
 class Verification:
-    def __init__(self, link: Link, bot_token: str) -> None:
+    def __init__(self, link: ZoneClient, bot_token: str) -> None:
         self._link = link
         self._bot_token = bot_token
         self._messages: dict[str, int] = {}
@@ -109,7 +109,7 @@ async def serve(arguments: argparse.Namespace) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     auth_type, auth_config = _auth(arguments)
-    async with open_link(arguments.zone, auth_type=auth_type, auth_config=auth_config) as link:
+    async with open_zone_client(arguments.zone, auth_type=auth_type, auth_config=auth_config) as link:
         app = web.Application()
         app.router.add_post("/messages", Verification(link, os.environ["BOT_TOKEN"]).take)
         runner = web.AppRunner(app)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from trunkline.brokers.base import Producer, Source, TakeResults, TakeTasks, Undelivered
+from trunkline.brokers.base import Producer, RecordSource, TakeResults, TakeTasks, Undelivered
 from trunkline.brokers.kafka import KafkaBroker, KafkaConnection, open_producer, open_source
 from trunkline.errors import Unavailable
 from trunkline.messages import BrokerRecord, OutgoingMessage, TopicNames
@@ -33,7 +33,7 @@ class CountingProducer:
 class CountingSource:
     """Counts what is settled."""
 
-    def __init__(self, inner: Source) -> None:
+    def __init__(self, inner: RecordSource) -> None:
         self._inner = inner
         self.settled = 0
 

@@ -16,7 +16,7 @@ from deploy.local.kafka import KafkaProcess
 from tests.services import private_kafka
 
 from trunkline.brokers.base import Producer
-from trunkline.brokers.kafka import Capacity, KafkaConnection, open_producer, open_source
+from trunkline.brokers.kafka import BufferCapacity, KafkaConnection, open_producer, open_source
 from trunkline.brokers.kafka.topics import TopicPlan, create_topics
 from trunkline.errors import Unavailable
 from trunkline.messages import BrokerRecord, OutgoingMessage, TopicNames
@@ -188,7 +188,7 @@ async def test_a_full_buffer_pauses_the_partitions_and_an_empty_one_lets_them_go
 ) -> None:
     await send(connection, topics.tasks, range(3_000))
     seen: set[int] = set()
-    capacity = Capacity(records=100)
+    capacity = BufferCapacity(records=100)
     async with open_source(connection, group=group, topics=[topics.tasks], capacity=capacity) as source:
         while len(seen) < 3_000:
             await until(
@@ -213,7 +213,7 @@ async def test_a_buffer_is_full_of_bytes_too(
             == []
         )
     count = 0
-    capacity = Capacity(size=1_000_000)
+    capacity = BufferCapacity(size=1_000_000)
     async with open_source(connection, group=group, topics=[topics.tasks], capacity=capacity) as source:
         while count < 24:
             await until(lambda: len(source.waiting(100)) > 0)
@@ -235,7 +235,7 @@ async def test_a_partition_that_was_paused_when_another_took_it_flows_when_it_co
         first.settle(records)
         return wanted <= seen
 
-    few = Capacity(records=10)
+    few = BufferCapacity(records=10)
     async with open_source(connection, group=group, topics=[topics.tasks], capacity=few) as first:
         await until(lambda: len(first.waiting(1_000)) >= 10)
         async with open_source(connection, group=group, topics=[topics.tasks]) as second:

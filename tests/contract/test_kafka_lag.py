@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import OFFSET_END, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from trunkline.brokers.base import ConsumerGroup, Lag, Source
+from trunkline.brokers.base import ConsumerGroup, Lag, RecordSource
 from trunkline.brokers.kafka import KafkaConnection, KafkaLag, open_producer, open_source
 from trunkline.messages import OutgoingMessage, TopicNames
 
@@ -30,7 +30,7 @@ async def fill(connection: KafkaConnection, topic: str) -> None:
         assert await producer.send(messages) == []
 
 
-async def all_there(source: Source) -> None:
+async def all_there(source: RecordSource) -> None:
     async with asyncio.timeout(PATIENCE):
         while len(source.waiting(100)) < SENT:
             await asyncio.sleep(0.01)
@@ -40,7 +40,7 @@ async def look(connection: KafkaConnection, *groups: ConsumerGroup) -> Sequence[
     """As it is now: nobody has looked before. A topic that was just made may have no leader yet."""
     async with asyncio.timeout(PATIENCE):
         while True:
-            found = await KafkaLag(connection).look(groups)
+            found = await KafkaLag(connection).query(groups)
             if not any((lag.trouble or "").startswith(("Kafka says", "Kafka at")) for lag in found):
                 return found
 
@@ -100,17 +100,17 @@ async def test_a_topic_that_is_not_there_is_said_beside_the_others(
 async def test_many_who_ask_get_what_one_has_found(connection: KafkaConnection, topics: TopicNames) -> None:
     group, other = group_of(topics.tasks), group_of(topics.results)
     lag = KafkaLag(connection)
-    first, second = await asyncio.gather(lag.look([group]), lag.look([group]))
+    first, second = await asyncio.gather(lag.query([group]), lag.query([group]))
     assert first is second
-    assert [each.group for each in await lag.look([group, other])] == [group, other]
+    assert [each.group for each in await lag.query([group, other])] == [group, other]
 
 
 async def test_a_kafka_that_is_away_and_settings_that_make_no_sense_are_said_of_each_group() -> None:
     groups = [group_of("tasks"), group_of("results")]
-    away = await KafkaLag(KafkaConnection(servers="127.0.0.1:9")).look(groups)
+    away = await KafkaLag(KafkaConnection(servers="127.0.0.1:9")).query(groups)
     assert [(lag.group, lag.waiting, lag.partitions) for lag in away] == [
         (each, None, None) for each in groups
     ]
     assert all("127.0.0.1:9 cannot be reached" in (lag.trouble or "") for lag in away)
     odd = KafkaConnection(servers="127.0.0.1:9", security_protocol="sasl_ssl", sasl_mechanism="NONSENSE")
-    assert all("NONSENSE" in (lag.trouble or "") for lag in await KafkaLag(odd).look(groups))
+    assert all("NONSENSE" in (lag.trouble or "") for lag in await KafkaLag(odd).query(groups))

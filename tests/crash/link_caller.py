@@ -22,7 +22,7 @@ from trunkline.protocols import AgentAnswer
 from trunkline.telemetry.logs import configure_logs
 from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.https import HttpTransport
-from trunkline.zones import Link, ZoneCallFailed
+from trunkline.zones import ZoneCallFailed, ZoneClient
 
 FUSE = "LINK_FUSE"
 # In the order in which a call that is accepted comes past them.
@@ -65,7 +65,7 @@ class FusedTransport(HttpTransport):
 
 async def main(url: str, method: str, ledger: Path) -> None:
     async with FusedTransport(AddressPolicy(allow_loopback=True)) as transport, asyncio.TaskGroup() as group:
-        link = Link(transport, url, method=method)
+        link = ZoneClient(transport, url, method=method)
         for line in ledger.read_text().splitlines():
             id_, name, seconds = line.split()
             group.create_task(_call(link, id_, name, float(seconds)))
@@ -73,7 +73,7 @@ async def main(url: str, method: str, ledger: Path) -> None:
         _say("calling")
 
 
-async def _call(link: Link, id_: str, name: str, seconds: float) -> None:
+async def _call(link: ZoneClient, id_: str, name: str, seconds: float) -> None:
     try:
         result = await link.execute_task({"name": name, "seconds": seconds}, id=id_)
     except ZoneCallFailed as exc:

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from typing import cast
 
 from trunkline.agents.tls import Tls
-from trunkline.brokers.base import Broker, Producer, Source, TaskMessage, Undelivered
+from trunkline.brokers.base import Broker, Producer, RecordSource, TaskMessage, Undelivered
 from trunkline.errors import Unavailable
 from trunkline.messages import AgentResult, BrokerRecord, OutgoingMessage
 from trunkline.protocols.base import AgentAnswer
@@ -210,7 +210,7 @@ class _FusedProducer:
 
 
 class _FusedSource:
-    def __init__(self, inner: Source, fuse: Fuse) -> None:
+    def __init__(self, inner: RecordSource, fuse: Fuse) -> None:
         self._inner = inner
         self._fuse = fuse
 

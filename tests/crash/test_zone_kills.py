@@ -21,7 +21,7 @@ from tests.crash.zone import FUSES, LONG
 from tests.crash.zone_server import Caller, ZoneServer, reason_of, task_of, zone_on
 
 from trunkline.jsontypes import JsonObject
-from trunkline.zones.work import MOST_RUNS
+from trunkline.zones.call_runner import MAX_RUNS
 
 pytestmark = pytest.mark.anyio
 
@@ -203,6 +203,6 @@ async def test_nothing_is_forgotten_and_nothing_runs_twice_when_a_zone_is_killed
         if method != "again":
             assert runs[name] == 1 if reasons[name] is None else runs[name] <= 1, f"{name}, seed {SEED}"
         elif reasons[name] is not None:
-            assert f"begun {MOST_RUNS} times" in str(ends[name]), f"{name}, seed {SEED}"
+            assert f"begun {MAX_RUNS} times" in str(ends[name]), f"{name}, seed {SEED}"
     assert "interrupted" in reasons.values(), "no call was under way at any kill: nothing was tested"
     assert any(runs[name] > 1 for name in ends), "no call was run again: nothing was tested"

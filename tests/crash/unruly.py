@@ -6,7 +6,7 @@ import asyncio
 import random
 from collections.abc import Callable, Sequence
 
-from trunkline.brokers.base import Producer, Source, Undelivered
+from trunkline.brokers.base import Producer, RecordSource, Undelivered
 from trunkline.messages import BrokerRecord, OutgoingMessage
 
 _LONGEST_DELAY = 0.6
@@ -43,7 +43,7 @@ class LosingProducer:
 class UnrulySource:
     """Shows records late, in any order, twice at once, and again long after they were settled."""
 
-    def __init__(self, inner: Source, chance: random.Random) -> None:
+    def __init__(self, inner: RecordSource, chance: random.Random) -> None:
         self._inner = inner
         self._chance = chance
         self._due: dict[int, float] = {}

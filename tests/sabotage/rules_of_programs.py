@@ -8,7 +8,7 @@ from tests.sabotage.mutation import Change, Drop
 from tests.sabotage.rule import Rule
 
 _PROGRAMS = "tests/scenarios/hostile/test_programs.py"
-_LINES = "tests/scenarios/zones/test_lines.py"
+_LINES = "tests/scenarios/zones/test_stdio.py"
 
 PROGRAMS: Sequence[Rule] = (
     Rule(
@@ -73,7 +73,7 @@ PROGRAMS: Sequence[Rule] = (
     Rule(
         name="only-answers-on-a-zones-output",
         breaks="What a handler prints is taken for an answer.",
-        symbol="trunkline.zones.lines:take_pipes",
+        symbol="trunkline.zones.serving.stdio:take_pipes",
         change=Drop("call statement", 4, of=4),
         caught_by=(f"{_LINES}::test_only_answers_are_on_the_standard_output[embedded]",),
         shows="Error",

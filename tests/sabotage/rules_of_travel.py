@@ -15,7 +15,7 @@ _PUBLISHING = "tests/unit/brokers/test_kafka_publishing.py"
 _RESENDS = "tests/unit/executor/test_task_resending.py"
 _BROKER = "tests/contract/test_broker.py"
 _OFFSETS = "tests/contract/test_kafka_offsets.py"
-_LANES = "tests/unit/brokers/test_lanes.py"
+_LANES = "tests/unit/brokers/test_partitions.py"
 
 TRAVEL: Sequence[Rule] = (
     Rule(
@@ -28,14 +28,14 @@ TRAVEL: Sequence[Rule] = (
     Rule(
         name="offset-passes-nobody",
         breaks="A record that is settled out of turn takes those before it along.",
-        symbol="trunkline.brokers.kafka.lanes:Lane.committable",
+        symbol="trunkline.brokers.kafka.partitions:AssignedPartition.committable",
         change=Change("return value", becomes="it.args[1]"),
         caught_by=(f"{_LANES}::test_an_offset_does_not_pass_a_record_that_is_not_settled",),
     ),
     Rule(
         name="offset-by-hand",
         breaks="What was handed out and not stored is gone when the consumer leaves.",
-        symbol="trunkline.brokers.kafka.polling:Poller._consumer",
+        symbol="trunkline.brokers.kafka.consumer_thread:ConsumerThread._consumer",
         change=(Change("keyword", 6, of=11, becomes="True"), Drop("keyword", 7, of=11)),
         caught_by=(
             f"{_OFFSETS}::test_a_consumer_that_leaves_tells_of_what_is_settled_and_of_nothing_else[0]",

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from tests.sabotage.mutation import Change, Drop, ReplaceText
 from tests.sabotage.rule import Rule
 
-_REQUESTS = "tests/unit/zones/test_requests.py"
+_REQUESTS = "tests/unit/zones/test_jsonrpc.py"
 _PARAMS = "tests/unit/zones/test_params.py"
-_ENDPOINT = "tests/unit/zones/test_endpoint.py"
-_SERVER = "tests/unit/zones/test_server.py"
+_ENDPOINT = "tests/unit/zones/test_zone.py"
+_SERVER = "tests/unit/zones/test_http_server.py"
 _HTTP = "tests/scenarios/zones/test_http.py"
 _SERVED = "tests/scenarios/zones/test_served.py"
 
@@ -18,7 +18,7 @@ ZONE_ANSWERS: Sequence[Rule] = (
     Rule(
         name="zone-request-read-one-way",
         breaks="Of a name that comes twice the zone that checks reads one value, and the zone that runs the other.",
-        symbol="trunkline.zones.requests:_object",
+        symbol="trunkline.zones.jsonrpc:_object",
         change=Change("condition", becomes="False"),
         caught_by=(
             f"{_REQUESTS}::test_what_is_json_but_no_request_is_invalid[a name twice]",
@@ -29,7 +29,7 @@ ZONE_ANSWERS: Sequence[Rule] = (
     Rule(
         name="zone-request-not-too-deep",
         breaks="A request of nothing but brackets stops whoever walks through it behind the zone.",
-        symbol="trunkline.zones.requests:_read",
+        symbol="trunkline.zones.jsonrpc:_read",
         change=Change("condition", 1, of=2, becomes="it and value is None"),
         caught_by=(f"{_REQUESTS}::test_what_is_not_json_is_a_parse_error[a little too deep]",),
         shows="DID NOT RAISE",
@@ -37,7 +37,7 @@ ZONE_ANSWERS: Sequence[Rule] = (
     Rule(
         name="zone-id-as-it-was-written",
         breaks="A caller that compares ids as texts does not know its answer again.",
-        symbol="trunkline.zones.requests:read_request",
+        symbol="trunkline.zones.jsonrpc:read_request",
         change=Change("keyword", 1, of=3, becomes="json.dumps(value['id']).encode()"),
         caught_by=(
             f"{_REQUESTS}::test_an_id_is_kept_as_it_was_written[1.50]",
@@ -54,7 +54,7 @@ ZONE_ANSWERS: Sequence[Rule] = (
     Rule(
         name="zone-handler-may-not-accept",
         breaks="A handler's own word promises an answer that nobody can ever ask for.",
-        symbol="trunkline.zones.handlers:result_text",
+        symbol="trunkline.zones.methods:result_text",
         change=Change("condition", 3, of=4, becomes="it.left not in ('success', 'accepted')"),
         caught_by=(f"{_ENDPOINT}::test_what_a_handler_may_not_return_is_an_internal_error[accepted]",),
         shows="KeyError",
@@ -62,21 +62,21 @@ ZONE_ANSWERS: Sequence[Rule] = (
     Rule(
         name="zone-size-of-a-body-in-pieces",
         breaks="A request that does not say its size fills the memory.",
-        symbol="trunkline.zones.http:_read_body",
+        symbol="trunkline.zones.serving.asgi:_read_body",
         change=Change("condition", 2, of=3, becomes="it.left > it.comparators[0] * 1000"),
         caught_by=(f"{_HTTP}::test_a_body_that_is_too_large_is_413_whether_or_not_it_says_its_size",),
     ),
     Rule(
         name="zone-not-for-browsers",
         breaks="A web page calls the zone on the machine of whoever looks at it.",
-        symbol="trunkline.zones.http:_refused_unread",
+        symbol="trunkline.zones.serving.asgi:_refused_unread",
         change=ReplaceText("origin", "never"),
         caught_by=(f"{_HTTP}::test_a_browser_is_turned_away",),
     ),
     Rule(
         name="zone-open-only-if-said",
         breaks="A zone that does not ask who calls is served to a whole network by mistake.",
-        symbol="trunkline.zones.server:_asks",
+        symbol="trunkline.zones.serving.http_server:_asks",
         change=Change("return value", 2, of=2, becomes="True"),
         caught_by=(
             f"{_SERVER}::test_whoever_need_not_show_who_it_is_may_not_come_from_anywhere[platform]",
@@ -87,7 +87,7 @@ ZONE_ANSWERS: Sequence[Rule] = (
     Rule(
         name="zone-answers-before-it-stops",
         breaks="Whoever waits for an answer when the zone is stopped is cut off, though the work is done.",
-        symbol="trunkline.zones.server:_serve",
+        symbol="trunkline.zones.serving.http_server:_serve",
         change=Drop("call statement", 8, of=8),
         caught_by=(
             f"{_SERVED}::test_a_stop_lets_the_work_end_and_its_caller_have_the_answer[embedded-SIGTERM]",

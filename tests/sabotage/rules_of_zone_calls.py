@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from tests.sabotage.mutation import Change, Drop
 from tests.sabotage.rule import Rule
 
-_LINK = "tests/unit/zones/test_link.py"
+_LINK = "tests/unit/zones/test_client.py"
 _GOLDEN = "tests/golden/test_wire.py::test_an_answer_means_the_outcome_in_the_file"
 _PROFILES = "tests/unit/protocols/test_profiles.py"
 _KILLS = "tests/crash/test_link_kills.py"
 _AGENTS = "tests/scenarios/test_zone_agents.py"
-_SOCKETS = "tests/scenarios/zones/test_link.py"
+_SOCKETS = "tests/scenarios/zones/test_client.py"
 
 ZONE_CALLS: Sequence[Rule] = (
     Rule(
@@ -27,7 +27,7 @@ ZONE_CALLS: Sequence[Rule] = (
     Rule(
         name="link-comes-again-with-the-id-it-was-given",
         breaks="A caller that comes again after a crash has its work done twice.",
-        symbol="trunkline.zones.link:Link.execute_task",
+        symbol="trunkline.zones.client:ZoneClient.execute_task",
         change=Change("assigned value", 1, of=7, becomes="it.body if it.test else it.orelse.func(it.body)"),
         caught_by=(
             f"{_KILLS}::test_a_caller_that_was_killed_gets_the_same_work_with_the_same_id[after execute_task]",
@@ -37,7 +37,7 @@ ZONE_CALLS: Sequence[Rule] = (
     Rule(
         name="link-signs-each-sending",
         breaks="A request that is sent again is refused: its token has been used.",
-        symbol="trunkline.zones.link:Link._signed",
+        symbol="trunkline.zones.client:ZoneClient._signed",
         change=Change(
             "call", 1, of=4, becomes="it.func(it.args[0], it.args[1], it.args[2], it.args[0].issuer)"
         ),
@@ -99,7 +99,7 @@ ZONE_CALLS: Sequence[Rule] = (
     Rule(
         name="link-hides-the-secrets-of-its-params",
         breaks="A zone that repeats a secret puts it into its caller's logs.",
-        symbol="trunkline.zones.link:Link._hidden",
+        symbol="trunkline.zones.client:ZoneClient._redacted",
         change=Change("assigned value", becomes="it.func.value"),
         caught_by=(f"{_LINK}::test_no_secret_is_in_any_log_or_error",),
     ),

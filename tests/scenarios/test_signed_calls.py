@@ -17,8 +17,8 @@ from trunkline.serving import base_url, listen, serving
 from trunkline.testing import RunningSystem
 from trunkline.testing.system import error_of, objects_in
 from trunkline.zones import Zone
-from trunkline.zones.audit import newest_refusals
-from trunkline.zones.connection import ZoneConnection
+from trunkline.zones.access.audit import newest_refusals
+from trunkline.zones.serving.connection import ZoneConnection
 
 pytestmark = pytest.mark.anyio
 

@@ -15,8 +15,8 @@ from trunkline.testing import Call, RunningSystem, ScriptedAgent, jsonrpc_task, 
 from trunkline.testing.agents import Hangup, Reply
 from trunkline.testing.system import error_of, step_of
 from trunkline.zones import Zone, ZoneFault
-from trunkline.zones.caller import Caller
-from trunkline.zones.connection import ZoneConnection
+from trunkline.zones.access.policy import ZoneCaller
+from trunkline.zones.serving.connection import ZoneConnection
 
 pytestmark = pytest.mark.anyio
 
@@ -29,7 +29,7 @@ MESSAGE: JsonObject = {
     "bot_token": {"$secret": "slack-bot"},
 }
 INPUT: JsonObject = {"channel": "C1", "text": "hello"}
-CALLER = Caller(name="bridge", known_by="address")
+CALLER = ZoneCaller(name="bridge", known_by="address")
 FAST: JsonObject = {"max_attempts": 3, "first_delay": "10ms", "jitter": False}
 
 

@@ -17,7 +17,7 @@ from trunkline.api.views import page_json
 from trunkline.clock import rfc3339
 from trunkline.jsontypes import encode
 from trunkline.stores.base import DeadLetter
-from trunkline.telemetry.telling import REDACTED, is_telling
+from trunkline.telemetry.redaction import REDACTED, is_secret_name
 
 # As much as is kept of a body on the wire.
 SHOWN_BYTES = 64 * 1024
@@ -78,7 +78,7 @@ def _origin(
 
 
 def _header(name: str, content: bytes) -> _Header:
-    if is_telling(name):
+    if is_secret_name(name):
         return _Header(name, REDACTED, "utf-8")
     value, encoding = _shown(content)
     return _Header(name, value or "", encoding)

@@ -6,13 +6,13 @@ from starlette.types import Scope
 
 from trunkline.messages import TraceContext
 from trunkline.messages.trace import RAW_TRACEPARENT, RAW_TRACESTATE
-from trunkline.telemetry.traces import Segment, Traces
+from trunkline.telemetry.traces import Traces, TraceSpan
 
 
-def begin_request(traces: Traces, scope: Scope, route: str) -> Segment:
+def begin_request(traces: Traces, scope: Scope, route: str) -> TraceSpan:
     caller = _caller(scope["headers"])
     if not traces.are_on:
-        return traces.passed_on(caller)
+        return traces.propagate(caller)
     method = scope["method"]
     attributes = {"http.request.method": method, "http.route": route, "url.path": scope["path"]}
     return traces.begin(f"{method} {route}", "SERVER", caller, attributes)

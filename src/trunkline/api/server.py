@@ -8,17 +8,17 @@ from contextlib import AbstractAsyncContextManager
 from starlette.types import ASGIApp
 
 from trunkline.api.headers import choose_correlation_id
-from trunkline.serving import Connection, base_url, listen
+from trunkline.serving import HttpConnection, base_url, listen
 from trunkline.serving import serving as serving_with
-from trunkline.serving.connection import Refusal
+from trunkline.serving.connection import HttpRefusal
 
 __all__ = ["ApiConnection", "base_url", "listen", "serving"]
 
 
-class ApiConnection(Connection):
-    fix_of_bad_http = "Send HTTP/1.1 with a method that /openapi.json names."
+class ApiConnection(HttpConnection):
+    invalid_http_fix = "Send HTTP/1.1 with a method that /openapi.json names."
 
-    def refusal_text(self, refusal: Refusal) -> bytes:
+    def refusal_response(self, refusal: HttpRefusal) -> bytes:
         # Here, since the framework that it imports is loaded only after the work has begun.
         from trunkline.api.problems import Kind  # noqa: PLC0415
         from trunkline.api.problems import refusal as problem_text  # noqa: PLC0415
@@ -28,7 +28,7 @@ class ApiConnection(Connection):
 
 
 def serving(
-    app: ASGIApp, listener: socket.socket, connection: type[Connection] = ApiConnection
+    app: ASGIApp, listener: socket.socket, connection: type[HttpConnection] = ApiConnection
 ) -> AbstractAsyncContextManager[None]:
     """Serves while the block runs; at its end no request is taken any more, and those under way have ended."""
     return serving_with(app, listener, connection)

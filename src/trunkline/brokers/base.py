@@ -52,7 +52,7 @@ class Producer(Protocol):
         ...
 
 
-class Source(Protocol):
+class RecordSource(Protocol):
     """Records of some topics for one group of consumers: each comes to one member, at least once."""
 
     @property

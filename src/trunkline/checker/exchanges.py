@@ -11,8 +11,7 @@ from trunkline.agents.check_reports import Evidence, GivenResponse, SentRequest
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.protocols import AgentAnswer
 from trunkline.protocols.answer_json import NotJson, json_kind, parse
-from trunkline.telemetry.record_text import record_text
-from trunkline.telemetry.redaction import Redaction
+from trunkline.telemetry.redaction import Redaction, redacted_text
 from trunkline.transports.base import TransportError
 
 # As much as a person reads of one body.
@@ -92,7 +91,7 @@ def exchange(
             method=method,
             url=redaction.url(url),
             headers=redaction.sent_headers(headers),
-            body=record_text(probe.body or b"", redaction, "The request body", notes, MOST_BYTES_SHOWN),
+            body=redacted_text(probe.body or b"", redaction, "The request body", notes, MOST_BYTES_SHOWN),
         ),
         duration_ms=duration_ms,
         response=None
@@ -100,7 +99,7 @@ def exchange(
         else GivenResponse(
             status=answer.status,
             headers=redaction.received_headers(answer.headers),
-            body=record_text(answer.body, redaction, "The response body", notes, MOST_BYTES_SHOWN),
+            body=redacted_text(answer.body, redaction, "The response body", notes, MOST_BYTES_SHOWN),
         ),
         error=None if failure is None else redaction.text(failure.message),
         notes=notes,

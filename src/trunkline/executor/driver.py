@@ -36,7 +36,7 @@ from trunkline.services.runs.watchers import Watchers
 from trunkline.stores.base import EventRecord, RunsChanged, Timer, Transaction, Transition, WokenRun
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
-from trunkline.telemetry.traces import Segment, Traces
+from trunkline.telemetry.traces import Traces, TraceSpan
 from trunkline.workflow import step_of_item
 
 log = structlog.stdlib.get_logger()
@@ -76,7 +76,7 @@ class Driver:
         self._traces = traces or Traces()
         self._turns: list[Turn] = []
         # Of the dispatches in this turn's transaction; they end when it has committed.
-        self._segments: list[Segment] = []
+        self._segments: list[TraceSpan] = []
         self._more = False
 
     async def work(self, tx: Transaction) -> None:

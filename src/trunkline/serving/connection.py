@@ -18,7 +18,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 _LINGER_SECONDS = 1.0
 
 
-class Refusal(NamedTuple):
+class HttpRefusal(NamedTuple):
     """Why a request was not even read, and what to do about it."""
 
     status: HTTPStatus
@@ -27,13 +27,13 @@ class Refusal(NamedTuple):
     fix: str
 
 
-class Connection(HttpToolsProtocol):
+class HttpConnection(HttpToolsProtocol):
     """Refuses heads that are too large, and requests that do not end."""
 
     # What a request must be, for whoever has sent something else.
-    fix_of_bad_http = "Send HTTP/1.1."
+    invalid_http_fix = "Send HTTP/1.1."
 
-    def refusal_text(self, refusal: Refusal) -> bytes:
+    def refusal_response(self, refusal: HttpRefusal) -> bytes:
         """A whole HTTP response that ends the connection, in the door's own form."""
         raise NotImplementedError
 
@@ -107,7 +107,7 @@ class Connection(HttpToolsProtocol):
             HTTPStatus.BAD_REQUEST,
             "invalid-http",
             "This is not a valid HTTP request.",
-            self.fix_of_bad_http,
+            self.invalid_http_fix,
         )
 
     def _head_bytes(self) -> int:
@@ -155,7 +155,7 @@ class Connection(HttpToolsProtocol):
             # Whoever waits for the rest of the body learns that it will not come.
             self.cycle.disconnected = True
             self.cycle.message_event.set()
-        self.transport.write(self.refusal_text(Refusal(status, name, detail, fix)))
+        self.transport.write(self.refusal_response(HttpRefusal(status, name, detail, fix)))
         # Over TLS one side cannot end alone.
         if self.transport.can_write_eof():
             self.transport.write_eof()

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import atexit
 import json
 import logging
 import sys
+import threading
 import time
 from collections.abc import Callable
-from typing import Literal
+from contextlib import suppress
+from typing import BinaryIO, Literal
 
 import msgspec
 import structlog
 from structlog.typing import EventDict, WrappedLogger
 
 from trunkline.clock import Instant, rfc3339
-from trunkline.telemetry.lines import LineWriter
 
 LogFormat = Literal["json", "console", "auto"]
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
@@ -41,8 +44,8 @@ def configure_logs(level: str, log_format: LogFormat) -> None:
     else:
         structlog.configure(
             processors=[json_line],
-            wrapper_class=type(wrapper.__name__, (_InOneStep, wrapper), {}),
-            logger_factory=_one_for_all(LineWriter(sys.stderr.buffer)),
+            wrapper_class=type(wrapper.__name__, (_SingleStepLogger, wrapper), {}),
+            logger_factory=_shared_writer(LogLineWriter(sys.stderr.buffer)),
             cache_logger_on_first_use=True,
         )
     # Libraries log through the standard library; only what is wrong with them is of interest.
@@ -51,7 +54,7 @@ def configure_logs(level: str, log_format: LogFormat) -> None:
     )
 
 
-class _InOneStep(structlog.BoundLoggerBase):
+class _SingleStepLogger(structlog.BoundLoggerBase):
     """Does without structlog's walk along a list of processors that has one member."""
 
     def _proxy_to_logger(self, method_name: str, event: str | None = None, **event_kw: object) -> None:
@@ -59,7 +62,7 @@ class _InOneStep(structlog.BoundLoggerBase):
         getattr(self._logger, method_name)(line)
 
 
-def _one_for_all(writer: LineWriter) -> Callable[..., LineWriter]:
+def _shared_writer(writer: LogLineWriter) -> Callable[..., LogLineWriter]:
     return lambda *_: writer
 
 
@@ -77,3 +80,41 @@ def json_line(logger: WrappedLogger, method: str, event: EventDict) -> bytes:
     except (TypeError, ValueError, OverflowError):
         # Half a surrogate pair, a key that is no text: whatever it is, the line is written.
         return json.dumps(event, default=repr, skipkeys=True).encode()
+
+
+class LogLineWriter:
+    """What structlog calls a logger: a method for each level."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._lines: list[bytes] = []
+        self._lock = threading.Lock()
+        atexit.register(self.flush)
+
+    def _soon(self, line: bytes) -> None:
+        with self._lock:
+            self._lines.append(line)
+            is_first = len(self._lines) == 1
+        if is_first:
+            try:
+                asyncio.get_running_loop().call_soon(self.flush)
+            except RuntimeError:
+                # In a thread, or before the loop runs.
+                self.flush()
+
+    def _now(self, line: bytes) -> None:
+        with self._lock:
+            self._lines.append(line)
+        self.flush()
+
+    debug = info = _soon
+    warning = error = critical = _now
+
+    def flush(self) -> None:
+        with self._lock:
+            lines, self._lines = self._lines, []
+            if lines:
+                # Whoever read the log has gone: the work goes on without one.
+                with suppress(OSError, ValueError):
+                    self._stream.write(b"\n".join([*lines, b""]))
+                    self._stream.flush()

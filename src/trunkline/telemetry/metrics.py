@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
 from trunkline.agents.call_limits.breaker import BreakerStatus
 from trunkline.agents.check_reports import GRADES, Grade
-from trunkline.telemetry.tallies import Counters, Histograms
+from trunkline.telemetry.metric_families import CounterFamily, HistogramFamily
 
 _TRANSLATION_BUCKETS = (0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.005, 0.01, 0.1)
 _TURN_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)
@@ -24,100 +24,102 @@ class Metrics:
         self.registry = CollectorRegistry()
         r = self.registry
         # the seeds' three
-        self.protocol_requests = Counters(
+        self.protocol_requests = CounterFamily(
             "agent_protocol_requests_total",
             "Total agent requests by protocol",
             ["protocol", "agent_name"],
             registry=r,
         )
-        self.translation_seconds = Histograms(
+        self.translation_seconds = HistogramFamily(
             "protocol_translation_duration_seconds",
             "Time spent translating protocols",
             ["protocol", "direction"],
             buckets=_TRANSLATION_BUCKETS,
             registry=r,
         )
-        self.translation_errors = Counters(
+        self.translation_errors = CounterFamily(
             "protocol_translation_errors_total",
             "Protocol translation errors",
             ["protocol", "direction", "error_type"],
             registry=r,
         )
         # ours
-        self.runs_started = Counters("trunkline_runs_started_total", "Runs accepted", [], registry=r).labels()
-        self.runs_finished = Counters(
+        self.runs_started = CounterFamily(
+            "trunkline_runs_started_total", "Runs accepted", [], registry=r
+        ).labels()
+        self.runs_finished = CounterFamily(
             "trunkline_runs_finished_total", "Runs that reached a final state", ["status"], registry=r
         )
-        self.attempts = Counters(
+        self.attempts = CounterFamily(
             "trunkline_attempts_total", "Calls of agents by what became of them", ["outcome"], registry=r
         )
-        self.breakers_opened = Counters(
+        self.breakers_opened = CounterFamily(
             "agent_breaker_opened_total",
             "Times that an agent's breaker has opened",
             ["agent_name"],
             registry=r,
         )
-        self.migration_changes = Counters(
+        self.migration_changes = CounterFamily(
             "agent_migration_changes_total",
             "Changes of agents' migrations, by the stage that they have led to",
             ["agent_name", "stage"],
             registry=r,
         )
-        self.drifts = Counters(
+        self.drifts = CounterFamily(
             "agent_drift_total",
             "Cards and grades of agents that have changed",
             ["agent_name", "kind"],
             registry=r,
         )
-        self.comparisons = Counters(
+        self.comparisons = CounterFamily(
             "shadow_comparisons_total",
             "Tasks that both sides of an agent have answered, by what the comparison says",
             ["agent_name", "verdict"],
             registry=r,
         )
-        self.shadows_dropped = Counters(
+        self.shadows_dropped = CounterFamily(
             "shadow_dropped_total",
             "Tasks that were not compared though they should have been",
             ["agent_name", "reason"],
             registry=r,
         )
-        self.rollbacks = Counters(
+        self.rollbacks = CounterFamily(
             "agent_rollbacks_total",
             "Times that an agent went back to its old side by itself",
             ["agent_name"],
             registry=r,
         )
-        self.step_seconds = Histograms(
+        self.step_seconds = HistogramFamily(
             "trunkline_step_duration_seconds",
             "From a step's first attempt to its end",
             ["status"],
             buckets=_STEP_BUCKETS,
             registry=r,
         )
-        self.agent_pushes = Counters(
+        self.agent_pushes = CounterFamily(
             "agent_pushes_total",
             "Rings of agents whose tasks have moved on, by what became of them",
             ["result"],
             registry=r,
         )
-        self.refusals = Counters(
+        self.refusals = CounterFamily(
             "trunkline_access_refused_total",
             "Requests to the API without a key that allows them",
             ["reason"],
             registry=r,
         )
         self.calls_in_flight = Gauge("trunkline_calls_in_flight", "Agent calls under way", registry=r)
-        self.turn_seconds = Histograms(
+        self.turn_seconds = HistogramFamily(
             "trunkline_commit_duration_seconds",
             "One turn of the commit loop, commit included",
             [],
             buckets=_TURN_BUCKETS,
             registry=r,
         ).labels()
-        self.records_consumed = Counters(
+        self.records_consumed = CounterFamily(
             "trunkline_records_consumed_total", "Records taken in from the broker", ["topic"], registry=r
         )
-        self.dead_letters = Counters(
+        self.dead_letters = CounterFamily(
             "trunkline_dead_letters_total",
             "Records that could not be read or stored, by what is wrong with them",
             ["reason"],

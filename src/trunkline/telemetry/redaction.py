@@ -12,9 +12,11 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
+from codecs import utf_8_decode
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
+from functools import lru_cache
 from html import escape
 from itertools import chain
 from typing import Self
@@ -24,7 +26,20 @@ import msgspec
 
 from trunkline.agents.authentication.credentials import NO_CREDENTIALS, Credentials
 from trunkline.jsontypes import Json, decode, encode
-from trunkline.telemetry.telling import REDACTED, is_telling
+
+REDACTED = "[redacted]"
+_SECRET_NAME = re.compile(
+    r"auth|cookie|token|secret|passw|credential|api-?_?key|signature|session", re.IGNORECASE
+)
+# Headers with the id of a request to a zone, which its body shows, too.
+_NOT_SECRET = frozenset({"x-zone-session", "x-amzn-bedrock-agentcore-runtime-session-id"})
+
+
+@lru_cache(maxsize=1_024)
+def is_secret_name(name: str) -> bool:
+    """Whether what stands under this name is a secret by all appearances."""
+    return _SECRET_NAME.search(name) is not None and name.lower() not in _NOT_SECRET
+
 
 _REDACTED_JSON = encode(REDACTED)
 VARIABLE_PREFIX = "$TRUNKLINE_SECRET"
@@ -43,14 +58,14 @@ _IN_ADDRESSES = bytes.maketrans(b"+/", b"-_")
 _DEEPEST_IN_JSON = 4
 # More than the calls that one agent answers at a time by default. Such a token is made of letters that are the same in
 # every form of text.
-_MOST_PASSING = 128
+_MAX_REQUEST_TOKENS = 128
 
 
-class _Passing:
+class _RequestTokens:
     """The last tokens that were made for one request each."""
 
     def __init__(self) -> None:
-        self.tokens: deque[str] = deque(maxlen=_MOST_PASSING)
+        self.tokens: deque[str] = deque(maxlen=_MAX_REQUEST_TOKENS)
         self.longest = 0
 
     def add(self, token: str) -> None:
@@ -64,14 +79,14 @@ class Redaction:
         self._query = credentials.query
         self._secrets = credentials.secrets
         self._learned: tuple[str, ...] = ()
-        self._passing = _Passing()
+        self._request_tokens = _RequestTokens()
         self._look_for(self._secrets)
 
     @classmethod
     def of(cls, *secrets: str) -> Self:
         return cls(Credentials(secrets=secrets))
 
-    def beside(self, secrets: Iterable[str]) -> Redaction:
+    def with_secrets(self, secrets: Iterable[str]) -> Redaction:
         """One that hides these too, however they are encoded; this one stays as it is."""
         more = tuple(form for secret in secrets for form in (secret, *_in_base64(secret)))
         # One list of passing tokens for both: the next request's may be made for the one, and repeated to the other.
@@ -89,7 +104,7 @@ class Redaction:
 
     def hide(self, token: str) -> None:
         """Hides a token for one request, until so many others that its own answer must have come."""
-        self._passing.add(token)
+        self._request_tokens.add(token)
 
     def _look_for(self, secrets: tuple[str, ...]) -> None:
         self._needles: tuple[str, ...] = ()
@@ -108,19 +123,21 @@ class Redaction:
     @property
     def longest(self) -> int:
         """How much of a text beyond the cut must be looked at to find a secret across it; 0: none is known."""
-        return max(self._longest, self._passing.longest)
+        return max(self._longest, self._request_tokens.longest)
 
     def text(self, text: str) -> str:
         if not self.longest:
             return text
-        for needle in chain(self._needles, self._passing.tokens):
+        for needle in chain(self._needles, self._request_tokens.tokens):
             if needle in text:
                 text = text.replace(needle, REDACTED)
         return text
 
     def begun_in(self, text: str) -> int:
         """How many characters at the text's end may be the beginning of a secret whose rest is still to come."""
-        return max((_begun(needle, text) for needle in chain(self._needles, self._passing.tokens)), default=0)
+        return max(
+            (_begun(needle, text) for needle in chain(self._needles, self._request_tokens.tokens)), default=0
+        )
 
     def body(self, body: bytes) -> bytes:
         """JSON text without the secrets; JSON it stays."""
@@ -138,7 +155,7 @@ class Redaction:
         # Any letter can be written as an escape, which whoever reads the text next turns into the letter.
         return (
             any(needle in body for needle in self._needles_in_json)
-            or any(token.encode() in body for token in self._passing.tokens)
+            or any(token.encode() in body for token in self._request_tokens.tokens)
             or (self.longest > 0 and b"\\u" in body)
         )
 
@@ -174,7 +191,7 @@ class Redaction:
 
     def _value(self, name: str, value: str) -> str:
         # Only we may name a variable: a copied command would put its value there.
-        if is_telling(name) or VARIABLE_PREFIX in value:
+        if is_secret_name(name) or VARIABLE_PREFIX in value:
             return REDACTED
         return self.text(value) if self.longest else value
 
@@ -256,3 +273,28 @@ def _cores_in_base64(data: bytes) -> tuple[bytes, bytes, bytes]:
         b64encode(b"\0" + data)[2 : (bits + 8) // 6],
         b64encode(b"\0\0" + data)[3 : (bits + 16) // 6],
     )
+
+
+def redacted_text(
+    body: bytes, redaction: Redaction, what: str, notes: list[str], most_bytes: int, *, more: str = ""
+) -> str:
+    """`notes` gets what the text does not show of `what`; `more` is how to have more of it."""
+    size = len(body)
+    if size <= most_bytes:
+        return redaction.text(_decoded(body, what, notes))
+    notes.append(" ".join((f"{what} is cut: it has {size:,} bytes, {most_bytes:,} are kept.", more)).rstrip())
+    # Redacted before it is cut, or half a secret would remain at the edge. The edge of this piece may hold
+    # half a secret too, so that much of it goes again.
+    margin = max(4 * redaction.longest, 4)
+    text = redaction.text(_decoded(body[: most_bytes + margin], what, notes, whole=False))
+    whole = text[: -max(redaction.longest, 1)]
+    return whole.encode()[:most_bytes].decode("utf-8", "ignore")
+
+
+def _decoded(body: bytes, what: str, notes: list[str], *, whole: bool = True) -> str:
+    # Not whole: the last character may be cut through without being wrong.
+    try:
+        return utf_8_decode(body, "strict", whole)[0]
+    except UnicodeDecodeError:
+        notes.append(f"{what} is not UTF-8; what is not is shown as \N{REPLACEMENT CHARACTER}.")
+        return utf_8_decode(body, "replace", whole)[0]

@@ -29,7 +29,7 @@ SpanKind = Literal["SERVER", "CLIENT", "PRODUCER", "CONSUMER"]
 Attributes = Mapping[str, str | int | float | bool]
 
 
-class Segment(Protocol):
+class TraceSpan(Protocol):
     """One span, or none; it ends with its block."""
 
     @property
@@ -62,22 +62,22 @@ class Traces:
 
     def begin(
         self, name: str, kind: SpanKind, parent: TraceContext | None, attributes: Attributes
-    ) -> Segment:
+    ) -> TraceSpan:
         """A child of `parent`; without one, a trace of its own. What it costs to name it is the caller's to save."""
         if self._tracer is None:
-            return self.passed_on(parent)
+            return self.propagate(parent)
         from opentelemetry.trace import SpanKind as Kinds  # noqa: PLC0415 - only where there are spans
 
         span = self._tracer.start_span(
             name, context=_context(parent), kind=Kinds[kind], attributes=dict(attributes)
         )
-        return _Span(span)
+        return _OpenTelemetrySpan(span)
 
-    def passed_on(self, parent: TraceContext | None) -> Segment:
-        return _NOTHING if parent is None else _PassedOn(parent)
+    def propagate(self, parent: TraceContext | None) -> TraceSpan:
+        return _NO_CONTEXT if parent is None else _PropagatedContext(parent)
 
 
-class _PassedOn:
+class _PropagatedContext:
     """No span: only the context, as it came."""
 
     __slots__ = ("trace",)
@@ -103,10 +103,10 @@ class _PassedOn:
         """As `end`."""
 
 
-_NOTHING = _PassedOn(None)
+_NO_CONTEXT = _PropagatedContext(None)
 
 
-class _Span:
+class _OpenTelemetrySpan:
     def __init__(self, span: Span) -> None:
         self._span = span
         self.trace = _trace_of(span)

@@ -11,8 +11,7 @@ import structlog
 
 from trunkline.jsontypes import Json, decode
 from trunkline.telemetry import names
-from trunkline.telemetry.redaction import Redaction
-from trunkline.telemetry.telling import is_telling
+from trunkline.telemetry.redaction import Redaction, is_secret_name
 from trunkline.transports.base import SECRETS_SENT
 from trunkline.transports.lines import LineReader
 
@@ -101,7 +100,7 @@ def _secrets_in(body: bytes) -> list[str]:
         value, is_secret = left.pop()
         match value:
             case dict():
-                left += [(item, is_secret or is_telling(name)) for name, item in value.items()]
+                left += [(item, is_secret or is_secret_name(name)) for name, item in value.items()]
             case list():
                 left += [(item, is_secret) for item in value]
             case str() if is_secret:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from trunkline.bridge.heartbeat import Lease
-from trunkline.brokers.base import Broker, Producer, Source
+from trunkline.brokers.base import Broker, Producer, RecordSource
 from trunkline.stores.base import Store, Transaction
 from trunkline.transports.base import Transport
 
@@ -31,4 +31,4 @@ class Interceptors:
     broker: Callable[[Broker[Transaction]], Broker[Transaction]] = lambda broker: broker
     transport: Callable[[Transport], Transport] = lambda transport: transport
     producer: Callable[[Producer], Producer] = lambda producer: producer
-    source: Callable[[Source], Source] = lambda source: source
+    source: Callable[[RecordSource], RecordSource] = lambda source: source

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import structlog
 
-from trunkline.brokers.base import Broker, ConsumerGroup, Lag, Source, TakeTasks
+from trunkline.brokers.base import Broker, ConsumerGroup, Lag, RecordSource, TakeTasks
 from trunkline.brokers.kafka import (
     RESEND_AFTER,
     SESSION,
@@ -58,7 +58,7 @@ class KafkaMessaging:
         self._stack = stack
         self._connection = kafka_connection(context.settings)
         self._lag = KafkaLag(self._connection)
-        self._sources: list[Source] = []
+        self._sources: list[RecordSource] = []
         self._leave_soon: list[Callable[[], None]] = []
         self._relay: Relay | None = None
         self._warnings: list[str] = []
@@ -85,7 +85,7 @@ class KafkaMessaging:
     def _strangers(self) -> Strangers:
         return Strangers(self._context.settings.retention, self._context.metrics)
 
-    async def command_source(self) -> Source | None:
+    async def command_source(self) -> RecordSource | None:
         commands = self._command_group()
         return None if commands is None else await self._open(commands)
 
@@ -104,7 +104,7 @@ class KafkaMessaging:
             return None
         return ConsumerGroup(f"{settings.kafka_group}.commands", settings.commands_topic, "api")
 
-    async def _open(self, group: ConsumerGroup, ring: Callable[[], None] | None = None) -> Source:
+    async def _open(self, group: ConsumerGroup, ring: Callable[[], None] | None = None) -> RecordSource:
         opened = await self._stack.enter_async_context(
             open_source(self._connection, group=group.name, topics=[group.topic], session=self._session)
         )
@@ -161,7 +161,7 @@ class KafkaMessaging:
     async def consumer_lags(self, pools: Sequence[str]) -> Sequence[Lag] | None:
         bridges = [self._bridge_group(pool) for pool in (None, *pools)]
         commands = self._command_group()
-        return await self._lag.look(
+        return await self._lag.query(
             [*bridges, self._executor_group(), *([] if commands is None else [commands])]
         )
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Protocol
 
-from trunkline.brokers.base import Broker, Lag, Source, TakeTasks
+from trunkline.brokers.base import Broker, Lag, RecordSource, TakeTasks
 from trunkline.brokers.memory import MemoryBroker
 from trunkline.executor.input_sources import take_results
 from trunkline.services.commit_loop import CommitLoop, Part
@@ -31,7 +31,7 @@ class Messaging(Protocol):
         """What brings results into the executor's turn, before everything else in it."""
         ...
 
-    async def command_source(self) -> Source | None:
+    async def command_source(self) -> RecordSource | None:
         """What starts runs by messages, if anything does."""
         ...
 
@@ -71,7 +71,7 @@ class MemoryMessaging:
         self._memory.deliver_results_to(take_results)
         return []
 
-    async def command_source(self) -> Source | None:
+    async def command_source(self) -> RecordSource | None:
         return None
 
     async def last_parts(self) -> Sequence[Part]:

@@ -19,7 +19,7 @@ from trunkline.api.middleware.startup import StartupApp
 from trunkline.api.server import base_url, listen, serving
 from trunkline.api.services import OK
 from trunkline.errors import Unavailable, WrongSchema
-from trunkline.serving import calm_collector, stop_signal
+from trunkline.serving import stop_signal, tune_garbage_collector
 from trunkline.settings import Settings, is_loopback
 from trunkline.telemetry import names
 from trunkline.telemetry.logs import configure_logs
@@ -108,7 +108,7 @@ async def _announce_and_wait(listener: socket, system: System, stop: asyncio.Eve
     url = base_url(listener)
     log.info(names.READY, url=url)
     print(url, flush=True)  # noqa: T201 - the one line on stdout that scripts wait for
-    calm_collector()
+    tune_garbage_collector()
     await stop.wait()
     log.info(names.STOPPING)
     system.stopping.set()

@@ -1,28 +1,48 @@
 """
-The JSON-RPC contract between two zones: one that checks and authorises a task, and one that runs it.
+Zones: one checks and authorises a task, another runs it, and a JSON-RPC contract is between them.
 
-    endpoint  a zone as a server: handlers behind one address, with a policy at its door
-    link      a zone as its caller sees it: `await link.execute_task(params)`
+    zone.py, methods.py, params.py, documents.py   `Zone`: an author's functions as methods, and their documents
+    call_runner.py, thread_pool.py                 runs each call once, also over restarts
+    jsonrpc.py, errors.py                          requests, replies and errors of the contract
+    client.py                                      `ZoneClient`: calls the methods of a zone
+    access/                                        who may call what: policy, signed tokens, certificates, the audit
+    serving/                                       a zone behind HTTP (ASGI), or on its standard input and output
 
-What carries the bytes is a transport's business; neither side's code knows of it. The contract itself is in
-docs/reference/zone-contract.md.
+The transport decides what carries the bytes; neither side depends on it. docs/reference/zone-contract.md has the
+contract. `Link` and `open_link` are aliases of `ZoneClient` and `open_zone_client`.
 """
 
 from typing import TYPE_CHECKING
 
-from trunkline.zones.endpoint import Zone
-from trunkline.zones.faults import ZoneFault
+from trunkline.zones.errors import ZoneFault
+from trunkline.zones.zone import Zone
 
 if TYPE_CHECKING:
-    from trunkline.zones.link import Link, ZoneCallFailed, ZoneCallUnfinished, open_link
+    from trunkline.zones.client import (
+        Link,
+        ZoneCallFailed,
+        ZoneCallUnfinished,
+        ZoneClient,
+        open_link,
+        open_zone_client,
+    )
 
-__all__ = ["Link", "Zone", "ZoneCallFailed", "ZoneCallUnfinished", "ZoneFault", "open_link"]
+__all__ = [
+    "Link",
+    "Zone",
+    "ZoneCallFailed",
+    "ZoneCallUnfinished",
+    "ZoneClient",
+    "ZoneFault",
+    "open_link",
+    "open_zone_client",
+]
 
 
 def __getattr__(name: str) -> object:
-    # The link is loaded when it is asked for: a zone that only serves has no use for an HTTP client.
     if name in __all__:
-        from trunkline.zones import link  # noqa: PLC0415
+        # On demand: a zone that only serves needs no HTTP client.
+        from trunkline.zones import client  # noqa: PLC0415
 
-        return getattr(link, name)
+        return getattr(client, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -18,7 +18,7 @@ import jsonschema_rs
 
 from trunkline import __version__
 from trunkline.jsontypes import Json, JsonObject, decode, encode
-from trunkline.zones.faults import MESSAGES
+from trunkline.zones.errors import MESSAGES
 
 _OPENRPC = "1.3.2"
 _ENDING = ".json"

@@ -17,7 +17,7 @@ import msgspec
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.protocols.profiles import InvalidProfile, ParamsProfile
 from trunkline.workflow.places import path_text
-from trunkline.zones.faults import INVALID_PARAMS, ZoneFault
+from trunkline.zones.errors import INVALID_PARAMS, ZoneFault
 
 # A JSON Schema, or a type: a msgspec Struct, a dataclass, a TypedDict, a pydantic model, a dict of anything.
 ParamsForm: TypeAlias = JsonObject | type[object] | None
@@ -28,7 +28,7 @@ ANY_OBJECT: JsonObject = {"type": "object"}
 _MOST_FINDINGS = 20
 
 
-class Params:
+class MethodParams:
     """The form of one method's params."""
 
     def __init__(self, form: ParamsForm = None) -> None:
@@ -52,14 +52,14 @@ def invalid_params(fields: Sequence[tuple[str, str]]) -> ZoneFault:
     return ZoneFault(INVALID_PARAMS, data={"fields": listed})
 
 
-class _Model(Protocol):
+class _PydanticModel(Protocol):
     """As pydantic has it; a program without pydantic does not load it for our sake."""
 
     def model_json_schema(self) -> JsonObject: ...
     def model_validate(self, obj: object) -> object: ...
 
 
-def _is_model(form: object) -> TypeGuard[_Model]:
+def _is_model(form: object) -> TypeGuard[_PydanticModel]:
     return isinstance(form, type) and hasattr(form, "model_json_schema") and hasattr(form, "model_validate")
 
 
@@ -114,7 +114,7 @@ def _conversion_to(form: type[object]) -> Conversion:
     return convert
 
 
-def _conversion_to_model(model: _Model) -> Conversion:
+def _conversion_to_model(model: _PydanticModel) -> Conversion:
     from pydantic import ValidationError  # noqa: PLC0415 - whoever has a model has pydantic
 
     def convert(params: JsonObject) -> object:

@@ -31,7 +31,7 @@ from trunkline.transports.aws_agentcore import AgentCoreTransport
 from trunkline.transports.base import StreamedAnswer, StreamLimits, Transport
 from trunkline.transports.https import HttpTransport
 from trunkline.transports.stdio import StdioTransport
-from trunkline.zones.link import Link
+from trunkline.zones.client import ZoneClient
 
 HERE = Path(__file__).parent
 # Long enough for any machine: only a hang reaches it.
@@ -118,8 +118,8 @@ class Carrier:
         self._record = record
         self._proof = proof
 
-    def link(self, method: str = "execute_task", *, profile: str = "any") -> Link:
-        return Link(self._recorder, self._url, proof=self._proof, method=method, profile=profile)
+    def link(self, method: str = "execute_task", *, profile: str = "any") -> ZoneClient:
+        return ZoneClient(self._recorder, self._url, credentials=self._proof, method=method, profile=profile)
 
     async def send(self, body: bytes) -> bytes:
         """The answer to these bytes."""

@@ -15,7 +15,7 @@ import pytest
 from tests.contract.zones.carriers import Carrier
 
 from trunkline.jsontypes import Json, JsonObject, decode, encode
-from trunkline.zones.link import ZoneCallFailed
+from trunkline.zones.client import ZoneCallFailed
 
 # What an id begins with that is not made up on the way.
 FIXED = "00000000-0000-4000-8000-"

@@ -14,14 +14,14 @@ from collections import Counter
 from trunkline.jsontypes import JsonObject, encode
 from trunkline.protocols.profiles import find_profile
 from trunkline.zones import Zone, ZoneFault
-from trunkline.zones.caller import ANYBODY, Caller
-from trunkline.zones.replies import Reply
+from trunkline.zones.access.policy import ANYBODY, ZoneCaller
+from trunkline.zones.jsonrpc import ZoneReply
 
 
 class RecordedZone(Zone):
     asked = asyncio.Event()
 
-    async def answer(self, body: bytes, caller: Caller = ANYBODY) -> Reply:
+    async def answer(self, body: bytes, caller: ZoneCaller = ANYBODY) -> ZoneReply:
         reply = await super().answer(body, caller)
         line = encode([body.decode("latin-1"), reply.body.decode("latin-1")]) + b"\n"
         record = os.open(os.environ["ZONE_RECORD"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)

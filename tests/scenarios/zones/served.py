@@ -21,7 +21,7 @@ from trunkline.system_clock import SystemClock
 from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.https import HttpTransport
 from trunkline.zones import Zone
-from trunkline.zones.connection import ZoneConnection
+from trunkline.zones.serving.connection import ZoneConnection
 
 AMPLE = 60.0
 PRIVATE, PUBLIC = signing_key()

@@ -19,8 +19,8 @@ from trunkline.transports.address_policy import AddressPolicy
 from trunkline.transports.base import TransportError
 from trunkline.transports.https import HttpTransport
 from trunkline.zones import Zone
-from trunkline.zones.audit import WORDS, newest_refusals, words_for
-from trunkline.zones.endpoint import zone_file
+from trunkline.zones.access.audit import REASONS, explain_reason, newest_refusals
+from trunkline.zones.zone import zone_file
 
 # A zone has a store of its own, and no broker.
 pytestmark = [pytest.mark.anyio, pytest.mark.embedded_only]
@@ -160,7 +160,7 @@ async def test_what_a_policy_limits_is_refused_with_its_own_status(tmp_path: Pat
             "retry_after_ms": int(late.headers["retry-after"]) * 1000,
         }
     assert reasons(tmp_path) == ["too_fast", "too_large", "profile_not_allowed", "method_not_allowed"]
-    assert all(words_for(reason) in WORDS.values() for reason in reasons(tmp_path))
+    assert all(explain_reason(reason) in REASONS.values() for reason in reasons(tmp_path))
 
 
 def tls_of(client: tuple[str, str] | None) -> Tls:

@@ -17,9 +17,9 @@ from starlette.routing import Mount
 from trunkline.jsontypes import JsonObject, decode, encode
 from trunkline.serving import base_url, listen, serving
 from trunkline.zones import Zone
-from trunkline.zones.connection import ZoneConnection
+from trunkline.zones.access.policy import CallerRules, ZonePolicy
 from trunkline.zones.documents import contract_schemas
-from trunkline.zones.policy import Policy, Rules
+from trunkline.zones.serving.connection import ZoneConnection
 
 # Nothing here has a store of the system's or a broker.
 pytestmark = [pytest.mark.anyio, pytest.mark.embedded_only]
@@ -194,7 +194,9 @@ async def test_a_browser_is_turned_away(tmp_path: Path) -> None:
 
 
 async def test_whoever_is_not_authenticated_is_401_before_anything_is_read(tmp_path: Path) -> None:
-    zone = make_zone(policy=Policy(callers={"verification": Rules(certificates=("spiffe://zones/v",))}))
+    zone = make_zone(
+        policy=ZonePolicy(callers={"verification": CallerRules(certificates=("spiffe://zones/v",))})
+    )
     async with served(zone, tmp_path) as client:
         for body in (CALL, b"nonsense"):
             answer = await client.ask("POST", "/", body, Authorization="Bearer xoxb-canary")

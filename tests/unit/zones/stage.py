@@ -12,7 +12,7 @@ from trunkline.jsontypes import JsonObject, decode
 from trunkline.services.security.vault import KEY_BYTES, Vault
 from trunkline.stores.zones import CallKey, ZoneCall, ZoneStore
 from trunkline.testing.clock import FakeClock
-from trunkline.zones.work import Accepted, Answer, Broke, Job, Work
+from trunkline.zones.call_runner import CallAccepted, CallAnswer, CallErrored, CallJob, CallRunner
 
 # Only a call that hangs takes so long.
 PATIENCE_SECONDS = 20.0
@@ -51,12 +51,12 @@ class Stage:
         self.store = store
         self.clock = clock or FakeClock()
         self.keep = timedelta(hours=24)
-        self.work = Work(store, Vault(KEY), accept_after=accept_after, keep=self.keep, clock=self.clock)
+        self.work = CallRunner(store, Vault(KEY), accept_after=accept_after, keep=self.keep, clock=self.clock)
         # What a call that was interrupted runs with.
         self.revived = Handler()
         self.revived_params: list[JsonObject] = []
 
-    def job(self, handler: Any, id_: str = "1", **more: Any) -> Job:
+    def job(self, handler: Any, id_: str = "1", **more: Any) -> CallJob:
         fields: dict[str, Any] = {
             "key": CallKey("partner", f'"{id_}"'.encode()),
             "method": "execute_task",
@@ -66,20 +66,20 @@ class Stage:
             "deadline": NEVER,
             "correlation_id": "c-1",
         }
-        return Job(**{**fields, **more})
+        return CallJob(**{**fields, **more})
 
-    def revive(self, call: ZoneCall, params: JsonObject) -> Job | None:
+    def revive(self, call: ZoneCall, params: JsonObject) -> CallJob | None:
         self.revived_params.append(params)
         return self.job(self.revived, key=call.key, params=params, digest=call.digest, restartable=True)
 
-    async def answer(self, job: Job) -> Answer:
+    async def answer(self, job: CallJob) -> CallAnswer:
         async with asyncio.timeout(PATIENCE_SECONDS):
             return await self.work.run(job)
 
-    async def end_of(self, task_id: str) -> Answer | None:
+    async def end_of(self, task_id: str) -> CallAnswer | None:
         """Asks until it is over."""
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while isinstance(answer := self.work.result_of("partner", task_id), Accepted):
+            while isinstance(answer := self.work.result_of("partner", task_id), CallAccepted):
                 await asyncio.sleep(0)
         return answer
 
@@ -87,21 +87,21 @@ class Stage:
 @asynccontextmanager
 async def staged(store: ZoneStore, *, accept_after: float = NEVER) -> AsyncGenerator[Stage]:
     stage = Stage(store, accept_after=accept_after)
-    await stage.work.start(stage.revive)
+    await stage.work.resume_calls(stage.revive)
     try:
         yield stage
     finally:
         await stage.work.stop(0)
 
 
-def error_of(answer: Answer | None) -> JsonObject:
-    assert isinstance(answer, Broke), answer
+def error_of(answer: CallAnswer | None) -> JsonObject:
+    assert isinstance(answer, CallErrored), answer
     error = decode(answer.error)
     assert isinstance(error, dict)
     return error
 
 
-def reason_of(answer: Answer | None) -> object:
+def reason_of(answer: CallAnswer | None) -> object:
     error = error_of(answer)
     data = error["data"]
     assert isinstance(data, dict)
@@ -109,6 +109,6 @@ def reason_of(answer: Answer | None) -> object:
     return (error["code"], data.get("reason"))
 
 
-def task_of(answer: Answer) -> str:
-    assert isinstance(answer, Accepted), answer
+def task_of(answer: CallAnswer) -> str:
+    assert isinstance(answer, CallAccepted), answer
     return answer.task_id

@@ -11,8 +11,8 @@ import pytest
 from pydantic import BaseModel, field_validator
 
 from trunkline.jsontypes import JsonObject
-from trunkline.zones.faults import INVALID_PARAMS, ZoneFault
-from trunkline.zones.params import Params, ParamsForm
+from trunkline.zones.errors import INVALID_PARAMS, ZoneFault
+from trunkline.zones.params import MethodParams, ParamsForm
 
 CANARY = "xoxb-canary"
 SCHEMA: JsonObject = {
@@ -34,7 +34,7 @@ SCHEMA: JsonObject = {
 
 def fields_of(form: ParamsForm, params: JsonObject) -> dict[str, str]:
     with pytest.raises(ZoneFault) as caught:
-        Params(form).check(params)
+        MethodParams(form).check(params)
     assert caught.value.code == INVALID_PARAMS
     fields = caught.value.data["fields"]
     assert isinstance(fields, list)
@@ -74,13 +74,13 @@ def test_only_so_many_fields_are_named_and_long_names_are_cut() -> None:
 
 def test_right_params_come_as_they_are() -> None:
     params: JsonObject = {"channel": "C1", "bot_token": "x"}
-    assert Params(SCHEMA).check(params) is params
-    assert Params(None).check({"any": ["thing"]}) == {"any": ["thing"]}
+    assert MethodParams(SCHEMA).check(params) is params
+    assert MethodParams(None).check({"any": ["thing"]}) == {"any": ["thing"]}
 
 
 def test_a_dict_is_a_type_too() -> None:
-    assert Params(dict).check({"any": ["thing"]}) == {"any": ["thing"]}
-    assert Params(dict[str, int]).check({"a": 1}) == {"a": 1}
+    assert MethodParams(dict).check({"any": ["thing"]}) == {"any": ["thing"]}
+    assert MethodParams(dict[str, int]).check({"a": 1}) == {"a": 1}
     assert set(fields_of(dict[str, int], {"a": "b"})) == {"a"}
 
 
@@ -131,7 +131,7 @@ class Model(BaseModel):
     ids=["struct", "dataclass", "typed_dict", "pydantic"],
 )
 def test_a_type_makes_an_instance(form: type[object], made: object) -> None:
-    assert Params(form).check({"channel": "C1", "count": 2}) == made
+    assert MethodParams(form).check({"channel": "C1", "count": 2}) == made
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_type_is_held_to_its_schema_without_repeating_values(form: type[object
     found = fields_of(form, {"count": CANARY, "kind": CANARY})
     assert set(found) == {"channel", "count", "kind"}
     assert "canary" not in str(found)
-    assert Params(form).schema["properties"]
+    assert MethodParams(form).schema["properties"]
 
 
 def test_what_a_models_own_rules_say_is_not_repeated() -> None:
@@ -179,7 +179,7 @@ def test_a_type_may_refer_to_itself() -> None:
 )
 def test_what_is_no_form_of_params_is_refused_when_it_is_registered(form: object) -> None:
     with pytest.raises(TypeError, match="params takes a JSON Schema"):
-        Params(form)  # pyright: ignore[reportArgumentType] - whoever is not checked may give anything
+        MethodParams(form)  # pyright: ignore[reportArgumentType] - whoever is not checked may give anything
 
 
 @pytest.mark.parametrize(
@@ -189,4 +189,4 @@ def test_what_is_no_form_of_params_is_refused_when_it_is_registered(form: object
 )
 def test_a_schema_that_is_none_is_refused_when_it_is_registered(schema: JsonObject) -> None:
     with pytest.raises(ValueError, match="no valid JSON Schema"):
-        Params(schema)
+        MethodParams(schema)

@@ -8,9 +8,18 @@ from trunkline.agents.call_limits.token_bucket import Bucket
 from trunkline.agents.model import RateLimit
 from trunkline.clock import Instant
 from trunkline.jsontypes import JsonObject
-from trunkline.zones.caller import ANYBODY, Caller, KnownBy
-from trunkline.zones.policy import OPEN, Allowed, Decision, Policy, Refused, decide
-from trunkline.zones.policy_form import read_policy
+from trunkline.zones.access.policy import (
+    ANYBODY,
+    OPEN_POLICY,
+    AccessDecision,
+    AuthenticationMethod,
+    CallAllowed,
+    CallRefused,
+    ZoneCaller,
+    ZonePolicy,
+    decide,
+)
+from trunkline.zones.access.policy_file import read_policy
 
 NOW = Instant(1_760_000_000_000_000)
 SECOND = 1_000_000
@@ -18,20 +27,20 @@ SLACK: JsonObject = {"channel": "C1", "text": "Hello", "bot_token": "xoxb-secret
 CERTIFIED: JsonObject = {"certificates": ["verification.example"]}
 
 
-def caller(name: str = "verification", known_by: KnownBy = "certificate") -> Caller:
-    return Caller(name=name, known_by=known_by)
+def caller(name: str = "verification", known_by: AuthenticationMethod = "certificate") -> ZoneCaller:
+    return ZoneCaller(name=name, known_by=known_by)
 
 
 def asked(
-    policy: Policy,
-    who: Caller | None = None,
+    policy: ZonePolicy,
+    who: ZoneCaller | None = None,
     *,
     method: str = "execute_task",
     params: JsonObject = SLACK,
     size: int = 100,
     now: int = NOW,
     bucket: Bucket | None = None,
-) -> Decision:
+) -> AccessDecision:
     return decide(
         policy,
         who or caller(),
@@ -98,10 +107,10 @@ def asked(
     ids=range(20),
 )
 def test_what_a_policy_decides(
-    document: JsonObject, who: Caller, method: str, params: JsonObject, size: int, reason: str | None
+    document: JsonObject, who: ZoneCaller, method: str, params: JsonObject, size: int, reason: str | None
 ) -> None:
     decision = asked(read_policy(document), who, method=method, params=params, size=size)
-    assert (decision.reason if isinstance(decision, Refused) else None) == reason
+    assert (decision.reason if isinstance(decision, CallRefused) else None) == reason
 
 
 def test_a_callers_own_rules_go_before_the_defaults() -> None:
@@ -114,10 +123,10 @@ def test_a_callers_own_rules_go_before_the_defaults() -> None:
             },
         }
     )
-    assert isinstance(asked(policy, method="purge", params={}, size=20), Allowed)
-    assert isinstance(asked(policy, method="execute_task", params={}, size=20), Refused)
-    assert isinstance(asked(policy, caller("other"), size=10), Allowed)
-    assert isinstance(asked(policy, caller("other"), method="purge", size=10), Refused)
+    assert isinstance(asked(policy, method="purge", params={}, size=20), CallAllowed)
+    assert isinstance(asked(policy, method="execute_task", params={}, size=20), CallRefused)
+    assert isinstance(asked(policy, caller("other"), size=10), CallAllowed)
+    assert isinstance(asked(policy, caller("other"), method="purge", size=10), CallRefused)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +141,7 @@ def test_a_refusal_says_what_to_do_and_repeats_nothing(
     document: JsonObject, params: JsonObject, size: int, status: int
 ) -> None:
     refused = asked(read_policy(document), ANYBODY, params=params, size=size)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, CallRefused)
     assert (refused.status, refused.code) == (status, -32000)
     assert refused.fault().message == refused.message
     assert "xoxb" not in refused.message
@@ -142,7 +151,7 @@ def test_a_refusal_says_what_to_do_and_repeats_nothing(
 def test_params_that_fit_no_profile_are_answered_by_the_one_they_come_closest_to() -> None:
     policy = read_policy({"defaults": {"profiles": ["slack"]}})
     refused = asked(policy, ANYBODY, params={**SLACK, "channel": 7})
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, CallRefused)
     fault = refused.fault()
     assert (refused.status, fault.code, fault.message) == (200, -32602, "Invalid params")
     assert str(fault.data).count("'path'") == 1
@@ -151,7 +160,7 @@ def test_params_that_fit_no_profile_are_answered_by_the_one_they_come_closest_to
 
 
 def test_an_open_policy_lets_anybody_call() -> None:
-    assert asked(OPEN, ANYBODY) == Allowed()
+    assert asked(OPEN_POLICY, ANYBODY) == CallAllowed()
 
 
 def test_the_rate_lets_a_burst_through_and_then_says_when_to_come_again() -> None:
@@ -159,25 +168,25 @@ def test_the_rate_lets_a_burst_through_and_then_says_when_to_come_again() -> Non
     bucket = None
     for _ in range(3):
         decision = asked(policy, bucket=bucket)
-        assert isinstance(decision, Allowed)
+        assert isinstance(decision, CallAllowed)
         bucket = decision.bucket
     refused = asked(policy, bucket=bucket)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, CallRefused)
     assert (refused.reason, refused.status, refused.retry_after) == ("too_fast", 429, 2)
-    assert isinstance(asked(policy, bucket=bucket, now=NOW + 2 * SECOND), Allowed)
+    assert isinstance(asked(policy, bucket=bucket, now=NOW + 2 * SECOND), CallAllowed)
 
 
 def test_asking_for_a_result_takes_nothing_from_the_rate() -> None:
     policy = read_policy({"defaults": {"rate": 1}})
     empty = Bucket(0.0, NOW)
-    assert asked(policy, method="get_task_result", bucket=empty) == Allowed(empty)
-    assert isinstance(asked(policy, bucket=empty), Refused)
+    assert asked(policy, method="get_task_result", bucket=empty) == CallAllowed(empty)
+    assert isinstance(asked(policy, bucket=empty), CallRefused)
 
 
 def test_a_refusal_for_another_reason_takes_nothing_from_the_rate() -> None:
     policy = read_policy({"defaults": {"rate": 1, "methods": ["execute_task"]}})
     refused = asked(policy, method="purge", bucket=Bucket(0.0, NOW))
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, CallRefused)
     assert refused.reason == "method_not_allowed"
 
 
@@ -194,7 +203,7 @@ def test_no_window_lets_more_calls_in_than_the_burst_and_what_time_brings(
     for gap in gaps:
         now += gap
         decision = asked(policy, now=now, bucket=bucket)
-        if isinstance(decision, Allowed):
+        if isinstance(decision, CallAllowed):
             bucket = decision.bucket
             let_in.append(now)
     for first, start in enumerate(let_in):
@@ -209,10 +218,10 @@ def test_no_window_lets_more_calls_in_than_the_burst_and_what_time_brings(
 def test_whoever_waits_as_long_as_told_is_let_in(per_second: float, tokens: float) -> None:
     policy = read_policy({"defaults": {"rate": per_second}})
     refused = asked(policy, bucket=Bucket(tokens, NOW))
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, CallRefused)
     assert refused.retry_after is not None
     later = NOW + refused.retry_after * SECOND
-    assert isinstance(asked(policy, now=later, bucket=Bucket(tokens, NOW)), Allowed)
+    assert isinstance(asked(policy, now=later, bucket=Bucket(tokens, NOW)), CallAllowed)
 
 
 def test_secret_fields_are_found_however_deep_they_stand() -> None:

@@ -37,7 +37,7 @@ from trunkline.services.runs.har import MEDIA_TYPE as HAR
 from trunkline.services.runs.har import to_har
 from trunkline.services.runs.search import RunSearch
 from trunkline.services.runs.stored_exchanges import read_record
-from trunkline.telemetry.traces import Segment
+from trunkline.telemetry.traces import TraceSpan
 from trunkline.workflow import item_index
 
 RUNS = "/api/v1/runs"
@@ -93,7 +93,7 @@ class RunRoutes:
             segment.note({"http.response.status_code": response.status_code})
             return response
 
-    async def _execute(self, request: Request, segment: Segment) -> Response:
+    async def _execute(self, request: Request, segment: TraceSpan) -> Response:
         asked = read_execution(request)
         content = await self._body(request)
         started = await self._runs.execute(

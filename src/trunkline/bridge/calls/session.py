@@ -117,13 +117,13 @@ class AgentSession:
         if self._secrets is None:
             return resolved
         # In a batch the others' records would have to hide them too.
-        return replace(resolved, redaction=resolved.redaction.beside(self._secrets.hidden), batch=None)
+        return replace(resolved, redaction=resolved.redaction.with_secrets(self._secrets.hidden), batch=None)
 
     def without_secrets(self, exc: Exception) -> Exception:
         """The same mistake of ours, in words without the secrets of the call."""
         if self._secrets is None:
             return exc
-        told = Redaction().beside(self._secrets.hidden).text(f"{type(exc).__name__}: {exc}")
+        told = Redaction().with_secrets(self._secrets.hidden).text(f"{type(exc).__name__}: {exc}")
         return RuntimeError(told).with_traceback(exc.__traceback__)
 
     def encode(
@@ -433,7 +433,7 @@ class AgentSession:
         """A request that had to be made before the agent could be called."""
         task = self._task
         exchange = record_exchange(
-            aside.redaction if self._secrets is None else aside.redaction.beside(self._secrets.hidden),
+            aside.redaction if self._secrets is None else aside.redaction.with_secrets(self._secrets.hidden),
             aside.sent,
             aside.answer,
             step=task.step,

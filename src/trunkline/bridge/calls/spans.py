@@ -16,7 +16,7 @@ from trunkline.bridge.agents.resolver import ResolvedAgent
 from trunkline.bridge.wire.exchanges import ExchangeKind
 from trunkline.messages import AgentTask
 from trunkline.protocols import AgentAnswer, AgentRequest, Failed, Succeeded
-from trunkline.telemetry.traces import Segment, Traces
+from trunkline.telemetry.traces import Traces, TraceSpan
 
 # Those that ask the agent for work; the others ask after it.
 _INVOKES = frozenset({"send", "stream"})
@@ -43,9 +43,9 @@ _outputs: msgspec.json.Decoder[_OutputUsage] = msgspec.json.Decoder(_OutputUsage
 
 def start_call_span(
     traces: Traces, task: AgentTask, resolved: ResolvedAgent, kind: ExchangeKind, request: AgentRequest
-) -> Segment:
+) -> TraceSpan:
     if not traces.are_on:
-        return traces.passed_on(task.trace)
+        return traces.propagate(task.trace)
     name = resolved.agent.name
     attributes: dict[str, str | int] = {
         "gen_ai.agent.name": name,
@@ -66,7 +66,7 @@ def start_call_span(
     )
 
 
-def note_answer(segment: Segment, traces: Traces, answer: AgentAnswer | None, read: object) -> None:
+def note_answer(segment: TraceSpan, traces: Traces, answer: AgentAnswer | None, read: object) -> None:
     """What came back, as the dialect has read it."""
     if not traces.are_on:
         return

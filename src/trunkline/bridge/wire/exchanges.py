@@ -19,8 +19,7 @@ from trunkline.bridge.wire.stream_frames import MAX_BYTES, StreamFrame, StreamFr
 from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import JsonObject
 from trunkline.protocols.base import AgentAnswer
-from trunkline.telemetry.record_text import record_text
-from trunkline.telemetry.redaction import Redaction
+from trunkline.telemetry.redaction import Redaction, redacted_text
 from trunkline.transports.base import FIXED_HEADERS
 
 # Enough to read what happened; whole outputs are with their steps. Where nothing else is set.
@@ -105,7 +104,7 @@ def record_exchange(
         headers = redaction.sent_headers(carried_headers(transport, sent.headers))
         if transport == "https":
             headers.update(FIXED_HEADERS)
-    body = record_text(sent.body, redaction, _REQUEST, all_notes, most_bytes, more=_MORE)
+    body = redacted_text(sent.body, redaction, _REQUEST, all_notes, most_bytes, more=_MORE)
     response = None if answer is None else _response(answer, redaction, all_notes, frames, most_bytes)
     timing = None if answer is None else answer.timing
     return RecordedExchange(
@@ -168,7 +167,7 @@ def _response(
     headers = redaction.received_headers(answer.headers)
     # An agent may answer the wish for a stream with a plain body.
     if frames is None or not frames.kept:
-        body = record_text(answer.body, redaction, _RESPONSE, notes, most_bytes, more=_MORE)
+        body = redacted_text(answer.body, redaction, _RESPONSE, notes, most_bytes, more=_MORE)
         return RecordedResponse(answer.status, headers, body)
     notes += frames.notes
     return RecordedResponse(answer.status, headers, frames.as_body())

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 
 from trunkline.messages import Progress, Question, StepError
 from trunkline.protocols import Failed, Interrupted, Outcome, PushTarget, StreamUpdate, Succeeded, Working
-from trunkline.telemetry.redaction import Redaction
-from trunkline.telemetry.telling import REDACTED
+from trunkline.telemetry.redaction import REDACTED, Redaction
 
 
 def redact_outcome(outcome: Outcome, redaction: Redaction) -> Outcome:

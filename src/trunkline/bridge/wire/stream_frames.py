@@ -12,8 +12,7 @@ from time import perf_counter
 
 import msgspec
 
-from trunkline.telemetry.record_text import record_text
-from trunkline.telemetry.redaction import Redaction
+from trunkline.telemetry.redaction import Redaction, redacted_text
 
 # All in all, where nothing else is set.
 MAX_BYTES = 64 * 1024
@@ -55,7 +54,7 @@ class StreamFrames:
     def add(self, data: bytes) -> None:
         at_ms = round((self._now() - self._started) * 1000, 3)
         cut: list[str] = []
-        frame = StreamFrame(at_ms, record_text(data, self._redaction, "An event", cut, self._longest))
+        frame = StreamFrame(at_ms, redacted_text(data, self._redaction, "An event", cut, self._longest))
         self._cut += bool(cut)
         size = _size(frame)
         # Once one did not fit, no later one goes to the first: they are without a gap.

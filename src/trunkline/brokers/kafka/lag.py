@@ -15,14 +15,14 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, 
 
 from trunkline.brokers.base import ConsumerGroup, Lag
 from trunkline.brokers.kafka.connection import KafkaConnection, library_log
-from trunkline.brokers.kafka.words import (
+from trunkline.brokers.kafka.error_messages import (
+    describe,
     error_of,
-    in_words,
-    is_away,
+    invalid_settings,
+    is_unreachable,
     missing_topic,
-    more_telling,
+    more_specific,
     names_no_topic,
-    no_sense,
 )
 from trunkline.errors import ConfigurationError, Unavailable
 
@@ -44,7 +44,7 @@ class KafkaLag:
         self._found: Sequence[Lag] = ()
         self._stale_at = 0.0
 
-    async def look(self, groups: Sequence[ConsumerGroup]) -> Sequence[Lag]:
+    async def query(self, groups: Sequence[ConsumerGroup]) -> Sequence[Lag]:
         """Of each of them, within seconds; where Kafka does not answer, why."""
         async with self._looking:
             now = monotonic()
@@ -59,14 +59,14 @@ def _look(connection: KafkaConnection, groups: Sequence[ConsumerGroup]) -> Seque
     found: list[Lag] = []
     try:
         for group in groups:
-            found.append(_Look(connection, group, until).lag())  # noqa: PERF401 - those before a failure stay
+            found.append(_LagQuery(connection, group, until).lag())  # noqa: PERF401 - those before a failure stay
     except (Unavailable, ConfigurationError) as exc:
         # It is the same for those that are left.
         found += [Lag(group, None, None, f"{exc.message} {exc.fix}") for group in groups[len(found) :]]
     return found
 
 
-class _Look:
+class _LagQuery:
     """At one group; blocks. Raises `Unavailable` or `ConfigurationError`."""
 
     def __init__(self, connection: KafkaConnection, group: ConsumerGroup, until: float) -> None:
@@ -78,7 +78,7 @@ class _Look:
         try:
             self._consumer = Consumer({**options, "error_cb": self._hear, "logger": library_log()})
         except KafkaException as exc:
-            raise no_sense(exc) from exc
+            raise invalid_settings(exc) from exc
 
     def lag(self) -> Lag:
         try:
@@ -116,15 +116,15 @@ class _Look:
         group = self._group
         if names_no_topic(error):
             return Lag(group, None, None, missing_topic(group.topic, group.pool).text)
-        if not is_away(error):
-            return Lag(group, None, None, in_words(error, self._servers, group.topic).text)
+        if not is_unreachable(error):
+            return Lag(group, None, None, describe(error, self._servers, group.topic).text)
         # What is known of the cause waits for a poll.
         self._consumer.poll(0)
-        words = in_words(more_telling(error, self._outage or error), self._servers)
-        raise Unavailable(words.what, fix=words.fix)
+        text = describe(more_specific(error, self._outage or error), self._servers)
+        raise Unavailable(text.what, fix=text.fix)
 
     def _hear(self, error: KafkaError) -> None:
-        self._outage = more_telling(self._outage, error)
+        self._outage = more_specific(self._outage, error)
 
 
 def _waiting(settled: int, first: int, end: int) -> int:

@@ -17,7 +17,13 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from trunkline.brokers.base import Undelivered
 from trunkline.brokers.kafka.connection import KafkaConnection, library_log
-from trunkline.brokers.kafka.words import error_of, in_words, is_away, more_telling, no_sense
+from trunkline.brokers.kafka.error_messages import (
+    describe,
+    error_of,
+    invalid_settings,
+    is_unreachable,
+    more_specific,
+)
 from trunkline.errors import Unavailable
 from trunkline.messages import OutgoingMessage
 
@@ -58,7 +64,7 @@ class KafkaProducer:
             _flush(client, _CLOSE_SECONDS)
 
     def _send(self, messages: Sequence[OutgoingMessage]) -> list[Undelivered]:
-        batch = _Batch(len(messages))
+        batch = _DeliveryReports(len(messages))
         client = self.ready()
         for number, message in enumerate(messages):
             self._produce(client, message, number, batch)
@@ -85,10 +91,12 @@ class KafkaProducer:
             try:
                 self._client = Producer({**options, "error_cb": self._hear, "logger": library_log()})
             except KafkaException as exc:
-                raise no_sense(exc) from exc
+                raise invalid_settings(exc) from exc
         return self._client
 
-    def _produce(self, client: Producer, message: OutgoingMessage, number: int, batch: _Batch) -> None:
+    def _produce(
+        self, client: Producer, message: OutgoingMessage, number: int, batch: _DeliveryReports
+    ) -> None:
         try:
             client.produce(
                 message.topic,
@@ -103,25 +111,25 @@ class KafkaProducer:
             batch.report(number, error_of(exc))
 
     def _hear(self, error: KafkaError) -> None:
-        self._heard = more_telling(self._heard, error)
+        self._heard = more_specific(self._heard, error)
 
-    def _outcome(self, messages: Sequence[OutgoingMessage], batch: _Batch) -> list[Undelivered]:
+    def _outcome(self, messages: Sequence[OutgoingMessage], batch: _DeliveryReports) -> list[Undelivered]:
         failures = batch.failures()
         if len(failures) < len(messages):
             self._heard = None
-        if any(is_away(error) or error.fatal() for error in failures.values()):
+        if any(is_unreachable(error) or error.fatal() for error in failures.values()):
             # Numbers that the brokers expect may be missing now, and a fatal error is final.
             self._client = None
-        if len(failures) == len(messages) and all(is_away(error) for error in failures.values()):
-            words = in_words(self._heard or next(iter(failures.values())), self._connection.servers)
-            raise Unavailable(words.what, fix=words.fix)
+        if len(failures) == len(messages) and all(is_unreachable(error) for error in failures.values()):
+            text = describe(self._heard or next(iter(failures.values())), self._connection.servers)
+            raise Unavailable(text.what, fix=text.fix)
         return [
             Undelivered(messages[number], self._reason(messages[number], error))
             for number, error in failures.items()
         ]
 
     def _reason(self, message: OutgoingMessage, error: KafkaError) -> str:
-        return in_words(error, self._connection.servers, message.topic).text
+        return describe(error, self._connection.servers, message.topic).text
 
 
 def _flush(client: Producer, seconds: float) -> KafkaError | None:
@@ -133,7 +141,7 @@ def _flush(client: Producer, seconds: float) -> KafkaError | None:
     return None
 
 
-class _Batch:
+class _DeliveryReports:
     """The delivery reports of one batch."""
 
     def __init__(self, size: int) -> None:

@@ -13,9 +13,15 @@ from datetime import timedelta
 from functools import partial
 
 from trunkline.brokers.kafka.connection import KafkaConnection
-from trunkline.brokers.kafka.contact import no_answer_yet
-from trunkline.brokers.kafka.lanes import Lane, WaitingRecords
-from trunkline.brokers.kafka.polling import SESSION, Arrivals, Capacity, Listener, Poller
+from trunkline.brokers.kafka.consumer_health import no_answer_yet
+from trunkline.brokers.kafka.consumer_thread import (
+    SESSION,
+    Arrivals,
+    BufferCapacity,
+    ConsumerCallbacks,
+    ConsumerThread,
+)
+from trunkline.brokers.kafka.partitions import AssignedPartition, PendingRecords
 from trunkline.messages import BrokerRecord
 
 # A consumer that cannot leave its group in this time is left to its session's end.
@@ -31,15 +37,15 @@ class KafkaSource:
         *,
         group: str,
         topics: Sequence[str],
-        capacity: Capacity,
+        capacity: BufferCapacity,
         session: timedelta,
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._waiting = WaitingRecords()
+        self._waiting = PendingRecords()
         self._ring: Callable[[], None] = _nobody
         self.trouble: str | None = no_answer_yet(connection.servers)
-        listener = Listener(self._arrive_soon, self._lose_soon, self._tell_soon, self._gone)
-        self._poller = Poller(connection, group, topics, capacity, listener, session)
+        callbacks = ConsumerCallbacks(self._arrive_soon, self._lose_soon, self._tell_soon, self._gone)
+        self._thread = ConsumerThread(connection, group, topics, capacity, callbacks, session)
 
     def waiting(self, limit: int) -> Sequence[BrokerRecord]:
         return self._waiting.first(limit)
@@ -47,30 +53,30 @@ class KafkaSource:
     def settle(self, records: Sequence[BrokerRecord]) -> None:
         moved = self._waiting.settle(records)
         if moved:
-            self._poller.commit({lane: lane.committable for lane in moved})
+            self._thread.commit({partition: partition.committable for partition in moved})
 
     def on_arrival(self, ring: Callable[[], None]) -> None:
         self._ring = ring
 
     def start(self) -> None:
-        self._poller.start()
+        self._thread.start()
 
     def leave_soon(self) -> None:
         """For who stops several: each of them needs a moment for it."""
-        self._poller.stop()
+        self._thread.stop()
 
     async def stop(self) -> None:
         """Leaves the group, so that others take over at once."""
-        self._poller.stop()
-        await asyncio.to_thread(self._poller.join, _LEAVE_SECONDS)
+        self._thread.stop()
+        await asyncio.to_thread(self._thread.join, _LEAVE_SECONDS)
 
     # --- called by the thread
 
     def _arrive_soon(self, arrivals: Arrivals) -> None:
         self._soon(partial(self._arrive, arrivals))
 
-    def _lose_soon(self, lane: Lane) -> None:
-        self._soon(partial(self._waiting.drop, lane))
+    def _lose_soon(self, partition: AssignedPartition) -> None:
+        self._soon(partial(self._waiting.drop, partition))
 
     def _tell_soon(self, trouble: str | None) -> None:
         self._soon(partial(self._tell, trouble))
@@ -83,7 +89,7 @@ class KafkaSource:
             self._loop.call_soon_threadsafe(do)
         except RuntimeError:
             # The loop has ended while the consumer could not leave its group.
-            self._poller.stop()
+            self._thread.stop()
 
     # --- in the loop
 
@@ -105,11 +111,11 @@ async def open_source(
     *,
     group: str,
     topics: Sequence[str],
-    capacity: Capacity | None = None,
+    capacity: BufferCapacity | None = None,
     session: timedelta = SESSION,
 ) -> AsyncGenerator[KafkaSource]:
     source = KafkaSource(
-        connection, group=group, topics=topics, capacity=capacity or Capacity(), session=session
+        connection, group=group, topics=topics, capacity=capacity or BufferCapacity(), session=session
     )
     source.start()
     try:

@@ -14,14 +14,14 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from trunkline.brokers.kafka.connection import KafkaConnection, library_log
-from trunkline.brokers.kafka.words import (
-    Words,
+from trunkline.brokers.kafka.error_messages import (
+    KafkaErrorText,
+    describe,
     error_of,
-    in_words,
-    is_away,
-    more_telling,
+    invalid_settings,
+    is_unreachable,
+    more_specific,
     names_no_topic,
-    no_sense,
 )
 from trunkline.errors import ConfigurationError, NotAllowed, Unavailable
 
@@ -87,14 +87,14 @@ async def delete_topics(connection: KafkaConnection, topics: Sequence[str]) -> N
     await asyncio.to_thread(_ask, connection, lambda admin: admin.delete(topics))
 
 
-def _ask(connection: KafkaConnection, ask: Callable[[_Admin], Answer]) -> Answer:
-    admin = _Admin(connection)
+def _ask(connection: KafkaConnection, ask: Callable[[_TopicAdmin], Answer]) -> Answer:
+    admin = _TopicAdmin(connection)
     # Not left to the garbage collector: where that works in a thread of the client's own, the library ends the process.
     with admin.client:
         return ask(admin)
 
 
-class _Admin:
+class _TopicAdmin:
     """One look at the cluster, or one change; blocks."""
 
     def __init__(self, connection: KafkaConnection) -> None:
@@ -104,7 +104,7 @@ class _Admin:
         try:
             self.client = AdminClient(options, logger=library_log())  # pyright: ignore[reportArgumentType] - a callback is an option too
         except KafkaException as exc:
-            raise no_sense(exc) from exc
+            raise invalid_settings(exc) from exc
 
     def create(self, topics: Sequence[str], plan: TopicPlan) -> dict[str, Made]:
         found = self._counts(topics)
@@ -183,36 +183,36 @@ class _Admin:
                     raise self._refusal(error, topic) from exc
 
     def _finding(self, topic: str, error: KafkaError) -> TopicFinding:
-        words = self._words(error, topic)
+        text = self._describe_error(error, topic)
         if names_no_topic(error):
-            return TopicFinding(topic, "missing", words.what, words.fix)
-        if is_away(error):
-            return TopicFinding(None, "unreachable", words.what, words.fix)
-        return TopicFinding(topic, "not_allowed", words.what, words.fix)
+            return TopicFinding(topic, "missing", text.what, text.fix)
+        if is_unreachable(error):
+            return TopicFinding(None, "unreachable", text.what, text.fix)
+        return TopicFinding(topic, "not_allowed", text.what, text.fix)
 
     def _refusal(
         self, error: KafkaError, topic: str | None = None
     ) -> Unavailable | NotAllowed | ConfigurationError:
-        words = self._words(error, topic)
-        if is_away(error):
-            return Unavailable(words.what, fix=words.fix)
+        text = self._describe_error(error, topic)
+        if is_unreachable(error):
+            return Unavailable(text.what, fix=text.fix)
         if error.name() in _OF_THE_PLAN:
             return ConfigurationError(
-                words.what, fix="Correct TRUNKLINE_TOPIC_REPLICATION or TRUNKLINE_TOPIC_PARTITIONS."
+                text.what, fix="Correct TRUNKLINE_TOPIC_REPLICATION or TRUNKLINE_TOPIC_PARTITIONS."
             )
         if error.name() == "TOPIC_EXCEPTION":
-            return ConfigurationError(words.what, fix=words.fix)
-        return NotAllowed(words.what, fix=words.fix)
+            return ConfigurationError(text.what, fix=text.fix)
+        return NotAllowed(text.what, fix=text.fix)
 
-    def _words(self, error: KafkaError, topic: str | None) -> Words:
-        if is_away(error):
+    def _describe_error(self, error: KafkaError, topic: str | None) -> KafkaErrorText:
+        if is_unreachable(error):
             # What is known of the cause waits for a poll.
             self.client.poll(0)
-            return in_words(more_telling(error, self._outage or error), self._servers)
-        return in_words(error, self._servers, topic)
+            return describe(more_specific(error, self._outage or error), self._servers)
+        return describe(error, self._servers, topic)
 
     def _hear(self, error: KafkaError) -> None:
-        self._outage = more_telling(self._outage, error)
+        self._outage = more_specific(self._outage, error)
 
 
 def _too_few(topic: str, found: int, wanted: int) -> TopicFinding:

@@ -24,20 +24,21 @@ if TYPE_CHECKING:
     from trunkline.settings import Settings
     from trunkline.stores.zones import Refusal
     from trunkline.telemetry import logs
-    from trunkline.zones import Zone, policy_form
-    from trunkline.zones import audit as zone_audit
-    from trunkline.zones import lines as zone_lines
-    from trunkline.zones import server as zone_server
+    from trunkline.zones import Zone
+    from trunkline.zones.access import audit as zone_audit
+    from trunkline.zones.access import policy_file
+    from trunkline.zones.serving import http_server as zone_server
+    from trunkline.zones.serving import stdio as zone_stdio
 else:
     clock = lazy_module("trunkline.clock")
     settings = lazy_module("trunkline.settings")
     zones = lazy_module("trunkline.zones")
-    zone_audit = lazy_module("trunkline.zones.audit")
+    zone_audit = lazy_module("trunkline.zones.access.audit")
     profile_folder = lazy_module("trunkline.services.operations.zone_profiles")
     logs = lazy_module("trunkline.telemetry.logs")
-    zone_lines = lazy_module("trunkline.zones.lines")
-    zone_server = lazy_module("trunkline.zones.server")
-    policy_form = lazy_module("trunkline.zones.policy_form")
+    zone_stdio = lazy_module("trunkline.zones.serving.stdio")
+    zone_server = lazy_module("trunkline.zones.serving.http_server")
+    policy_file = lazy_module("trunkline.zones.access.policy_file")
 
 _EXAMPLE = "Name it as module:attribute, e.g. execution:zone for `zone = Zone(…)` in execution.py."
 DEFAULT_LIMIT = 50
@@ -102,19 +103,19 @@ def serve(
         loaded = _settings(host=host, port=port, data=data, log_level=log_level, log_format=log_format)
         logs.configure_logs(loaded.log_level, loaded.log_format)
         # Before the module is imported: it may print something.
-        pipes = zone_lines.take_pipes() if stdio else None
+        pipes = zone_stdio.take_pipes() if stdio else None
         zone_profiles.load_profiles(loaded.profiles)
         # The first line on stdout is the URL, whatever the module prints.
         with redirect_stdout(sys.stderr):
             found = find_zone(zone)
         if policy is not None:
-            found.policy = policy_form.load_policy(Path(policy))
+            found.policy = policy_file.load_policy(Path(policy))
         secret_key = None if loaded.secret_key is None else loaded.secret_key.get_secret_value()
         if pipes is not None:
-            return zone_lines.run_zone_on_pipes(found, pipes, _data(loaded, found), secret_key)
+            return zone_stdio.run_zone_on_stdio(found, pipes, _data(loaded, found), secret_key)
         return zone_server.run_zone(
             found,
-            zone_server.Place(
+            zone_server.ZoneServerOptions(
                 host=loaded.host,
                 port=loaded.port,
                 data=_data(loaded, found),
@@ -182,7 +183,8 @@ def audit(
         folder = settings.load_settings({} if data is None else {"data": data}).data
         found = zone_audit.newest_refusals(Path(folder), limit)
     shown = [
-        _shown(refusal, clock.rfc3339(refusal.at), zone_audit.words_for(refusal.reason)) for refusal in found
+        _shown(refusal, clock.rfc3339(refusal.at), zone_audit.explain_reason(refusal.reason))
+        for refusal in found
     ]
     if json:
         print_json({"items": shown, "next_cursor": None})

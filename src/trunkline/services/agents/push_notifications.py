@@ -30,7 +30,7 @@ from trunkline.services.runs.stored_exchanges import Recorded, RecordedRequest, 
 from trunkline.stores.base import ExchangeRecord, Store, TasksRung
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
-from trunkline.telemetry.telling import REDACTED
+from trunkline.telemetry.redaction import REDACTED
 
 log = structlog.stdlib.get_logger()
 

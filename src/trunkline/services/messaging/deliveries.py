@@ -12,7 +12,7 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import structlog
 
-from trunkline.brokers.base import Source, TakeResults, TakeTasks, TaskMessage
+from trunkline.brokers.base import RecordSource, TakeResults, TakeTasks, TaskMessage
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
 from trunkline.ids import RunId
@@ -72,7 +72,7 @@ class Deliveries(Generic[AnyMessage]):
 
     def __init__(
         self,
-        source: Source,
+        source: RecordSource,
         reading: Reading[AnyMessage],
         take: Take[AnyMessage],
         metrics: Metrics,
@@ -205,12 +205,12 @@ _RESULTS: Reading[AgentResult] = Reading(read_result, _stored_results, decode_re
 
 
 def tasks_of(
-    source: Source, take: TakeTasks[Transaction], metrics: Metrics, strangers: Strangers | None = None
+    source: RecordSource, take: TakeTasks[Transaction], metrics: Metrics, strangers: Strangers | None = None
 ) -> Deliveries[TaskMessage]:
     return Deliveries(source, _TASKS, take, metrics, strangers)
 
 
 def results_of(
-    source: Source, take: TakeResults[Transaction], metrics: Metrics, strangers: Strangers | None = None
+    source: RecordSource, take: TakeResults[Transaction], metrics: Metrics, strangers: Strangers | None = None
 ) -> Deliveries[AgentResult]:
     return Deliveries(source, _RESULTS, take, metrics, strangers)

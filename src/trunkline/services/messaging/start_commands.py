@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import structlog
 
-from trunkline.brokers.base import Source
+from trunkline.brokers.base import RecordSource
 from trunkline.errors import TrunklineError, Unavailable
 from trunkline.id_generation import new_id
 from trunkline.messages import BrokerRecord, TraceContext
@@ -46,7 +46,9 @@ _Outcome: TypeAlias = _Dead | Literal["started", "kept"]
 
 
 class Commands:
-    def __init__(self, source: Source, runs: Runs, store: Store, metrics: Metrics, traces: Traces) -> None:
+    def __init__(
+        self, source: RecordSource, runs: Runs, store: Store, metrics: Metrics, traces: Traces
+    ) -> None:
         self._source = source
         self._runs = runs
         self._store = store

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 from trunkline import __version__
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.services.runs.stored_exchanges import Recorded, RecordedRequest, RecordedResponse
-from trunkline.telemetry.telling import REDACTED
+from trunkline.telemetry.redaction import REDACTED
 
 MEDIA_TYPE = "application/har+json"
 # Connections to agents know no other; HAR wants it said.

@@ -325,7 +325,7 @@ async def test_a_signed_token_of_a_call_with_secrets_is_hidden_from_the_next_cal
     config: dict[str, Json] = {"key": signing_key()[0], "issuer": "verification", "audience": "execution"}
     signer = credentials("Zone", "signed", config)
     kept = tokens.redaction(signer)
-    first, second = kept.beside(("xoxb-1",)), kept.beside(("xoxb-2",))
+    first, second = kept.with_secrets(("xoxb-1",)), kept.with_secrets(("xoxb-2",))
     sent = (await tokens.headers(signer, first))["Authorization"].removeprefix("Bearer ")
     for redaction in (kept, first, second):
         assert redaction.text(f"You sent {sent}!") == "You sent [redacted]!"

@@ -145,7 +145,7 @@ async def test_a_secret_that_was_changed_is_hidden_in_both_forms(secrets: Secret
 def test_a_redaction_beside_another_hides_both_and_leaves_the_first_as_it_was() -> None:
     first = Redaction.of("of-the-agent")
     first.learn(("learned-token",))
-    second = first.beside((CANARY,))
+    second = first.with_secrets((CANARY,))
     text = f"of-the-agent learned-token {CANARY}"
     assert second.text(text) == "[redacted] [redacted] [redacted]"
     assert first.text(text) == f"[redacted] [redacted] {CANARY}"
@@ -157,7 +157,7 @@ _TEXTS = st.text(st.sampled_from("abcXYZ019 /+=\\\"'<>&%\n\t\x00\x7fäß漢😀"
 
 @given(secret=_TEXTS, around=st.text("abc:", max_size=5))
 def test_no_usual_encoding_shows_a_secret(secret: str, around: str) -> None:
-    redaction = Redaction().beside((secret,))
+    redaction = Redaction().with_secrets((secret,))
     once = encode(secret).decode()[1:-1]
     forms = [
         secret,
@@ -185,15 +185,15 @@ def test_no_usual_encoding_shows_a_secret(secret: str, around: str) -> None:
 
 def test_a_secret_that_an_agent_repeats_in_a_header_is_hidden_whatever_its_letters() -> None:
     read = 'said "Schlüssel"'.encode().decode("latin-1")
-    assert Redaction().beside(("Schlüssel",)).received_headers({"X-Echo": read}) == {
+    assert Redaction().with_secrets(("Schlüssel",)).received_headers({"X-Echo": read}) == {
         "X-Echo": 'said "[redacted]"'
     }
 
 
 def test_a_secret_of_several_lines_is_hidden_on_one() -> None:
-    assert Redaction().beside(("one-key\n of lines\n",)).text("no one-key of lines") == "no [redacted]"
+    assert Redaction().with_secrets(("one-key\n of lines\n",)).text("no one-key of lines") == "no [redacted]"
     # What is left of such a secret may be in every text.
-    assert Redaction().beside((" \n \n a",)).text("a b") == "a b"
+    assert Redaction().with_secrets((" \n \n a",)).text("a b") == "a b"
 
 
 @pytest.mark.parametrize("depth", range(1, 5))
@@ -204,7 +204,7 @@ def test_a_secret_in_json_in_json_is_hidden_in_a_body(secret: str, depth: int) -
     body = secret
     for _ in range(depth):
         body = encode({"said": body}).decode()
-    hidden = Redaction().beside((secret,)).body(body.encode()).decode()
+    hidden = Redaction().with_secrets((secret,)).body(body.encode()).decode()
     for _ in range(depth):
         hidden = json.loads(hidden)["said"]
     assert hidden == "[redacted]"
@@ -217,7 +217,7 @@ def test_the_beginning_of_a_secret_at_the_end_of_a_text_is_seen(secret: str, tex
 
 
 def test_an_output_that_writes_a_secret_as_escapes_is_redacted_and_another_stays_as_it_is() -> None:
-    redaction = Redaction().beside((CANARY,))
+    redaction = Redaction().with_secrets((CANARY,))
     escaped = "".join(f"\\u{ord(letter):04x}" for letter in CANARY)
     assert redaction.body(f'{{"a":"{escaped}"}}'.encode()) == b'{"a":"[redacted]"}'
     assert redaction.body(b'{"a": "\\u00e4", "n": 1.50}') == b'{"a": "\\u00e4", "n": 1.50}'

@@ -1,0 +1,121 @@
+"""
+A zone as a process of its own, from its start to its end: `trunkline zone serve`.
+
+Whoever can reach the address may call a zone that does not ask who calls; so such a zone listens on the machine's own
+addresses only, unless its operator says that something in front of it asks.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import structlog
+import uvloop
+
+from trunkline.errors import ConfigurationError, NotAllowed
+from trunkline.serving import base_url, listen, serving, stop_signal, tune_garbage_collector
+from trunkline.serving.tls import server_tls
+from trunkline.telemetry import names
+from trunkline.zones.access.policy import CallerRules, ZonePolicy
+from trunkline.zones.serving.connection import ZoneConnection
+from trunkline.zones.zone import Zone
+
+log = structlog.stdlib.get_logger(__name__)
+
+# Callers who need show nothing of themselves, whatever else the policy says of the others.
+_UNAUTHENTICATED_CALLERS = frozenset({"anybody", "platform"})
+
+
+class ZoneServerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a zone is served, and how its callers are told apart."""
+
+    host: str
+    port: int
+    data: Path
+    secret_key: str | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+    # Who must have signed the certificates of callers; those whom the policy knows by keys need none.
+    client_ca: Path | None = None
+    # Something in front asks who calls.
+    is_open: bool = False
+    is_loopback: bool = False
+
+    @property
+    def scheme(self) -> str:
+        return "http" if self.certificate is None else "https"
+
+
+def run_zone(zone: Zone, options: ZoneServerOptions) -> int:
+    """Serves until SIGTERM or Ctrl-C; prints the URL when it is ready to take calls."""
+    uvloop.run(_serve(zone, options))
+    return 0
+
+
+def check_authentication(policy: ZonePolicy, options: ZoneServerOptions) -> None:
+    """Raises `NotAllowed` for a zone that anybody on a network could call."""
+    if options.is_open or options.is_loopback or _asks(policy, options):
+        return
+    raise NotAllowed(
+        f"On {options.host} anybody who reaches it could call this zone: it does not ask who calls.",
+        fix="Give it a policy with callers and their keys (--policy), or have callers show certificates (--client-ca);"
+        " say --open if something in front of it asks who calls; or listen on 127.0.0.1.",
+    )
+
+
+def _asks(policy: ZonePolicy, options: ZoneServerOptions) -> bool:
+    """Whether every caller must show who it is."""
+    if policy.callers is None:
+        return options.client_ca is not None
+    return _UNAUTHENTICATED_CALLERS.isdisjoint(policy.callers)
+
+
+def check_certificates(policy: ZonePolicy, options: ZoneServerOptions) -> None:
+    """Raises `ConfigurationError` for a zone that nobody could call."""
+    if policy.callers is None or options.client_ca is not None or not _needs_certificates(policy.callers):
+        return
+    raise ConfigurationError(
+        "The policy knows every caller by a certificate, and nothing says who may have signed them: nobody could"
+        " call this zone.",
+        fix="Name who signs them with --client-ca, or give the callers keys in the policy.",
+    )
+
+
+async def _serve(zone: Zone, options: ZoneServerOptions) -> None:
+    check_authentication(zone.policy, options)
+    check_certificates(zone.policy, options)
+    tls = _tls(zone.policy, options)
+    stop = stop_signal()
+    with listen(options.host, options.port) as listener:
+        async with (
+            zone.running(options.data, secret_key=options.secret_key),
+            serving(zone, listener, ZoneConnection, tls=tls),
+        ):
+            url = base_url(listener, options.scheme)
+            log.info(names.READY, url=url)
+            print(url, flush=True)  # noqa: T201 - the one line on stdout that scripts wait for
+            tune_garbage_collector()
+            await stop.wait()
+            log.info(names.STOPPING)
+            # Before the server: whoever waits for an answer gets it.
+            await zone.drain()
+
+
+def _tls(policy: ZonePolicy, options: ZoneServerOptions) -> ssl.SSLContext | None:
+    if options.certificate is None:
+        if options.key is not None or options.client_ca is not None:
+            raise ConfigurationError(
+                "There is no TLS without a certificate of the zone's own.", fix="Name it with --tls-cert."
+            )
+        return None
+    return server_tls(
+        options.certificate, options.key, options.client_ca, required=_needs_certificates(policy.callers)
+    )
+
+
+def _needs_certificates(callers: Mapping[str, CallerRules] | None) -> bool:
+    """Whether nobody without a certificate could be let in, so that there is no need to listen to them."""
+    return callers is None or all(rules.certificates and not rules.keys for rules in callers.values())

@@ -1,0 +1,264 @@
+"""A zone's work: each call runs once, is answered in time, and is never forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Generator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from tests.unit.zones.stage import (
+    HELLO,
+    NEVER,
+    Handler,
+    Stage,
+    error_of,
+    reason_of,
+    staged,
+    task_of,
+)
+
+from trunkline.stores.zones import ZoneStore
+from trunkline.stores.zones.file import open_zone_file
+from trunkline.zones.call_runner import CallAccepted, CallErrored, CallSucceeded
+from trunkline.zones.errors import ZoneFault
+from trunkline.zones.thread_pool import DaemonThreadPool
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Generator[ZoneStore]:
+    with open_zone_file(tmp_path / "zone.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+async def patient(store: ZoneStore) -> AsyncGenerator[Stage]:
+    """Answers nothing before it is done."""
+    async with staged(store) as stage:
+        yield stage
+
+
+@pytest.fixture
+async def hasty(store: ZoneStore) -> AsyncGenerator[Stage]:
+    """Answers at once that it is under way."""
+    async with staged(store, accept_after=0.0) as stage:
+        yield stage
+
+
+async def test_a_quick_call_is_answered_with_its_result(patient: Stage) -> None:
+    assert await patient.answer(patient.job(Handler(is_open=True))) == CallSucceeded(HELLO)
+    assert patient.store.running() == []
+    assert not patient.work.is_busy
+
+
+async def test_a_call_is_written_down_before_its_handler_runs(patient: Stage) -> None:
+    known: list[int] = []
+
+    async def look() -> bytes:
+        known.append(len(patient.store.running()))
+        return HELLO
+
+    await patient.answer(patient.job(look))
+    assert known == [1]
+
+
+async def test_a_fault_is_answered_as_an_error_with_its_correlation_id(patient: Stage) -> None:
+    async def fail() -> bytes:
+        raise ZoneFault(-32050, "No such channel", {"channel": "C1"})
+
+    error = error_of(await patient.answer(patient.job(fail)))
+    assert error == {
+        "code": -32050,
+        "message": "No such channel",
+        "data": {"channel": "C1", "correlation_id": "c-1"},
+    }
+
+
+@pytest.mark.parametrize("error", [RuntimeError("xoxb-secret"), asyncio.CancelledError("xoxb-secret")])
+async def test_whatever_else_a_handler_raises_is_an_internal_error(
+    patient: Stage, error: BaseException
+) -> None:
+    async def break_() -> bytes:
+        raise error
+
+    answer = await patient.answer(patient.job(break_))
+    assert error_of(answer) == {
+        "code": -32603,
+        "message": "Internal error",
+        "data": {"correlation_id": "c-1"},
+    }
+
+
+async def test_the_same_call_again_gets_the_same_answer_and_runs_nothing(patient: Stage) -> None:
+    handler = Handler(is_open=True)
+    first = await patient.answer(patient.job(handler))
+    assert await patient.answer(patient.job(handler)) == first
+    assert handler.runs == 1
+
+
+async def test_the_same_call_twice_at_once_runs_once_and_both_get_its_answer(patient: Stage) -> None:
+    handler = Handler()
+    async with asyncio.TaskGroup() as group:
+        calls = [group.create_task(patient.answer(patient.job(handler))) for _ in range(5)]
+        await handler.began.wait()
+        handler.gate.set()
+    assert [call.result() for call in calls] == [CallSucceeded(HELLO)] * 5
+    assert handler.runs == 1
+
+
+async def test_an_id_is_refused_for_other_params_while_it_runs(hasty: Stage) -> None:
+    handler = Handler()
+    task_id = task_of(await hasty.answer(hasty.job(handler)))
+    refused = await hasty.answer(hasty.job(handler, digest=b"other"))
+    assert refused != CallAccepted(task_id)
+    assert reason_of(refused) == (-32000, "id_reused")
+    assert handler.runs == 1
+
+
+async def test_an_id_is_refused_for_other_params_after_it_has_ended(patient: Stage) -> None:
+    handler = Handler(is_open=True)
+    first = await patient.answer(patient.job(handler))
+    refused = await patient.answer(patient.job(handler, digest=b"other"))
+    assert refused != first
+    assert reason_of(refused) == (-32000, "id_reused")
+    assert handler.runs == 1
+
+
+async def test_slow_work_is_accepted_and_its_result_is_there_later(hasty: Stage) -> None:
+    handler = Handler()
+    task_id = task_of(await hasty.answer(hasty.job(handler)))
+    assert hasty.work.is_busy
+    assert hasty.work.result_of("partner", task_id) == CallAccepted(task_id)
+    assert await hasty.answer(hasty.job(handler)) == CallAccepted(task_id)
+    handler.gate.set()
+    assert await hasty.end_of(task_id) == CallSucceeded(HELLO)
+    assert await hasty.answer(hasty.job(handler)) == CallSucceeded(HELLO)
+    assert handler.runs == 1
+    assert not hasty.work.is_busy
+
+
+async def test_a_task_is_nobody_elses(hasty: Stage) -> None:
+    task_id = task_of(await hasty.answer(hasty.job(Handler())))
+    assert hasty.work.result_of("another partner", task_id) is None
+    assert hasty.work.result_of("partner", "another task") is None
+
+
+async def test_accepted_work_that_fails_is_an_error_when_it_is_asked_for(hasty: Stage) -> None:
+    gate = asyncio.Event()
+
+    async def fail() -> bytes:
+        await gate.wait()
+        raise ZoneFault(-32050, "No such channel")
+
+    task_id = task_of(await hasty.answer(hasty.job(fail)))
+    gate.set()
+    assert error_of(await hasty.end_of(task_id))["code"] == -32050
+
+
+async def test_work_is_cancelled_at_its_deadline_and_answered_with_a_timeout(patient: Stage) -> None:
+    handler = Handler()
+    error = error_of(await patient.answer(patient.job(handler, deadline=0.01)))
+    assert error == {
+        "code": -32001,
+        "message": "Timeout",
+        "data": {"deadline_seconds": 0.01, "correlation_id": "c-1"},
+    }
+    while not handler.cancelled:
+        await asyncio.sleep(0)
+
+
+async def test_accepted_work_has_a_deadline_too(hasty: Stage) -> None:
+    task_id = task_of(await hasty.answer(hasty.job(Handler(), deadline=0.05)))
+    assert error_of(await hasty.end_of(task_id))["code"] == -32001
+
+
+async def test_what_a_handler_returns_after_its_deadline_does_not_count(patient: Stage) -> None:
+    ended = asyncio.Event()
+
+    async def stubborn() -> bytes:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            ended.set()
+        return HELLO
+
+    job = patient.job(stubborn, deadline=0.01)
+    assert error_of(await patient.answer(job))["code"] == -32001
+    await ended.wait()
+    await asyncio.sleep(0)
+    assert error_of(await patient.answer(job))["code"] == -32001
+
+
+async def test_a_handler_in_a_thread_is_answered_for_at_its_deadline_and_what_it_returns_is_dropped(
+    patient: Stage,
+) -> None:
+    threads, gate, left = DaemonThreadPool(), threading.Event(), threading.Event()
+
+    def block() -> bytes:
+        gate.wait()
+        left.set()
+        return HELLO
+
+    async def perform() -> bytes:
+        return await asyncio.get_running_loop().run_in_executor(threads, block)
+
+    job = patient.job(perform, deadline=0.01)
+    assert error_of(await patient.answer(job))["code"] == -32001
+    gate.set()
+    assert left.wait(20)
+    assert error_of(await patient.answer(job))["code"] == -32001
+    threads.shutdown()
+
+
+async def test_a_caller_that_goes_away_does_not_end_the_work(patient: Stage) -> None:
+    handler = Handler()
+    caller = asyncio.create_task(patient.work.run(patient.job(handler)))
+    await handler.began.wait()
+    caller.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    again = asyncio.create_task(patient.answer(patient.job(handler)))
+    await asyncio.sleep(0)
+    handler.gate.set()
+    assert await again == CallSucceeded(HELLO)
+    assert (handler.runs, handler.cancelled) == (1, 0)
+
+
+async def test_answers_are_forgotten_after_their_time_and_running_work_never(hasty: Stage) -> None:
+    handler, endless = Handler(is_open=True), Handler()
+    await hasty.answer(hasty.job(handler))
+    task_id = task_of(await hasty.answer(hasty.job(endless, "2")))
+    hasty.clock.advance(timedelta(hours=23))
+    await hasty.work.remove_expired()
+    await hasty.answer(hasty.job(handler))
+    assert handler.runs == 1
+    hasty.clock.advance(timedelta(hours=2))
+    await hasty.work.remove_expired()
+    await hasty.answer(hasty.job(handler))
+    assert handler.runs == 2
+    assert hasty.work.result_of("partner", task_id) == CallAccepted(task_id)
+
+
+async def test_params_are_at_rest_only_where_they_may_be_needed_and_never_in_clear(hasty: Stage) -> None:
+    await hasty.answer(hasty.job(Handler(), "1"))
+    await hasty.answer(hasty.job(Handler(), "2", restartable=True))
+    plain, sealed = (call.params for call in hasty.store.running())
+    assert plain is None
+    assert sealed is not None
+    assert b"xoxb" not in sealed
+
+
+@pytest.mark.parametrize("deadline", [NEVER, 0.0])
+async def test_an_answer_is_one_even_when_everything_happens_at_once(hasty: Stage, deadline: float) -> None:
+    answers = [
+        await hasty.answer(hasty.job(Handler(is_open=True), str(number), deadline=deadline))
+        for number in range(50)
+    ]
+    for number, answer in enumerate(answers):
+        end = await hasty.end_of(answer.task_id) if isinstance(answer, CallAccepted) else answer
+        assert isinstance(end, CallSucceeded | CallErrored)
+        assert await hasty.answer(hasty.job(Handler(), str(number))) == end

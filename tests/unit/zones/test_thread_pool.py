@@ -1,0 +1,84 @@
+"""The threads of handlers that are no coroutines."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from trunkline.zones.thread_pool import DaemonThreadPool
+
+PATIENCE_SECONDS = 20
+
+STUCK = """
+import threading
+from trunkline.zones.thread_pool import DaemonThreadPool
+
+with DaemonThreadPool() as threads:
+    began = threading.Event()
+    threads.submit(lambda: (began.set(), threading.Event().wait()))
+    began.wait()
+print("over")
+"""
+
+
+def test_calls_run_at_once_up_to_the_limit_and_the_rest_in_turn() -> None:
+    with DaemonThreadPool(most=3) as threads:
+        meeting = threading.Barrier(4)
+        gate = threading.Event()
+
+        def meet() -> int:
+            meeting.wait(PATIENCE_SECONDS)
+            gate.wait(PATIENCE_SECONDS)
+            return threading.get_ident()
+
+        first = [threads.submit(meet) for _ in range(3)]
+        fourth = threads.submit(threading.get_ident)
+        meeting.wait(PATIENCE_SECONDS)
+        assert not fourth.running()
+        gate.set()
+        idents = {call.result(PATIENCE_SECONDS) for call in first}
+        assert len(idents) == 3
+        assert fourth.result(PATIENCE_SECONDS) in idents
+
+
+def test_a_thread_that_is_free_is_used_again() -> None:
+    with DaemonThreadPool(most=3) as threads:
+        idents: set[int] = set()
+        free = threading.Event()
+        for _ in range(20):
+            free.clear()
+            call = threads.submit(threading.get_ident)
+            call.add_done_callback(lambda _: free.set())
+            idents.add(call.result(PATIENCE_SECONDS))
+            assert free.wait(PATIENCE_SECONDS)
+        assert len(idents) <= 3
+
+
+def test_a_call_that_is_given_up_before_its_turn_is_not_made() -> None:
+    with DaemonThreadPool(most=1) as threads:
+        gate, made = threading.Event(), threading.Event()
+        first = threads.submit(gate.wait, PATIENCE_SECONDS)
+        second = threads.submit(made.set)
+        assert second.cancel()
+        gate.set()
+        assert first.result(PATIENCE_SECONDS)
+        assert threads.submit(int).result(PATIENCE_SECONDS) == 0
+        assert not made.is_set()
+
+
+def test_what_a_call_raises_is_raised_where_it_is_waited_for() -> None:
+    with DaemonThreadPool() as threads:
+        with pytest.raises(ZeroDivisionError):
+            threads.submit(lambda: 1 // 0).result(PATIENCE_SECONDS)
+        with pytest.raises(SystemExit):
+            threads.submit(sys.exit, 3).result(PATIENCE_SECONDS)
+
+
+def test_a_call_that_never_ends_does_not_keep_the_process() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", STUCK], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "over\n", "")
