@@ -1,8 +1,9 @@
 """
 A real Kafka, a real PostgreSQL and other people's agents for the tests, started when the first test asks for them.
 
-All workers of a session share one of each (tests/keeper.py). A test that kills a service takes a private one. Where
-Java, Maven, PostgreSQL or an agent's packages are missing, a test that needs them is skipped, but fails if CI is set.
+All workers of a session share one of each (tests/shared_service.py). A test that kills a service takes a private one.
+Where Java, Maven, PostgreSQL or the packages of an agent are missing, a test that needs them is skipped, or fails if CI
+is set.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from deploy.local.folders import service_folder
 from deploy.local.kafka import SHORT_SESSION, KafkaProcess, start_kafka
 from deploy.local.postgres import PostgresCluster, PostgresServer, start_postgres
 from deploy.local.processes import wait_until
-from tests.keeper import FAILURE, SESSION, STATE, USERS
+from tests.shared_service import FAILURE, SESSION, STATE, USERS
 
 from trunkline.messages import TopicNames
 from trunkline.stores.migrations import render_upgrade
@@ -249,7 +250,7 @@ def shared(kind: str, config: pytest.Config) -> dict[str, str | int]:
 def _start_keeper(kind: str, folder: Path) -> dict[str, str | int]:
     with (folder / "keeper.log").open("ab") as log:
         keeper = subprocess.Popen(
-            [sys.executable, "-m", "tests.keeper", kind, str(folder)],
+            [sys.executable, "-m", "tests.shared_service", kind, str(folder)],
             cwd=_ROOT,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

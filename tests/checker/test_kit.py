@@ -9,7 +9,7 @@ from runpy import run_path
 from typing import Any
 
 import pytest
-from tests.scenarios.kit import served
+from tests.scenarios.kit_server import served
 
 from trunkline.agentkit import Agent, Task
 from trunkline.agents.check_reports import Report, Sample

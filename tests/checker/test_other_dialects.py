@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.checker.good_agents import Asked, refusal
-from tests.scenarios.zones.served import served
+from tests.scenarios.zones.zone_server import served
 
 from trunkline.agents.check_reports import USUAL, Report, Sample
 from trunkline.checker import Checker, Limits, Subject

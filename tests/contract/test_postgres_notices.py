@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from deploy.local.postgres import PostgresServer
-from tests.contract.cuts import eventually, hang_up
+from tests.contract.disconnects import eventually, hang_up
 from tests.contract.samples import run_id
 
 from trunkline.errors import Unavailable

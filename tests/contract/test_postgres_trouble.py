@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 from deploy.local.postgres import PostgresServer
 from tests.contract.bridges import register
-from tests.contract.cuts import eventually, hang_up
+from tests.contract.disconnects import eventually, hang_up
 from tests.contract.samples import insert, item, new_run, put, run_id, transition, woken
 
 from trunkline.errors import AlreadyExists, Unavailable

@@ -16,10 +16,10 @@ from time import monotonic
 import aiohttp
 import msgspec
 from tests.crash.agents import Agents
-from tests.crash.checker import History, Wanted
 from tests.crash.client import Gone, RoamingClient
 from tests.crash.fleet import FragileFleet, Member
-from tests.crash.reading import quiet, read_history
+from tests.crash.history_checker import History, Wanted
+from tests.crash.history_reader import quiet, read_history
 from tests.crash.workflows import KINDS, MORE_KINDS, Kind, Watched
 
 # Longer than the lease (15 s) and than what an executor may take in a transaction (10 s).

@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 from tests.crash.agents import Agents
 from tests.crash.client import Client
-from tests.crash.lives import LifeStarter, starting_lives
+from tests.crash.process_instances import LifeStarter, starting_lives
 from tests.crash.workflows import AGENT_QUERIES, AGENTS, BELOW, GATED, KINDS, MORE_KINDS, RESTRAINED
 
 from trunkline.jsontypes import JsonObject

@@ -9,7 +9,7 @@ from math import ceil
 from pathlib import Path
 
 from tests.crash.chaos import Chaos, Plan
-from tests.crash.checker import History, recoveries, second_calls, violations
+from tests.crash.history_checker import History, recoveries, second_calls, violations
 
 
 def write_report(plan: Plan, chaos: Chaos, history: History) -> Path:

@@ -7,8 +7,8 @@ from copy import deepcopy
 
 import pytest
 from tests.crash.agents import Call, CallKind
-from tests.crash.checker import History, RunHistory, Wanted, second_calls, violations
 from tests.crash.client import RunEvent
+from tests.crash.history_checker import History, RunHistory, Wanted, second_calls, violations
 
 from trunkline.jsontypes import Json, JsonObject, encode
 

@@ -11,8 +11,7 @@ import aiohttp
 import pytest
 from tests.crash.agents import Agents
 from tests.crash.client import Client
-from tests.crash.lives import LifeStarter
-from tests.crash.points import (
+from tests.crash.crash_points import (
     AGENT_POINTS,
     BREAKER_POINTS,
     EDGE_POINTS,
@@ -22,7 +21,8 @@ from tests.crash.points import (
     STREAM_POINTS,
     TIMER_POINTS,
 )
-from tests.crash.story import Story
+from tests.crash.process_instances import LifeStarter
+from tests.crash.restart_scenario import Story
 from tests.crash.workflows import KINDS, MORE_KINDS, Kind
 
 pytestmark = pytest.mark.anyio

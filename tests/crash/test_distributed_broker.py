@@ -20,14 +20,14 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from deploy.local.postgres import PostgresServer
 from tests.crash.agents import Agents
-from tests.crash.checker import Wanted, violations
 from tests.crash.client import Client
 from tests.crash.conftest import furnish
-from tests.crash.reading import quiet, read_history
+from tests.crash.history_checker import Wanted, violations
+from tests.crash.history_reader import quiet, read_history
 from tests.crash.topics import Topics
-from tests.crash.unruly import LosingProducer, UnrulyProducer, UnrulySource
+from tests.crash.unreliable_broker import LosingProducer, UnrulyProducer, UnrulySource
 from tests.crash.workflows import GATED, KINDS, MORE_KINDS, Kind, Watched
-from tests.scenarios.distributed.roles import serving_roles
+from tests.scenarios.distributed.in_process_roles import serving_roles
 from tests.services import fresh_database, fresh_topic_prefix
 
 from trunkline.brokers.base import Producer

@@ -14,9 +14,9 @@ import aiohttp
 import pytest
 from tests.crash.agents import Agents
 from tests.crash.chaos import SLOW_AGENTS, Chaos, Plan
-from tests.crash.checker import second_calls, violations
 from tests.crash.conftest import furnish
 from tests.crash.fleet import fragile_fleet
+from tests.crash.history_checker import second_calls, violations
 from tests.crash.report import write_report
 
 pytestmark = pytest.mark.anyio

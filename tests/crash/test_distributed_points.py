@@ -23,8 +23,7 @@ from deploy.local.postgres import PostgresServer
 from tests.crash.agents import Agents
 from tests.crash.client import Client
 from tests.crash.conftest import furnish
-from tests.crash.lives import LifeStarter
-from tests.crash.points import (
+from tests.crash.crash_points import (
     AGENT_POINTS,
     BREAKER_POINTS,
     BROKER_POINTS,
@@ -36,7 +35,8 @@ from tests.crash.points import (
     TIMER_POINTS,
     TRAVEL_POINTS,
 )
-from tests.crash.story import Story
+from tests.crash.process_instances import LifeStarter
+from tests.crash.restart_scenario import Story
 from tests.crash.workflows import KINDS, RESTRAINED, Kind
 from tests.services import fresh_database, fresh_topics
 

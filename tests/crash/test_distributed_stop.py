@@ -15,11 +15,11 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from deploy.local.postgres import PostgresServer
 from tests.crash.agents import Agents
-from tests.crash.checker import Wanted, violations
 from tests.crash.client import Gone, RoamingClient
 from tests.crash.conftest import furnish
 from tests.crash.fleet import Fleet, Member, running_fleet
-from tests.crash.reading import quiet, read_history
+from tests.crash.history_checker import Wanted, violations
+from tests.crash.history_reader import quiet, read_history
 from tests.crash.workflows import GATED, KINDS, MORE_KINDS, Kind, Watched
 from tests.services import fresh_database, fresh_topic_prefix
 

@@ -25,7 +25,7 @@ import pytest
 from deploy.local.processes import Guard
 from tests.crash.client import Client, Gone, RoamingClient
 from tests.crash.fleet import Fleet, fragile_fleet
-from tests.crash.lives import ROOT
+from tests.crash.process_instances import ROOT
 from tests.crash.server import Server, server_on
 
 from trunkline.jsontypes import Json, JsonObject, encode
@@ -229,7 +229,7 @@ def expected_output(name: str, key: str) -> list[str]:
 @asynccontextmanager
 async def moving_agents() -> AsyncGenerator[str]:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.crash.moving_agents", cwd=ROOT, stdout=PIPE
+        sys.executable, "-m", "tests.crash.migrating_agents", cwd=ROOT, stdout=PIPE
     )
     guard = Guard(process.pid, signal.SIGKILL)
     try:

@@ -16,10 +16,10 @@ from typing import cast
 import aiohttp
 import pytest
 from tests.crash.agents import Agents
-from tests.crash.checker import Wanted, violations
 from tests.crash.client import Client
 from tests.crash.conftest import furnish
-from tests.crash.reading import read_history
+from tests.crash.history_checker import Wanted, violations
+from tests.crash.history_reader import read_history
 from tests.crash.workflows import KINDS, Kind, Watched
 
 from trunkline.stores.base import Store, Transaction

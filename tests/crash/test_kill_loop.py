@@ -16,10 +16,10 @@ from pathlib import Path
 import aiohttp
 import pytest
 from tests.crash.agents import Agents
-from tests.crash.checker import Ending, Wanted, violations
 from tests.crash.client import Client, Gone
 from tests.crash.conftest import furnish
-from tests.crash.reading import read_history
+from tests.crash.history_checker import Ending, Wanted, violations
+from tests.crash.history_reader import read_history
 from tests.crash.server import Server, server_on
 from tests.crash.workflows import KINDS, Kind, Watched
 

@@ -20,7 +20,7 @@ from uuid import uuid4
 
 import pytest
 from tests.crash.link_caller import FUSE, FUSES
-from tests.crash.lives import ROOT
+from tests.crash.process_instances import ROOT
 from tests.crash.zone_server import ZoneServer, zone_on
 
 pytestmark = pytest.mark.anyio

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 import aiohttp
 import pytest
-from tests.crash.zone import FUSES, LONG
+from tests.crash.crashing_zone import FUSES, LONG
 from tests.crash.zone_server import Caller, ZoneServer, reason_of, task_of, zone_on
 
 from trunkline.jsontypes import JsonObject

@@ -7,8 +7,8 @@ from typing import TypeAlias, cast
 
 import msgspec
 from tests.crash.agents import Agents
-from tests.crash.checker import Wanted
 from tests.crash.client import Client, RunEvent
+from tests.crash.history_checker import Wanted
 
 from trunkline.jsontypes import Json, JsonObject
 

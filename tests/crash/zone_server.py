@@ -11,9 +11,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiohttp
-from tests.crash.lives import ROOT
+from tests.crash.crashing_zone import FUSE, RUNS, STOP_TIMEOUT
+from tests.crash.process_instances import ROOT
 from tests.crash.server import PROGRAM, Server, free_port
-from tests.crash.zone import FUSE, RUNS, STOP_TIMEOUT
 
 from trunkline.jsontypes import JsonObject, decode, encode
 
@@ -25,7 +25,7 @@ class ZoneServer(Server):
     def __init__(self, data: Path, port: int) -> None:
         super().__init__(data, port)
         self._command = (
-            str(PROGRAM), "zone", "serve", "tests.crash.zone:zone",
+            str(PROGRAM), "zone", "serve", "tests.crash.crashing_zone:zone",
             "--port", str(port), "--data", str(data), "--log-level", "warning",
         )  # fmt: skip
         self._runs = data.with_name("runs")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from deploy.local.folders import service_folder
 from deploy.local.postgres import PostgresServer
-from tests.deploy.leftovers import processes_with
+from tests.deploy.leftover_processes import processes_with
 
 ROOT = Path(__file__).parents[2]
 UP = [sys.executable, "-m", "deploy.local.up"]

@@ -12,7 +12,7 @@ The code blocks of the documentation, with what the words behind their language 
     ```json rest=Problem       fits this schema of OpenAPI; message= one of AsyncAPI
     ```yaml step               a part of a workflow's step
 
-A block that is not executed is read by whatever reads it for a user: tests/docs/readers.py.
+A block that is not executed is read by whatever reads it for a user: tests/docs/block_checks.py.
 """
 
 from __future__ import annotations

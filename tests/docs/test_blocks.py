@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
+from tests.docs.block_checks import READERS
 from tests.docs.blocks import ROOT, Block, anchors_of, blocks_of, pages, prose_of
-from tests.docs.readers import READERS
 
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _WORDS = {

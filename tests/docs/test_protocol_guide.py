@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from tests.docs.blocks import ROOT, anchors_of, blocks_of
-from tests.docs.wire import symptoms_of
+from tests.docs.wire_blocks import symptoms_of
 
 from trunkline.jsontypes import decode
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.docs.blocks import Block, blocks_of, pages
-from tests.docs.terminals import Reader
+from tests.docs.page_runner import Reader
 
 from trunkline.jsontypes import Json, decode
 

@@ -9,7 +9,7 @@ import pytest
 from deploy.local.folders import service_folder
 from deploy.local.ports import free_port
 from tests.interop.agents import KINDS, Agent, AgentProcess
-from tests.interop.stories import WORKFLOWS
+from tests.interop.workflows import WORKFLOWS
 from tests.services import needed, shared
 
 from trunkline.testing import RunningSystem, running_system

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.interop.environments import NODE, environment
-from tests.scenarios.kit import served
+from tests.scenarios.kit_server import served
 from tests.services import needed
 
 from trunkline.agentkit import Agent, AgentError, Message, Question, Task

@@ -7,7 +7,7 @@ import secrets
 
 import pytest
 from tests.interop.agents import Agent
-from tests.interop.stories import (
+from tests.interop.workflows import (
     begin,
     impatient,
     message,

@@ -12,7 +12,7 @@ import pytest
 from tests.crash.client import FINAL_EVENTS, Client
 from tests.crash.server import Server, server_on
 from tests.interop.agents import Agent, AgentProcess
-from tests.interop.stories import WORKFLOWS, begin, name_of, one, output_of, stubborn
+from tests.interop.workflows import WORKFLOWS, begin, name_of, one, output_of, stubborn
 
 from trunkline.jsontypes import JsonObject
 from trunkline.testing import RunningSystem

@@ -19,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.crash.client import FINAL_EVENTS, Client
 from tests.crash.server import Server
 from tests.interop.agents import RINGING, AgentProcess
-from tests.interop.stories import begin, name_of, one, output_of
+from tests.interop.workflows import begin, name_of, one, output_of
 from tests.services import needed
 
 from trunkline.messages import TaskKey

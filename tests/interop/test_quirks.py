@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.interop.agents import KINDS, Agent
-from tests.interop.stories import message, name_of, one, output_of, tell
+from tests.interop.workflows import message, name_of, one, output_of, tell
 
 from trunkline.jsontypes import JsonObject
 from trunkline.testing import RunningSystem

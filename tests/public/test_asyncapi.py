@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.described import at, fitting_messages, validator
+from tests.asyncapi_messages import at, fitting_messages, validator
 
 from trunkline.api.documents.asyncapi import build_asyncapi
 from trunkline.clock import Instant

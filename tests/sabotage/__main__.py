@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from tests.sabotage.rule import Rule
 from tests.sabotage.rules import RULES
-from tests.sabotage.trial import ROOT, Copy, Trial, copies
+from tests.sabotage.tree_copy import ROOT, Copy, Trial, copies
 
 _CAUGHT = "caught"
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 import pytest
-from tests.scenarios.kit import served
+from tests.scenarios.kit_server import served
 
 from trunkline.agentkit import Agent, AgentError, Artifact, Message, Question, Rejected, Status, Task
 from trunkline.jsontypes import Json, JsonObject

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
-from tests.scenarios.weather import FINAL, WORKFLOW, Person, Weather, assert_nothing_left
+from tests.scenarios.random_faults import FINAL, WORKFLOW, Person, Weather, assert_nothing_left
 
 from trunkline.testing import RunningSystem, ScriptedAgent, running_system
 

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from deploy.local.postgres import PostgresServer
 from tests.scenarios.histories import normal_form, without_ids
-from tests.scenarios.stories import STORIES, Story, Telling, tell
+from tests.scenarios.scripted_scenarios import STORIES, Story, Telling, tell
 from tests.services import fresh_database, fresh_topics
 
 from trunkline.jsontypes import Json, JsonObject, encode

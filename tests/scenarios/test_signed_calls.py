@@ -10,7 +10,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
 from tests.certificates import signing_key
-from tests.scenarios.zones.served import PRIVATE, PUBLIC
+from tests.scenarios.zones.zone_server import PRIVATE, PUBLIC
 
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.serving import base_url, listen, serving

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.har import check_har
+from tests.har_schema import check_har
 from tests.token_endpoint import token_endpoint
 
 from trunkline.bridge.wire.exchanges import to_curl

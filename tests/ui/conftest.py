@@ -15,8 +15,8 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 from tests.ui.agents import Agents, agents_beside
 from tests.ui.browser import open_browser, watched_page
-from tests.ui.inspected import Inspected, inspected_system
-from tests.ui.installed import trunkline_up
+from tests.ui.inspected_run import Inspected, inspected_system
+from tests.ui.wheel_install import trunkline_up
 
 from trunkline.cli.client import Client
 from trunkline.cli.demo.processes import running
@@ -83,7 +83,7 @@ def page(browser: Browser, demo: Demo) -> Generator[Page]:
 def inspected(
     session_folder: Path, tmp_path_factory: pytest.TempPathFactory, agents: Agents
 ) -> Generator[Inspected]:
-    """A system with a run to look into (`inspected.py`)."""
+    """A system with a run to look into (`inspected_run.py`)."""
     with inspected_system(session_folder, tmp_path_factory.mktemp("inspected"), agents) as system:
         yield system
 

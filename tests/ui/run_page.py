@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from playwright.sync_api import Locator, Page, Route, expect
-from tests.ui.voyages import LEGS, Voyages
+from tests.ui.sample_runs import LEGS, Voyages
 
 # A bar of the chart is at least as wide, in pixels.
 SEEN = 7

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tests.ui.agents import Agents, agents_beside
 from tests.ui.browser import open_browser, watched_page
-from tests.ui.installed import trunkline_up
+from tests.ui.wheel_install import trunkline_up
 
 from trunkline.cli.client import Client
 from trunkline.cli.demo.processes import running

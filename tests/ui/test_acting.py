@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.ui.agents import Agents
 from tests.ui.browser import look_at, watched_page
 from tests.ui.conftest import Demo
-from tests.ui.installed import trunkline_up
+from tests.ui.wheel_install import trunkline_up
 
 from trunkline.cli.answers import Run
 from trunkline.cli.client import Client

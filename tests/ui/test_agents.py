@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Locator, Page, Route, expect
 from tests.ui.agents import Agents
 from tests.ui.browser import look_at, watched_page
 from tests.ui.conftest import Demo
-from tests.ui.installed import trunkline_up
+from tests.ui.wheel_install import trunkline_up
 
 from trunkline.cli.follow import follow_run
 from trunkline.testing import simple_success

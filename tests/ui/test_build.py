@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.ui.installed import ROOT
+from tests.ui.wheel_install import ROOT
 
 
 @pytest.fixture

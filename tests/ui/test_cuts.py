@@ -11,8 +11,8 @@ from deploy.local.processes import wait_until
 from playwright.sync_api import Browser, Page, expect
 from tests.ui.agents import Agents
 from tests.ui.browser import watched_page
-from tests.ui.cutting import Line, line_to
-from tests.ui.installed import trunkline_up
+from tests.ui.tcp_proxy import Line, line_to
+from tests.ui.wheel_install import trunkline_up
 
 from trunkline.cli.client import Client
 from trunkline.cli.follow import follow_run

@@ -17,11 +17,11 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from deploy.local.postgres import PostgresServer
 from playwright.sync_api import Browser, Page, expect
-from tests.scenarios.distributed.records import Kafka
+from tests.scenarios.distributed.topic_records import Kafka
 from tests.services import PARTITIONS, backend_variables, fresh_database, fresh_topics, wait_for_futures
 from tests.ui.agents import Agents
 from tests.ui.browser import look_at, watched_page
-from tests.ui.installed import trunkline_role
+from tests.ui.wheel_install import trunkline_role
 
 from trunkline.cli.client import Client
 from trunkline.jsontypes import encode

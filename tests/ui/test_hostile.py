@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.ui.agents import Agents
 from tests.ui.browser import watched_page
-from tests.ui.hostile import ALL, FORMS, HTML, SVG, TAKEN
-from tests.ui.installed import trunkline_up
+from tests.ui.hostile_texts import ALL, FORMS, HTML, SVG, TAKEN
+from tests.ui.wheel_install import trunkline_up
 
 from trunkline.cli.client import Client
 from trunkline.cli.follow import follow_run

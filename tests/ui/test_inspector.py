@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.ui.agents import Agents
 from tests.ui.browser import look_at, watched_page
-from tests.ui.inspected import (
+from tests.ui.inspected_run import (
     DRAWING,
     HARM,
     ITEMS,

@@ -13,7 +13,7 @@ from tests.scenarios.api.test_dead_letters import put
 from tests.scenarios.api.test_keys import create_key, keys_of
 from tests.ui.agents import Agents
 from tests.ui.browser import look_at, watched_page
-from tests.ui.installed import trunkline_up
+from tests.ui.wheel_install import trunkline_up
 
 from trunkline.cli.client import Client
 from trunkline.stores.base import KeyRole

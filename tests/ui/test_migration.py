@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
-from tests.scenarios.kit import served
+from tests.scenarios.kit_server import served
 from tests.ui.agents import Agents
 from tests.ui.browser import look_at, watched_page
-from tests.ui.installed import trunkline_up
+from tests.ui.wheel_install import trunkline_up
 
 from trunkline.agentkit import Agent, Task
 from trunkline.cli.client import Client

@@ -31,7 +31,7 @@ from tests.ui.run_page import (
     shown_statuses,
     sight,
 )
-from tests.ui.voyages import LEGS, LOST, SUNK, Voyages, voyages
+from tests.ui.sample_runs import LEGS, LOST, SUNK, Voyages, voyages
 
 from trunkline.cli.follow import follow_run
 

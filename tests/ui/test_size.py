@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
-from tests.ui.installed import installed_wheel
+from tests.ui.wheel_install import installed_wheel
 
 WHEEL_BYTES = 2_000_000
 SCRIPT_BYTES = 350_000

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.scenarios.api.test_dead_letters import put
 from tests.ui.agents import Agents
 from tests.ui.browser import look_at, watched_page
-from tests.ui.installed import trunkline_up
+from tests.ui.wheel_install import trunkline_up
 
 from trunkline.cli.client import Client
 from trunkline.cli.follow import follow_run

@@ -13,11 +13,11 @@ from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
-from tests.har import check_har
+from tests.har_schema import check_har
 from tests.ui.agents import Agents
 from tests.ui.browser import look_at
-from tests.ui.captured import Captured, capturing
-from tests.ui.inspected import HARM, ITEMS, Inspected, begin_slow_run
+from tests.ui.inspected_run import HARM, ITEMS, Inspected, begin_slow_run
+from tests.ui.request_capture import Captured, capturing
 
 from trunkline.bridge.wire.exchanges import to_curl
 from trunkline.jsontypes import Json, JsonObject, decode, encode

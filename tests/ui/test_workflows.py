@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Dialog, Locator, Page, expect
 from tests.ui.browser import look_at, watched_page
 from tests.ui.conftest import Demo
-from tests.ui.installed import trunkline_up
+from tests.ui.wheel_install import trunkline_up
 
 from trunkline.jsontypes import decode
 

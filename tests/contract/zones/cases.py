@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from hashlib import sha256
 
 import pytest
-from tests.contract.zones.carriers import Carrier
+from tests.contract.zones.transports import Carrier
 
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.zones.client import ZoneCallFailed

@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 import uvloop
-from tests.contract.zones.carriers import Exchange, http
 from tests.contract.zones.cases import CASES, FIXED
+from tests.contract.zones.transports import Exchange, http
 
 from trunkline.telemetry.logs import configure_logs
 

@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator
 
 import jsonschema_rs
 import pytest
-from tests.contract.zones.carriers import CARRIERS, Carrier
 from tests.contract.zones.cases import CASES, PROPER
 from tests.contract.zones.golden import FOLDER, path_of, text_of
+from tests.contract.zones.transports import CARRIERS, Carrier
 
 from trunkline.jsontypes import decode
 from trunkline.zones.documents import contract_schemas

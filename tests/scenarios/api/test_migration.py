@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.scenarios.api.test_keys import bearer, create_key, guarded_system
-from tests.scenarios.kit import served
+from tests.scenarios.kit_server import served
 
 from trunkline.agentkit import Agent, Task
 from trunkline.api.schemas import (

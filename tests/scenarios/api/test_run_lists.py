@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import pytest
 from starlette.types import Message
-from tests.scenarios.bells import HELLO, RING, rings
+from tests.scenarios.change_notifications import HELLO, RING, rings
 
 from trunkline.api.event_streams import RunsChangedStream
 from trunkline.api.schemas import RunPage

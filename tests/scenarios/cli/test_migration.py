@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 from tests.scenarios.api.test_migration import kit
-from tests.scenarios.kit import served
+from tests.scenarios.kit_server import served
 
 from trunkline.cli.app import run_command_line
 from trunkline.cli.exit_codes import Exit

@@ -7,7 +7,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 
 import pytest
-from tests.scenarios.distributed.records import Kafka
+from tests.scenarios.distributed.topic_records import Kafka
 
 from trunkline.messages import TopicNames
 

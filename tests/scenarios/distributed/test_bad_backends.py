@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from deploy.local.postgres import PostgresServer
-from tests.scenarios.distributed.records import Kafka
-from tests.scenarios.distributed.served import served, trunkline
-from tests.scenarios.distributed.work import at_work, prepare, runs_through
+from tests.scenarios.distributed.held_run import at_work, prepare, runs_through
+from tests.scenarios.distributed.server_process import served, trunkline
+from tests.scenarios.distributed.topic_records import Kafka
 
 from trunkline.jsontypes import Json
 from trunkline.stores.migrations import HEAD, REVISIONS

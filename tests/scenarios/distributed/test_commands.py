@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.scenarios.distributed.records import Kafka
-from tests.scenarios.distributed.roles import serving_roles
+from tests.scenarios.distributed.in_process_roles import serving_roles
+from tests.scenarios.distributed.topic_records import Kafka
 
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.testing import RunningSystem, ScriptedAgent, simple_success

@@ -7,8 +7,8 @@ import json
 
 import pytest
 from structlog.testing import capture_logs
-from tests.scenarios.distributed.records import Kafka
-from tests.scenarios.distributed.roles import serving_roles
+from tests.scenarios.distributed.in_process_roles import serving_roles
+from tests.scenarios.distributed.topic_records import Kafka
 
 from trunkline.cli.app import run_command_line
 from trunkline.jsontypes import JsonObject

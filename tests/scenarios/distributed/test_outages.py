@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from tests.scenarios.distributed.served import served, trunkline
-from tests.scenarios.distributed.work import at_work, runs_through
+from tests.scenarios.distributed.held_run import at_work, runs_through
+from tests.scenarios.distributed.server_process import served, trunkline
 from tests.services import private_kafka, private_postgres
 
 from trunkline.jsontypes import JsonObject

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
-from tests.scenarios.distributed.records import Kafka
-from tests.scenarios.distributed.roles import serving_roles
+from tests.scenarios.distributed.in_process_roles import serving_roles
+from tests.scenarios.distributed.topic_records import Kafka
 from tests.services import wait_for_futures
 
 from trunkline.api.schemas import SystemState

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.scenarios.distributed.roles import serving_roles
+from tests.scenarios.distributed.in_process_roles import serving_roles
 
 from trunkline.messages import TaskKey
 from trunkline.testing import FakeClock, ScriptedAgent, jsonrpc_task, step_of

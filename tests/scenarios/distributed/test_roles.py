@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import aiohttp
 import pytest
-from tests.scenarios.distributed.records import Kafka
-from tests.scenarios.distributed.roles import serving_roles
+from tests.scenarios.distributed.in_process_roles import serving_roles
+from tests.scenarios.distributed.topic_records import Kafka
 
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.messages.codec import LONGEST_VALUE

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.scenarios.bells import HELLO, RING, rings
-from tests.scenarios.distributed.roles import serving_roles
+from tests.scenarios.change_notifications import HELLO, RING, rings
+from tests.scenarios.distributed.in_process_roles import serving_roles
 
 from trunkline.jsontypes import JsonObject
 from trunkline.testing import ScriptedAgent, simple_success

@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from tests.described import at, fitting_messages
-from tests.scenarios.distributed.records import Kafka
+from tests.asyncapi_messages import at, fitting_messages
+from tests.scenarios.distributed.topic_records import Kafka
 
 from trunkline.jsontypes import JsonObject, decode, encode
 from trunkline.messages.codec import LONGEST_VALUE

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from tests.scenarios.collector import collecting
-from tests.scenarios.distributed.records import Kafka
-from tests.scenarios.distributed.roles import serving_roles
+from tests.scenarios.distributed.in_process_roles import serving_roles
+from tests.scenarios.distributed.topic_records import Kafka
 
 from trunkline.jsontypes import JsonObject, encode
 from trunkline.testing import ScriptedAgent, jsonrpc_task

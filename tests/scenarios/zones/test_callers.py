@@ -10,7 +10,16 @@ from uuid import uuid4
 import pytest
 from cryptography import x509
 from tests.certificates import made, signing_key
-from tests.scenarios.zones.served import AMPLE, BOT_TOKEN, PUBLIC, Answered, call, post, served, token_for
+from tests.scenarios.zones.zone_server import (
+    AMPLE,
+    BOT_TOKEN,
+    PUBLIC,
+    Answered,
+    call,
+    post,
+    served,
+    token_for,
+)
 
 from trunkline.agents.tls import Tls
 from trunkline.jsontypes import JsonObject

@@ -12,7 +12,7 @@ import pytest
 from cryptography import x509
 from structlog.testing import capture_logs
 from tests.certificates import made, signing_key
-from tests.scenarios.zones.served import BOT_TOKEN, PRIVATE, PUBLIC, served
+from tests.scenarios.zones.zone_server import BOT_TOKEN, PRIVATE, PUBLIC, served
 
 from trunkline.jsontypes import JsonObject
 from trunkline.serving import base_url, listen, serving

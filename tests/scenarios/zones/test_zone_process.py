@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from tests.certificates import made
-from tests.scenarios.zones.served import AMPLE, BOT_TOKEN, PUBLIC, call, post, token_for
+from tests.scenarios.zones.zone_server import AMPLE, BOT_TOKEN, PUBLIC, call, post, token_for
 
 from trunkline.agents.tls import Tls
 from trunkline.transports.base import TransportError
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.embedded_only
 
 PROGRAM = str(Path(sys.executable).with_name("trunkline"))
 ROOT = Path(__file__).parents[3]
-ZONE = "tests.scenarios.zones.talkative:zone"
+ZONE = "tests.scenarios.zones.echoing_zone:zone"
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("TRUNKLINE_")}
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from tests.har import check_har
+from tests.har_schema import check_har
 from tests.unit.cli.exchanges import exchange
 from tests.unit.cli.scripted_server import ScriptedServer, page, run
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from tests.unit.executor.stage import Stage, open_stage
+from tests.unit.executor.executor_harness import Stage, open_stage
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from tests.unit.executor.stage import Stage
+from tests.unit.executor.executor_harness import Stage
 
 from trunkline.ids import RunId, child_run_id
 from trunkline.machine.inputs import CancelRequested, PauseRequested

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from tests.unit.executor.stage import Stage
+from tests.unit.executor.executor_harness import Stage
 
 from trunkline.clock import after
 from trunkline.machine.inputs import PauseRequested, ReplyGiven, ResumeRequested

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.unit.executor.stage import Stage
+from tests.unit.executor.executor_harness import Stage
 
 from trunkline.executor.retention import Retention
 from trunkline.services.operations.audit_log import audit_entry

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from tests.unit.executor.stage import Stage
+from tests.unit.executor.executor_harness import Stage
 
 from trunkline.brokers.kafka import RESEND_AFTER, KafkaBroker
 from trunkline.executor.task_resending import Resends

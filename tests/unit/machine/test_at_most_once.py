@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from tests.unit.machine.rehearsal import Rehearsal, error
+from tests.unit.machine.machine_harness import Rehearsal, error
 
 ONCE = "{name: w, steps: {s: {agent: A, delivery: at_most_once, retry: {on: [any]}}}}"
 

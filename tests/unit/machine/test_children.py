@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from tests.unit.machine.rehearsal import RUN, Rehearsal, error
+from tests.unit.machine.machine_harness import RUN, Rehearsal, error
 
 from trunkline.ids import child_run_id
 from trunkline.machine.decide import abandon

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from tests.unit.machine.rehearsal import Rehearsal
+from tests.unit.machine.machine_harness import Rehearsal
 
 
 def two_steps(context: str) -> Rehearsal:

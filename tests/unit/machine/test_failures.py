@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from tests.unit.machine.rehearsal import Rehearsal
+from tests.unit.machine.machine_harness import Rehearsal
 
 from trunkline.machine.events import StepSkipped
 

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from tests.unit.machine.rehearsal import Rehearsal
-from tests.unit.machine.rehearsal import error as failure
+from tests.unit.machine.machine_harness import Rehearsal
+from tests.unit.machine.machine_harness import error as failure
 
 from trunkline.jsontypes import Json, decode, encode
 from trunkline.machine.events import StepSkipped, StepStarted

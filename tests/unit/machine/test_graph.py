@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.machine.rehearsal import Rehearsal
+from tests.unit.machine.machine_harness import Rehearsal
 
 from trunkline.machine.events import StepSkipped
 from trunkline.machine.inputs import RunRequested

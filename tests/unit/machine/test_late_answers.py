@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from tests.unit.machine.rehearsal import Rehearsal, error
+from tests.unit.machine.machine_harness import Rehearsal, error
 
 ONE = "{name: w, steps: {s: {agent: A}}}"
 

@@ -6,7 +6,7 @@ from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 from typing import Generic, TypeVar
 
 import pytest
-from tests.unit.machine.rehearsal import Rehearsal, fresh_state
+from tests.unit.machine.machine_harness import Rehearsal, fresh_state
 
 from trunkline.machine.evolve import restore
 from trunkline.machine.state import StepState

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from tests.unit.machine.rehearsal import Rehearsal
+from tests.unit.machine.machine_harness import Rehearsal
 
 ONE = "{name: w, steps: {s: {agent: A, input: {query: owls}}}}"
 TWO = "{name: w, steps: {s: {agent: A}, t: {agent: B}}}"

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from tests.unit.machine.rehearsal import Rehearsal
+from tests.unit.machine.machine_harness import Rehearsal
 
 from trunkline.machine.inputs import RunRequested, decode_input, encode_input
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.unit.machine.inventions import T, invent_workflow
-from tests.unit.machine.world import World
+from tests.unit.machine.generated_workflows import T, invent_workflow
+from tests.unit.machine.run_simulation import World
 
 from trunkline.machine.inputs import Input, RunRequested
 from trunkline.workflow import CompiledWorkflow

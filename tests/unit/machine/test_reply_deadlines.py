@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from tests.unit.machine.rehearsal import START, Rehearsal
+from tests.unit.machine.machine_harness import START, Rehearsal
 
 from trunkline.clock import after
 from trunkline.jsontypes import decode

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from tests.unit.machine.rehearsal import Rehearsal, error
+from tests.unit.machine.machine_harness import Rehearsal, error
 
 from trunkline.clock import after
 from trunkline.machine.retry import delay_before, is_worth_retrying

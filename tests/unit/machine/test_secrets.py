@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from tests.unit.machine.rehearsal import Rehearsal
+from tests.unit.machine.machine_harness import Rehearsal
 
 from trunkline.jsontypes import Json, encode
 from trunkline.machine.inputs import ReplyGiven

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from tests.unit.machine.rehearsal import START, Rehearsal, error
+from tests.unit.machine.machine_harness import START, Rehearsal, error
 
 from trunkline.clock import after
 from trunkline.machine.decide import CANCEL_TIMEOUT

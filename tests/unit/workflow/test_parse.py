@@ -6,7 +6,7 @@ import tracemalloc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.workflow.values import values_with
+from tests.unit.workflow.document_values import values_with
 
 from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import Json

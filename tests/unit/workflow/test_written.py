@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.unit.workflow.values import values_with
+from tests.unit.workflow.document_values import values_with
 
 from trunkline.jsontypes import Json
 from trunkline.workflow.parse import read_document

@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.unit.zones.stage import (
+from tests.unit.zones.work_harness import (
     HELLO,
     NEVER,
     Handler,

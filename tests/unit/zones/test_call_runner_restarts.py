@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from tests.unit.zones.stage import HELLO, Handler, Stage, error_of, reason_of, staged, task_of
+from tests.unit.zones.work_harness import HELLO, Handler, Stage, error_of, reason_of, staged, task_of
 
 from trunkline.errors import Unavailable
 from trunkline.services.security.vault import KEY_BYTES, Vault

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.har import check_har
+from tests.har_schema import check_har
 
 from trunkline.bridge.wire.exchanges import ExchangeKind, SentRequest, encode_exchange, record_exchange
 from trunkline.bridge.wire.stream_frames import StreamFrames

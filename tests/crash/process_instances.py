@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
-from tests.crash.child import Order
+from tests.crash.process_forker import Order
 
 ROOT = Path(__file__).parents[2]
 
@@ -75,7 +75,13 @@ class LifeStarter:
 async def starting_lives(log: Path) -> AsyncGenerator[LifeStarter]:
     with log.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "tests.crash.child", cwd=ROOT, stdin=PIPE, stdout=PIPE, stderr=errors
+            sys.executable,
+            "-m",
+            "tests.crash.process_forker",
+            cwd=ROOT,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=errors,
         )
     starter = LifeStarter(process)
     listening = asyncio.create_task(starter.listen())

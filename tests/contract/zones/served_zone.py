@@ -1,5 +1,5 @@
 """
-The zone that every transport is tried with: `trunkline zone serve served:zone` in this folder.
+The zone that every transport is tried with: `trunkline zone serve served_zone:zone` in this folder.
 
 It writes down what has reached it and what it has answered, before the answer leaves, in the file that ZONE_RECORD
 names.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Literal
 
 import msgspec
-from tests.unit.machine.rehearsal import Rehearsal, error, fresh_state
+from tests.unit.machine.machine_harness import Rehearsal, error, fresh_state
 
 from trunkline.ids import child_run_id
 from trunkline.jsontypes import Json

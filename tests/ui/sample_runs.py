@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.ui.agents import Agents
-from tests.ui.installed import trunkline_up
+from tests.ui.wheel_install import trunkline_up
 
 from trunkline.cli.client import Client
 from trunkline.jsontypes import JsonObject, encode

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-from tests.scenarios.distributed.served import Served
+from tests.scenarios.distributed.server_process import Served
 
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.testing import Call, ScriptedAgent, simple_success

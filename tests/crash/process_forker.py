@@ -25,7 +25,7 @@ from pathlib import Path
 
 import msgspec
 import uvloop
-from tests.crash.points import Fuse, fused
+from tests.crash.crash_points import Fuse, fused
 
 # Loaded late by the program itself; here it is loaded once, before the first fork.
 import trunkline.api.app as _door  # pyright: ignore[reportUnusedImport]  # noqa: F401

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.sabotage.witness import REPORT_VARIABLE
+from tests.sabotage.report_plugin import REPORT_VARIABLE
 
 ROOT = Path(__file__).parents[2]
 # A test that waits for something that the missing rule would have brought is given up; it has not noticed anything.
@@ -85,7 +85,7 @@ class Copy:
             "pytest",
             "-q",
             "-p",
-            "tests.sabotage.witness",
+            "tests.sabotage.report_plugin",
             "-p",
             "no:cacheprovider",
         ]

@@ -37,7 +37,7 @@ HERE = Path(__file__).parent
 # Long enough for any machine: only a hang reaches it.
 AMPLE = 60.0
 RECORD = "ZONE_RECORD"
-SERVE = (sys.executable, "-m", "trunkline", "zone", "serve", "served:zone")
+SERVE = (sys.executable, "-m", "trunkline", "zone", "serve", "served_zone:zone")
 ARN = "arn:aws:bedrock-agentcore:eu-central-1:123456789012:runtime/contract"
 
 

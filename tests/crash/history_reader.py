@@ -8,8 +8,8 @@ from time import monotonic
 
 import msgspec
 from tests.crash.agents import Call
-from tests.crash.checker import Ending, History, RunHistory, Wanted
 from tests.crash.client import Client, RunEvent
+from tests.crash.history_checker import Ending, History, RunHistory, Wanted
 
 # Only what waits for ever takes so long.
 _QUIET_SECONDS = 90

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import aiohttp
 from tests.crash.agents import Agents
-from tests.crash.checker import Ending, Wanted, violations
 from tests.crash.client import Client, Gone
-from tests.crash.lives import Life, LifeStarter
-from tests.crash.points import AGENT_POINTS, KILLED
-from tests.crash.reading import quiet, read_history
+from tests.crash.crash_points import AGENT_POINTS, KILLED
+from tests.crash.history_checker import Ending, Wanted, violations
+from tests.crash.history_reader import quiet, read_history
+from tests.crash.process_instances import Life, LifeStarter
 from tests.crash.workflows import Kind, Watched
 
 _SIGKILL = -9

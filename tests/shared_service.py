@@ -1,7 +1,7 @@
 """
 Runs one service for all the workers of a test session, until the last of them is gone.
 
-    python -m tests.keeper kafka|postgres|AGENT|EXAMPLE FOLDER
+    python -m tests.shared_service kafka|postgres|AGENT|EXAMPLE FOLDER
 
 Prints where the service is, as one line of JSON, when it is ready. It is a process of its own because the worker
 that asks first may be the first to end. Each worker holds a shared lock on FOLDER/users, and the kernel releases it

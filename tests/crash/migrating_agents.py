@@ -1,7 +1,7 @@
 """
 Fifty agents that move, in a process of their own: each path is one, and speaks Simple A2A and JSON-RPC 2.0.
 
-    python -m tests.crash.moving_agents          prints its base URL, and lives until it is killed
+    python -m tests.crash.migrating_agents          prints its base URL, and lives until it is killed
 
     POST /{agent}          a task, or a question how one stands
     POST /_behave/{agent}  `well`, `fails` or `slow`: how its JSON-RPC side behaves from now on

@@ -17,11 +17,11 @@ from tempfile import TemporaryDirectory
 from typing import cast
 
 import jsonschema_rs
+from tests.asyncapi_messages import at, validator
 from tests.certificates import made, signing_key
-from tests.described import at, validator
 from tests.docs.blocks import ROOT, Block
 from tests.docs.shell import mistakes_in
-from tests.docs.wire import mistakes_on_the_wire
+from tests.docs.wire_blocks import mistakes_on_the_wire
 from tests.interop.environments import NODE, go_tool
 
 from trunkline.jsontypes import Json, JsonObject, decode

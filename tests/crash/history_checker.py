@@ -1,9 +1,9 @@
 """
 Says in words what is wrong with the history of a system that was killed and started again.
 
-Pure: it looks at what was asked for, what Trunkline says has happened (`reading.py` asks it), and what the agents
-have noted. An empty list is the proof that nothing was lost, stuck or doubled, and that every second call of an
-agent has a reason.
+It does no I/O: it looks at what was asked for, what Trunkline says has happened (`history_reader.py` asks it), and what
+the agents have noted. An empty list is the proof that nothing was lost, stuck or doubled, and that every second call
+of an agent has a reason.
 """
 
 from __future__ import annotations
