@@ -26,7 +26,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from trunkline.agents.stdio_programs import OUR_PREFIX, Program
+from trunkline.agents.stdio_programs import OUR_PREFIX, StdioProgram
 from trunkline.agents.transport_urls import parse_program
 from trunkline.agents.urls import check_url
 from trunkline.errors import ConfigurationError, Finding
@@ -39,7 +39,7 @@ CONFIG_FILE = Path("trunkline.toml")
 _POSTGRES = ("postgresql://", "postgres://")
 _KAFKA = "kafka://"
 _COMMANDS_FORM = """write commands by name, such as {"worker": ["python", "-m", "zone"]}"""
-_PROGRAM_KEYS = {field.name for field in fields(Program)}
+_PROGRAM_KEYS = {field.name for field in fields(StdioProgram)}
 _PASSWORD = re.compile(r"(//[^/:@]*):.*@")
 
 
@@ -81,7 +81,7 @@ def _program(value: object) -> object:
     return value
 
 
-def _check_program(program: Program) -> Program:
+def _check_program(program: StdioProgram) -> StdioProgram:
     if not program.command or not all(program.command):
         raise ValueError('its command is empty; write one such as ["python", "-m", "zone"]')
     ours = [name for name in program.environment if name.startswith(OUR_PREFIX)]
@@ -109,7 +109,7 @@ Duration = Annotated[timedelta, BeforeValidator(_duration)]
 Programs = Annotated[
     dict[
         Annotated[str, AfterValidator(_check_program_name)],
-        Annotated[Program, BeforeValidator(_program), AfterValidator(_check_program)],
+        Annotated[StdioProgram, BeforeValidator(_program), AfterValidator(_check_program)],
     ],
     NoDecode,
     BeforeValidator(_json_object),

@@ -9,7 +9,7 @@ from tests.checker.broken_agents import Home, broken_agents
 from tests.checker.defects import DEFECTS, WARNED, Defect
 from tests.checker.good_agents import GOOD
 
-from trunkline.agents.check_reports import Report
+from trunkline.agents.check_reports import AgentCheckReport
 from trunkline.checker import CHECKS, Checker, Limits, Subject
 from trunkline.system_clock import SystemClock
 from trunkline.transports.address_policy import AddressPolicy
@@ -42,7 +42,7 @@ def checker(transport: Transport) -> Checker:
     return Checker(transport, SystemClock(), PATIENT)
 
 
-async def check(checker: Checker, home: Home, name: str, defect: Defect) -> Report:
+async def check(checker: Checker, home: Home, name: str, defect: Defect) -> AgentCheckReport:
     subject = Subject(url=home.agent(name), protocol=defect.asked_for or defect.protocol)
     return await checker.check(subject, active=defect.active)
 

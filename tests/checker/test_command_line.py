@@ -12,12 +12,12 @@ import pytest
 from tests.checker.broken_agents import Home, broken_agents
 
 from trunkline.agents.check_reports import (
-    USUAL,
+    DEFAULT_SAMPLE,
+    AgentCheckReport,
+    AgentFinding,
     Evidence,
-    Finding,
-    GivenResponse,
-    Report,
-    SentRequest,
+    EvidenceRequest,
+    EvidenceResponse,
     Verdict,
 )
 from trunkline.checker import PROTOCOLS
@@ -142,13 +142,13 @@ def test_what_makes_no_sense_is_refused(
     assert told in printed.err + printed.out
 
 
-def report_of(body: str, verdict: Verdict = "failed") -> Report:
+def report_of(body: str, verdict: Verdict = "failed") -> AgentCheckReport:
     evidence = Evidence(
-        request=SentRequest(method="POST", url="http://a/"),
-        response=GivenResponse(status=200, body=body),
+        request=EvidenceRequest(method="POST", url="http://a/"),
+        response=EvidenceResponse(status=200, body=body),
         duration_ms=1.0,
     )
-    found = Finding(
+    found = AgentFinding(
         id="error-id",
         title="Errors echo the request's id",
         group="Error handling",
@@ -160,7 +160,7 @@ def report_of(body: str, verdict: Verdict = "failed") -> Report:
         guide="docs/reference/checks.md#error-id",
         evidence=[evidence],
     )
-    return Report(
+    return AgentCheckReport(
         url="http://a/",
         protocol="jsonrpc-2.0",
         chosen="It was asked for.",
@@ -191,9 +191,11 @@ def test_an_answer_cannot_leave_its_block_of_markdown() -> None:
 
 def test_every_protocol_that_can_be_named_has_a_plan() -> None:
     for protocol in PROTOCOLS:
-        assert plan_for(Spoken(protocol=protocol, url="http://a/", config={}, chosen=""), "n", USUAL).probes
+        assert plan_for(
+            Spoken(protocol=protocol, url="http://a/", config={}, chosen=""), "n", DEFAULT_SAMPLE
+        ).probes
     with pytest.raises(Invalid, match="no checks for the protocol"):
-        plan_for(Spoken(protocol="a2a-0.1-paths", url="http://a/", config={}, chosen=""), "n", USUAL)
+        plan_for(Spoken(protocol="a2a-0.1-paths", url="http://a/", config={}, chosen=""), "n", DEFAULT_SAMPLE)
 
 
 def test_what_people_have_attested_is_ticked() -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.scenarios.kit_server import served
 
 from trunkline.agentkit import Agent, Task
-from trunkline.agents.check_reports import Report, Sample
+from trunkline.agents.check_reports import AgentCheckReport, CheckSample
 from trunkline.checker import Checker, Limits, Subject
 from trunkline.system_clock import SystemClock
 from trunkline.transports.address_policy import AddressPolicy
@@ -62,13 +62,13 @@ async def test_an_agent_that_cannot_do_what_it_is_asked_makes_no_mistake_of_form
 
 @pytest.mark.parametrize("protocol", ["simple-a2a", "jsonrpc-2.0", "a2a-0.3", "a2a-1.0"])
 async def test_an_agent_for_one_thing_is_given_that(forecaster: str, protocol: str) -> None:
-    sample = Sample(input={"text": "Rome", "days": 2}, text="Rome")
+    sample = CheckSample(input={"text": "Rome", "days": 2}, text="Rome")
     report = await check(Subject(url=forecaster, protocol=protocol, sample=sample))
     assert report.failures() == []
     assert {found.id for found in report.findings if found.verdict == "skipped"} <= {"input-unicode"}
 
 
-async def check(subject: Subject) -> Report:
+async def check(subject: Subject) -> AgentCheckReport:
     async with HttpTransport(AddressPolicy(allow_loopback=True)) as transport:
         checker = Checker(transport, SystemClock(), Limits(request_seconds=30.0))
         return await checker.check(subject, active=True)

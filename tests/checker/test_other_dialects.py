@@ -8,7 +8,7 @@ import pytest
 from tests.checker.good_agents import Asked, refusal
 from tests.scenarios.zones.zone_server import served
 
-from trunkline.agents.check_reports import USUAL, Report, Sample
+from trunkline.agents.check_reports import DEFAULT_SAMPLE, AgentCheckReport, CheckSample
 from trunkline.checker import Checker, Limits, Subject
 from trunkline.errors import Invalid
 from trunkline.jsontypes import Json, JsonObject
@@ -21,7 +21,9 @@ from trunkline.zones import Zone
 pytestmark = pytest.mark.anyio
 
 
-async def check(url: str, protocol: str, config: JsonObject | None = None, sample: Sample = USUAL) -> Report:
+async def check(
+    url: str, protocol: str, config: JsonObject | None = None, sample: CheckSample = DEFAULT_SAMPLE
+) -> AgentCheckReport:
     subject = Subject(url=url, protocol=protocol, protocol_config=config or {}, sample=sample)
     async with HttpTransport(AddressPolicy(allow_loopback=True)) as transport:
         return await Checker(transport, SystemClock(), Limits(request_seconds=30.0)).check(
@@ -29,7 +31,7 @@ async def check(url: str, protocol: str, config: JsonObject | None = None, sampl
         )
 
 
-def verdict_of(report: Report, check_id: str) -> str:
+def verdict_of(report: AgentCheckReport, check_id: str) -> str:
     return next(found.verdict for found in report.findings if found.id == check_id)
 
 
@@ -45,7 +47,7 @@ async def test_a_zone_passes_and_gets_no_work_until_its_input_is_given(tmp_path:
         report = await check(url, "jsonrpc-2.0", {"profile": "any"})
         assert report.failures() == []
         assert (verdict_of(report, "works-in-workflow"), done) == ("skipped", [])
-        own = Sample(input={"channel": "C1"}, text="")
+        own = CheckSample(input={"channel": "C1"}, text="")
         report = await check(url, "jsonrpc-2.0", {"profile": "any"}, own)
     assert report.failures() == []
     assert (verdict_of(report, "works-in-workflow"), done) == ("passed", [{"channel": "C1"}])
@@ -53,7 +55,7 @@ async def test_a_zone_passes_and_gets_no_work_until_its_input_is_given(tmp_path:
 
 async def test_what_does_not_fit_a_zones_profile_is_not_sent(tmp_path: Path) -> None:
     async with served(Zone("execution"), tmp_path) as url:
-        own = Sample(input={"channel": 7}, text="")
+        own = CheckSample(input={"channel": 7}, text="")
         report = await check(url, "jsonrpc-2.0", {"profile": "slack"}, own)
     assert verdict_of(report, "works-in-workflow") == "skipped"
 

@@ -10,8 +10,8 @@ from trunkline.brokers.base import Producer, RecordSource, TakeResults, TakeTask
 from trunkline.brokers.kafka import KafkaBroker, KafkaConnection, open_producer, open_source
 from trunkline.errors import Unavailable
 from trunkline.messages import BrokerRecord, OutgoingMessage, TopicNames
-from trunkline.services.commit_loop import Part
-from trunkline.services.messaging.deliveries import results_of, tasks_of
+from trunkline.services.commit_loop import CommitPart
+from trunkline.services.messaging.deliveries import result_deliveries, task_deliveries
 from trunkline.services.messaging.relay import Relay
 from trunkline.stores.base import Store, Transaction
 from trunkline.telemetry.metrics import Metrics
@@ -61,7 +61,7 @@ class Pump:
         for source in sources:
             source.on_arrival(self._bell.set)
 
-    async def until_all_has_arrived(self, parts: Sequence[Part]) -> None:
+    async def until_all_has_arrived(self, parts: Sequence[CommitPart]) -> None:
         while (await self._store.backlog()).outbox:
             await send_all(Relay(self._store, self._producer, last_seconds=60))
         while sum(source.settled for source in self._sources) < self._producer.sent:
@@ -78,7 +78,7 @@ async def send_all(relay: Relay) -> None:
     await relay.run(stopping)
 
 
-async def turn(store: Store, parts: Sequence[Part]) -> None:
+async def turn(store: Store, parts: Sequence[CommitPart]) -> None:
     """One turn of the commit loop, which goes on after one that failed."""
     try:
         async with store.transaction() as tx:
@@ -114,9 +114,9 @@ async def kafka_carriage(
         producer, sources = CountingProducer(opened), [CountingSource(tasks), CountingSource(results)]
         pump = Pump(store, producer, sources)
         metrics = Metrics()
-        parts: list[Part] = [
-            tasks_of(sources[0], take_tasks, metrics),
-            results_of(sources[1], take_results, metrics),
+        parts: list[CommitPart] = [
+            task_deliveries(sources[0], take_tasks, metrics),
+            result_deliveries(sources[1], take_results, metrics),
         ]
 
         def arrive() -> asyncio.Future[None]:

@@ -10,7 +10,7 @@ from tests.contract.bridges import ME, claim
 from tests.contract.samples import NOW, insert, new_run, queue, run_id, task, woken
 
 from trunkline.brokers.base import TaskMessage
-from trunkline.executor.input_sources import take_results
+from trunkline.executor.input_sources import queue_results
 from trunkline.jsontypes import encode
 from trunkline.messages import AgentResult, AgentTask, CancelTask
 from trunkline.stores.base import QueuedTask, Store, TaskKey, Transaction
@@ -29,7 +29,7 @@ async def take_tasks(tx: Transaction, messages: Sequence[TaskMessage]) -> None:
 
 @pytest.fixture
 async def carriage(store: Store, open_broker: OpenBroker) -> AsyncGenerator[Carriage]:
-    async with open_broker(store, take_tasks, take_results) as opened:
+    async with open_broker(store, take_tasks, queue_results) as opened:
         yield opened
 
 
@@ -124,7 +124,7 @@ async def test_a_taker_that_fails_fails_the_publisher_where_both_are_one_and_nob
     async def refuse(_tx: Transaction, _messages: Sequence[TaskMessage]) -> None:
         raise RuntimeError("on purpose")
 
-    async with open_broker(store, refuse, take_results) as carriage:
+    async with open_broker(store, refuse, queue_results) as carriage:
 
         async def publish_task() -> None:
             async with store.transaction() as tx:

@@ -13,7 +13,7 @@ from tests.contract.samples import NOW, insert, key_of, new_run, run_id, task, w
 
 from trunkline.brokers.base import TaskMessage
 from trunkline.brokers.kafka import KafkaBroker, KafkaConnection
-from trunkline.executor.input_sources import take_travelled_results
+from trunkline.executor.input_sources import queue_delivered_results
 from trunkline.jsontypes import encode
 from trunkline.messages import AgentResult, AgentTask, OutgoingMessage, TopicNames
 from trunkline.messages.codec import LONGEST_VALUE, encode_task
@@ -33,7 +33,7 @@ async def take_tasks(tx: Transaction, messages: Sequence[TaskMessage]) -> None:
 async def carriage(
     store: Store, connection: KafkaConnection, topics: TopicNames
 ) -> AsyncGenerator[tuple[KafkaBroker, Arrive]]:
-    async with kafka_carriage(connection, topics, store, take_tasks, take_travelled_results) as opened:
+    async with kafka_carriage(connection, topics, store, take_tasks, queue_delivered_results) as opened:
         yield opened
 
 

@@ -12,7 +12,7 @@ from tests.contract.samples import queue, queued, run_id, task, transition, writ
 
 from trunkline.agents import Agent, AgentOptions, BreakerPolicy, RateLimit
 from trunkline.agents.call_limits.breaker import CLOSED, CallEnd
-from trunkline.agents.call_limits.limit_state import FRESH
+from trunkline.agents.call_limits.limit_state import INITIAL_STATE
 from trunkline.clock import Instant, after
 from trunkline.stores.base import BreakerChange, ClaimedTask, NotedCall, Store
 from trunkline.testing import FakeClock
@@ -218,7 +218,7 @@ async def test_a_probe_whose_bridge_died_blocks_nobody_for_ever(store: Store, cl
 async def test_an_agent_that_answers_leaves_nothing_in_the_store(store: Store) -> None:
     await register(store, "A", options=FRAGILE)
     assert await note(store, OK, OK, OK) == []
-    assert (await store.agent_load("A")).state == FRESH
+    assert (await store.agent_load("A")).state == INITIAL_STATE
 
 
 async def test_a_run_whose_task_waits_for_a_breaker_has_a_reason_to_wake(store: Store) -> None:
@@ -252,7 +252,7 @@ async def test_a_reset_closes_the_breaker_and_fills_the_bucket(store: Store) -> 
     await note(store, BAD, BAD)
     async with store.transaction() as tx:
         await tx.reset_agent("A")
-    assert (await store.agent_load("A")).state == FRESH
+    assert (await store.agent_load("A")).state == INITIAL_STATE
     assert len(await claim(store)) == 1
 
 
@@ -266,7 +266,7 @@ async def test_an_agent_under_another_name_url_or_policy_begins_afresh(
     await note(store, BAD, BAD)
     async with store.transaction() as tx:
         assert await tx.update_agent(msgspec.structs.replace(agent, version=2, **change), 1)
-    assert (await store.agent_load("A")).state == FRESH
+    assert (await store.agent_load("A")).state == INITIAL_STATE
 
 
 async def test_what_is_known_stays_with_an_agent_that_is_changed_otherwise(store: Store) -> None:

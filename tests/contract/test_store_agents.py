@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from tests.contract.samples import id_of
 
-from trunkline.agents import Agent, AgentOptions, BreakerPolicy, Dialect, Probe, RateLimit
+from trunkline.agents import Agent, AgentOptions, BreakerPolicy, Dialect, DialectProbe, RateLimit
 from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists
 from trunkline.policies import RetryPolicy
@@ -45,7 +45,7 @@ FULL = Agent(
         streams=True,
         pushes=True,
         tenant="t",
-        tried=(Probe(at=Instant(8), tried="GET /card", answered="HTTP 200"),),
+        tried=(DialectProbe(at=Instant(8), tried="GET /card", answered="HTTP 200"),),
     ),
     options=AgentOptions(
         transport="stdio",

@@ -31,7 +31,7 @@ from tests.contract.test_store_dead_letters import letter
 from tests.contract.test_store_outbox import dispatch_all, due, message, send, take
 
 from trunkline.errors import Conflict, DataInUse
-from trunkline.executor.input_sources import take_results
+from trunkline.executor.input_sources import queue_results
 from trunkline.jsontypes import decode, encode
 from trunkline.machine.state import StepState
 from trunkline.messages import AgentResult, CancelTask, StepError, TraceContext
@@ -117,7 +117,7 @@ async def move(source: Store, target: Store, file: Path, clock: FakeClock, *, tr
     # Whoever held a lease is gone.
     clock.advance(LEASE * 2)
     await export_store(source, file, no_progress)
-    await import_store(target, file, no_progress, hand_over=None if travels else take_results)
+    await import_store(target, file, no_progress, hand_over=None if travels else queue_results)
 
 
 async def test_everything_arrives_as_it_left_and_comes_back_the_same(

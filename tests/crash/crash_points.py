@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import asynccontextmanager
 from typing import cast
 
-from trunkline.agents.tls import Tls
+from trunkline.agents.tls import TlsConfig
 from trunkline.brokers.base import Broker, Producer, RecordSource, TaskMessage, Undelivered
 from trunkline.errors import Unavailable
 from trunkline.messages import AgentResult, BrokerRecord, OutgoingMessage
@@ -242,7 +242,7 @@ class _FusedTransport:
         self._fuse = fuse
 
     async def post(
-        self, url: str, body: bytes, headers: Mapping[str, str], timeout: float, tls: Tls | None = None
+        self, url: str, body: bytes, headers: Mapping[str, str], timeout: float, tls: TlsConfig | None = None
     ) -> AgentAnswer:
         self._fuse.at("post.before")
         answer = await self._inner.post(url, body, headers, timeout, tls)
@@ -250,7 +250,7 @@ class _FusedTransport:
         return answer
 
     async def get(
-        self, url: str, headers: Mapping[str, str], timeout: float, tls: Tls | None = None
+        self, url: str, headers: Mapping[str, str], timeout: float, tls: TlsConfig | None = None
     ) -> AgentAnswer:
         self._fuse.at("get.before")
         answer = await self._inner.get(url, headers, timeout, tls)
@@ -264,7 +264,7 @@ class _FusedTransport:
         body: bytes | None,
         headers: Mapping[str, str],
         limits: StreamLimits,
-        tls: Tls | None = None,
+        tls: TlsConfig | None = None,
     ) -> AsyncGenerator[StreamedAnswer]:
         self._fuse.at("stream.before")
         async with self._inner.stream(url, body, headers, limits, tls) as answer:

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from trunkline.agents.tls import Tls
+from trunkline.agents.tls import TlsConfig
 from trunkline.jsontypes import decode
 from trunkline.protocols import AgentAnswer
 from trunkline.telemetry.logs import configure_logs
@@ -48,7 +48,7 @@ class FusedTransport(HttpTransport):
         body: bytes,
         headers: Mapping[str, str],
         timeout: float,
-        tls: Tls | None = None,
+        tls: TlsConfig | None = None,
     ) -> AgentAnswer:
         request = decode(body)
         assert isinstance(request, dict)

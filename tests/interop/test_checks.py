@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 import pytest
 from tests.interop.agents import Agent
 
-from trunkline.agents.check_reports import Report
+from trunkline.agents.check_reports import AgentCheckReport
 from trunkline.checker import Checker, Limits, Subject
 from trunkline.system_clock import SystemClock
 from trunkline.transports.address_policy import AddressPolicy
@@ -23,7 +23,7 @@ async def transport() -> AsyncGenerator[Transport]:
         yield opened
 
 
-def failures(report: Report) -> list[tuple[str, str]]:
+def failures(report: AgentCheckReport) -> list[tuple[str, str]]:
     return [(found.id, found.seen) for found in report.failures()]
 
 

@@ -101,7 +101,7 @@ CARRIERS: Sequence[Rule] = (
     Rule(
         name="credentials-where-they-can-go",
         breaks="An operator believes that an agent is called with a token, which never leaves.",
-        symbol="trunkline.services.agents.transport_rules:check_carriage",
+        symbol="trunkline.services.agents.transport_rules:check_transport_rules",
         change=Change("condition", 5, of=7, becomes="False"),
         caught_by=(f"{_SPECS}::test_a_certificate_is_refused_where_there_is_no_tls",),
     ),

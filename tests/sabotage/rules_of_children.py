@@ -15,14 +15,14 @@ CHILDREN: Sequence[Rule] = (
     Rule(
         name="end-of-a-child-is-told",
         breaks="A run waits for ever for a run that has ended.",
-        symbol="trunkline.executor.child_runs:Children.write",
+        symbol="trunkline.executor.child_runs:ChildRuns.write",
         change=Change("condition", 4, of=6, becomes="False"),
         caught_by=(f"{_EXECUTOR}::test_the_end_of_a_child_lets_its_parent_go_on",),
     ),
     Rule(
         name="child-is-taken-up-at-once",
         breaks="A run that a step has begun waits until somebody rings.",
-        symbol="trunkline.executor.driver:Driver.work",
+        symbol="trunkline.executor.driver:RunDriver.work",
         change=Drop("assignment", 11, of=11),
         caught_by=(
             f"{_EXECUTOR}::test_the_loop_is_not_left_to_sleep_while_a_child_has_something_to_take_in",
@@ -41,7 +41,7 @@ CHILDREN: Sequence[Rule] = (
     Rule(
         name="circle-of-workflows",
         breaks="Workflows that begin one another in a circle can be saved.",
-        symbol="trunkline.services.workflows:Workflows._below",
+        symbol="trunkline.services.workflows:Workflows._reachable",
         change=Change("condition", 4, of=6, becomes="False"),
         caught_by=("tests/unit/services/test_workflows.py::test_a_circle_of_workflows_is_refused_and_named",),
         shows="DID NOT RAISE",
@@ -81,14 +81,14 @@ CHILDREN: Sequence[Rule] = (
     Rule(
         name="input-of-a-child-fits",
         breaks="A run is begun with an input that its workflow would refuse from anybody else.",
-        symbol="trunkline.executor.child_runs:Children._begin",
+        symbol="trunkline.executor.child_runs:ChildRuns._begin",
         change=Drop("assignment", 3, of=5),
         caught_by=(f"{_EXECUTOR}::test_a_child_that_cannot_begin_is_a_failure_of_the_step[unfit input]",),
     ),
     Rule(
         name="child-keeps-the-sides-of-agents",
         breaks="An agent that is being moved is called on the other side in the middle of a run.",
-        symbol="trunkline.executor.child_runs:Children._begin",
+        symbol="trunkline.executor.child_runs:ChildRuns._begin",
         change=Drop("keyword", 11, of=11),
         caught_by=(f"{_EXECUTOR}::test_a_child_inherits_what_agents_were_like_when_its_parent_was_accepted",),
     ),

@@ -58,7 +58,7 @@ DOORS: Sequence[Rule] = (
     Rule(
         name="command-by-its-key",
         breaks="A command that the broker delivers twice starts two runs.",
-        symbol="trunkline.services.messaging.start_commands:Commands._start",
+        symbol="trunkline.services.messaging.start_commands:StartCommandConsumer._start",
         change=Change("keyword", 2, of=3, becomes="None"),
         caught_by=("tests/scenarios/test_commands.py::test_a_record_that_comes_again_starts_nothing",),
     ),
@@ -72,14 +72,14 @@ DOORS: Sequence[Rule] = (
     Rule(
         name="hook-address-is-ours",
         breaks="Whoever has one token can have any task asked for.",
-        symbol="trunkline.services.agents.push_notifications:HookKey.opened",
+        symbol="trunkline.services.agents.push_notifications:PushTokenKey.opened",
         change=Change("operand", 1, of=2, becomes="not it.operand.right"),
         caught_by=(f"{_HOOKS}::test_a_forged_address_opens_nothing[cut]",),
     ),
     Rule(
         name="hook-token-came-along",
         breaks="Who has read an address in some log can ring at it.",
-        symbol="trunkline.services.agents.push_notifications:HookKey.opened",
+        symbol="trunkline.services.agents.push_notifications:PushTokenKey.opened",
         change=Change("operand", 1, of=2, becomes="not it.operand.left"),
         caught_by=(f"{_HOOKS}::test_a_wrong_token_opens_nothing[x]",),
     ),

@@ -52,7 +52,7 @@ PROGRAMS: Sequence[Rule] = (
     Rule(
         name="a-program-knows-no-secret-of-ours",
         breaks="A program gets our secrets with its environment.",
-        symbol="trunkline.agents.stdio_programs:Program._gets",
+        symbol="trunkline.agents.stdio_programs:StdioProgram._gets",
         change=Change("return value", 2, of=2, becomes="True"),
         caught_by=(f"{_PROGRAMS}::test_a_program_gets_no_variable_that_is_not_for_it[embedded]",),
     ),

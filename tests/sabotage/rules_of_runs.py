@@ -38,7 +38,7 @@ RUNS: Sequence[Rule] = (
     Rule(
         name="kept-state-at-its-version",
         breaks="An executor decides from a state that another one has moved on since.",
-        symbol="trunkline.executor.run_state_cache:RunStates.load",
+        symbol="trunkline.executor.run_state_cache:RunStateCache.load",
         change=Drop("operand", 2, of=2),
         caught_by=(
             f"{_DRIVER}::test_a_state_kept_at_an_older_version_is_read_again",

@@ -44,7 +44,7 @@ TRAVEL: Sequence[Rule] = (
     Rule(
         name="outbox-until-it-is-sent",
         breaks="What a relay has taken and could not send is lost.",
-        symbol="trunkline.services.messaging.relay:Relay._empty",
+        symbol="trunkline.services.messaging.relay:Relay._publish_all",
         change=Change(
             "with statement",
             becomes="async with it.items[0].context_expr as it.items[0].optional_vars:\n    it.body[0]\nit.body[1]",
@@ -74,7 +74,7 @@ TRAVEL: Sequence[Rule] = (
     Rule(
         name="task-sent-again",
         breaks="A task that is lost on its way is never sent again: its run waits for ever.",
-        symbol="trunkline.executor.task_resending:Resends.work",
+        symbol="trunkline.executor.task_resending:TaskResender.work",
         change=Change("condition", 2, of=3, becomes="False"),
         caught_by=(
             f"{_RESENDS}::test_a_task_whose_result_does_not_come_is_sent_again_ever_more_rarely",
@@ -91,14 +91,14 @@ TRAVEL: Sequence[Rule] = (
     Rule(
         name="task-settled",
         breaks="A task whose result is here is sent again for ever.",
-        symbol="trunkline.executor.input_sources:take_travelled_results",
+        symbol="trunkline.executor.input_sources:queue_delivered_results",
         change=Change("condition", 2, of=2, becomes="False"),
         caught_by=(f"{_ARRIVED}::test_a_result_wakes_its_run_and_its_task_is_not_sent_again",),
     ),
     Rule(
         name="result-into-the-inbox",
         breaks="A result is settled at the broker and never reaches its run.",
-        symbol="trunkline.executor.input_sources:take_travelled_results",
+        symbol="trunkline.executor.input_sources:queue_delivered_results",
         change=Drop("call statement", 1, of=2),
         caught_by=(f"{_ARRIVED}::test_a_result_wakes_its_run_and_its_task_is_not_sent_again",),
     ),

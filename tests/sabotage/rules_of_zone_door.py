@@ -78,7 +78,7 @@ ZONE_DOOR: Sequence[Rule] = (
     Rule(
         name="algorithms-are-ours",
         breaks="Who knows the public key can sign with it, or not at all.",
-        symbol="trunkline.agents.authentication.signed_tokens:TokenForms.get_alg",
+        symbol="trunkline.agents.authentication.signed_tokens:TokenAlgorithms.get_alg",
         change=Change("condition", becomes="it.left not in self.algorithms"),
         caught_by=(f"{_WRONG}[the algorithm none]", f"{_WRONG}[the public key as a shared secret]"),
     ),

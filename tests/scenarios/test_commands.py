@@ -12,7 +12,7 @@ import pytest
 from trunkline.errors import Unavailable
 from trunkline.jsontypes import encode
 from trunkline.messages import BrokerRecord
-from trunkline.services.messaging.start_commands import Commands
+from trunkline.services.messaging.start_commands import StartCommandConsumer
 from trunkline.settings import load_settings
 from trunkline.stores.base import Store, Transaction
 from trunkline.telemetry.metrics import Metrics
@@ -79,7 +79,7 @@ async def taking(
     arrivals = Arrivals()
     stopping = asyncio.Event()
     async with open_store(load_settings({"data": data}), beside=True) as store, asyncio.TaskGroup() as group:
-        commands = Commands(arrivals, system.embedded.api.runs, wrap(store), Metrics(), Traces())
+        commands = StartCommandConsumer(arrivals, system.embedded.api.runs, wrap(store), Metrics(), Traces())
         group.create_task(commands.run(stopping))
         try:
             yield arrivals

@@ -20,7 +20,7 @@ from trunkline.brokers.base import Producer, Undelivered
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import OutgoingMessage
 from trunkline.services.runs.har import to_har
-from trunkline.services.runs.stored_exchanges import read_exchange
+from trunkline.services.runs.stored_exchanges import convert_exchange
 from trunkline.testing import Call, RunningSystem, ScriptedAgent, running_system, simple_error, simple_success
 from trunkline.testing.agents import Reply, Script, Stream
 from trunkline.wiring import Interceptors
@@ -127,7 +127,7 @@ async def everything_of(system: RunningSystem, run: JsonObject, agent: str) -> d
         texts[path] = (await system.call("GET", path)).body.decode()
     exchanges = await system.items(f"/runs/{run['id']}/wire")
     texts["curl"] = "\n".join(map(to_curl, exchanges))
-    texts["har"] = str(to_har(read_exchange(exchange) for exchange in exchanges))
+    texts["har"] = str(to_har(convert_exchange(exchange) for exchange in exchanges))
     return texts
 
 

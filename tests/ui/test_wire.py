@@ -22,7 +22,7 @@ from tests.ui.request_capture import Captured, capturing
 from trunkline.bridge.wire.exchanges import to_curl
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.services.runs.har import to_har
-from trunkline.services.runs.stored_exchanges import read_exchange
+from trunkline.services.runs.stored_exchanges import convert_exchange
 from trunkline.testing.system import objects_in
 
 SECRET = "u$er:s3cret `x`"
@@ -252,7 +252,7 @@ def test_the_archive_is_the_one_that_the_command_line_makes(
     archive = decode(Path(download.value.path()).read_bytes())
     check_har(archive)
     exchanges = [
-        read_exchange(exchange) for exchange in inspected.client.wire(inspected.run, step=step).items
+        convert_exchange(exchange) for exchange in inspected.client.wire(inspected.run, step=step).items
     ]
     expected = to_har(each for each in exchanges if attempt in (None, each.attempt))
     assert entries(archive) == entries(expected)

@@ -57,7 +57,7 @@ class BrokenCard(ValueError):
     """The text begins like a card and cannot be read."""
 
 
-class Interface(msgspec.Struct, frozen=True, kw_only=True):
+class AgentInterface(msgspec.Struct, frozen=True, kw_only=True):
     """One address of an agent, and what is spoken there."""
 
     # None: the card does not say, so it is the address at which the agent is registered.
@@ -70,7 +70,7 @@ class Interface(msgspec.Struct, frozen=True, kw_only=True):
 
 class AgentCard(msgspec.Struct, frozen=True, kw_only=True):
     # In the agent's order of preference.
-    interfaces: tuple[Interface, ...]
+    interfaces: tuple[AgentInterface, ...]
     streams: bool = False
     pushes: bool = False
 
@@ -105,28 +105,28 @@ def _object(body: bytes) -> JsonObject:
     return value
 
 
-def _interfaces(card: JsonObject) -> Iterator[Interface]:
+def _interfaces(card: JsonObject) -> Iterator[AgentInterface]:
     """The form of 0.2 and 0.3: one preferred address, and others beside it."""
     version = _word(card, "protocolVersion", "protocol_version")
     url = _string(card, "url")
     capabilities = card.get("capabilities")
     if isinstance(capabilities, dict) and _MARK_OF_PYTHON_A2A in capabilities:
-        yield Interface(url=url, transport=JSONRPC_PATHS, protocol_version="0.1")
+        yield AgentInterface(url=url, transport=JSONRPC_PATHS, protocol_version="0.1")
     if url is not None or version is not None:
         transport = _transport(card, "preferredTransport", "preferred_transport") or JSONRPC
-        yield Interface(url=url, transport=transport, protocol_version=version)
+        yield AgentInterface(url=url, transport=transport, protocol_version=version)
     for item in _objects(card, "additionalInterfaces", "additional_interfaces"):
         transport = _transport(item, "transport")
         if transport is not None:
-            yield Interface(url=_string(item, "url"), transport=transport, protocol_version=version)
+            yield AgentInterface(url=_string(item, "url"), transport=transport, protocol_version=version)
 
 
-def _modern_interfaces(card: JsonObject) -> Iterator[Interface]:
+def _modern_interfaces(card: JsonObject) -> Iterator[AgentInterface]:
     """The form of 1.0: every address with its own binding and version."""
     for item in _objects(card, "supportedInterfaces", "supported_interfaces"):
         binding = _transport(item, "protocolBinding", "protocol_binding")
         if binding is not None:
-            yield Interface(
+            yield AgentInterface(
                 url=_string(item, "url"),
                 transport=binding,
                 protocol_version=_word(item, "protocolVersion", "protocol_version") or "1.0",

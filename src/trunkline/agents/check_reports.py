@@ -43,7 +43,7 @@ class CheckTarget(msgspec.Struct, frozen=True, kw_only=True):
     protocol_config: JsonObject | None = None
 
 
-class Sample(msgspec.Struct, frozen=True, kw_only=True):
+class CheckSample(msgspec.Struct, frozen=True, kw_only=True):
     """What the messages of an active check say: something that the agent can work on."""
 
     # Travels as JSON; and what travels as plain text.
@@ -56,17 +56,17 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # The seed's own, by which every agent of its guide is tried.
-USUAL = Sample(input={"query": "test query"}, text="This is a check. Say hello.")
+DEFAULT_SAMPLE = CheckSample(input={"query": "test query"}, text="This is a check. Say hello.")
 
 
-class SentRequest(msgspec.Struct, frozen=True, kw_only=True):
+class EvidenceRequest(msgspec.Struct, frozen=True, kw_only=True):
     method: str
     url: str
     headers: dict[str, str] = {}
     body: str = ""
 
 
-class GivenResponse(msgspec.Struct, frozen=True, kw_only=True):
+class EvidenceResponse(msgspec.Struct, frozen=True, kw_only=True):
     status: int
     headers: dict[str, str] = {}
     body: str = ""
@@ -75,15 +75,15 @@ class GivenResponse(msgspec.Struct, frozen=True, kw_only=True):
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """One exchange with the agent. Without a whole response there is an `error` that says why."""
 
-    request: SentRequest
+    request: EvidenceRequest
     duration_ms: float
-    response: GivenResponse | None = None
+    response: EvidenceResponse | None = None
     error: str | None = None
     # What was cut or could not be shown.
     notes: list[str] = []
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class AgentFinding(msgspec.Struct, frozen=True, kw_only=True):
     # Stable: scripts and pages name it.
     id: str
     title: str
@@ -99,7 +99,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     evidence: list[Evidence] = []
 
 
-class Attestation(msgspec.Struct, frozen=True, kw_only=True):
+class AttestationItem(msgspec.Struct, frozen=True, kw_only=True):
     """What no program can check."""
 
     id: str
@@ -110,7 +110,7 @@ class Attestation(msgspec.Struct, frozen=True, kw_only=True):
     how: str
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class AgentCheckReport(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     # The dialect that was checked, and how it was chosen.
     protocol: str
@@ -121,8 +121,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: float
     grade: Grade
     passed: bool
-    findings: list[Finding]
-    attestations: list[Attestation]
+    findings: list[AgentFinding]
+    attestations: list[AttestationItem]
     # The agent's name in the registry, where it has one.
     agent: str | None = None
     # Of the card's bytes: a card that has changed shows by it.
@@ -131,7 +131,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     def count(self, verdict: Verdict) -> int:
         return sum(1 for finding in self.findings if finding.verdict == verdict)
 
-    def failures(self) -> list[Finding]:
+    def failures(self) -> list[AgentFinding]:
         return [finding for finding in self.findings if finding.verdict == "failed"]
 
 
@@ -165,7 +165,7 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True):
 _WORTH: dict[Verdict, int] = {"passed": 0, "warning": 1, "failed": 2}
 
 
-def drift_between(before: Report, now: Report) -> Drift | None:
+def drift_between(before: AgentCheckReport, now: AgentCheckReport) -> Drift | None:
     """None: nothing has changed, or the two asked different questions and cannot be compared."""
     if (before.url, before.protocol, before.active) != (now.url, now.protocol, now.active):
         return None
@@ -178,7 +178,7 @@ def drift_between(before: Report, now: Report) -> Drift | None:
     )
 
 
-def _changes(before: Sequence[Finding], now: Sequence[Finding]) -> tuple[list[str], list[str]]:
+def _changes(before: Sequence[AgentFinding], now: Sequence[AgentFinding]) -> tuple[list[str], list[str]]:
     known: dict[str, Verdict] = {finding.id: finding.verdict for finding in before}
     worse: list[str] = []
     better: list[str] = []

@@ -18,7 +18,7 @@ TransportName = Literal["https", "aws-agentcore", "stdio"]
 AUTO = "auto"
 
 
-class Probe(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class DialectProbe(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing that was tried in order to find out what an agent speaks, and what came of it."""
 
     at: Instant
@@ -44,7 +44,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pushes: bool = False
     # A part of every request where one address serves several (A2A 1.0).
     tenant: str | None = None
-    tried: tuple[Probe, ...] = ()
+    tried: tuple[DialectProbe, ...] = ()
 
 
 class RateLimit(msgspec.Struct, frozen=True, kw_only=True):

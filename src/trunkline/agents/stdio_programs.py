@@ -16,7 +16,7 @@ OUR_PREFIX = "TRUNKLINE_"
 
 
 @dataclass(frozen=True)
-class Program:
+class StdioProgram:
     command: tuple[str, ...]
     # Names of variables that it gets beside those that every program gets.
     environment: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Tls(msgspec.Struct, frozen=True, kw_only=True):
+class TlsConfig(msgspec.Struct, frozen=True, kw_only=True):
     """PEM texts: who may have signed the agent's certificate instead of the public authorities; ours, and its key."""
 
     authority: str | None = None

@@ -33,7 +33,7 @@ _TO_A_RUNTIME = frozenset(
 )
 
 
-class Runtime(NamedTuple):
+class AgentCoreRuntime(NamedTuple):
     """An agent runtime of Amazon Bedrock AgentCore."""
 
     arn: str
@@ -50,7 +50,7 @@ def transport_of(url: str) -> TransportName:
     return "stdio" if scheme == "stdio" else "https"
 
 
-def carried_headers(transport: TransportName, headers: Mapping[str, str]) -> Mapping[str, str]:
+def forwarded_headers(transport: TransportName, headers: Mapping[str, str]) -> Mapping[str, str]:
     """Those of a request's headers that leave with it."""
     match transport:
         case "https":
@@ -61,12 +61,12 @@ def carried_headers(transport: TransportName, headers: Mapping[str, str]) -> Map
             return {}
 
 
-def parse_runtime(url: str) -> Runtime:
+def parse_runtime(url: str) -> AgentCoreRuntime:
     """Raises `UrlError`."""
     parts = _RUNTIME.fullmatch(url) if len(url) <= MAX_URL_CHARACTERS else None
     if parts is None:
         raise UrlError(f"it must have the form {_RUNTIME_FORM}")
-    return Runtime(parts["arn"], parts["region"], parts["qualifier"])
+    return AgentCoreRuntime(parts["arn"], parts["region"], parts["qualifier"])
 
 
 def parse_program(url: str) -> str:
@@ -77,7 +77,7 @@ def parse_program(url: str) -> str:
     return parts["name"]
 
 
-def check_carried(transport: TransportName, url: str) -> str | None:
+def check_transport_url(transport: TransportName, url: str) -> str | None:
     """Why this url cannot be called by this transport, or None. The text reads on after "the url"."""
     meant = transport_of(url)
     try:

@@ -15,7 +15,7 @@ from trunkline.api.limit_views import limits_view
 from trunkline.api.views import agent_view, page_json
 from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import encode
-from trunkline.services.agents.activity import AgentActivity, AgentOverview
+from trunkline.services.agents.activity import AgentOverview, RecentActivity
 from trunkline.services.cards import CardView
 from trunkline.stores.port.activity import AgentMinute, EndedCall, Grade, begin_of
 
@@ -67,7 +67,7 @@ def overviews_json(overviews: Sequence[AgentOverview], next_cursor: str | None) 
     return page_json(items, next_cursor)
 
 
-def activity_json(activity: AgentActivity) -> bytes:
+def activity_json(activity: RecentActivity) -> bytes:
     return encode(_activity(activity))
 
 
@@ -89,7 +89,7 @@ def calls_json(calls: Sequence[EndedCall], next_cursor: str | None) -> bytes:
     return page_json([_call(each) for each in calls], next_cursor)
 
 
-def _activity(activity: AgentActivity) -> _Activity:
+def _activity(activity: RecentActivity) -> _Activity:
     return _Activity(
         rfc3339(activity.begin),
         rfc3339(activity.end),

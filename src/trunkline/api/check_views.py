@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from trunkline.agents.check_reports import Finding, Verdict
+from trunkline.agents.check_reports import AgentFinding, Verdict
 from trunkline.api.views import page_json
 from trunkline.clock import rfc3339
 from trunkline.jsontypes import decode, encode
@@ -16,7 +16,7 @@ from trunkline.stores.port.agent_events import CheckRecord
 class _Findings(msgspec.Struct):
     """What a summary needs of a report."""
 
-    findings: list[Finding]
+    findings: list[AgentFinding]
 
 
 _reports = msgspec.json.Decoder(_Findings)

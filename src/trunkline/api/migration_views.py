@@ -20,7 +20,7 @@ from trunkline.services.migration.plan import (
     OfferedProtocol,
     PlanEntry,
 )
-from trunkline.services.migration.states import state_of
+from trunkline.services.migration.states import decode_migration
 from trunkline.stores.port.agent_events import AgentEvent, ComparisonRecord, Side
 
 
@@ -165,7 +165,7 @@ def _state(state: MigrationState) -> _State:
 
 
 def _event(event: AgentEvent) -> _Event:
-    state = state_of(event) if event.kind == "migration" else None
+    state = decode_migration(event) if event.kind == "migration" else None
     return _Event(
         event.id,
         event.agent,

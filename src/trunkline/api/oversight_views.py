@@ -12,7 +12,7 @@ from trunkline.api.views import page_json
 from trunkline.brokers.base import Lag
 from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import encode
-from trunkline.services.operations.system_status import MOST_COUNTED, Sight
+from trunkline.services.operations.system_status import MOST_COUNTED, SystemSnapshot
 from trunkline.stores.base import KeyRole
 from trunkline.stores.port.operations import AuditEntry, Queues, SeenProcess
 
@@ -69,7 +69,7 @@ class _System(msgspec.Struct):
 
 
 def system_json(
-    sight: Sight, dependencies: Mapping[str, str], warnings: Sequence[str], now: Instant
+    sight: SystemSnapshot, dependencies: Mapping[str, str], warnings: Sequence[str], now: Instant
 ) -> bytes:
     """`dependencies`: each with "ok", or the reason why it is not."""
     asked = [

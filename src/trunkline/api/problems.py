@@ -35,14 +35,14 @@ from trunkline.errors import (
     Unavailable,
 )
 from trunkline.jsontypes import encode
-from trunkline.services.agents.push_notifications import HOOKS
+from trunkline.services.agents.push_notifications import PUSH_PATH
 from trunkline.telemetry import names
 
 PROBLEM_JSON = "application/problem+json"
 # Where a request's scope keeps the error that the log has already.
 _LOGGED = "trunkline.logged"
 # What follows it in an address is a token.
-_HOOKS_PREFIX = f"{HOOKS}/"
+_HOOKS_PREFIX = f"{PUSH_PATH}/"
 
 log = structlog.stdlib.get_logger(__name__)
 

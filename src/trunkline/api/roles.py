@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 
-from trunkline.services.agents.push_notifications import HOOKS
+from trunkline.services.agents.push_notifications import PUSH_PATH
 from trunkline.stores.base import KeyRole
 
 # None: needs no key at all.
@@ -101,7 +101,7 @@ ROLES: dict[str, KeyRole | None] = {
     "DELETE /api/v1/dead-letters/{letter}": "operator",
 }
 
-_HOOKS = f"{HOOKS}/"
+_HOOKS = f"{PUSH_PATH}/"
 _RANKS: dict[KeyRole, int] = {"viewer": 0, "operator": 1, "admin": 2}
 _PLACEHOLDER = re.compile(r"\\\{\w+\\\}")
 

@@ -11,20 +11,20 @@ from typing import Literal, Protocol
 from trunkline.agents import Agent
 from trunkline.clock import Instant
 from trunkline.messages import StepError, TopicNames
-from trunkline.services.agents.activity import Activities
+from trunkline.services.agents.activity import AgentActivityReader
 from trunkline.services.agents.checks import Checks
 from trunkline.services.agents.inspection import AgentTestCalls
-from trunkline.services.agents.push_notifications import Hooks
+from trunkline.services.agents.push_notifications import PushNotifications
 from trunkline.services.agents.registry import Registry
 from trunkline.services.cards import LookAtCard
 from trunkline.services.messaging.dead_letters import DeadLetters
 from trunkline.services.migration.migrations import Migrations
 from trunkline.services.migration.plan import MigrationPlan
-from trunkline.services.operations.audit_log import Audit
-from trunkline.services.operations.system_status import Oversight
+from trunkline.services.operations.audit_log import AuditLog
+from trunkline.services.operations.system_status import SystemMonitor
 from trunkline.services.runs.inbox import Inbox
 from trunkline.services.runs.runs import Runs
-from trunkline.services.security.api_keys import KeyRing
+from trunkline.services.security.api_keys import ApiKeyLookup
 from trunkline.services.security.secrets import Secrets
 from trunkline.services.workflows import Workflows
 from trunkline.stores.blobs import BlobStore
@@ -73,7 +73,7 @@ class Probes:
     # What stops no work, and should not stay as it is.
     warnings: Callable[[], Sequence[str]] = tuple
     # Who may come in; None: everybody, on a loopback address.
-    keys: KeyRing | None = None
+    keys: ApiKeyLookup | None = None
     # Names beside this machine's own under which it may be called; None: any.
     names: frozenset[str] | None = None
     # Set when the process is asked to stop: event streams and waiting calls end, so that the server can.
@@ -90,14 +90,14 @@ class Services(Probes):
     # None: no file is kept apart from its output.
     blobs: BlobStore | None
     inbox: Inbox
-    hooks: Hooks
+    hooks: PushNotifications
     checks: Checks
-    activities: Activities
+    activities: AgentActivityReader
     trials: AgentTestCalls
     migrations: Migrations
     migration_plan: MigrationPlan
-    oversight: Oversight
-    audit: Audit
+    oversight: SystemMonitor
+    audit: AuditLog
     check_health: Callable[[Agent], Awaitable[HealthReport]]
     look_at_card: LookAtCard
     # Looks now what an agent speaks, and keeps it; why that was not possible.

@@ -20,12 +20,12 @@ from trunkline.machine.state import WaitingFor
 from trunkline.messages import ERROR_CODES, StepError
 from trunkline.services.agents.options import breaker_to_json
 from trunkline.services.agents.retry_policy import retry_to_json
-from trunkline.services.runs.stored_exchanges import Recorded
+from trunkline.services.runs.stored_exchanges import StoredExchange
 from trunkline.stores.base import AgentLoad, EventRecord, RunRecord
 
 if TYPE_CHECKING:
     from trunkline.api.services import HealthReport
-    from trunkline.services.runs.runs import ChildView, ItemCounts, RunView, StepView
+    from trunkline.services.runs.runs import ChildRunView, ItemCounts, RunView, StepView
     from trunkline.services.runs.search import ListedRun
 
 _NULL = msgspec.Raw(b"null")
@@ -170,7 +170,7 @@ def _step(view: StepView, *, payloads: bool = True) -> _Step:
     )
 
 
-def _child(child: ChildView) -> _Child:
+def _child(child: ChildRunView) -> _Child:
     return _Child(child.run_id, child.status or msgspec.UNSET)
 
 
@@ -282,7 +282,7 @@ def wire_json(exchanges: Sequence[tuple[int, bytes]], next_cursor: str | None, *
     return page_json(ordered if payloads else [_bare(record) for record in ordered], next_cursor)
 
 
-class _Numbered(Recorded, kw_only=True):
+class _Numbered(StoredExchange, kw_only=True):
     id: int
 
 

@@ -11,7 +11,7 @@ from trunkline.api.views import page_json
 from trunkline.clock import rfc3339
 from trunkline.errors import Finding
 from trunkline.jsontypes import encode
-from trunkline.services.workflows import Checked
+from trunkline.services.workflows import ValidationResult
 from trunkline.stores.base import LastRun, WorkflowVersion
 from trunkline.workflow import CompiledStep, CompiledWorkflow, write_yaml
 
@@ -169,7 +169,7 @@ def graph_json(workflow: CompiledWorkflow, version: int) -> bytes:
     return encode(_WorkflowGraph(steps, edges, workflow.definition.name, version))
 
 
-def validation_json(checked: Checked) -> bytes:
+def validation_json(checked: ValidationResult) -> bytes:
     workflow = checked.workflow
     return encode(
         _Validation(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trunkline.agents.check_reports import Attestation
+from trunkline.agents.check_reports import AttestationItem
 
 ITEMS = {
     "deployed": "The updated agent is deployed",
@@ -13,10 +13,10 @@ ITEMS = {
 }
 
 
-def attestations(agent: str | None, note: str | None = None) -> list[Attestation]:
+def attestations(agent: str | None, note: str | None = None) -> list[AttestationItem]:
     """`note`: what was said when it was attested; None: nobody has."""
     how = f"trunkline agents migrate ready {agent or 'NAME'} --note '…'"
     return [
-        Attestation(id=name, title=title, attested=note is not None, note=note, how=how)
+        AttestationItem(id=name, title=title, attested=note is not None, note=note, how=how)
         for name, title in ITEMS.items()
     ]

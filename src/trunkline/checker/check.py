@@ -17,7 +17,7 @@ from time import perf_counter
 
 import msgspec
 
-from trunkline.agents.check_reports import Finding, Report, Sample, grade_of
+from trunkline.agents.check_reports import AgentCheckReport, AgentFinding, CheckSample, grade_of
 from trunkline.agents.transport_urls import transport_of
 from trunkline.agents.urls import check_url
 from trunkline.checker.attested import attestations
@@ -53,7 +53,7 @@ class Checker:
 
     async def check(
         self, subject: Subject, *, active: bool = False, on_progress: OnProgress | None = None
-    ) -> Report:
+    ) -> AgentCheckReport:
         """
         A report, whatever the agent does.
 
@@ -64,7 +64,7 @@ class Checker:
         started_at, started = self._clock.now(), perf_counter()
         inquiry = Inquiry(self._transport, self._limits, subject, on_progress)
         spoken, findings = await _inquire(inquiry, subject, active=active)
-        return Report(
+        return AgentCheckReport(
             url=inquiry.redaction.url(spoken.url),
             protocol=spoken.protocol,
             chosen=inquiry.redaction.text(spoken.chosen),
@@ -96,7 +96,7 @@ def _check_subject(subject: Subject) -> None:
         raise Invalid(f"The protocol cannot be set so: {words}.", findings=findings)
 
 
-async def _inquire(inquiry: Inquiry, subject: Subject, *, active: bool) -> tuple[Spoken, list[Finding]]:
+async def _inquire(inquiry: Inquiry, subject: Subject, *, active: bool) -> tuple[Spoken, list[AgentFinding]]:
     chosen = await choose(inquiry, subject)
     if isinstance(chosen, Ruling):
         spoken = Spoken(protocol=subject.protocol, url=subject.url, config={}, chosen=chosen.seen)
@@ -115,7 +115,7 @@ async def _inquire(inquiry: Inquiry, subject: Subject, *, active: bool) -> tuple
     return chosen, findings.made(gates, [*transport.questions(plan.levels), *beside, *plan.questions])
 
 
-def plan_for(spoken: Spoken, nonce: str, sample: Sample) -> Plan:
+def plan_for(spoken: Spoken, nonce: str, sample: CheckSample) -> Plan:
     adapter = ProtocolAdapterFactory.create_adapter(spoken.protocol, spoken.config)
     found = rpc_plan(spoken.protocol, adapter, spoken.config, nonce, sample)
     if found is not None:
@@ -183,7 +183,7 @@ def _shut(gates: dict[str, Ruling]) -> str | None:
     return next((name for name in _GATES if name in gates and gates[name].judgement == "broken"), None)
 
 
-def _is_shut(findings: Sequence[Finding]) -> bool:
+def _is_shut(findings: Sequence[AgentFinding]) -> bool:
     return any(found.id in _GATES and found.verdict == "failed" for found in findings)
 
 
@@ -194,7 +194,7 @@ class _Findings:
         self._inquiry = inquiry
         self._active = active
 
-    def made(self, gates: dict[str, Ruling], questions: Sequence[Question]) -> list[Finding]:
+    def made(self, gates: dict[str, Ruling], questions: Sequence[Question]) -> list[AgentFinding]:
         shut = _shut(gates)
         findings = [
             self._finding(Question(id=name, rule=transport.reachable), gates[name])
@@ -220,7 +220,7 @@ class _Findings:
             return moot("It is asked with --active only.")
         return ruling
 
-    def _finding(self, question: Question, ruling: Ruling) -> Finding:
+    def _finding(self, question: Question, ruling: Ruling) -> AgentFinding:
         made = finding(question, ruling)
         return msgspec.structs.replace(
             made, seen=self._inquiry.redaction.text(made.seen)[:_MOST_SEEN_CHARACTERS]

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from trunkline.agents.check_reports import Report
+from trunkline.agents.check_reports import AgentCheckReport
 
 ItemState = Literal["done", "not done", "not asked"]
 
@@ -76,7 +76,7 @@ CHECKLIST: Mapping[str, Sequence[Item]] = {
 }
 
 
-def state_of(item: Item, report: Report) -> ItemState:
+def state_of(item: Item, report: AgentCheckReport) -> ItemState:
     verdicts = {found.id: found.verdict for found in report.findings}
     verdicts |= {one.id: "passed" if one.attested else "failed" for one in report.attestations}
     found = [verdicts[name] for name in item.checks if name in verdicts]

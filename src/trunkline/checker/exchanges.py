@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from trunkline.agents.check_reports import Evidence, GivenResponse, SentRequest
+from trunkline.agents.check_reports import Evidence, EvidenceRequest, EvidenceResponse
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.protocols import AgentAnswer
 from trunkline.protocols.answer_json import NotJson, json_kind, parse
@@ -87,7 +87,7 @@ def exchange(
     answer = outcome.partial if isinstance(outcome, TransportError) else outcome
     failure = outcome if isinstance(outcome, TransportError) else None
     evidence = Evidence(
-        request=SentRequest(
+        request=EvidenceRequest(
             method=method,
             url=redaction.url(url),
             headers=redaction.sent_headers(headers),
@@ -96,7 +96,7 @@ def exchange(
         duration_ms=duration_ms,
         response=None
         if answer is None
-        else GivenResponse(
+        else EvidenceResponse(
             status=answer.status,
             headers=redaction.received_headers(answer.headers),
             body=redacted_text(answer.body, redaction, "The response body", notes, MOST_BYTES_SHOWN),

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from trunkline.agents.check_reports import Finding, Level, Verdict
+from trunkline.agents.check_reports import AgentFinding, Level, Verdict
 from trunkline.checker.exchanges import Exchange, Exchanges, Probe
 from trunkline.checker.table import CHECKS
 
@@ -78,10 +78,10 @@ def each(judge: Judge, *names: str) -> Rule:
     return rule
 
 
-def finding(question: Question, ruling: Ruling) -> Finding:
+def finding(question: Question, ruling: Ruling) -> AgentFinding:
     """What people read of a ruling; its words are not redacted yet."""
     check = CHECKS[question.id]
-    return Finding(
+    return AgentFinding(
         id=check.id,
         title=check.title,
         group=check.group,

@@ -8,7 +8,7 @@ import msgspec
 
 from trunkline.agents import AUTO, NO_OPTIONS, AgentOptions
 from trunkline.agents.authentication.credentials import NO_CREDENTIALS, Credentials
-from trunkline.agents.check_reports import USUAL, Sample
+from trunkline.agents.check_reports import DEFAULT_SAMPLE, CheckSample
 from trunkline.jsontypes import JsonObject
 from trunkline.telemetry.redaction import Redaction
 
@@ -25,7 +25,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     token: TokenFor | None = None
     # What hides the credentials, and the tokens that `token` gives; None: one is made of the credentials.
     redaction: Redaction | None = None
-    sample: Sample = USUAL
+    sample: CheckSample = DEFAULT_SAMPLE
     # Its name in the registry, where it has one.
     agent: str | None = None
 

@@ -38,7 +38,7 @@ _ENDS: dict[RunStatus, EndStatus] = {
 _Found = tuple[WorkflowVersion, CompiledWorkflow] | StepError
 
 
-class Children:
+class ChildRuns:
     def __init__(self, workflows: Workflows, metrics: Metrics) -> None:
         self._workflows = workflows
         self._metrics = metrics

@@ -13,8 +13,8 @@ import structlog
 
 from trunkline.brokers.base import Broker, TaskMessage
 from trunkline.clock import Instant, seconds_between
-from trunkline.executor.child_runs import Children
-from trunkline.executor.run_state_cache import RunStates
+from trunkline.executor.child_runs import ChildRuns
+from trunkline.executor.run_state_cache import RunStateCache
 from trunkline.executor.timers import Timers
 from trunkline.ids import RunId
 from trunkline.machine.decide import abandon, decide
@@ -32,7 +32,7 @@ from trunkline.machine.state import RunState
 from trunkline.machine.turn import Turn
 from trunkline.messages import AgentTask, CancelTask, OutgoingMessage, StepError, fix_for
 from trunkline.messages.cloudevents import event_message
-from trunkline.services.runs.watchers import Watchers
+from trunkline.services.runs.watchers import RunWatchers
 from trunkline.stores.base import EventRecord, RunsChanged, Timer, Transaction, Transition, WokenRun
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
@@ -47,16 +47,16 @@ MOST_INPUTS_A_TURN = 512
 _NOW = Instant(0)
 
 
-class Driver:
+class RunDriver:
     """A part of the commit loop."""
 
     def __init__(
         self,
         broker: Broker[Transaction],
-        states: RunStates,
-        children: Children,
+        states: RunStateCache,
+        children: ChildRuns,
         timers: Timers,
-        watchers: Watchers,
+        watchers: RunWatchers,
         metrics: Metrics,
         *,
         traces: Traces | None = None,
@@ -158,7 +158,7 @@ class Driver:
             self._count(turn)
         ended = {turn.state.id for turn in self._turns if turn.state.is_final}
         if self._turns:
-            self._watchers.ring((turn.state.id for turn in self._turns), ended)
+            self._watchers.notify((turn.state.id for turn in self._turns), ended)
         self._turns = []
         for segment in self._segments:
             segment.end()

@@ -13,7 +13,7 @@ from trunkline.stores.base import InboxItem, TaskKey, Transaction
 _NOT_THE_END = frozenset({"working", "progress", "unknown"})
 
 
-async def take_results(tx: Transaction, results: Sequence[AgentResult]) -> None:
+async def queue_results(tx: Transaction, results: Sequence[AgentResult]) -> None:
     """A result that came before finds its row and stops there."""
     await tx.put_inbox(
         [
@@ -23,9 +23,9 @@ async def take_results(tx: Transaction, results: Sequence[AgentResult]) -> None:
     )
 
 
-async def take_travelled_results(tx: Transaction, results: Sequence[AgentResult]) -> None:
+async def queue_delivered_results(tx: Transaction, results: Sequence[AgentResult]) -> None:
     """The same for results that could have been lost: their tasks need not be sent again."""
-    await take_results(tx, results)
+    await queue_results(tx, results)
     ended = {
         TaskKey(result.task_id, result.attempt) for result in results if result.status not in _NOT_THE_END
     }

@@ -23,7 +23,7 @@ from trunkline.workflow import CompiledWorkflow, WorkflowDefinition
 _MOST_KEPT = 2_000
 
 
-class RunStates:
+class RunStateCache:
     def __init__(self, workflows: Workflows, most_kept: int = _MOST_KEPT) -> None:
         self._workflows = workflows
         self._most_kept = most_kept

@@ -25,16 +25,16 @@ _NOW = Instant(0)
 _tasks: msgspec.json.Decoder[AgentTask] = msgspec.json.Decoder(AgentTask)
 
 
-class ResendsTasks(Protocol):
+class ResendingBroker(Protocol):
     """What this needs of a broker that can lose messages."""
 
     async def resend_tasks(self, tx: Transaction, tasks: Sequence[AgentTask]) -> None: ...
 
 
-class Resends:
+class TaskResender:
     """A part of the commit loop."""
 
-    def __init__(self, broker: ResendsTasks) -> None:
+    def __init__(self, broker: ResendingBroker) -> None:
         self._broker = broker
         self._look_at = _NOW
         self._sent = 0

@@ -28,8 +28,8 @@ from trunkline.agents.cards import (
     JSONRPC,
     JSONRPC_PATHS,
     AgentCard,
+    AgentInterface,
     BrokenCard,
-    Interface,
     NotACard,
     read_card,
 )
@@ -309,7 +309,7 @@ def _distinct(offers: Iterable[ProtocolOffer]) -> list[ProtocolOffer]:
     return list(distinct.values())
 
 
-def dialect_of(item: Interface, card_url: str) -> str | None:
+def dialect_of(item: AgentInterface, card_url: str) -> str | None:
     """The name of what is spoken there; None: nothing that Trunkline knows."""
     version = None if item.protocol_version is None else item.protocol_version.lower().removeprefix("v")
     if item.transport == HTTP_JSON:
@@ -333,7 +333,7 @@ def dialect_of(item: Interface, card_url: str) -> str | None:
             return None
 
 
-def _endpoints(agent_url: str, item: Interface, options: AgentOptions) -> list[str]:
+def _endpoints(agent_url: str, item: AgentInterface, options: AgentOptions) -> list[str]:
     """
     Where to send what this interface takes.
 

@@ -25,14 +25,14 @@ from trunkline.telemetry.metrics import Metrics
 log = structlog.stdlib.get_logger()
 
 # A doorbell may be lost; this look at the store is the guarantee.
-LONGEST_NAP = timedelta(seconds=1)
+MAX_IDLE = timedelta(seconds=1)
 # A store that is away is tried again at this pace; what waits is kept.
 _RETRY_PAUSE = 0.5
 # Short beside a call of an agent.
-_LONGEST_GATHERING = 0.01
+_MAX_GATHERING = 0.01
 
 
-class Part(Protocol):
+class CommitPart(Protocol):
     """
     One source of work for the loop.
 
@@ -61,36 +61,36 @@ class CommitLoop:
         self._clock = clock
         # Of our clock before the store's, which decides when something is due.
         self._ahead = 0
-        self._parts: Sequence[Part] = ()
-        self._bell = asyncio.Event()
+        self._parts: Sequence[CommitPart] = ()
+        self._wake_event = asyncio.Event()
         self._stopping = False
         self._waiting: list[asyncio.Future[None]] = []
         # Why the last turn failed, for /readyz.
         self.trouble: str | None = None
 
-    def carry(self, parts: Sequence[Part]) -> None:
+    def set_parts(self, parts: Sequence[CommitPart]) -> None:
         """The parts, in the order in which one's output is the next one's input."""
         self._parts = parts
 
-    def ring(self) -> None:
-        self._bell.set()
+    def wake(self) -> None:
+        self._wake_event.set()
 
     def stop(self) -> None:
         """Ends the loop after a last turn."""
         self._stopping = True
-        self._bell.set()
+        self._wake_event.set()
 
-    async def turned(self) -> None:
+    async def wait_for_turn(self) -> None:
         """Returns when a turn has ended that began after this was called: what was under way is done."""
         turned: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(turned)
-        self.ring()
+        self.wake()
         await turned
 
     async def run(self) -> None:
         while True:
             last = self._stopping
-            self._bell.clear()
+            self._wake_event.clear()
             waiting, self._waiting = self._waiting, []
             await self._turn()
             for turned in waiting:
@@ -99,7 +99,7 @@ class CommitLoop:
                     turned.set_result(None)
             if last:
                 return
-            await self._nap()
+            await self._wait()
 
     async def _turn(self) -> None:
         started = perf_counter()
@@ -113,9 +113,9 @@ class CommitLoop:
             raise
         except Exception as exc:  # noqa: BLE001 - a worker's outermost loop: it is told, and tried again
             self._each_rolled_back()
-            self._tell(exc)
+            self._log_failure(exc)
             await asyncio.sleep(_RETRY_PAUSE)
-            self._bell.set()
+            self._wake_event.set()
         else:
             self.trouble = None
             self._last_turn = perf_counter() - started
@@ -123,7 +123,7 @@ class CommitLoop:
             for part in self._parts:
                 part.committed()
 
-    def _tell(self, exc: Exception) -> None:
+    def _log_failure(self, exc: Exception) -> None:
         before, self.trouble = self.trouble, str(exc)
         if not isinstance(exc, Unavailable):
             log.exception(names.TURN_FAILED)
@@ -135,19 +135,19 @@ class CommitLoop:
         for part in self._parts:
             part.rolled_back()
 
-    async def _nap(self) -> None:
-        if self._bell.is_set():
+    async def _wait(self) -> None:
+        if self._wake_event.is_set():
             if self._gathers and not self._stopping:
-                await asyncio.sleep(min(self._last_turn, _LONGEST_GATHERING))
+                await asyncio.sleep(min(self._last_turn, _MAX_GATHERING))
             return
         now = Instant(self._clock.now() - self._ahead)
         wakes = (part.next_wake() for part in self._parts)
-        until = min([wake for wake in wakes if wake is not None], default=after(now, LONGEST_NAP))
-        seconds = min(max(until - now, 0) / 1_000_000, LONGEST_NAP.total_seconds())
+        until = min([wake for wake in wakes if wake is not None], default=after(now, MAX_IDLE))
+        seconds = min(max(until - now, 0) / 1_000_000, MAX_IDLE.total_seconds())
         if seconds == 0:
             # Others get their turn even if a timer is always due.
             await asyncio.sleep(0)
             return
-        handle = asyncio.get_running_loop().call_later(seconds, self._bell.set)
-        await self._bell.wait()
+        handle = asyncio.get_running_loop().call_later(seconds, self._wake_event.set)
+        await self._wake_event.wait()
         handle.cancel()

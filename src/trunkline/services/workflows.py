@@ -15,7 +15,7 @@ from typing import NamedTuple
 from trunkline.errors import Finding, Invalid, NotFound
 from trunkline.id_generation import new_id
 from trunkline.messages import ERROR_CODES
-from trunkline.services.agents.cache import AgentDirectory
+from trunkline.services.agents.cache import AgentCache
 from trunkline.services.operations.audit_log import audit_entry
 from trunkline.stores.base import LastRun, Store, WorkflowVersion
 from trunkline.workflow import (
@@ -33,14 +33,14 @@ from trunkline.workflow import (
 _MOST_COMPILED = 256
 
 
-class Saved(NamedTuple):
+class SaveResult(NamedTuple):
     version: WorkflowVersion
     # False: the content is that of the version that exists.
     created: bool
     warnings: Sequence[Finding]
 
 
-class Checked(NamedTuple):
+class ValidationResult(NamedTuple):
     """What a text would come to if it were saved."""
 
     # None: it would be refused, for these errors.
@@ -50,13 +50,13 @@ class Checked(NamedTuple):
 
 
 class Workflows:
-    def __init__(self, store: Store, directory: AgentDirectory) -> None:
+    def __init__(self, store: Store, directory: AgentCache) -> None:
         self._store = store
         self._directory = directory
         self._compiled: OrderedDict[tuple[str, int], CompiledWorkflow] = OrderedDict()
         self._compiling = asyncio.Lock()
 
-    async def save(self, text: bytes, source: str = "workflow") -> Saved:
+    async def save(self, text: bytes, source: str = "workflow") -> SaveResult:
         """
         The next version of the workflow that the text names, or the latest one when nothing has changed.
 
@@ -66,7 +66,7 @@ class Workflows:
         async with self._store.transaction() as tx:
             latest = await tx.latest_workflow_version(loaded.definition.name)
             if latest is not None and latest.canonical == loaded.canonical:
-                return Saved(latest, False, loaded.warnings)
+                return SaveResult(latest, False, loaded.warnings)
             version = WorkflowVersion(
                 workflow_id=new_id() if latest is None else latest.workflow_id,
                 name=loaded.definition.name,
@@ -77,16 +77,16 @@ class Workflows:
             )
             await tx.insert_workflow_version(version)
             await tx.put_audit([audit_entry("workflow", "save", version.name, version=version.version)])
-        return Saved(version, True, loaded.warnings)
+        return SaveResult(version, True, loaded.warnings)
 
-    async def check(self, text: bytes) -> Checked:
+    async def check(self, text: bytes) -> ValidationResult:
         """Everything that saving the text would say, and nothing is saved."""
         try:
             loaded = await self._load(text, "workflow")
         except Invalid as refused:
-            return Checked(None, refused.findings, ())
+            return ValidationResult(None, refused.findings, ())
         workflow = await asyncio.to_thread(compile_workflow, loaded.definition)
-        return Checked(workflow, (), loaded.warnings)
+        return ValidationResult(workflow, (), loaded.warnings)
 
     async def get(self, name_or_id: str, version: int | None = None) -> WorkflowVersion:
         found = await self._store.workflow(name_or_id, version)
@@ -141,7 +141,7 @@ class Workflows:
         steps = loaded.definition.steps.values()
         agents = {step.agent for step in steps if step.workflow is None}
         known = {name for name in agents if await self._directory.get(name) is not None}
-        below = await self._below(loaded.definition)
+        below = await self._reachable(loaded.definition)
         if (
             known == agents
             and below.unknown.isdisjoint(child_workflows(loaded.definition))
@@ -152,13 +152,13 @@ class Workflows:
         children = set(child_workflows(loaded.definition)) - below.unknown
         return await asyncio.to_thread(_load, text, source, known, children, below.circles)
 
-    async def _below(self, definition: WorkflowDefinition) -> _Below:
+    async def _reachable(self, definition: WorkflowDefinition) -> _ReachableWorkflows:
         """
         Follows the workflows that it begins, and those that they begin, as they are now.
 
         Two that are saved at the same moment may still make a circle; then the depth of runs has its limit.
         """
-        below = _Below(set(), {})
+        below = _ReachableWorkflows(set(), {})
         if not child_workflows(definition):
             return below
         latest = await self._store.workflow(definition.name)
@@ -172,7 +172,7 @@ class Workflows:
             while waiting:
                 child = waiting.pop()
                 if child in itself:
-                    below.circles[first] = _way(definition.name, child, seen)
+                    below.circles[first] = _cycle_text(definition.name, child, seen)
                     break
                 saved = await self._store.workflow(*child)
                 if saved is None:
@@ -185,13 +185,13 @@ class Workflows:
         return below
 
 
-class _Below(NamedTuple):
+class _ReachableWorkflows(NamedTuple):
     unknown: set[WorkflowReference]
     # By the child that the way back begins with.
     circles: dict[WorkflowReference, str]
 
 
-def _way(
+def _cycle_text(
     name: str, last: WorkflowReference, came_from: Mapping[WorkflowReference, WorkflowReference | None]
 ) -> str:
     steps = [last[0]]

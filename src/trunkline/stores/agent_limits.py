@@ -9,7 +9,13 @@ import msgspec
 
 from trunkline.agents import AgentOptions, BreakerPolicy
 from trunkline.agents.call_limits.breaker import BreakerStatus, CallEnd, after_ended
-from trunkline.agents.call_limits.limit_state import FRESH, AgentState, begun, may_begin, next_begin
+from trunkline.agents.call_limits.limit_state import (
+    INITIAL_STATE,
+    AgentLimitState,
+    after_calls_begun,
+    allowed_calls,
+    next_call_at,
+)
 from trunkline.clock import Instant
 from trunkline.stores.base import BreakerChange, ClaimedTask, NotedCall
 
@@ -34,10 +40,10 @@ class Allowances:
     def __init__(self, now: Instant) -> None:
         self._now = now
         self._options: dict[str, AgentOptions] = {}
-        self._before: dict[str, AgentState] = {}
+        self._before: dict[str, AgentLimitState] = {}
         self._begun: dict[str, int] = {}
 
-    def add(self, agent: str, options: AgentOptions, state: AgentState) -> None:
+    def add(self, agent: str, options: AgentOptions, state: AgentLimitState) -> None:
         self._options[agent] = options
         self._before[agent] = state
         self._begun[agent] = 0
@@ -53,7 +59,7 @@ class Allowances:
         options = self._options.get(agent)
         if options is None:
             return NO_LIMIT
-        allowed = may_begin(self._before[agent], options, self._now)
+        allowed = allowed_calls(self._before[agent], options, self._now)
         return NO_LIMIT if allowed is None else allowed - self._begun[agent]
 
     def take(self, agent: str, calls: int) -> None:
@@ -68,7 +74,7 @@ class Allowances:
         is_probe = self._before[claim.task.agent].breaker.status != "closed"
         return msgspec.structs.replace(claim, breaker=options.breaker, is_probe=is_probe)
 
-    def changed(self) -> dict[str, AgentState]:
+    def changed(self) -> dict[str, AgentLimitState]:
         """What is to be written."""
         states = {agent: self._after(agent) for agent, calls in self._begun.items() if calls}
         return {agent: state for agent, state in states.items() if state != self._before[agent]}
@@ -76,29 +82,29 @@ class Allowances:
     def next_begin(self, agents: Iterable[str]) -> Instant | None:
         """When the first of these agents, whose tasks still wait, may be called again."""
         waits = (
-            next_begin(self._after(agent), self._options[agent], self._now)
+            next_call_at(self._after(agent), self._options[agent], self._now)
             for agent in agents
             if agent in self
         )
         return min((wait for wait in waits if wait is not None), default=None)
 
-    def _after(self, agent: str) -> AgentState:
-        return begun(self._before[agent], self._options[agent], self._begun[agent], self._now)
+    def _after(self, agent: str) -> AgentLimitState:
+        return after_calls_begun(self._before[agent], self._options[agent], self._begun[agent], self._now)
 
 
 def noted(
-    states: Mapping[str, AgentState], calls: Sequence[NotedCall], now: Instant
-) -> tuple[dict[str, AgentState], list[BreakerChange]]:
+    states: Mapping[str, AgentLimitState], calls: Sequence[NotedCall], now: Instant
+) -> tuple[dict[str, AgentLimitState], list[BreakerChange]]:
     """The states that have changed by how these calls have ended, and what is worth telling of it."""
     ends: dict[str, list[CallEnd]] = {}
     policies: dict[str, BreakerPolicy] = {}
     for call in calls:
         ends.setdefault(call.agent, []).append(call.end)
         policies[call.agent] = call.policy
-    changed: dict[str, AgentState] = {}
+    changed: dict[str, AgentLimitState] = {}
     news: list[BreakerChange] = []
     for agent, ended in ends.items():
-        state = states.get(agent, FRESH)
+        state = states.get(agent, INITIAL_STATE)
         breaker = after_ended(state.breaker, policies[agent], ended, now)
         if breaker != state.breaker:
             changed[agent] = msgspec.structs.replace(state, breaker=breaker)
@@ -122,7 +128,7 @@ def earlier(first: Instant | None, second: Instant | None) -> Instant | None:
     return min(moments, default=None)
 
 
-def columns_of(agent: str, state: AgentState) -> tuple[str | int | float | None, ...]:
+def columns_of(agent: str, state: AgentLimitState) -> tuple[str | int | float | None, ...]:
     """An agent's state in the order of its table's columns."""
     breaker, bucket = state.breaker, state.bucket
     return (

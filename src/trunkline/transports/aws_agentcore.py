@@ -23,8 +23,8 @@ from uuid import uuid4
 
 import structlog
 
-from trunkline.agents.tls import Tls
-from trunkline.agents.transport_urls import Runtime, parse_runtime
+from trunkline.agents.tls import TlsConfig
+from trunkline.agents.transport_urls import AgentCoreRuntime, parse_runtime
 from trunkline.agents.urls import UrlError
 from trunkline.protocols.base import AgentAnswer
 from trunkline.telemetry import names
@@ -96,7 +96,7 @@ class AgentCoreTransport:
         body: bytes,
         headers: Mapping[str, str],
         timeout: float,  # noqa: ASYNC109 - the transport alone can tell which part of the exchange it cut
-        tls: Tls | None = None,
+        tls: TlsConfig | None = None,
     ) -> AgentAnswer:
         del tls
         runtime = _runtime(url)
@@ -125,7 +125,7 @@ class AgentCoreTransport:
         url: str,
         headers: Mapping[str, str],
         timeout: float,  # noqa: ASYNC109 - as above
-        tls: Tls | None = None,
+        tls: TlsConfig | None = None,
     ) -> AgentAnswer:
         del url, headers, timeout, tls
         raise _refused("It has no pages to get")
@@ -137,14 +137,19 @@ class AgentCoreTransport:
         body: bytes | None,
         headers: Mapping[str, str],
         limits: StreamLimits,
-        tls: Tls | None = None,
+        tls: TlsConfig | None = None,
     ) -> AsyncGenerator[StreamedAnswer]:
         del url, body, headers, limits, tls
         raise _refused("Its answers are not read as streams")
         yield
 
     async def _invoke(
-        self, runtime: Runtime, body: bytes, parameters: Mapping[str, str], deadline: float, seconds: float
+        self,
+        runtime: AgentCoreRuntime,
+        body: bytes,
+        parameters: Mapping[str, str],
+        deadline: float,
+        seconds: float,
     ) -> InvokeResult:
         errand = PendingRequest(deadline)
 
@@ -219,14 +224,14 @@ async def _in_thread(work: Callable[[], InvokeResult], after: Callable[[], None]
     return await result
 
 
-def _runtime(url: str) -> Runtime:
+def _runtime(url: str) -> AgentCoreRuntime:
     try:
         return parse_runtime(url)
     except UrlError as exc:
         raise TransportError("agent_url_invalid", f"The agent's url cannot be called: {exc}.") from exc
 
 
-def _parameters(runtime: Runtime, headers: Mapping[str, str]) -> dict[str, str]:
+def _parameters(runtime: AgentCoreRuntime, headers: Mapping[str, str]) -> dict[str, str]:
     """What a call says beside the payload."""
     given = {name.lower(): value for name, value in headers.items()}
     session = given.get(_SESSION) or str(uuid4())

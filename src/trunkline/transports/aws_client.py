@@ -31,7 +31,7 @@ from botocore.parsers import ResponseParserError
 from urllib3.exceptions import HTTPError, NameResolutionError
 
 from trunkline import __version__
-from trunkline.agents.transport_urls import Runtime
+from trunkline.agents.transport_urls import AgentCoreRuntime
 from trunkline.jsontypes import JsonObject, encode
 from trunkline.protocols.base import AgentAnswer
 from trunkline.telemetry.redaction import Redaction
@@ -135,7 +135,7 @@ class AgentCoreClients:
             client.close()
 
     def invoke(
-        self, runtime: Runtime, body: bytes, parameters: Mapping[str, str], errand: PendingRequest
+        self, runtime: AgentCoreRuntime, body: bytes, parameters: Mapping[str, str], errand: PendingRequest
     ) -> InvokeResult:
         """Sends at most once, and only while `errand` lets it; raises `TransportError`."""
         client = self._client(runtime.region)

@@ -14,7 +14,7 @@ from typing import Protocol
 import msgspec
 
 from trunkline import __version__
-from trunkline.agents.tls import Tls
+from trunkline.agents.tls import TlsConfig
 from trunkline.messages import ERROR_CODES
 from trunkline.protocols.base import AgentAnswer
 
@@ -91,7 +91,7 @@ class Transport(Protocol):
         body: bytes,
         headers: Mapping[str, str],
         timeout: float,  # noqa: ASYNC109 - only the transport can tell which part of the exchange was cut
-        tls: Tls | None = None,
+        tls: TlsConfig | None = None,
     ) -> AgentAnswer: ...
 
     async def get(
@@ -99,7 +99,7 @@ class Transport(Protocol):
         url: str,
         headers: Mapping[str, str],
         timeout: float,  # noqa: ASYNC109 - as above
-        tls: Tls | None = None,
+        tls: TlsConfig | None = None,
     ) -> AgentAnswer: ...
 
     def stream(
@@ -108,7 +108,7 @@ class Transport(Protocol):
         body: bytes | None,
         headers: Mapping[str, str],
         limits: StreamLimits,
-        tls: Tls | None = None,
+        tls: TlsConfig | None = None,
     ) -> AbstractAsyncContextManager[StreamedAnswer]:
         """A POST, or without a body a GET, whose answer is read as it comes; leaving it closes the connection."""
         ...

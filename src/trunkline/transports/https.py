@@ -25,7 +25,7 @@ from aiohttp.connector import Connection
 from yarl import URL
 
 from trunkline.agents.authentication.auth_config import RESERVED_HEADERS
-from trunkline.agents.tls import Tls
+from trunkline.agents.tls import TlsConfig
 from trunkline.agents.urls import UrlError, parse_url
 from trunkline.protocols.base import AgentAnswer
 from trunkline.transports.address_policy import AddressPolicy
@@ -81,7 +81,7 @@ class HttpTransport:
         self._max_answer_bytes = max_answer_bytes
         self._connect_timeout = aiohttp.ClientTimeout(connect=connect_timeout)
         self._trust = TlsContexts()
-        self._templates: dict[tuple[str, Tls | None], _RequestTemplate] = {}
+        self._templates: dict[tuple[str, TlsConfig | None], _RequestTemplate] = {}
         self._connector = aiohttp.TCPConnector(
             resolver=GuardedResolver(policy, lookup),
             ttl_dns_cache=_NAMES_SECONDS,
@@ -104,7 +104,7 @@ class HttpTransport:
         body: bytes,
         headers: Mapping[str, str],
         timeout: float,  # noqa: ASYNC109 - the transport alone can tell which part of the exchange it cut
-        tls: Tls | None = None,
+        tls: TlsConfig | None = None,
     ) -> AgentAnswer:
         return await self._exchange("POST", self._template(url, tls), headers, body, timeout)
 
@@ -113,7 +113,7 @@ class HttpTransport:
         url: str,
         headers: Mapping[str, str],
         timeout: float,  # noqa: ASYNC109 - as above
-        tls: Tls | None = None,
+        tls: TlsConfig | None = None,
     ) -> AgentAnswer:
         return await self._exchange("GET", self._template(url, tls), headers, None, timeout)
 
@@ -156,7 +156,7 @@ class HttpTransport:
         body: bytes | None,
         headers: Mapping[str, str],
         limits: StreamLimits,
-        tls: Tls | None = None,
+        tls: TlsConfig | None = None,
     ) -> AsyncGenerator[StreamedAnswer]:
         deadline = monotonic() + limits.total_seconds
         route = self._template(url, tls)
@@ -183,11 +183,11 @@ class HttpTransport:
             if connection is not None:
                 _abort(connection)
 
-    def _template(self, url: str, tls: Tls | None) -> _RequestTemplate:
+    def _template(self, url: str, tls: TlsConfig | None) -> _RequestTemplate:
         """Raises `TransportError`: the URL may not be called."""
         return self._templates.get((url, tls)) or self._add_template(url, tls)
 
-    def _add_template(self, url: str, tls: Tls | None) -> _RequestTemplate:
+    def _add_template(self, url: str, tls: TlsConfig | None) -> _RequestTemplate:
         try:
             parts = parse_url(url)
         except UrlError as exc:

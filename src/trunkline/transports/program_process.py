@@ -16,7 +16,7 @@ import msgspec
 import structlog
 from msgspec import UNSET, UnsetType
 
-from trunkline.agents.stdio_programs import Program
+from trunkline.agents.stdio_programs import StdioProgram
 from trunkline.telemetry import names
 from trunkline.transports.base import TransportError
 from trunkline.transports.failures import too_large
@@ -125,7 +125,7 @@ class ChildProcess:
         self.has_answered = False
 
     @classmethod
-    async def start(cls, name: str, program: Program, longest: int) -> Self:
+    async def start(cls, name: str, program: StdioProgram, longest: int) -> Self:
         """Raises OSError: it cannot be started."""
         variables = program.variables(os.environ)
         words = ProgramLog(name, [variables[given] for given in program.environment if given in variables])
@@ -313,7 +313,7 @@ class ChildProcess:
         self._requests.clear()
 
 
-def _spawn(program: Program, variables: dict[str, str]) -> subprocess.Popen[bytes]:
+def _spawn(program: StdioProgram, variables: dict[str, str]) -> subprocess.Popen[bytes]:
     # Not by the event loop: uvloop leaves the program every descriptor that we have inherited ourselves.
     return subprocess.Popen(  # noqa: S603 - the operator's own command
         program.command,

@@ -22,8 +22,8 @@ from typing import Self
 import msgspec
 from msgspec import UNSET
 
-from trunkline.agents.stdio_programs import Program
-from trunkline.agents.tls import Tls
+from trunkline.agents.stdio_programs import StdioProgram
+from trunkline.agents.tls import TlsConfig
 from trunkline.agents.transport_urls import parse_program
 from trunkline.agents.urls import UrlError
 from trunkline.protocols.base import AgentAnswer
@@ -47,7 +47,7 @@ class StdioTransport:
 
     def __init__(
         self,
-        programs: Mapping[str, Program],
+        programs: Mapping[str, StdioProgram],
         *,
         max_answer_bytes: int = MAX_ANSWER_BYTES,
         end_seconds: float = _END_SECONDS,
@@ -71,7 +71,7 @@ class StdioTransport:
         body: bytes,
         headers: Mapping[str, str],
         timeout: float,  # noqa: ASYNC109 - the transport alone can tell which part of the exchange it cut
-        tls: Tls | None = None,
+        tls: TlsConfig | None = None,
     ) -> AgentAnswer:
         del headers, tls
         place = self._program(url)
@@ -94,7 +94,7 @@ class StdioTransport:
         url: str,
         headers: Mapping[str, str],
         timeout: float,  # noqa: ASYNC109 - as above
-        tls: Tls | None = None,
+        tls: TlsConfig | None = None,
     ) -> AgentAnswer:
         del headers, timeout, tls
         raise _refused(url, "It has no pages to get")
@@ -105,7 +105,7 @@ class StdioTransport:
         body: bytes | None,
         headers: Mapping[str, str],
         limits: StreamLimits,
-        tls: Tls | None = None,
+        tls: TlsConfig | None = None,
     ) -> AbstractAsyncContextManager[StreamedAnswer]:
         del body, headers, limits, tls
         raise _refused(url, "It has no streams")
@@ -134,7 +134,7 @@ class _ProgramStopped(Exception):
 class _SupervisedProgram:
     """Where a program runs, one life after another."""
 
-    def __init__(self, name: str, program: Program, max_answer_bytes: int) -> None:
+    def __init__(self, name: str, program: StdioProgram, max_answer_bytes: int) -> None:
         self._name = name
         self._program = program
         self._max_answer_bytes = max_answer_bytes

@@ -1,4 +1,4 @@
-"""TLS as each agent wants it: one SSL context for each `Tls`, made once, so that no two agents share a connection."""
+"""SSL contexts of agents: one for each `TlsConfig`, made once, so that no two agents share a connection."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import ssl
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from trunkline.agents.tls import Tls
+from trunkline.agents.tls import TlsConfig
 from trunkline.transports.base import TransportError
 
 _MOST_KEPT = 1_024
@@ -15,9 +15,9 @@ _MOST_KEPT = 1_024
 
 class TlsContexts:
     def __init__(self) -> None:
-        self._contexts: dict[Tls, ssl.SSLContext] = {}
+        self._contexts: dict[TlsConfig, ssl.SSLContext] = {}
 
-    def context(self, tls: Tls) -> ssl.SSLContext:
+    def context(self, tls: TlsConfig) -> ssl.SSLContext:
         """Raises `TransportError`: it cannot be used."""
         context = self._contexts.get(tls)
         if context is None:
@@ -28,7 +28,7 @@ class TlsContexts:
         return context
 
 
-def _context(tls: Tls) -> ssl.SSLContext:
+def _context(tls: TlsConfig) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cadata=tls.authority)
         context.set_alpn_protocols(("http/1.1",))

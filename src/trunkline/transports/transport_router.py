@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 
 from trunkline.agents import TransportName
-from trunkline.agents.tls import Tls
+from trunkline.agents.tls import TlsConfig
 from trunkline.agents.transport_urls import transport_of
 from trunkline.protocols.base import AgentAnswer
 from trunkline.transports.base import StreamedAnswer, StreamLimits, Transport, TransportError
@@ -24,7 +24,7 @@ class TransportRouter:
         body: bytes,
         headers: Mapping[str, str],
         timeout: float,  # noqa: ASYNC109 - as the port has it
-        tls: Tls | None = None,
+        tls: TlsConfig | None = None,
     ) -> AgentAnswer:
         return await self._for(url).post(url, body, headers, timeout, tls)
 
@@ -33,7 +33,7 @@ class TransportRouter:
         url: str,
         headers: Mapping[str, str],
         timeout: float,  # noqa: ASYNC109 - as the port has it
-        tls: Tls | None = None,
+        tls: TlsConfig | None = None,
     ) -> AgentAnswer:
         return await self._for(url).get(url, headers, timeout, tls)
 
@@ -43,7 +43,7 @@ class TransportRouter:
         body: bytes | None,
         headers: Mapping[str, str],
         limits: StreamLimits,
-        tls: Tls | None = None,
+        tls: TlsConfig | None = None,
     ) -> AbstractAsyncContextManager[StreamedAnswer]:
         return self._for(url).stream(url, body, headers, limits, tls)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from trunkline.agents import Agent
-from trunkline.agents.check_reports import USUAL, CheckTarget, Report, Sample
+from trunkline.agents.check_reports import DEFAULT_SAMPLE, AgentCheckReport, CheckSample, CheckTarget
 from trunkline.bridge.agents.resolver import AgentResolver
 from trunkline.bridge.agents.tokens import TokenProvider
 from trunkline.checker import Checker, Limits, Subject
@@ -15,7 +15,7 @@ from trunkline.checker.attested import attestations
 from trunkline.clock import Clock
 from trunkline.errors import Conflict
 from trunkline.messages import StepError
-from trunkline.services.migration.states import state_of
+from trunkline.services.migration.states import decode_migration
 from trunkline.stores.base import Store
 from trunkline.transports.base import Transport
 
@@ -39,12 +39,17 @@ class RegisteredAgentCheck:
         self._store = store
 
     async def __call__(
-        self, agent: Agent, target: CheckTarget | None = None, *, active: bool = False, sample: Sample = USUAL
-    ) -> Report:
+        self,
+        agent: Agent,
+        target: CheckTarget | None = None,
+        *,
+        active: bool = False,
+        sample: CheckSample = DEFAULT_SAMPLE,
+    ) -> AgentCheckReport:
         subject = msgspec.structs.replace(self._subject(agent, target), sample=sample)
         report = await self._checker.check(subject, active=active)
         latest = await self._store.latest_migrations([agent.id])
-        state = state_of(latest.get(agent.id))
+        state = decode_migration(latest.get(agent.id))
         if state is None or state.ready is None:
             return report
         attested = attestations(agent.name, state.ready.note)

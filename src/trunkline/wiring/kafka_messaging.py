@@ -19,12 +19,12 @@ from trunkline.brokers.kafka import (
     open_source,
 )
 from trunkline.brokers.kafka.topics import check_topics
-from trunkline.executor.input_sources import take_travelled_results
-from trunkline.executor.task_resending import Resends
-from trunkline.services.commit_loop import CommitLoop, Part
-from trunkline.services.messaging.deliveries import results_of, tasks_of
-from trunkline.services.messaging.orphan_messages import Strangers
-from trunkline.services.messaging.relay import OutboxBell, Relay
+from trunkline.executor.input_sources import queue_delivered_results
+from trunkline.executor.task_resending import TaskResender
+from trunkline.services.commit_loop import CommitLoop, CommitPart
+from trunkline.services.messaging.deliveries import result_deliveries, task_deliveries
+from trunkline.services.messaging.orphan_messages import OrphanMessages
+from trunkline.services.messaging.relay import OutboxNotifier, Relay
 from trunkline.settings import Settings
 from trunkline.stores.base import Transaction
 from trunkline.telemetry import names
@@ -73,17 +73,17 @@ class KafkaMessaging:
         found = await self._context.directory.get(agent)
         return None if found is None else found.pool
 
-    async def bridge_parts(self, take: TakeTasks[Transaction], loop: CommitLoop) -> Sequence[Part]:
-        source = await self._open(self._bridge_group(self._context.settings.pool), loop.ring)
-        return [tasks_of(source, take, self._context.metrics, self._strangers())]
+    async def bridge_parts(self, take: TakeTasks[Transaction], loop: CommitLoop) -> Sequence[CommitPart]:
+        source = await self._open(self._bridge_group(self._context.settings.pool), loop.wake)
+        return [task_deliveries(source, take, self._context.metrics, self._strangers())]
 
-    async def executor_parts(self, loop: CommitLoop) -> Sequence[Part]:
-        source = await self._open(self._executor_group(), loop.ring)
-        results = results_of(source, take_travelled_results, self._context.metrics, self._strangers())
-        return [results, Resends(self._kafka)]
+    async def executor_parts(self, loop: CommitLoop) -> Sequence[CommitPart]:
+        source = await self._open(self._executor_group(), loop.wake)
+        results = result_deliveries(source, queue_delivered_results, self._context.metrics, self._strangers())
+        return [results, TaskResender(self._kafka)]
 
-    def _strangers(self) -> Strangers:
-        return Strangers(self._context.settings.retention, self._context.metrics)
+    def _strangers(self) -> OrphanMessages:
+        return OrphanMessages(self._context.settings.retention, self._context.metrics)
 
     async def command_source(self) -> RecordSource | None:
         commands = self._command_group()
@@ -115,8 +115,8 @@ class KafkaMessaging:
         self._sources.append(source)
         return source
 
-    async def last_parts(self) -> Sequence[Part]:
-        return [] if not self._sources else [OutboxBell((await self._opened_relay()).ring)]
+    async def last_parts(self) -> Sequence[CommitPart]:
+        return [] if not self._sources else [OutboxNotifier((await self._opened_relay()).wake)]
 
     async def _opened_relay(self) -> Relay:
         if self._relay is None:

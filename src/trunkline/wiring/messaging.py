@@ -13,8 +13,8 @@ from typing import Protocol
 
 from trunkline.brokers.base import Broker, Lag, RecordSource, TakeTasks
 from trunkline.brokers.memory import MemoryBroker
-from trunkline.executor.input_sources import take_results
-from trunkline.services.commit_loop import CommitLoop, Part
+from trunkline.executor.input_sources import queue_results
+from trunkline.services.commit_loop import CommitLoop, CommitPart
 from trunkline.stores.base import Transaction
 from trunkline.wiring.interceptors import Interceptors
 
@@ -23,11 +23,11 @@ class Messaging(Protocol):
     @property
     def broker(self) -> Broker[Transaction]: ...
 
-    async def bridge_parts(self, take: TakeTasks[Transaction], loop: CommitLoop) -> Sequence[Part]:
+    async def bridge_parts(self, take: TakeTasks[Transaction], loop: CommitLoop) -> Sequence[CommitPart]:
         """What brings tasks into the bridge's turn, before everything else in it."""
         ...
 
-    async def executor_parts(self, loop: CommitLoop) -> Sequence[Part]:
+    async def executor_parts(self, loop: CommitLoop) -> Sequence[CommitPart]:
         """What brings results into the executor's turn, before everything else in it."""
         ...
 
@@ -35,7 +35,7 @@ class Messaging(Protocol):
         """What starts runs by messages, if anything does."""
         ...
 
-    async def last_parts(self) -> Sequence[Part]:
+    async def last_parts(self) -> Sequence[CommitPart]:
         """What has to come last in every turn."""
         ...
 
@@ -61,20 +61,20 @@ class MemoryMessaging:
         self._memory: MemoryBroker[Transaction] = MemoryBroker()
         self.broker = interceptors.broker(self._memory)
 
-    async def bridge_parts(self, take: TakeTasks[Transaction], loop: CommitLoop) -> Sequence[Part]:
+    async def bridge_parts(self, take: TakeTasks[Transaction], loop: CommitLoop) -> Sequence[CommitPart]:
         del loop
         self._memory.deliver_tasks_to(take)
         return []
 
-    async def executor_parts(self, loop: CommitLoop) -> Sequence[Part]:
+    async def executor_parts(self, loop: CommitLoop) -> Sequence[CommitPart]:
         del loop
-        self._memory.deliver_results_to(take_results)
+        self._memory.deliver_results_to(queue_results)
         return []
 
     async def command_source(self) -> RecordSource | None:
         return None
 
-    async def last_parts(self) -> Sequence[Part]:
+    async def last_parts(self) -> Sequence[CommitPart]:
         return []
 
     def publishing(self) -> AbstractAsyncContextManager[None]:

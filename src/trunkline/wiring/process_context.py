@@ -15,14 +15,14 @@ from trunkline.bridge.agents.routes import AgentRoutes
 from trunkline.bridge.agents.tokens import TokenProvider
 from trunkline.bridge.calls.batches import BatchSender
 from trunkline.clock import Clock
-from trunkline.services.agents.cache import AgentDirectory
-from trunkline.services.agents.drift import Drifts
-from trunkline.services.agents.push_notifications import HookKey, Hooks
+from trunkline.services.agents.cache import AgentCache
+from trunkline.services.agents.drift import DriftRecorder
+from trunkline.services.agents.push_notifications import PushNotifications, PushTokenKey
 from trunkline.services.agents.registry import Registry
 from trunkline.services.commit_loop import CommitLoop
 from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.services.operations.zone_profiles import load_profiles
-from trunkline.services.runs.watchers import Watchers
+from trunkline.services.runs.watchers import RunWatchers
 from trunkline.services.security.secrets import Secrets
 from trunkline.services.security.vault import Vault, load_key
 from trunkline.services.workflows import Workflows
@@ -55,9 +55,9 @@ class ProcessContext:
     traces: Traces
     transport: Transport
     batches: BatchSender
-    directory: AgentDirectory
+    directory: AgentCache
     registry: Registry
-    drifts: Drifts
+    drifts: DriftRecorder
     secrets: Secrets
     workflows: Workflows
     agent_resolver: AgentResolver
@@ -65,8 +65,8 @@ class ProcessContext:
     routing: RoutingTable
     agent_routes: AgentRoutes
     blobs: BlobStore | None
-    hooks: Hooks
-    watchers: Watchers = field(default_factory=Watchers)
+    hooks: PushNotifications
+    watchers: RunWatchers = field(default_factory=RunWatchers)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
     def loop(self) -> CommitLoop:
@@ -88,12 +88,12 @@ async def open_process_context(
         store = await read_only_if_exported(interceptors.store(opened))
         transport = interceptors.transport(transports)
         clock = clock or SystemClock()
-        directory = AgentDirectory(store, clock)
+        directory = AgentCache(store, clock)
         configured = settings.secret_key.get_secret_value() if settings.secret_key is not None else None
         key = load_key(configured, settings.key_file)
         metrics = Metrics()
         vault = Vault(key)
-        drifts = Drifts(store, metrics)
+        drifts = DriftRecorder(store, metrics)
         registry = Registry(store, vault, directory, drifts)
         tokens = TokenProvider(transport, clock)
         routes = RoutingTable(store, clock)
@@ -126,7 +126,7 @@ async def open_process_context(
                 tokens=tokens,
                 routing=routes,
                 agent_routes=agent_routes,
-                hooks=Hooks(HookKey(key), store, metrics, public_url=settings.public_url),
+                hooks=PushNotifications(PushTokenKey(key), store, metrics, public_url=settings.public_url),
             )
 
 

@@ -26,13 +26,13 @@ from trunkline.bridge.commit_parts import AnswerWriter, TaskClaimer
 from trunkline.bridge.heartbeat import Heartbeat
 from trunkline.bridge.migration.rollback import RollbackWatch
 from trunkline.bridge.migration.shadow_calls import ShadowCalls
-from trunkline.executor.child_runs import Children
-from trunkline.executor.driver import Driver
+from trunkline.executor.child_runs import ChildRuns
+from trunkline.executor.driver import RunDriver
 from trunkline.executor.retention import Retention
-from trunkline.executor.run_state_cache import RunStates
+from trunkline.executor.run_state_cache import RunStateCache
 from trunkline.executor.timers import Timers
 from trunkline.id_generation import new_id
-from trunkline.services.commit_loop import CommitLoop, Part
+from trunkline.services.commit_loop import CommitLoop, CommitPart
 from trunkline.services.operations.process_heartbeat import PROCESS_NAME
 from trunkline.services.runs.intake import Intake
 from trunkline.stores.base import InboxFilled, Notice, RunsChanged, TasksRung
@@ -67,8 +67,8 @@ class BridgeRole:
                 client, context.agent_routes, context.directory, context.clock, context.metrics, attachments
             )
         )
-        calls.on_update(loop.ring)
-        context.hooks.on_ring(loop.ring)
+        calls.on_update(loop.wake)
+        context.hooks.on_push(loop.wake)
         context.metrics.calls_in_flight.set_function(lambda: calls.in_flight)
         # Where everything is in one process, there is nobody else for the tasks of a pool.
         pools = (context.settings.pool,) if context.settings.uses_kafka else None
@@ -115,7 +115,7 @@ class BridgeRole:
         with suppress(TimeoutError):
             async with asyncio.timeout(until - monotonic()):
                 # A turn that had begun may have claimed something; the next one claims nothing more.
-                await self._loop.turned()
+                await self._loop.wait_for_turn()
         abandoned = await self._calls.drain(max(until - monotonic(), 0))
         if abandoned:
             log.warning(names.CALLS_ABANDONED, calls=abandoned)
@@ -126,10 +126,10 @@ class ExecutorRole:
 
     def __init__(self, context: ProcessContext, messaging: Messaging) -> None:
         timers = Timers()
-        driver = Driver(
+        driver = RunDriver(
             messaging.broker,
-            RunStates(context.workflows),
-            Children(context.workflows, context.metrics),
+            RunStateCache(context.workflows),
+            ChildRuns(context.workflows, context.metrics),
             timers,
             context.watchers,
             context.metrics,
@@ -137,7 +137,7 @@ class ExecutorRole:
             events_topic=context.settings.events_topic if context.settings.uses_kafka else "",
             reply_timeout=context.settings.reply_timeout or None,
         )
-        self.parts: list[Part] = [timers, driver]
+        self.parts: list[CommitPart] = [timers, driver]
         self.retention = Retention(
             context.store,
             context.settings.retention,
@@ -169,13 +169,13 @@ class ProcessRoles:
 
     async def connect(self) -> None:
         """Gives the loops their parts, in the order in which one's output is the next one's input."""
-        received: list[Part] = [] if self.intake is None else [self.intake]
-        decisions: list[Part] = []
+        received: list[CommitPart] = [] if self.intake is None else [self.intake]
+        decisions: list[CommitPart] = []
         if self.executor is not None:
             received += await self.messaging.executor_parts(self.front)
             decisions = self.executor.parts
-        tasks: list[Part] = []
-        claims: list[Part] = []
+        tasks: list[CommitPart] = []
+        claims: list[CommitPart] = []
         if self.bridge is not None:
             tasks = [*await self.messaging.bridge_parts(self.bridge.claims.take_tasks, self._back)]
             tasks.append(self.bridge.answers)
@@ -187,20 +187,20 @@ class ProcessRoles:
             self._carry(self.front, [*received, *decisions], last)
             self._carry(self._back, [*tasks, *claims], last)
 
-    def _carry(self, loop: CommitLoop, parts: Sequence[Part], last: Sequence[Part]) -> None:
+    def _carry(self, loop: CommitLoop, parts: Sequence[CommitPart], last: Sequence[CommitPart]) -> None:
         if parts:
-            loop.carry([*parts, *last])
+            loop.set_parts([*parts, *last])
             self.loops.append(loop)
 
     def hear(self, notice: Notice) -> None:
         match notice:
             case InboxFilled():
                 # Perhaps a run that was begun, which has not moved yet.
-                self.context.watchers.ring_all()
+                self.context.watchers.notify_all()
                 if self.executor is not None:
-                    self.front.ring()
+                    self.front.wake()
             case TasksRung():
                 if self.bridge is not None:
-                    self._back.ring()
+                    self._back.wake()
             case RunsChanged(run_ids, ended):
-                self.context.watchers.ring(run_ids, ended)
+                self.context.watchers.notify(run_ids, ended)

@@ -6,14 +6,14 @@ from trunkline.api.services import Limits, Probes, Services
 from trunkline.bridge.agents.inspection import AgentHealthCheck, CardViewer
 from trunkline.bridge.calls.client import AgentClient, CallLimits
 from trunkline.bridge.calls.detached import AgentTestCaller, DetachedCaller
-from trunkline.services.agents.activity import Activities
+from trunkline.services.agents.activity import AgentActivityReader
 from trunkline.services.agents.checks import Checks
 from trunkline.services.agents.inspection import AgentTestCalls
 from trunkline.services.messaging.dead_letters import DeadLetters
 from trunkline.services.migration.migrations import Migrations
 from trunkline.services.migration.plan import MigrationPlan
-from trunkline.services.operations.audit_log import Audit
-from trunkline.services.operations.system_status import Oversight, Setup
+from trunkline.services.operations.audit_log import AuditLog
+from trunkline.services.operations.system_status import Deployment, SystemMonitor
 from trunkline.services.runs.inbox import Inbox
 from trunkline.services.runs.intake import Intake
 from trunkline.services.runs.runs import Runs
@@ -52,16 +52,18 @@ def migrations(context: ProcessContext) -> Migrations:
 
 def oversight_of(
     context: ProcessContext, messaging: Messaging, process: Process, *, alone: bool
-) -> Oversight:
-    setup = Setup(
+) -> SystemMonitor:
+    setup = Deployment(
         mode="embedded" if alone and not context.settings.uses_kafka else "distributed",
         store="postgresql" if context.settings.uses_postgres else "sqlite",
         broker="kafka" if context.settings.uses_kafka else "memory",
     )
-    return Oversight(context.store, context.clock, process, setup, messaging.consumer_lags)
+    return SystemMonitor(context.store, context.clock, process, setup, messaging.consumer_lags)
 
 
-def api_services(context: ProcessContext, intake: Intake, probes: Probes, oversight: Oversight) -> Services:
+def api_services(
+    context: ProcessContext, intake: Intake, probes: Probes, oversight: SystemMonitor
+) -> Services:
     return Services(
         registry=context.registry,
         secrets=context.secrets,
@@ -88,7 +90,7 @@ def api_services(context: ProcessContext, intake: Intake, probes: Probes, oversi
                 context.transport, context.agent_resolver, context.tokens, context.store, context.clock
             ),
         ),
-        activities=Activities(context.store, context.registry, context.clock),
+        activities=AgentActivityReader(context.store, context.registry, context.clock),
         trials=AgentTestCalls(
             context.registry,
             AgentTestCaller(
@@ -99,7 +101,7 @@ def api_services(context: ProcessContext, intake: Intake, probes: Probes, oversi
         migrations=migrations(context),
         migration_plan=MigrationPlan(context.store),
         oversight=oversight,
-        audit=Audit(context.store),
+        audit=AuditLog(context.store),
         check_health=AgentHealthCheck(
             context.transport, context.agent_resolver, context.clock, context.settings.stdio_commands
         ),

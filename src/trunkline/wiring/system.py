@@ -16,9 +16,9 @@ from starlette.types import ASGIApp
 
 from trunkline.api.services import Probes, Services
 from trunkline.clock import Clock
-from trunkline.services.messaging.start_commands import Commands
-from trunkline.services.operations.process_heartbeat import Presence
-from trunkline.services.security.api_keys import door_keys
+from trunkline.services.messaging.start_commands import StartCommandConsumer
+from trunkline.services.operations.process_heartbeat import ProcessHeartbeat
+from trunkline.services.security.api_keys import keys_for_listener
 from trunkline.settings import Settings, is_loopback
 from trunkline.wiring.exported_store import ExportedStore
 from trunkline.wiring.interceptors import Interceptors
@@ -68,7 +68,7 @@ async def open_system(
         messaging = _messaging(context, stack)
         process_roles = ProcessRoles(context, messaging, roles)
         await process_roles.connect()
-        keys = await door_keys(
+        keys = await keys_for_listener(
             settings.host,
             needed=settings.require_keys or not is_loopback(settings.host),
             store=context.store,
@@ -111,7 +111,9 @@ async def _working(process_roles: ProcessRoles, services: Services | None) -> As
     source = None if services is None else await process_roles.messaging.command_source()
     async with _running(process_roles), asyncio.TaskGroup() as group:
         if services is not None and source is not None:
-            commands = Commands(source, services.runs, context.store, context.metrics, context.traces)
+            commands = StartCommandConsumer(
+                source, services.runs, context.store, context.metrics, context.traces
+            )
             group.create_task(commands.run(context.stopping))
         try:
             yield
@@ -177,7 +179,7 @@ async def _present(process_roles: ProcessRoles) -> AsyncGenerator[None]:
         yield
         return
     async with asyncio.TaskGroup() as group:
-        presence = group.create_task(Presence(context.store, process_roles.process).run())
+        presence = group.create_task(ProcessHeartbeat(context.store, process_roles.process).run())
         try:
             yield
         finally:

@@ -25,9 +25,9 @@ import structlog
 from msgspec.structs import replace
 
 from trunkline.agents.authentication.auth_config import NO_CREDENTIALS, Credentials, credentials
-from trunkline.agents.authentication.credentials import Signer
+from trunkline.agents.authentication.credentials import RequestSigner
 from trunkline.agents.model import AuthType
-from trunkline.agents.transport_urls import check_carried, transport_of
+from trunkline.agents.transport_urls import check_transport_url, transport_of
 from trunkline.errors import Invalid, TrunklineError
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.messages import ERROR_CODES, StepError
@@ -277,7 +277,7 @@ class ZoneClient:
         except ProtocolTranslationError as exc:
             return ZoneFailed(error=failure_of(exc).error, id=None)
 
-    def _signed(self, signer: Signer, body: bytes) -> str:
+    def _signed(self, signer: RequestSigner, body: bytes) -> str:
         # Here, since most callers sign nothing and need not load what signs.
         from trunkline.agents.authentication.signed_tokens import signed_token  # noqa: PLC0415
 
@@ -337,7 +337,7 @@ async def open_zone_client(
     `addresses` says where it may lead, and by default that is everywhere but to link-local and metadata addresses.
     `profile`, a name or a JSON Schema: what the params are checked by before they are sent.
     """
-    wrong = check_carried(transport_of(url), url)
+    wrong = check_transport_url(transport_of(url), url)
     if wrong is not None:
         raise Invalid(f"The zone's url cannot be called: {wrong}.")
     own = credentials("zone", auth_type, auth_config)

@@ -21,8 +21,8 @@ from tests.certificates import made, signing_key
 from trunkline.agents.authentication.auth_config import credentials
 from trunkline.agents.authentication.credentials import NO_CREDENTIALS, Credentials
 from trunkline.agents.authentication.signed_tokens import signed_token
-from trunkline.agents.stdio_programs import Program
-from trunkline.agents.tls import Tls
+from trunkline.agents.stdio_programs import StdioProgram
+from trunkline.agents.tls import TlsConfig
 from trunkline.jsontypes import JsonObject, encode
 from trunkline.protocols.base import AgentAnswer
 from trunkline.system_clock import SystemClock
@@ -73,7 +73,7 @@ class Recorder:
         body: bytes,
         headers: Mapping[str, str],
         timeout: float,
-        tls: Tls | None = None,
+        tls: TlsConfig | None = None,
     ) -> AgentAnswer:
         number = self._number = self._number + 1
         answer = await self._transport.post(url, body, headers, timeout, tls)
@@ -85,7 +85,7 @@ class Recorder:
         url: str,
         headers: Mapping[str, str],
         timeout: float,
-        tls: Tls | None = None,
+        tls: TlsConfig | None = None,
     ) -> AgentAnswer:
         return await self._transport.get(url, headers, timeout, tls)
 
@@ -95,7 +95,7 @@ class Recorder:
         body: bytes | None,
         headers: Mapping[str, str],
         limits: StreamLimits,
-        tls: Tls | None = None,
+        tls: TlsConfig | None = None,
     ) -> AbstractAsyncContextManager[StreamedAnswer]:
         return self._transport.stream(url, body, headers, limits, tls)
 
@@ -238,7 +238,7 @@ async def aws_agentcore(folder: Path) -> AsyncGenerator[Carrier]:
 @asynccontextmanager
 async def stdio(folder: Path) -> AsyncGenerator[Carrier]:
     variables = {RECORD: str(folder / "record"), "PYTHONPATH": str(HERE)}
-    program = Program((*SERVE, "--stdio", "--data", str(folder / "program")), tuple(variables))
+    program = StdioProgram((*SERVE, "--stdio", "--data", str(folder / "program")), tuple(variables))
     # The transport does not send what has no id; a program that gets it all the same must answer it, too.
     async with started(folder, "--stdio") as process:
 

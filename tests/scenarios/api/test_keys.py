@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from trunkline.api.roles import ROLES, allows
 from trunkline.clock import Clock
 from trunkline.errors import NotAllowed
-from trunkline.services.security.api_keys import Keys
+from trunkline.services.security.api_keys import ApiKeys
 from trunkline.settings import load_settings
 from trunkline.stores.base import KeyRole
 from trunkline.testing import FakeClock, RunningSystem, running_system
@@ -31,9 +31,9 @@ ELSEWHERE = ("GET /nothing", "POST /nothing", "HEAD /livez", "OPTIONS /api/v1/ru
 
 
 @asynccontextmanager
-async def keys_of(data: Path) -> AsyncGenerator[Keys]:
+async def keys_of(data: Path) -> AsyncGenerator[ApiKeys]:
     async with open_store(load_settings({"data": data}), beside=True, upgrade=True) as store:
-        yield Keys(store)
+        yield ApiKeys(store)
 
 
 async def create_key(data: Path, role: KeyRole = "viewer", name: str | None = None) -> str:

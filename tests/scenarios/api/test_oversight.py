@@ -16,7 +16,7 @@ from trunkline.brokers.base import ConsumerGroup, Lag
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
 from trunkline.jsontypes import JsonObject
-from trunkline.services.operations.system_status import Oversight, Setup
+from trunkline.services.operations.system_status import Deployment, SystemMonitor
 from trunkline.stores.base import KeyRole, Store
 from trunkline.stores.port.operations import Process
 from trunkline.testing import (
@@ -81,7 +81,7 @@ class _Away:
 @pytest.mark.embedded_only
 async def test_while_the_store_is_away_it_still_says_what_it_is() -> None:
     process = Process(id="p", name="host:1", roles=("api",), version="1", started_at=Instant(0))
-    setup = Setup(mode="embedded", store="sqlite", broker="memory")
+    setup = Deployment(mode="embedded", store="sqlite", broker="memory")
     asked: list[Sequence[str]] = []
 
     async def lags_of(pools: Sequence[str]) -> Sequence[Lag] | None:
@@ -89,7 +89,7 @@ async def test_while_the_store_is_away_it_still_says_what_it_is() -> None:
         return [lag]
 
     lag = Lag(ConsumerGroup("g", "t", "bridge"), 3, 4)
-    sight = await Oversight(cast("Store", _Away()), FakeClock(), process, setup, lags_of).look()
+    sight = await SystemMonitor(cast("Store", _Away()), FakeClock(), process, setup, lags_of).snapshot()
     assert (sight.processes, sight.queues, sight.this.name) == (None, None, "host:1")
     assert (sight.lags, asked) == ([lag], [()])
 

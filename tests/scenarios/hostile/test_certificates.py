@@ -12,7 +12,7 @@ import uvloop
 from tests.certificates import made
 from tests.scenarios.hostile.agents import LOOPBACK, OK, Agent, running
 
-from trunkline.agents.tls import Tls
+from trunkline.agents.tls import TlsConfig
 from trunkline.transports.base import StreamLimits, TransportError
 from trunkline.transports.https import HttpTransport
 
@@ -37,8 +37,8 @@ def server_context(folder: Path, *, asks: bool) -> ssl.SSLContext:
     return context
 
 
-def shown_by(pair: tuple[str, str]) -> Tls:
-    return Tls(authority=ROOT[0], certificate=pair[0], key=pair[1])
+def shown_by(pair: tuple[str, str]) -> TlsConfig:
+    return TlsConfig(authority=ROOT[0], certificate=pair[0], key=pair[1])
 
 
 class Callers:
@@ -55,7 +55,7 @@ class Callers:
             writer.write(OK)
 
 
-async def stream(transport: HttpTransport, url: str, tls: Tls) -> bytes:
+async def stream(transport: HttpTransport, url: str, tls: TlsConfig) -> bytes:
     async with transport.stream(url, b"{}", {}, LIMITS, tls) as answer:
         return b"".join([chunk async for chunk in answer.chunks()])
 
@@ -65,9 +65,13 @@ def test_an_agent_is_known_by_its_own_authority_and_only_by_it(tmp_path: Path) -
         callers = Callers()
         context = server_context(tmp_path, asks=False)
         async with running(callers.talk, context) as agent, HttpTransport(LOOPBACK) as transport:
-            answer = await transport.get(agent.url, {}, AMPLE, Tls(authority=ROOT[0]))
+            answer = await transport.get(agent.url, {}, AMPLE, TlsConfig(authority=ROOT[0]))
             assert answer.status == 200
-            for tls in (None, Tls(authority=made("another")[0]), Tls(certificate=FIRST[0], key=FIRST[1])):
+            for tls in (
+                None,
+                TlsConfig(authority=made("another")[0]),
+                TlsConfig(certificate=FIRST[0], key=FIRST[1]),
+            ):
                 with pytest.raises(TransportError) as caught:
                     await transport.get(agent.url, {}, AMPLE, tls)
                 assert (caught.value.code, caught.value.sent) == ("agent_tls_failed", False)
@@ -132,8 +136,10 @@ def refuse_one(listener: socket.socket, context: ssl.SSLContext) -> None:
             pass
 
 
-@pytest.mark.parametrize("tls", [Tls(authority=ROOT[0]), shown_by(made("stranger"))])
-def test_an_agent_that_does_not_accept_our_certificate_has_read_nothing(tmp_path: Path, tls: Tls) -> None:
+@pytest.mark.parametrize("tls", [TlsConfig(authority=ROOT[0]), shown_by(made("stranger"))])
+def test_an_agent_that_does_not_accept_our_certificate_has_read_nothing(
+    tmp_path: Path, tls: TlsConfig
+) -> None:
     async def main() -> TransportError:
         context = server_context(tmp_path, asks=True)
         with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -167,7 +173,7 @@ def test_what_cannot_be_used_is_said_without_its_content() -> None:
     async def main() -> TransportError:
         async with HttpTransport(LOOPBACK) as transport:
             with pytest.raises(TransportError) as caught:
-                await transport.get("https://127.0.0.1:9/", {}, AMPLE, Tls(authority="not PEM"))
+                await transport.get("https://127.0.0.1:9/", {}, AMPLE, TlsConfig(authority="not PEM"))
             return caught.value
 
     error = uvloop.run(main())

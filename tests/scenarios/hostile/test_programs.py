@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from trunkline.agents.stdio_programs import Program
-from trunkline.agents.tls import Tls
+from trunkline.agents.stdio_programs import StdioProgram
+from trunkline.agents.tls import TlsConfig
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.protocols.base import AgentAnswer
 from trunkline.transports.base import StreamLimits, TransportError
@@ -58,7 +58,7 @@ async def running(
     end_seconds: float = AMPLE,
 ) -> AsyncGenerator[StdioTransport]:
     """When it is left, not one process of it is."""
-    program = Program(command(kind, folder), environment)
+    program = StdioProgram(command(kind, folder), environment)
     async with StdioTransport(
         {"worker": program}, max_answer_bytes=max_answer_bytes, end_seconds=end_seconds
     ) as transport:
@@ -170,7 +170,7 @@ async def test_a_late_answer_without_an_id_is_nobody_elses(tmp_path: Path) -> No
 
 async def test_headers_and_tls_are_not_for_programs(tmp_path: Path) -> None:
     async with running("echo", tmp_path) as transport:
-        answer = await transport.post(URL, request(1), {"A": "b\n"}, AMPLE, Tls(authority="none"))
+        answer = await transport.post(URL, request(1), {"A": "b\n"}, AMPLE, TlsConfig(authority="none"))
     assert answer.status == 200
 
 
@@ -232,7 +232,7 @@ async def test_a_program_has_no_pages_and_no_streams(tmp_path: Path) -> None:
     ("program", "why"), [("no-such-program", "No such file or directory"), ("/", "Permission denied")]
 )
 async def test_a_program_that_cannot_be_started_has_got_nothing(program: str, why: str) -> None:
-    async with StdioTransport({"worker": Program((program,))}) as transport:
+    async with StdioTransport({"worker": StdioProgram((program,))}) as transport:
         for _ in range(2):
             failed = await error(transport, request(1))
             assert (failed.code, failed.sent) == ("agent_unreachable", False)
@@ -271,7 +271,7 @@ async def test_every_request_under_way_learns_of_the_death(tmp_path: Path) -> No
 
 
 async def test_a_program_that_dies_at_once_is_started_again_later_each_time() -> None:
-    async with StdioTransport({"worker": Program(("sh", "-c", "read line"))}) as transport:
+    async with StdioTransport({"worker": StdioProgram(("sh", "-c", "read line"))}) as transport:
         for number in range(4):
             assert (await error(transport, request(number))).code == "agent_connection_lost"
         # Its next start is 800 ms away; on a machine so slow that it seemed to live, one of the later ones.
@@ -288,7 +288,7 @@ async def test_a_start_that_nobody_waits_for_any_more_ends_without_a_complaint()
     before = loop.get_exception_handler()
     loop.set_exception_handler(lambda _, context: complaints.append(context["message"]))
     try:
-        async with StdioTransport({"worker": Program(("sh", "-c", "read line"))}) as transport:
+        async with StdioTransport({"worker": StdioProgram(("sh", "-c", "read line"))}) as transport:
             for number in range(4):
                 await error(transport, request(number))
             await error(transport, request(4), timeout=0.05)

@@ -21,7 +21,7 @@ from tests.scenarios.zones.zone_server import (
     token_for,
 )
 
-from trunkline.agents.tls import Tls
+from trunkline.agents.tls import TlsConfig
 from trunkline.jsontypes import JsonObject
 from trunkline.serving.tls import server_tls
 from trunkline.transports.address_policy import AddressPolicy
@@ -172,9 +172,9 @@ async def test_what_a_policy_limits_is_refused_with_its_own_status(tmp_path: Pat
     assert all(explain_reason(reason) in REASONS.values() for reason in reasons(tmp_path))
 
 
-def tls_of(client: tuple[str, str] | None) -> Tls:
+def tls_of(client: tuple[str, str] | None) -> TlsConfig:
     certificate, key = client or (None, None)
-    return Tls(authority=ROOT[0], certificate=certificate, key=key)
+    return TlsConfig(authority=ROOT[0], certificate=certificate, key=key)
 
 
 def certified(name: str) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from cryptography import x509
 from starlette.types import Receive, Scope, Send
 from tests.certificates import made, signing_key
 
-from trunkline.agents.tls import Tls
+from trunkline.agents.tls import TlsConfig
 from trunkline.errors import ConfigurationError
 from trunkline.jsontypes import Json, decode, encode
 from trunkline.serving import base_url, listen, serving
@@ -59,7 +59,7 @@ async def server(folder: Path, *, required: bool = False, authority: bool = True
 
 async def names_of(url: str, client: tuple[str, str] | None) -> Json:
     certificate, key = client or (None, None)
-    tls = Tls(authority=ROOT[0], certificate=certificate, key=key)
+    tls = TlsConfig(authority=ROOT[0], certificate=certificate, key=key)
     async with HttpTransport(AddressPolicy(allow_loopback=True)) as transport:
         answers = [await transport.post(url, b"{}", {}, AMPLE, tls) for _ in range(2)]
     first, second = (decode(answer.body) for answer in answers)

@@ -17,7 +17,7 @@ import pytest
 from tests.certificates import made
 from tests.scenarios.zones.zone_server import AMPLE, BOT_TOKEN, PUBLIC, call, post, token_for
 
-from trunkline.agents.tls import Tls
+from trunkline.agents.tls import TlsConfig
 from trunkline.transports.base import TransportError
 
 # A zone has a store of its own, and no broker.
@@ -166,9 +166,9 @@ async def test_only_whom_the_policy_knows_by_a_key_needs_no_certificate(
     client = made("other", signed_by=root)
     async with zone_process(tmp_path / "data", *flags, "--client-ca", str(tmp_path / "root.pem")) as (url, _):
         assert url.startswith("https://127.0.0.1:")
-        certified = Tls(authority=root[0], certificate=client[0], key=client[1])
+        certified = TlsConfig(authority=root[0], certificate=client[0], key=client[1])
         assert (await post(url, body, tls=certified)).status == 200
-        stranger = Tls(authority=root[0])
+        stranger = TlsConfig(authority=root[0])
         if takes_tokens:
             assert (await post(url, body, token_for(body), tls=stranger)).status == 200
             assert (await post(url, body, tls=stranger)).status == 401

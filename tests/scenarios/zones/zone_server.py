@@ -12,9 +12,9 @@ from uuid import uuid4
 import msgspec
 from tests.certificates import signing_key
 
-from trunkline.agents.authentication.credentials import Signer
+from trunkline.agents.authentication.credentials import RequestSigner
 from trunkline.agents.authentication.signed_tokens import signed_token
-from trunkline.agents.tls import Tls
+from trunkline.agents.tls import TlsConfig
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.serving import base_url, listen, serving
 from trunkline.system_clock import SystemClock
@@ -52,13 +52,13 @@ def call(method: str = "execute_task", id_: str | None = None, **params: Json) -
 
 def token_for(body: bytes, **changed: str | int) -> dict[str, str]:
     """The header of a caller that the zone knows as `verification`."""
-    usual = Signer(key=PRIVATE, issuer="verification", audience="execution")
+    usual = RequestSigner(key=PRIVATE, issuer="verification", audience="execution")
     signer = msgspec.structs.replace(usual, **changed)
     return {"Authorization": f"Bearer {signed_token(signer, body, SystemClock().now(), str(uuid4()))}"}
 
 
 async def post(
-    url: str, body: bytes, headers: Mapping[str, str] | None = None, tls: Tls | None = None
+    url: str, body: bytes, headers: Mapping[str, str] | None = None, tls: TlsConfig | None = None
 ) -> Answered:
     async with HttpTransport(AddressPolicy(allow_loopback=True)) as transport:
         answer = await transport.post(url, body, headers or {}, AMPLE, tls)

@@ -12,8 +12,8 @@ from trunkline.agents.cards import (
     MAX_CARD_BYTES,
     MAX_INTERFACES,
     AgentCard,
+    AgentInterface,
     BrokenCard,
-    Interface,
     NotACard,
     read_card,
 )
@@ -56,8 +56,8 @@ CARDS = st.dictionaries(st.sampled_from(FIELDS), VALUES)
 def test_a_card_of_0_3_has_one_address_and_others_beside_it() -> None:
     card = CARD | {"additionalInterfaces": [{"url": "http://a/g", "transport": "grpc"}, {"url": "x"}, 5]}
     assert read_card(encode(card)).interfaces == (
-        Interface(url="http://a/", transport="JSONRPC", protocol_version="0.3.0"),
-        Interface(url="http://a/g", transport="GRPC", protocol_version="0.3.0"),
+        AgentInterface(url="http://a/", transport="JSONRPC", protocol_version="0.3.0"),
+        AgentInterface(url="http://a/g", transport="GRPC", protocol_version="0.3.0"),
     )
 
 
@@ -72,7 +72,7 @@ def test_a_card_of_1_0_names_every_address_with_its_binding(names: tuple[str, st
     interfaces, binding, version = names
     item: JsonObject = {"url": "http://a/1", binding: "jsonrpc", version: "1.0", "tenant": "t"}
     assert read_card(encode({"name": "A", interfaces: [item, {"url": "http://a/2"}]})).interfaces == (
-        Interface(url="http://a/1", transport="JSONRPC", protocol_version="1.0", tenant="t"),
+        AgentInterface(url="http://a/1", transport="JSONRPC", protocol_version="1.0", tenant="t"),
     )
 
 
@@ -117,7 +117,7 @@ def test_an_address_that_makes_no_sense_counts_as_not_said(wrong: Json) -> None:
 
 def test_words_that_are_none_are_not_shown_to_anybody() -> None:
     card = read_card(encode(CARD | {"protocolVersion": "\x1b]0;pwned\x07", "preferredTransport": "a b<c>"}))
-    assert card.interfaces == (Interface(url="http://a/", transport="JSONRPC", protocol_version=None),)
+    assert card.interfaces == (AgentInterface(url="http://a/", transport="JSONRPC", protocol_version=None),)
 
 
 def test_no_more_addresses_are_read_than_make_sense() -> None:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from trunkline.agents import TransportName
-from trunkline.agents.transport_urls import Runtime, check_carried, parse_program, parse_runtime, transport_of
+from trunkline.agents.transport_urls import (
+    AgentCoreRuntime,
+    check_transport_url,
+    parse_program,
+    parse_runtime,
+    transport_of,
+)
 from trunkline.agents.urls import UrlError
 
 ARN = "arn:aws:bedrock-agentcore:eu-central-1:123456789012:runtime/execution_zone-a1B2c3D4e5"
@@ -21,17 +27,22 @@ def test_the_form_of_a_url_tells_its_transport() -> None:
 @pytest.mark.parametrize(
     ("url", "runtime"),
     [
-        (ARN, Runtime(ARN, "eu-central-1", None)),
-        (f"{ARN}?qualifier=blue_2", Runtime(ARN, "eu-central-1", "blue_2")),
-        (f"{ARN}/runtime-endpoint/blue", Runtime(f"{ARN}/runtime-endpoint/blue", "eu-central-1", None)),
-        (ARN.replace("arn:aws:", "arn:aws-cn:"), Runtime(ARN.replace("arn:aws:", "arn:aws-cn:"), "eu-central-1", None)),
+        (ARN, AgentCoreRuntime(ARN, "eu-central-1", None)),
+        (f"{ARN}?qualifier=blue_2", AgentCoreRuntime(ARN, "eu-central-1", "blue_2")),
+        (f"{ARN}/runtime-endpoint/blue", AgentCoreRuntime(f"{ARN}/runtime-endpoint/blue", "eu-central-1", None)),
+        (
+            ARN.replace("arn:aws:", "arn:aws-cn:"),
+            AgentCoreRuntime(ARN.replace("arn:aws:", "arn:aws-cn:"), "eu-central-1", None),
+        ),
         (
             "arn:aws-us-gov:bedrock-agentcore:us-gov-west-1:123456789012:runtime/z",
-            Runtime("arn:aws-us-gov:bedrock-agentcore:us-gov-west-1:123456789012:runtime/z", "us-gov-west-1", None),
+            AgentCoreRuntime(
+                "arn:aws-us-gov:bedrock-agentcore:us-gov-west-1:123456789012:runtime/z", "us-gov-west-1", None
+            ),
         ),
     ],
 )  # fmt: skip
-def test_a_runtime_is_read_from_its_arn(url: str, runtime: Runtime) -> None:
+def test_a_runtime_is_read_from_its_arn(url: str, runtime: AgentCoreRuntime) -> None:
     assert parse_runtime(url) == runtime
 
 
@@ -86,9 +97,9 @@ def test_a_program_is_never_a_path_or_a_command(url: str) -> None:
     ],
 )
 def test_a_url_is_checked_by_its_transport(transport: TransportName, url: str, reason: str | None) -> None:
-    assert check_carried(transport, url) == reason
+    assert check_transport_url(transport, url) == reason
 
 
 @pytest.mark.parametrize("transport", ["aws-agentcore", "stdio"])
 def test_no_other_transport_takes_an_address_of_http(transport: TransportName) -> None:
-    assert "it must have the form" in str(check_carried(transport, "https://a.example"))
+    assert "it must have the form" in str(check_transport_url(transport, "https://a.example"))

@@ -25,7 +25,7 @@ from trunkline.clock import Instant
 from trunkline.id_generation import new_id
 from trunkline.jsontypes import Json, encode
 from trunkline.messages import AgentResult, AgentTask, ResultStatus, StepError, TaskKey
-from trunkline.services.agents.cache import AgentDirectory
+from trunkline.services.agents.cache import AgentCache
 from trunkline.services.agents.registry import AgentSpec, Registry
 from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.services.security.vault import KEY_BYTES, Vault
@@ -140,7 +140,7 @@ class Moving(msgspec.Struct):
 @asynccontextmanager
 async def moving_agent(store: Store, clock: FakeClock, **fields: object) -> AsyncGenerator[Moving]:
     cards = Cards()
-    registry = Registry(store, Vault(bytes(KEY_BYTES)), AgentDirectory(store, clock))
+    registry = Registry(store, Vault(bytes(KEY_BYTES)), AgentCache(store, clock))
     tokens = TokenProvider(cards, clock)
     routes = RoutingTable(store, clock)
     spec = msgspec.convert({"name": "A", "url": URL, "protocol": "simple-a2a", **fields}, AgentSpec)

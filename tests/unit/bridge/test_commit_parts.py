@@ -19,7 +19,7 @@ from trunkline.brokers.base import TaskMessage
 from trunkline.clock import Instant
 from trunkline.jsontypes import encode
 from trunkline.messages import AgentResult, AgentTask, CancelTask, ResultStatus, StepError, TaskKey
-from trunkline.services.commit_loop import Part
+from trunkline.services.commit_loop import CommitPart
 from trunkline.stores.base import ClaimedTask, Store, TaskAnswer, Transaction
 from trunkline.telemetry.metrics import Metrics
 from trunkline.testing import FakeClock
@@ -82,9 +82,9 @@ class Bridge:
         self.answers = AnswerWriter(self.letterbox, self.calls, ME, BreakerObserver(Metrics()))
         self.claims = TaskClaimer(self.letterbox, self.calls, ME, self.stopping, heartbeat=heartbeat)
 
-    async def turn(self, *others: Part) -> None:
+    async def turn(self, *others: CommitPart) -> None:
         """One turn of the commit loop."""
-        parts: list[Part] = [self.answers, self.claims, *others]
+        parts: list[CommitPart] = [self.answers, self.claims, *others]
         try:
             async with self.store.transaction() as tx:
                 for part in parts:

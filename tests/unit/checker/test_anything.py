@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trunkline.agents.check_reports import Report
+from trunkline.agents.check_reports import AgentCheckReport
 from trunkline.checker import Checker, Subject
 from trunkline.cli.rendering.check_junit import junit_xml
 from trunkline.cli.rendering.check_markdown import markdown
@@ -126,6 +126,6 @@ def test_a_check_ends_with_a_report(protocol: str, answers: list[AgentAnswer | s
     assert report.passed == (report.failures() == [])
     assert report.passed == (report.grade in ("A", "B", "C"))
     assert all(found.seen and found.evidence is not None for found in report.failures())
-    assert msgspec.json.decode(encode(report), type=Report) == report
+    assert msgspec.json.decode(encode(report), type=AgentCheckReport) == report
     assert Xml.fromstring(junit_xml(report)).tag == "testsuites"  # noqa: S314 - our own
     assert markdown(report).startswith("# Check of")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.agents.stdio_programs import Program
+from trunkline.agents.stdio_programs import StdioProgram
 from trunkline.cli.app import run_command_line
 from trunkline.settings import load_settings
 
@@ -22,7 +22,7 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def test_a_command_is_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRUNKLINE_STDIO_COMMANDS", '{"worker": ["python", "-m", "zone"]}')
-    assert load_settings({}).stdio_commands == {"worker": Program(ZONE)}
+    assert load_settings({}).stdio_commands == {"worker": StdioProgram(ZONE)}
 
 
 def test_a_command_may_have_variables_of_its_own(folder: Path) -> None:
@@ -32,14 +32,14 @@ def test_a_command_may_have_variables_of_its_own(folder: Path) -> None:
         'worker = { command = ["python", "-m", "zone"], environment = ["WORKER_KEY"] }\n'
     )
     assert load_settings({}).stdio_commands == {
-        "plain": Program(ZONE),
-        "worker": Program(ZONE, ("WORKER_KEY",)),
+        "plain": StdioProgram(ZONE),
+        "worker": StdioProgram(ZONE, ("WORKER_KEY",)),
     }
 
 
 def test_a_flag_has_the_same_form() -> None:
     flags = {"stdio_commands": '{"worker": ["python", "-m", "zone"]}'}
-    assert load_settings(flags).stdio_commands == {"worker": Program(ZONE)}
+    assert load_settings(flags).stdio_commands == {"worker": StdioProgram(ZONE)}
 
 
 def test_the_commands_are_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

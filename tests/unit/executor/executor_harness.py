@@ -10,18 +10,18 @@ import msgspec
 
 from trunkline.brokers.base import TaskMessage
 from trunkline.brokers.memory import MemoryBroker
-from trunkline.executor.child_runs import Children
-from trunkline.executor.driver import Driver
-from trunkline.executor.input_sources import take_results
-from trunkline.executor.run_state_cache import RunStates
+from trunkline.executor.child_runs import ChildRuns
+from trunkline.executor.driver import RunDriver
+from trunkline.executor.input_sources import queue_results
+from trunkline.executor.run_state_cache import RunStateCache
 from trunkline.executor.timers import Timers
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json, encode
 from trunkline.machine.inputs import Input, RunRequested, encode_input
 from trunkline.machine.state import StepState
 from trunkline.messages import AgentResult, AgentTask, ResultStatus, StepError
-from trunkline.services.agents.cache import AgentDirectory
-from trunkline.services.runs.watchers import Watchers
+from trunkline.services.agents.cache import AgentCache
+from trunkline.services.runs.watchers import RunWatchers
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import InboxItem, NewRun, RunRecord, Store, Transaction, WorkflowVersion
 from trunkline.stores.sqlite import open_sqlite
@@ -34,20 +34,20 @@ class Stage:
         self.store = store
         self.clock = clock
         self.published: list[TaskMessage] = []
-        self.workflows = Workflows(store, AgentDirectory(store, clock))
-        self.watchers = Watchers()
+        self.workflows = Workflows(store, AgentCache(store, clock))
+        self.watchers = RunWatchers()
         self.timers = Timers()
         self.driver = self.another_driver()
         self._runs = 0
 
-    def another_driver(self) -> Driver:
+    def another_driver(self) -> RunDriver:
         """As a process of its own would have: nothing of what this one keeps in memory."""
         broker: MemoryBroker[Transaction] = MemoryBroker()
         broker.deliver_tasks_to(self._take_tasks)
-        return Driver(
+        return RunDriver(
             broker,
-            RunStates(self.workflows),
-            Children(self.workflows, Metrics()),
+            RunStateCache(self.workflows),
+            ChildRuns(self.workflows, Metrics()),
             self.timers,
             self.watchers,
             Metrics(),
@@ -99,9 +99,9 @@ class Stage:
             error=error,
         )
         async with self.store.transaction() as tx:
-            await take_results(tx, [result])
+            await queue_results(tx, [result])
 
-    async def turn(self, driver: Driver | None = None) -> None:
+    async def turn(self, driver: RunDriver | None = None) -> None:
         """One turn of the commit loop."""
         driver = driver or self.driver
         async with self.store.transaction() as tx:

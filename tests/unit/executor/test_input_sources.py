@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from tests.unit.executor.executor_harness import Stage
 
-from trunkline.executor.input_sources import take_travelled_results
+from trunkline.executor.input_sources import queue_delivered_results
 from trunkline.ids import RunId
 from trunkline.jsontypes import encode
 from trunkline.messages import AgentResult, AgentTask, Dispatch, ResultStatus, TaskKey
@@ -40,7 +40,7 @@ async def arrive(stage: Stage, task: AgentTask, status: ResultStatus) -> None:
         remote_task_id="remote-1" if status == "working" else None,
     )
     async with stage.store.transaction() as tx:
-        await take_travelled_results(tx, [result])
+        await queue_delivered_results(tx, [result])
 
 
 async def is_sent_again(stage: Stage, task: AgentTask) -> bool:

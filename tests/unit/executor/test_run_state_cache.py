@@ -8,7 +8,7 @@ import pytest
 from tests.unit.executor.executor_harness import Stage
 
 from trunkline.clock import after
-from trunkline.executor.run_state_cache import RunStates
+from trunkline.executor.run_state_cache import RunStateCache
 from trunkline.stores.base import WokenRun
 
 pytestmark = pytest.mark.anyio
@@ -18,7 +18,7 @@ ONE = "{name: w, steps: {a: {agent: A}}}"
 
 async def test_a_kept_state_is_used_at_its_own_version_only_and_by_one_at_a_time(stage: Stage) -> None:
     run_id = await stage.start(ONE)
-    states = RunStates(stage.workflows)
+    states = RunStateCache(stage.workflows)
     present = [WokenRun(run_id, 1, [])]
     async with stage.store.transaction() as tx:
         first = (await states.load(tx, present))[run_id]
@@ -32,7 +32,7 @@ async def test_a_kept_state_is_used_at_its_own_version_only_and_by_one_at_a_time
 
 async def test_what_is_kept_is_bounded_and_the_oldest_goes_first(stage: Stage) -> None:
     ids = [await stage.start(ONE) for _ in range(3)]
-    states = RunStates(stage.workflows, most_kept=2)
+    states = RunStateCache(stage.workflows, most_kept=2)
     woken = [WokenRun(run_id, 1, []) for run_id in ids]
     async with stage.store.transaction() as tx:
         loaded = await states.load(tx, woken)
@@ -44,7 +44,7 @@ async def test_what_is_kept_is_bounded_and_the_oldest_goes_first(stage: Stage) -
 
 async def test_a_finished_run_is_not_kept(stage: Stage) -> None:
     run_id = await stage.start(ONE)
-    states = RunStates(stage.workflows)
+    states = RunStateCache(stage.workflows)
     async with stage.store.transaction() as tx:
         state = (await states.load(tx, [WokenRun(run_id, 1, [])]))[run_id]
         state.status = "COMPLETED"
@@ -58,4 +58,4 @@ async def test_a_run_that_was_deleted_meanwhile_is_missing(stage: Stage) -> None
     await stage.turn()
     async with stage.store.transaction() as tx:
         await tx.delete_finished_runs(after(stage.clock.now(), timedelta(seconds=1)), 10)
-        assert await RunStates(stage.workflows).load(tx, [WokenRun(run_id, 2, [])]) == {}
+        assert await RunStateCache(stage.workflows).load(tx, [WokenRun(run_id, 2, [])]) == {}

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.executor.executor_harness import Stage
 
 from trunkline.brokers.kafka import RESEND_AFTER, KafkaBroker
-from trunkline.executor.task_resending import Resends
+from trunkline.executor.task_resending import TaskResender
 from trunkline.messages import AgentTask, TopicNames
 from trunkline.messages.codec import decode_task
 
@@ -36,7 +36,7 @@ async def sent(stage: Stage, broker: KafkaBroker) -> AgentTask:
     return stage.task("a")
 
 
-async def turn(stage: Stage, resends: Resends) -> list[AgentTask]:
+async def turn(stage: Stage, resends: TaskResender) -> list[AgentTask]:
     """One turn of the commit loop; what it has put into the outbox."""
     async with stage.store.transaction() as tx:
         await resends.work(tx)
@@ -48,7 +48,7 @@ async def turn(stage: Stage, resends: Resends) -> list[AgentTask]:
 async def test_a_task_whose_result_does_not_come_is_sent_again_ever_more_rarely(
     stage: Stage, broker: KafkaBroker, sent: AgentTask
 ) -> None:
-    resends = Resends(broker)
+    resends = TaskResender(broker)
     begun = stage.clock.now()
     times: list[float] = []
     for _ in range(24):
@@ -62,7 +62,7 @@ async def test_a_task_whose_result_does_not_come_is_sent_again_ever_more_rarely(
 async def test_a_task_that_was_sent_again_in_a_turn_that_failed_is_still_due(
     stage: Stage, broker: KafkaBroker, sent: AgentTask
 ) -> None:
-    resends = Resends(broker)
+    resends = TaskResender(broker)
     stage.clock.advance(RESEND_AFTER)
 
     async def fail() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.services.agents.cache import AgentDirectory
+from trunkline.services.agents.cache import AgentCache
 from trunkline.services.agents.registry import Registry
 from trunkline.services.security.vault import KEY_BYTES, Vault
 from trunkline.services.workflows import Workflows
@@ -33,15 +33,15 @@ async def store(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Store]:
 
 
 @pytest.fixture
-def directory(store: Store, clock: FakeClock) -> AgentDirectory:
-    return AgentDirectory(store, clock)
+def directory(store: Store, clock: FakeClock) -> AgentCache:
+    return AgentCache(store, clock)
 
 
 @pytest.fixture
-def registry(store: Store, directory: AgentDirectory) -> Registry:
+def registry(store: Store, directory: AgentCache) -> Registry:
     return Registry(store, Vault(bytes(KEY_BYTES)), directory)
 
 
 @pytest.fixture
-def workflows(store: Store, directory: AgentDirectory) -> Workflows:
+def workflows(store: Store, directory: AgentCache) -> Workflows:
     return Workflows(store, directory)

@@ -49,7 +49,7 @@ async def test_a_turn_that_fails_is_never_told_as_committed_and_leaves_nothing(
 ) -> None:
     first, second = Writer(), FailsOnce()
     loop = CommitLoop(store, clock, Metrics())
-    loop.carry([first, second])
+    loop.set_parts([first, second])
     loop.stop()
     async with asyncio.timeout(60):
         await loop.run()
@@ -76,7 +76,7 @@ async def test_parts_hear_of_a_commit_when_it_is_durable_and_all_have_worked(
             order.append((self.name, "committed"))
 
     loop = CommitLoop(store, clock, Metrics())
-    loop.carry([Named("a"), Named("b")])
+    loop.set_parts([Named("a"), Named("b")])
     loop.stop()
     async with asyncio.timeout(60):
         await loop.run()
@@ -101,7 +101,7 @@ async def test_what_is_due_by_the_stores_clock_is_not_looked_for_again_and_again
             return after(clock.now(), timedelta(minutes=1))
 
     loop = CommitLoop(store, ours, Metrics())
-    loop.carry([Waiting()])
+    loop.set_parts([Waiting()])
     running = asyncio.create_task(loop.run())
     # Shorter than the longest nap.
     with pytest.raises(TimeoutError):

@@ -17,8 +17,8 @@ from joserfc.jwk import ECKey, OKPKey
 from structlog.testing import capture_logs
 from tests.certificates import signing_key
 
-from trunkline.agents.authentication.credentials import Signer
-from trunkline.agents.authentication.signed_tokens import TOKEN_FORMS, body_digest, signed_token
+from trunkline.agents.authentication.credentials import RequestSigner
+from trunkline.agents.authentication.signed_tokens import TOKEN_ALGORITHMS, body_digest, signed_token
 from trunkline.jsontypes import JsonObject
 from trunkline.stores.zones import Refusal, ZoneStore
 from trunkline.stores.zones.file import open_zone_file, zone_in_memory
@@ -90,7 +90,7 @@ def signed(content: object, key: str = PRIVATE, **header: object) -> str:
 def _signature(text: bytes, key: str) -> bytes:
     algorithm = "ES256" if key == NEXT_PRIVATE else "EdDSA"
     loaded = ECKey.import_key(key) if key == NEXT_PRIVATE else OKPKey.import_key(key)
-    return TOKEN_FORMS.get_alg(algorithm).sign(text, loaded)
+    return TOKEN_ALGORITHMS.get_alg(algorithm).sign(text, loaded)
 
 
 def with_secret(content: object, secret: bytes, algorithm: str = "HS256") -> str:
@@ -119,7 +119,7 @@ def reason_of(store: ZoneStore) -> str:
 def test_a_token_that_its_caller_has_signed_for_this_request_is_taken(
     door: AccessControl, clock: FakeClock
 ) -> None:
-    signer = Signer(key=PRIVATE, issuer="verification", audience="execution")
+    signer = RequestSigner(key=PRIVATE, issuer="verification", audience="execution")
     token = signed_token(signer, BODY, clock.now(), "one")
     assert recognised(door, shown(token)) == VERIFICATION
 

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from trunkline import zones
 from trunkline.agents.authentication.auth_config import NO_CREDENTIALS, Credentials
-from trunkline.agents.tls import Tls
+from trunkline.agents.tls import TlsConfig
 from trunkline.errors import Invalid
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.protocols import AgentAnswer
@@ -64,7 +64,7 @@ class Carrier:
         body: bytes,
         headers: Mapping[str, str],
         timeout: float,
-        tls: Tls | None = None,
+        tls: TlsConfig | None = None,
     ) -> AgentAnswer:
         del tls
         assert url.startswith(URL)
@@ -76,7 +76,7 @@ class Carrier:
         return answer if isinstance(answer, AgentAnswer) else AgentAnswer(200, {}, encode(answer))
 
     async def get(
-        self, url: str, headers: Mapping[str, str], timeout: float, tls: Tls | None = None
+        self, url: str, headers: Mapping[str, str], timeout: float, tls: TlsConfig | None = None
     ) -> AgentAnswer:
         raise NotImplementedError
 
@@ -86,7 +86,7 @@ class Carrier:
         body: bytes | None,
         headers: Mapping[str, str],
         limits: StreamLimits,
-        tls: Tls | None = None,
+        tls: TlsConfig | None = None,
     ) -> AbstractAsyncContextManager[StreamedAnswer]:
         raise NotImplementedError
 
@@ -410,7 +410,7 @@ class Direct(Carrier):
         body: bytes,
         headers: Mapping[str, str],
         timeout: float,
-        tls: Tls | None = None,
+        tls: TlsConfig | None = None,
     ) -> AgentAnswer:
         await super().post(url, body, headers, timeout, tls)
         reply = await self._zone.answer(body)

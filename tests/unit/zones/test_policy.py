@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunkline.agents.call_limits.token_bucket import Bucket
+from trunkline.agents.call_limits.token_bucket import TokenBucket
 from trunkline.agents.model import RateLimit
 from trunkline.clock import Instant
 from trunkline.jsontypes import JsonObject
@@ -39,7 +39,7 @@ def asked(
     params: JsonObject = SLACK,
     size: int = 100,
     now: int = NOW,
-    bucket: Bucket | None = None,
+    bucket: TokenBucket | None = None,
 ) -> AccessDecision:
     return decide(
         policy,
@@ -178,14 +178,14 @@ def test_the_rate_lets_a_burst_through_and_then_says_when_to_come_again() -> Non
 
 def test_asking_for_a_result_takes_nothing_from_the_rate() -> None:
     policy = read_policy({"defaults": {"rate": 1}})
-    empty = Bucket(0.0, NOW)
+    empty = TokenBucket(0.0, NOW)
     assert asked(policy, method="get_task_result", bucket=empty) == CallAllowed(empty)
     assert isinstance(asked(policy, bucket=empty), CallRefused)
 
 
 def test_a_refusal_for_another_reason_takes_nothing_from_the_rate() -> None:
     policy = read_policy({"defaults": {"rate": 1, "methods": ["execute_task"]}})
-    refused = asked(policy, method="purge", bucket=Bucket(0.0, NOW))
+    refused = asked(policy, method="purge", bucket=TokenBucket(0.0, NOW))
     assert isinstance(refused, CallRefused)
     assert refused.reason == "method_not_allowed"
 
@@ -217,11 +217,11 @@ def test_no_window_lets_more_calls_in_than_the_burst_and_what_time_brings(
 )
 def test_whoever_waits_as_long_as_told_is_let_in(per_second: float, tokens: float) -> None:
     policy = read_policy({"defaults": {"rate": per_second}})
-    refused = asked(policy, bucket=Bucket(tokens, NOW))
+    refused = asked(policy, bucket=TokenBucket(tokens, NOW))
     assert isinstance(refused, CallRefused)
     assert refused.retry_after is not None
     later = NOW + refused.retry_after * SECOND
-    assert isinstance(asked(policy, now=later, bucket=Bucket(tokens, NOW)), CallAllowed)
+    assert isinstance(asked(policy, now=later, bucket=TokenBucket(tokens, NOW)), CallAllowed)
 
 
 def test_secret_fields_are_found_however_deep_they_stand() -> None:

@@ -30,9 +30,9 @@ from trunkline.agents.authentication.credentials import (
     NO_CREDENTIALS,
     Credentials,
     OAuthClient,
-    Signer,
+    RequestSigner,
 )
-from trunkline.agents.tls import Tls
+from trunkline.agents.tls import TlsConfig
 from trunkline.agents.urls import UrlError, origin_of, parse_url
 from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import Json, JsonObject
@@ -142,7 +142,7 @@ def _credentials(agent: str, auth_type: str, own: Mapping[str, Json]) -> Credent
             return Credentials(oauth=client, shown=shown, secrets=(client.client_secret,))
         case "signed":
             given = {name: value for name, value in own.items() if value is not None}
-            signer = msgspec.convert(given, Signer)
+            signer = msgspec.convert(given, RequestSigner)
             shown = {_AUTHORIZATION.lower(): f"Bearer {variable}"}
             return Credentials(signer=signer, shown=shown, secrets=(signer.key,))
         case _:
@@ -171,8 +171,8 @@ def _apart(fields: Mapping[str, Json], name: str = "tls") -> tuple[dict[str, Jso
     return {key: value for key, value in fields.items() if key != name}, tls
 
 
-def _tls(fields: Mapping[str, Json]) -> Tls:
-    return msgspec.convert({name: fields.get(name) for name in Tls.__struct_fields__}, Tls)
+def _tls(fields: Mapping[str, Json]) -> TlsConfig:
+    return msgspec.convert({name: fields.get(name) for name in TlsConfig.__struct_fields__}, TlsConfig)
 
 
 def _validate_mutual(fields: Mapping[str, Json]) -> list[Finding]:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from trunkline.agents.tls import Tls
+from trunkline.agents.tls import TlsConfig
 
 ClientAuth = Literal["basic", "post"]
 # A signed token is for one request, which leaves at once; a zone takes none that lives longer than this.
@@ -26,13 +26,13 @@ class OAuthClient(msgspec.Struct, frozen=True, kw_only=True):
     # How the endpoint hears the client's id and secret: in a header, or in the form.
     client_auth: ClientAuth = "basic"
     # The endpoint's; the agent has its own.
-    tls: Tls | None = None
+    tls: TlsConfig | None = None
 
     def __repr__(self) -> str:
         return f"OAuthClient(token_url={self.token_url!r}, …)"
 
 
-class Signer(msgspec.Struct, frozen=True, kw_only=True):
+class RequestSigner(msgspec.Struct, frozen=True, kw_only=True):
     """Who signs a token for each request, and for whom."""
 
     # PEM: the private key.
@@ -57,8 +57,8 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True):
     # Whose token goes into the Authorization header; `bridge.tokens` fetches it.
     oauth: OAuthClient | None = None
     # Whose signed token does, made anew for each request (`agents.signing`).
-    signer: Signer | None = None
-    tls: Tls | None = None
+    signer: RequestSigner | None = None
+    tls: TlsConfig | None = None
     # By header (in lower case): its value with the secret as an environment variable. For the query
     # parameter, under its own name.
     shown: Mapping[str, str] = {}

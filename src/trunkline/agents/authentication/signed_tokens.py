@@ -21,7 +21,7 @@ from joserfc.jwa import JWSAlgModel
 from joserfc.jwk import ECKey, OKPKey
 from joserfc.jws import JWSRegistry
 
-from trunkline.agents.authentication.credentials import Signer
+from trunkline.agents.authentication.credentials import RequestSigner
 from trunkline.clock import Instant
 from trunkline.jsontypes import encode
 
@@ -33,7 +33,7 @@ _MICROSECONDS = 1_000_000
 _MOST_KEYS = 1_000
 
 
-class TokenForms(JWSRegistry):
+class TokenAlgorithms(JWSRegistry):
     """
     The algorithms that are taken, whatever a token's header names: none of them has one secret for both sides.
 
@@ -48,7 +48,7 @@ class TokenForms(JWSRegistry):
         return self.algorithms[name]
 
 
-TOKEN_FORMS = TokenForms()
+TOKEN_ALGORITHMS = TokenAlgorithms()
 
 
 def body_digest(body: bytes) -> str:
@@ -56,7 +56,7 @@ def body_digest(body: bytes) -> str:
     return urlsafe_b64encode(sha256(body).digest()).rstrip(b"=").decode()
 
 
-def signed_token(signer: Signer, body: bytes, now: Instant, token_id: str) -> str:
+def signed_token(signer: RequestSigner, body: bytes, now: Instant, token_id: str) -> str:
     """A token for one request."""
     algorithm, key = _key(signer.key)
     header = {"alg": algorithm, "typ": "JWT"}
@@ -72,7 +72,7 @@ def signed_token(signer: Signer, body: bytes, now: Instant, token_id: str) -> st
         "jti": token_id,
         "body": body_digest(body),
     }
-    return jws.serialize_compact(header, encode(claims), key, registry=TOKEN_FORMS)
+    return jws.serialize_compact(header, encode(claims), key, registry=TOKEN_ALGORITHMS)
 
 
 @lru_cache(maxsize=_MOST_KEYS)

@@ -5,22 +5,22 @@ from __future__ import annotations
 import msgspec
 
 from trunkline.agents.call_limits.breaker import CLOSED, Breaker, after_begun, calls_allowed
-from trunkline.agents.call_limits.token_bucket import Bucket, next_token, refilled, whole_tokens, without
+from trunkline.agents.call_limits.token_bucket import TokenBucket, next_token, refilled, whole_tokens, without
 from trunkline.agents.model import AgentOptions
 from trunkline.clock import Instant
 
 
-class AgentState(msgspec.Struct, frozen=True, kw_only=True):
+class AgentLimitState(msgspec.Struct, frozen=True, kw_only=True):
     breaker: Breaker = CLOSED
     # None: nobody has taken a token yet, it is full.
-    bucket: Bucket | None = None
+    bucket: TokenBucket | None = None
 
 
 # Of an agent that nobody has called yet.
-FRESH = AgentState()
+INITIAL_STATE = AgentLimitState()
 
 
-def may_begin(state: AgentState, options: AgentOptions, now: Instant) -> int | None:
+def allowed_calls(state: AgentLimitState, options: AgentOptions, now: Instant) -> int | None:
     """How many calls may begin now; None: as many as there are."""
     most: list[int] = []
     if options.rate is not None:
@@ -31,17 +31,19 @@ def may_begin(state: AgentState, options: AgentOptions, now: Instant) -> int | N
     return min(most, default=None)
 
 
-def begun(state: AgentState, options: AgentOptions, calls: int, now: Instant) -> AgentState:
+def after_calls_begun(
+    state: AgentLimitState, options: AgentOptions, calls: int, now: Instant
+) -> AgentLimitState:
     """After so many calls were let through."""
     bucket, breaker = state.bucket, state.breaker
     if options.rate is not None and calls:
         bucket = without(refilled(bucket, options.rate, now), calls)
     if options.breaker is not None:
         breaker = after_begun(breaker, options.breaker, calls, now)
-    return AgentState(breaker=breaker, bucket=bucket)
+    return AgentLimitState(breaker=breaker, bucket=bucket)
 
 
-def next_begin(state: AgentState, options: AgentOptions, now: Instant) -> Instant | None:
+def next_call_at(state: AgentLimitState, options: AgentOptions, now: Instant) -> Instant | None:
     """When a call may begin that may not begin now; None: at once."""
     waits: list[Instant] = []
     if options.rate is not None:

@@ -17,32 +17,32 @@ _APART = 10 * _MICROSECONDS
 _DUST = 1e-9
 
 
-class Bucket(msgspec.Struct, frozen=True):
+class TokenBucket(msgspec.Struct, frozen=True):
     tokens: float
     refilled_at: Instant
 
 
-def refilled(bucket: Bucket | None, limit: RateLimit, now: Instant) -> Bucket:
+def refilled(bucket: TokenBucket | None, limit: RateLimit, now: Instant) -> TokenBucket:
     """As it is now; one that nobody has used yet is full."""
     if bucket is None:
-        return Bucket(float(limit.burst), now)
+        return TokenBucket(float(limit.burst), now)
     elapsed = now - bucket.refilled_at
     if elapsed < 0:
         refilled_at = bucket.refilled_at if elapsed >= -_APART else now
-        return Bucket(min(bucket.tokens, float(limit.burst)), refilled_at)
+        return TokenBucket(min(bucket.tokens, float(limit.burst)), refilled_at)
     tokens = bucket.tokens + limit.per_second * elapsed / _MICROSECONDS
-    return Bucket(min(tokens, float(limit.burst)), now)
+    return TokenBucket(min(tokens, float(limit.burst)), now)
 
 
-def whole_tokens(bucket: Bucket) -> int:
+def whole_tokens(bucket: TokenBucket) -> int:
     return max(0, floor(bucket.tokens + _DUST))
 
 
-def without(bucket: Bucket, tokens: int) -> Bucket:
-    return Bucket(max(0.0, bucket.tokens - tokens), bucket.refilled_at)
+def without(bucket: TokenBucket, tokens: int) -> TokenBucket:
+    return TokenBucket(max(0.0, bucket.tokens - tokens), bucket.refilled_at)
 
 
-def next_token(bucket: Bucket, limit: RateLimit) -> Instant:
+def next_token(bucket: TokenBucket, limit: RateLimit) -> Instant:
     """When there is a whole token."""
     missing = max(0.0, 1.0 - bucket.tokens)
     return Instant(bucket.refilled_at + ceil(missing / limit.per_second * _MICROSECONDS))

@@ -17,7 +17,7 @@ from trunkline.api.problems import KINDS, Kind, problem, problem_of, redacted_pa
 from trunkline.api.roles import allows, role_for
 from trunkline.errors import NotAllowed, TrunklineError
 from trunkline.services.operations.audit_log import acting
-from trunkline.services.security.api_keys import KeyRing
+from trunkline.services.security.api_keys import ApiKeyLookup
 from trunkline.stores.base import ApiKey, KeyRole
 from trunkline.telemetry import names
 
@@ -35,7 +35,7 @@ _LOGGED_PATH = 200
 class ApiKeyCheck:
     """Wraps an ASGI application; only calls with a sufficient key reach it."""
 
-    def __init__(self, app: ASGIApp, keys: KeyRing) -> None:
+    def __init__(self, app: ASGIApp, keys: ApiKeyLookup) -> None:
         self._app = app
         self._keys = keys
 

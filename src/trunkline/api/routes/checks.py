@@ -9,7 +9,7 @@ from fastapi import FastAPI, Path
 from starlette.requests import Request
 from starlette.responses import Response
 
-from trunkline.agents.check_reports import USUAL, Sample
+from trunkline.agents.check_reports import DEFAULT_SAMPLE, CheckSample
 from trunkline.api.bodies import decode_object, read_body
 from trunkline.api.check_views import check_json, checks_json
 from trunkline.api.operations import JSON, add_operation, answer, body, problems, ref
@@ -60,8 +60,8 @@ class _Wish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     input: JsonObject | None = None
     text: str | None = None
 
-    def sample(self) -> Sample:
-        return Sample(input=self.input or USUAL.input, text=self.text or USUAL.text)
+    def sample(self) -> CheckSample:
+        return CheckSample(input=self.input or DEFAULT_SAMPLE.input, text=self.text or DEFAULT_SAMPLE.text)
 
 
 def _read(body: JsonObject) -> _Wish:

@@ -17,7 +17,7 @@ from trunkline.api.operations import Documentation, add_operation, answer, body,
 from trunkline.api.problems import KINDS, problem
 from trunkline.api.services import Services
 from trunkline.errors import NotFound
-from trunkline.services.agents.push_notifications import HOOKS
+from trunkline.services.agents.push_notifications import PUSH_PATH
 
 _TOKEN_HEADERS = (b"x-a2a-notification-token", b"a2a-notification-token")
 
@@ -50,7 +50,7 @@ class HookRoutes:
 
         Ringing twice, or for a task that is over, does nothing.
         """
-        result = await self._hooks.ring(request.path_params["token"], _token(request))
+        result = await self._hooks.receive(request.path_params["token"], _token(request))
         if result == "refused":
             return problem(
                 request,
@@ -70,7 +70,7 @@ def _token(request: Request) -> str:
 
 def add_hook_routes(app: FastAPI, services: Services) -> None:
     add_operation(
-        app, f"POST {HOOKS}/{{token}}", HookRoutes(services).ring, name="ring_for_task", tag="hooks", ready=True,
+        app, f"POST {PUSH_PATH}/{{token}}", HookRoutes(services).ring, name="ring_for_task", tag="hooks", ready=True,
         extra={
             "parameters": _PARAMETERS,
             **body({"description": "The agent's notification."}, required=False),

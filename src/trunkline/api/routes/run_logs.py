@@ -18,7 +18,7 @@ from trunkline.api.views import page_json
 from trunkline.clock import rfc3339
 from trunkline.ids import RunId
 from trunkline.jsontypes import encode
-from trunkline.services.runs.logs import LogLine, LogPlace, Wanted
+from trunkline.services.runs.logs import LogFilter, LogPosition, RunLogLine
 
 JSON_LINES = "application/x-ndjson"
 LogCursor = Annotated[
@@ -64,10 +64,10 @@ class RunLogRoutes:
         The lines are made from what is stored, so they are the same whichever process is asked. What a process writes
         to its own log beside that is where its log goes.
         """
-        lines = await self._runs.log(RunId(run), _place(cursor), Wanted(step, attempt))
+        lines = await self._runs.log(RunId(run), _place(cursor), LogFilter(step, attempt))
         if form == "lines":
             return StreamingResponse(_lines(lines), media_type=JSON_LINES)
-        found: list[LogLine] = []
+        found: list[RunLogLine] = []
         async with aclosing(lines):
             async for line in lines:
                 found.append(line)
@@ -76,27 +76,27 @@ class RunLogRoutes:
         more = len(found) > limit
         shown = found[:limit]
         return Response(
-            page_json([_line(line) for line in shown], _cursor(shown[-1].place) if more else None),
+            page_json([_line(line) for line in shown], _cursor(shown[-1].position) if more else None),
             media_type=JSON,
         )
 
 
-def _place(cursor: str | None) -> LogPlace:
+def _place(cursor: str | None) -> LogPosition:
     if cursor is None:
-        return LogPlace()
+        return LogPosition()
     event, _, exchange = cursor.partition(".")
-    return LogPlace(int(event), int(exchange))
+    return LogPosition(int(event), int(exchange))
 
 
-def _cursor(place: LogPlace) -> str:
+def _cursor(place: LogPosition) -> str:
     return f"{place.event}.{place.exchange}"
 
 
-def _line(line: LogLine) -> _Line:
+def _line(line: RunLogLine) -> _Line:
     return _Line(rfc3339(line.at), line.level, line.source, line.event, line.step, line.attempt, line.text)
 
 
-async def _lines(lines: AsyncGenerator[LogLine]) -> AsyncGenerator[bytes]:
+async def _lines(lines: AsyncGenerator[RunLogLine]) -> AsyncGenerator[bytes]:
     async with aclosing(lines):
         async for line in lines:
             yield encode(_line(line)) + b"\n"

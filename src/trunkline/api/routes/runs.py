@@ -36,7 +36,7 @@ from trunkline.messages import ReplyMessage
 from trunkline.services.runs.har import MEDIA_TYPE as HAR
 from trunkline.services.runs.har import to_har
 from trunkline.services.runs.search import RunSearch
-from trunkline.services.runs.stored_exchanges import read_record
+from trunkline.services.runs.stored_exchanges import decode_exchange
 from trunkline.telemetry.traces import TraceSpan
 from trunkline.workflow import item_index
 
@@ -255,7 +255,7 @@ class RunRoutes:
         )
         exchanges, next_cursor = page(found, limit, lambda exchange: exchange[0])
         if form == "har":
-            archive = to_har((read_record(record) for _, record in exchanges), next_cursor=next_cursor)
+            archive = to_har((decode_exchange(record) for _, record in exchanges), next_cursor=next_cursor)
             return Response(encode(archive), media_type=HAR)
         return Response(wire_json(exchanges, next_cursor, payloads=payloads), media_type=JSON)
 

@@ -15,7 +15,7 @@ import msgspec
 
 from trunkline.agents import Agent
 from trunkline.agents.cards import MAX_CARD_BYTES
-from trunkline.agents.stdio_programs import Program
+from trunkline.agents.stdio_programs import StdioProgram
 from trunkline.agents.transport_urls import parse_program, transport_of
 from trunkline.bridge.agents.cards import CardFetcher
 from trunkline.bridge.agents.negotiation import reads_card
@@ -45,7 +45,11 @@ class AgentHealth(msgspec.Struct, frozen=True, kw_only=True):
 
 class AgentHealthCheck:
     def __init__(
-        self, transport: Transport, resolver: AgentResolver, clock: Clock, programs: Mapping[str, Program]
+        self,
+        transport: Transport,
+        resolver: AgentResolver,
+        clock: Clock,
+        programs: Mapping[str, StdioProgram],
     ) -> None:
         self._transport = transport
         self._programs = programs

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 import structlog
 
-from trunkline.agents import AUTO, Agent, Dialect, Probe
+from trunkline.agents import AUTO, Agent, Dialect, DialectProbe
 from trunkline.agents.authentication.auth_config import Credentials
 from trunkline.bridge.agents.cards import CardFetcher
 from trunkline.bridge.agents.tokens import TokenProvider
@@ -216,9 +216,9 @@ class DialectNegotiator:
 
     async def _read_cards(
         self, agent: Agent, credentials: Credentials, note: AuxiliaryRecorder | None
-    ) -> tuple[NegotiatedDialect, tuple[Probe, ...]]:
+    ) -> tuple[NegotiatedDialect, tuple[DialectProbe, ...]]:
         fetches: list[CardFetch] = []
-        probes: list[Probe] = []
+        probes: list[DialectProbe] = []
         while (url := next_card_url(agent.url, fetches)) is not None:
             fetch, probe = await self._fetch(url, credentials, note=note)
             fetches.append(fetch)
@@ -232,7 +232,7 @@ class DialectNegotiator:
         *,
         etag: str | None = None,
         note: AuxiliaryRecorder | None = None,
-    ) -> tuple[CardFetch, Probe]:
+    ) -> tuple[CardFetch, DialectProbe]:
         asked_at = self._clock.now()
         redaction = self._tokens.redaction(credentials)
         try:
@@ -241,7 +241,7 @@ class DialectNegotiator:
             error = StepError(code=exc.code, message=redaction.text(exc.message), fix=fix_for(exc.code))
             raise DialectUnclear(error) from exc
         answered = redaction.text(describe_fetch(fetch))
-        return fetch, Probe(at=asked_at, tried=f"GET {urlsplit(url).path}", answered=answered)
+        return fetch, DialectProbe(at=asked_at, tried=f"GET {urlsplit(url).path}", answered=answered)
 
     async def _compare(self, agent: Agent, dialect: Dialect, credentials: Credentials) -> None:
         try:
@@ -279,9 +279,11 @@ def reads_card(agent: Agent) -> bool:
     return agent.protocol == AUTO or agent.protocol in A2A_DIALECTS
 
 
-def refusal(refused: Dialect, because: str, at: Instant) -> Probe:
+def refusal(refused: Dialect, because: str, at: Instant) -> DialectProbe:
     """That the agent does not speak `refused`, as evidence."""
-    return Probe(at=at, tried=f"POST {urlsplit(refused.url).path} in {refused.protocol}", answered=because)
+    return DialectProbe(
+        at=at, tried=f"POST {urlsplit(refused.url).path} in {refused.protocol}", answered=because
+    )
 
 
 def _decided(agent: Agent, fetches: Sequence[CardFetch], redaction: Redaction) -> NegotiatedDialect:
@@ -314,7 +316,7 @@ def _pinned(agent: Agent, at: Instant, beside: str = "") -> Dialect:
     )
 
 
-def _dialect(found: NegotiatedDialect, at: Instant, probes: tuple[Probe, ...]) -> Dialect:
+def _dialect(found: NegotiatedDialect, at: Instant, probes: tuple[DialectProbe, ...]) -> Dialect:
     return Dialect(
         protocol=found.protocol,
         url=found.url,

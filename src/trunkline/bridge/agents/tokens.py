@@ -22,7 +22,7 @@ from uuid import uuid4
 import msgspec
 import structlog
 
-from trunkline.agents.authentication.credentials import Credentials, OAuthClient, Signer
+from trunkline.agents.authentication.credentials import Credentials, OAuthClient, RequestSigner
 from trunkline.bridge.wire.exchanges import AuxiliaryRecorder, AuxiliaryRequest, SentRequest
 from trunkline.clock import Clock, Instant, after
 from trunkline.protocols import AgentAnswer
@@ -102,7 +102,7 @@ class TokenProvider:
         redaction.learn(self._remembered.get(client, (token.text,)))
         return {"Authorization": f"Bearer {token.text}"}
 
-    def _sign(self, signer: Signer, redaction: Redaction, body: bytes) -> Mapping[str, str]:
+    def _sign(self, signer: RequestSigner, redaction: Redaction, body: bytes) -> Mapping[str, str]:
         # Here, since a process whose agents want no such token need not load what signs.
         from trunkline.agents.authentication.signed_tokens import signed_token  # noqa: PLC0415
 

@@ -35,7 +35,7 @@ from trunkline.clock import Clock, Instant, after, seconds_between
 from trunkline.messages import AgentResult, AgentTask, Progress, StepError
 from trunkline.policies import RetryPolicy
 from trunkline.protocols import AgentRequest, Failed, Outcome, Succeeded, Working
-from trunkline.services.agents.cache import AgentDirectory
+from trunkline.services.agents.cache import AgentCache
 from trunkline.stores.base import ClaimedTask, ExchangeRecord, TaskAnswer
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
@@ -46,7 +46,7 @@ class AgentCaller:
         self,
         client: AgentClient,
         sides: AgentRoutes,
-        directory: AgentDirectory,
+        directory: AgentCache,
         clock: Clock,
         metrics: Metrics,
         attachments: Attachments,

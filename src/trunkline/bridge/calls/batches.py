@@ -15,7 +15,7 @@ from typing import Self
 
 import structlog
 
-from trunkline.agents.tls import Tls
+from trunkline.agents.tls import TlsConfig
 from trunkline.protocols import AgentAnswer
 from trunkline.protocols.batches import BatchLimits, is_call, join_requests, request_id, split_answers
 from trunkline.telemetry import names
@@ -30,7 +30,7 @@ _OF_ONE_TASK = frozenset({_CORRELATION.lower(), "traceparent", "tracestate"})
 
 log = structlog.get_logger()
 
-_Key = tuple[str, frozenset[tuple[str, str]], Tls | None]
+_Key = tuple[str, frozenset[tuple[str, str]], TlsConfig | None]
 
 
 class _BatchedRequest:
@@ -45,7 +45,7 @@ class _BatchedRequest:
 
 
 class _OpenBatch:
-    def __init__(self, url: str, tls: Tls | None) -> None:
+    def __init__(self, url: str, tls: TlsConfig | None) -> None:
         self.url = url
         self.tls = tls
         self.waiting: list[_BatchedRequest] = []
@@ -90,7 +90,7 @@ class BatchSender:
         body: bytes,
         headers: Mapping[str, str],
         timeout: float,  # noqa: ASYNC109 - as in a transport, whose place this takes
-        tls: Tls | None = None,
+        tls: TlsConfig | None = None,
     ) -> AgentAnswer:
         """As `Transport.post`; with a wish the request may travel with others."""
         if wish is None or not is_call(body):
@@ -106,7 +106,7 @@ class BatchSender:
             if batch.sending is not None and not batch.left():
                 batch.sending.cancel()
 
-    def _join(self, wish: BatchLimits, url: str, one: _BatchedRequest, tls: Tls | None) -> _OpenBatch:
+    def _join(self, wish: BatchLimits, url: str, one: _BatchedRequest, tls: TlsConfig | None) -> _OpenBatch:
         shared = ((name, value) for name, value in one.headers.items() if name.lower() not in _OF_ONE_TASK)
         key: _Key = (url, frozenset(shared), tls)
         batch = self._open.get(key)

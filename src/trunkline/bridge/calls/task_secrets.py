@@ -18,11 +18,11 @@ from msgspec.structs import replace
 from trunkline.errors import ConfigurationError
 from trunkline.jsontypes import Json
 from trunkline.messages import AgentTask, StepError, fix_for
-from trunkline.services.security.secrets import OpenSecret, Secrets
+from trunkline.services.security.secrets import OpenedSecret, Secrets
 from trunkline.workflow import SECRET_KEY
 
 # What is sent to a place of this name is found by it in the task.
-_Values = Mapping[str, OpenSecret]
+_Values = Mapping[str, OpenedSecret]
 
 
 class TaskSecrets:
@@ -39,7 +39,7 @@ class TaskSecrets:
 
 async def open_secrets(task: AgentTask, secrets: Secrets) -> TaskSecrets | StepError:
     """Why they cannot be had, if so; raises `Unavailable`."""
-    values: dict[str, OpenSecret] = {}
+    values: dict[str, OpenedSecret] = {}
     for name in {*task.secrets.values()}:
         try:
             opened = await secrets.open(name)

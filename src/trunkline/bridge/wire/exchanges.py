@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from trunkline.agents.transport_urls import carried_headers, transport_of
+from trunkline.agents.transport_urls import forwarded_headers, transport_of
 from trunkline.bridge.wire.curl import BodyFile, aws_command, curl_command, stdio_line
 from trunkline.bridge.wire.stream_frames import MAX_BYTES, StreamFrame, StreamFrames
 from trunkline.clock import Instant, rfc3339
@@ -101,7 +101,7 @@ def record_exchange(
         headers = redaction.received_headers(sent.headers)
     else:
         transport = transport_of(sent.url)
-        headers = redaction.sent_headers(carried_headers(transport, sent.headers))
+        headers = redaction.sent_headers(forwarded_headers(transport, sent.headers))
         if transport == "https":
             headers.update(FIXED_HEADERS)
     body = redacted_text(sent.body, redaction, _REQUEST, all_notes, most_bytes, more=_MORE)

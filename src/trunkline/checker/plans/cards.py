@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from trunkline.agents import AgentOptions
-from trunkline.agents.cards import AgentCard, BrokenCard, Interface, NotACard, read_card
+from trunkline.agents.cards import AgentCard, AgentInterface, BrokenCard, NotACard, read_card
 from trunkline.agents.check_reports import Level
 from trunkline.agents.urls import origin_of
 from trunkline.checker.exchanges import Exchange, Exchanges
@@ -96,7 +96,7 @@ def _complete(exchanges: Exchanges) -> Ruling:
     return kept("Nothing is missing.", found.exchange)
 
 
-def _spoken(found: _Found, protocol: str) -> Sequence[Interface]:
+def _spoken(found: _Found, protocol: str) -> Sequence[AgentInterface]:
     url = found.exchange.evidence.request.url
     # `message/send` of 0.2 and 0.3 is one and the same.
     meant = _MESSAGE_SEND if protocol in _MESSAGE_SEND else {protocol}

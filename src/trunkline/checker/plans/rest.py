@@ -8,7 +8,7 @@ A2A 1.0 over HTTP+JSON.
 
 from __future__ import annotations
 
-from trunkline.agents.check_reports import Sample
+from trunkline.agents.check_reports import CheckSample
 from trunkline.checker.exchanges import Exchange, Probe
 from trunkline.checker.judging import Plan, Question, Ruling, broken, each, kept, moot
 from trunkline.checker.plans.steps import step_poll, step_question, step_task
@@ -18,7 +18,7 @@ from trunkline.protocols import ProtocolAdapter
 _REFUSED = ("no-message", "parts-no-list")
 
 
-def rest_plan(adapter: ProtocolAdapter, nonce: str, sample: Sample) -> Plan:
+def rest_plan(adapter: ProtocolAdapter, nonce: str, sample: CheckSample) -> Plan:
     task = step_task(nonce, sample)
     step = adapter.encode(task)
     unknown = adapter.encode_poll(task, f"no-such-task-{nonce}") or step

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from trunkline.agents.check_reports import USUAL, Sample
+from trunkline.agents.check_reports import DEFAULT_SAMPLE, CheckSample
 from trunkline.checker.exchanges import Exchange, Exchanges, Probe
 from trunkline.checker.judging import Judge, Question, Rule, Ruling, broken, each, kept, moot
 from trunkline.checker.plans.envelope import (
@@ -62,7 +62,9 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
     whole: bool
 
 
-def probes(wording: Wording, form: Form, nonce: str, adapter: ProtocolAdapter, sample: Sample) -> list[Probe]:
+def probes(
+    wording: Wording, form: Form, nonce: str, adapter: ProtocolAdapter, sample: CheckSample
+) -> list[Probe]:
     def send(name: str, call_id: str | int, message_id: str, text: str, **fields: Json) -> Probe:
         params: JsonObject = {"message": form.message(message_id, text)}
         body: JsonObject = {"jsonrpc": "2.0", "id": call_id, "method": wording.send, "params": params}
@@ -73,7 +75,7 @@ def probes(wording: Wording, form: Form, nonce: str, adapter: ProtocolAdapter, s
     number = f"9{nonce}".translate(str.maketrans("abcdef", "123456"))
     step = adapter.encode(step_task(nonce, sample))
     # As the seed writes it, to the letter.
-    given = SEED_TEXT if sample == USUAL else sample.json_text
+    given = SEED_TEXT if sample == DEFAULT_SAMPLE else sample.json_text
     return [
         send("json-input", SEED_ID, f"msg-{SEED_ID}", given),
         send("text-input", f"check-{nonce}-text", f"msg-{nonce}-text", sample.text),
@@ -81,7 +83,7 @@ def probes(wording: Wording, form: Form, nonce: str, adapter: ProtocolAdapter, s
             "unicode-input",
             f"prüfung-{nonce}-🙂",
             f"msg-{nonce}-unicode",
-            UNICODE_TEXT if sample == USUAL else given,
+            UNICODE_TEXT if sample == DEFAULT_SAMPLE else given,
         ),
         send("id-input", number.zfill(30), f"msg-{nonce}-id", sample.text),
         # The message before once more, so that whoever knows messages has no work with it.
@@ -100,13 +102,13 @@ def probes(wording: Wording, form: Form, nonce: str, adapter: ProtocolAdapter, s
 
 
 def questions(
-    wording: Wording, form: Form, nonce: str, adapter: ProtocolAdapter, sample: Sample
+    wording: Wording, form: Form, nonce: str, adapter: ProtocolAdapter, sample: CheckSample
 ) -> list[Question]:
     asked: dict[str, Rule] = {
         "input-extracted": _input_found(form),
         "input-json": _one_input("json-input", "text-input"),
         "input-text": _one_input("text-input", "json-input"),
-        "input-unicode": _unicode_kept(form) if sample == USUAL else _not_with_your_own,
+        "input-unicode": _unicode_kept(form) if sample == DEFAULT_SAMPLE else _not_with_your_own,
         "result-present": each(_has_one, *MESSAGES),
         "result-status": each(_status_is_ok, *MESSAGES),
         "result-jsonrpc": each(_versioned, *MESSAGES),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trunkline.agents.check_reports import USUAL, Level, Sample
+from trunkline.agents.check_reports import DEFAULT_SAMPLE, CheckSample, Level
 from trunkline.checker.exchanges import Probe
 from trunkline.checker.judging import Plan
 from trunkline.checker.plans import envelope, results, steps
@@ -218,7 +218,7 @@ RPC_PROTOCOLS = ("jsonrpc-2.0", *_ENVELOPE_ALONE, *_WORDINGS)
 
 
 def rpc_plan(
-    protocol: str, adapter: ProtocolAdapter, config: JsonObject, nonce: str, sample: Sample
+    protocol: str, adapter: ProtocolAdapter, config: JsonObject, nonce: str, sample: CheckSample
 ) -> Plan | None:
     """None: the dialect is none over JSON-RPC."""
     known = _spoken(protocol, config)
@@ -243,7 +243,7 @@ def rpc_plan(
         alone = _ENVELOPE_ALONE.get(protocol)
     if alone is None:
         return None
-    step = None if sample == USUAL and protocol != _V01 else _step(adapter, nonce, sample)
+    step = None if sample == DEFAULT_SAMPLE and protocol != _V01 else _step(adapter, nonce, sample)
     return Plan(
         probes=[*envelope.probes(alone, nonce), *([] if step is None else [step])],
         questions=[*envelope.questions(alone), steps.step_question(adapter, nonce, sample)],
@@ -253,7 +253,7 @@ def rpc_plan(
     )
 
 
-def _step(adapter: ProtocolAdapter, nonce: str, sample: Sample) -> Probe | None:
+def _step(adapter: ProtocolAdapter, nonce: str, sample: CheckSample) -> Probe | None:
     """None: the sample is no input for this agent, as its profile says."""
     try:
         step = adapter.encode(steps.step_task(nonce, sample))

@@ -8,7 +8,7 @@ Simple A2A.
 
 from __future__ import annotations
 
-from trunkline.agents.check_reports import USUAL, Sample
+from trunkline.agents.check_reports import DEFAULT_SAMPLE, CheckSample
 from trunkline.checker.exchanges import Exchange, Exchanges, Probe
 from trunkline.checker.judging import Plan, Question, Ruling, broken, each, kept, moot
 from trunkline.checker.plans.steps import step_poll, step_question, step_task
@@ -20,10 +20,10 @@ _TASKS = ("task", "task-unicode", "task-id-like-a-number")
 _STATUSES = ("success", "error")
 
 
-def simple_plan(adapter: ProtocolAdapter, nonce: str, sample: Sample) -> Plan:
+def simple_plan(adapter: ProtocolAdapter, nonce: str, sample: CheckSample) -> Plan:
     step = adapter.encode(step_task(nonce, sample))
     given: Json = sample.input
-    in_other_letters: Json = {"query": "Grüße, 你好, 🙂"} if sample == USUAL else given
+    in_other_letters: Json = {"query": "Grüße, 你好, 🙂"} if sample == DEFAULT_SAMPLE else given
     return Plan(
         probes=[
             Probe(name="no-task", body=b"{}"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from trunkline.agents.check_reports import Sample
+from trunkline.agents.check_reports import CheckSample
 from trunkline.checker.exchanges import Exchange, Exchanges, Probe
 from trunkline.checker.judging import Judge, Question, Ruling, broken, each, kept, moot
 from trunkline.messages import AgentTask
@@ -18,12 +18,14 @@ from trunkline.protocols import Failed, ProtocolAdapter, ProtocolTranslationErro
 _POLL = "step-poll"
 
 
-def step_task(nonce: str, sample: Sample) -> AgentTask:
+def step_task(nonce: str, sample: CheckSample) -> AgentTask:
     """As the bridge gets it for a step."""
     return AgentTask(task_id=f"check-{nonce}/step/0", input_data=sample.input)
 
 
-def step_poll(adapter: ProtocolAdapter, nonce: str, sample: Sample) -> Callable[[Exchanges], Probe | None]:
+def step_poll(
+    adapter: ProtocolAdapter, nonce: str, sample: CheckSample
+) -> Callable[[Exchanges], Probe | None]:
     """What to ask after the step; None where it is over, or the dialect has no way to ask."""
     task = step_task(nonce, sample)
 
@@ -37,7 +39,7 @@ def step_poll(adapter: ProtocolAdapter, nonce: str, sample: Sample) -> Callable[
     return ask
 
 
-def step_question(adapter: ProtocolAdapter, nonce: str, sample: Sample) -> Question:
+def step_question(adapter: ProtocolAdapter, nonce: str, sample: CheckSample) -> Question:
     """The last word: it says something only when no other check has anything to say."""
     task = step_task(nonce, sample)
 

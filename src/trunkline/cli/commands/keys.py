@@ -22,7 +22,7 @@ from trunkline.cli.rendering.output import Cell, note, print_fields, print_json,
 if TYPE_CHECKING:
     from trunkline import clock, wiring
     from trunkline.services.security import api_keys as keys_service
-    from trunkline.services.security.api_keys import Keys
+    from trunkline.services.security.api_keys import ApiKeys
     from trunkline.stores.base import ApiKey
 else:
     keys_service = lazy_module("trunkline.services.security.api_keys")
@@ -96,12 +96,12 @@ def revoke(
     return Exit.OK
 
 
-def _with_keys(place: StorePlace, use: Callable[[Keys], Awaitable[T]]) -> T:
+def _with_keys(place: StorePlace, use: Callable[[ApiKeys], Awaitable[T]]) -> T:
     settings = place.settings()
 
     async def work() -> T:
         async with wiring.open_store(settings, beside=True) as store:
-            return await use(keys_service.Keys(store))
+            return await use(keys_service.ApiKeys(store))
 
     with explained():
         return asyncio.run(work())

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from trunkline.cli.answers import Exchange, LogLine, Run
     from trunkline.cli.rendering import exchanges as rendered_exchanges
     from trunkline.jsontypes import JsonObject
-    from trunkline.services.runs.runs import har as har_archive
-    from trunkline.services.runs.runs import stored_exchanges
+    from trunkline.services.runs import har as har_archive
+    from trunkline.services.runs import stored_exchanges
 else:
     har_archive = lazy_module("trunkline.services.runs.har")
     rendered_exchanges = lazy_module("trunkline.cli.rendering.exchanges")
@@ -513,7 +513,7 @@ def _log_row(line: LogLine) -> list[str]:
 
 
 def _print_har(exchanges: Sequence[Exchange]) -> None:
-    print_json(har_archive.to_har(stored_exchanges.read_exchange(exchange) for exchange in exchanges))
+    print_json(har_archive.to_har(stored_exchanges.convert_exchange(exchange) for exchange in exchanges))
 
 
 def _print_curl(exchanges: Sequence[Exchange]) -> None:

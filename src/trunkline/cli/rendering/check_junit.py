@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as Xml
 
 if TYPE_CHECKING:
-    from trunkline.agents.check_reports import Attestation, Evidence, Finding, Report
+    from trunkline.agents.check_reports import AgentCheckReport, AgentFinding, AttestationItem, Evidence
 
 # XML has no way to write these, escaped or not; an agent's answer may hold any of them.
 _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit_xml(report: Report) -> str:
+def junit_xml(report: AgentCheckReport) -> str:
     cases = [_case(found) for found in report.findings] + [_attested(one) for one in report.attestations]
     skipped = sum(1 for case in cases if case.find("skipped") is not None)
     counts = {
@@ -36,7 +36,7 @@ def junit_xml(report: Report) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{Xml.tostring(suites, encoding="unicode")}'
 
 
-def _case(found: Finding) -> Xml.Element:
+def _case(found: AgentFinding) -> Xml.Element:
     milliseconds = sum(evidence.duration_ms for evidence in found.evidence)
     case = Xml.Element(
         "testcase",
@@ -56,7 +56,7 @@ def _case(found: Finding) -> Xml.Element:
     return case
 
 
-def _attested(one: Attestation) -> Xml.Element:
+def _attested(one: AttestationItem) -> Xml.Element:
     case = Xml.Element(
         "testcase", {"classname": "Attested", "name": f"{one.id}: {one.title}", "time": "0.000"}
     )
@@ -65,7 +65,7 @@ def _attested(one: Attestation) -> Xml.Element:
     return case
 
 
-def _details(found: Finding) -> str:
+def _details(found: AgentFinding) -> str:
     lines = [
         f"expected: {found.expected}",
         f"seen: {found.seen}",

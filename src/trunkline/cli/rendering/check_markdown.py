@@ -9,13 +9,13 @@ from trunkline.checker.checklist import CHECKLIST, state_of
 from trunkline.cli.rendering.check_report import summary
 
 if TYPE_CHECKING:
-    from trunkline.agents.check_reports import Evidence, Finding, Report
+    from trunkline.agents.check_reports import AgentCheckReport, AgentFinding, Evidence
 
 _BOXES = {"done": "[x]", "not done": "[ ]", "not asked": "[ ]"}
 _TICKS = re.compile("`+")
 
 
-def markdown(report: Report) -> str:
+def markdown(report: AgentCheckReport) -> str:
     lines = [
         f"# Check of {_plain(report.agent or report.url)}",
         "",
@@ -41,7 +41,7 @@ def markdown(report: Report) -> str:
     return "\n".join(lines)
 
 
-def _checklist(report: Report) -> list[str]:
+def _checklist(report: AgentCheckReport) -> list[str]:
     lines = ["", "## Validation checklist"]
     for section, items in CHECKLIST.items():
         lines += ["", f"### {section}", ""]
@@ -52,7 +52,7 @@ def _checklist(report: Report) -> list[str]:
     return lines
 
 
-def _finding(found: Finding) -> list[str]:
+def _finding(found: AgentFinding) -> list[str]:
     lines = [
         "",
         f"### {found.title}",

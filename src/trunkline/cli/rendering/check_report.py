@@ -11,7 +11,7 @@ from trunkline.cli.rendering.output import Cell, note, print_fields, print_json,
 if TYPE_CHECKING:
     import msgspec
 
-    from trunkline.agents.check_reports import Evidence, Finding, Report
+    from trunkline.agents.check_reports import AgentCheckReport, AgentFinding, Evidence
     from trunkline.cli.rendering import check_junit, check_markdown
 else:
     msgspec = lazy_module("msgspec")
@@ -49,7 +49,7 @@ class ProgressLine:
             sys.stderr.flush()
 
 
-def print_report(report: Report, form: Form) -> None:
+def print_report(report: AgentCheckReport, form: Form) -> None:
     match form:
         case "json":
             print_json(msgspec.to_builtins(report))
@@ -61,12 +61,12 @@ def print_report(report: Report, form: Form) -> None:
             _print_table(report)
 
 
-def summary(report: Report) -> str:
+def summary(report: AgentCheckReport) -> str:
     counted = ", ".join(f"{report.count(verdict)} {verdict}" for verdict in reversed(_ORDER))
     return f"Grade {report.grade}: {counted}"
 
 
-def _print_table(report: Report) -> None:
+def _print_table(report: AgentCheckReport) -> None:
     ordered = sorted(report.findings, key=lambda found: _ORDER.index(found.verdict))
     rows = [
         [
@@ -93,7 +93,7 @@ def _print_table(report: Report) -> None:
     _note_what_is_left(report)
 
 
-def _print_finding(found: Finding) -> None:
+def _print_finding(found: AgentFinding) -> None:
     print_text(f"\n{found.verdict}: {found.title} ({found.id})")
     print_fields(
         [
@@ -120,7 +120,7 @@ def _print_evidence(evidence: Evidence) -> None:
         print_text(f"  < {_line(evidence.error)}")
 
 
-def _note_what_is_left(report: Report) -> None:
+def _note_what_is_left(report: AgentCheckReport) -> None:
     if not report.active and report.passed:
         note("Only what can be asked without giving it work was asked; --active sends messages, too.")
     missing = [one for one in report.attestations if not one.attested]

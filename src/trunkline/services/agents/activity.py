@@ -18,7 +18,7 @@ MOST_MINUTES = 24 * 60
 MOST_MINUTES_OF_MANY = 60
 
 
-class AgentActivity(msgspec.Struct, frozen=True, kw_only=True):
+class RecentActivity(msgspec.Struct, frozen=True, kw_only=True):
     """The last minutes of an agent; those without a call are left out."""
 
     begin: Instant
@@ -30,12 +30,12 @@ class AgentActivity(msgspec.Struct, frozen=True, kw_only=True):
 class AgentOverview(msgspec.Struct, frozen=True, kw_only=True):
     agent: Agent
     load: AgentLoad
-    activity: AgentActivity
+    activity: RecentActivity
     # Of its last check; None: it was never checked.
     grade: Grade | None
 
 
-class Activities:
+class AgentActivityReader:
     def __init__(self, store: Store, registry: Registry, clock: Clock) -> None:
         self._store = store
         self._registry = registry
@@ -57,7 +57,7 @@ class Activities:
             for agent in agents
         ]
 
-    async def of(self, name: str, minutes: int) -> AgentActivity:
+    async def of(self, name: str, minutes: int) -> RecentActivity:
         """Raises `NotFound`."""
         agent = await self._registry.get(name)
         return (await self._activities([agent.name], minutes))[agent.name]
@@ -67,7 +67,7 @@ class Activities:
         agent = await self._registry.get(name)
         return await self._store.agent_calls(agent.name, limit=limit, before=before)
 
-    async def _activities(self, names: Sequence[str], minutes: int) -> dict[str, AgentActivity]:
+    async def _activities(self, names: Sequence[str], minutes: int) -> dict[str, RecentActivity]:
         this = minute_of(self._clock.now())
         since = this - minutes + 1
         found: dict[str, list[AgentMinute]] = {name: [] for name in names}
@@ -75,7 +75,7 @@ class Activities:
             found[each.agent].append(each)
         last = await self._store.last_calls(names)
         return {
-            name: AgentActivity(
+            name: RecentActivity(
                 begin=begin_of(since), end=begin_of(this + 1), minutes=found[name], last_call=last.get(name)
             )
             for name in names

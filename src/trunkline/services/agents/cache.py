@@ -19,22 +19,22 @@ FRESH_FOR = timedelta(seconds=2)
 _MOST_ENTRIES = 10_000
 
 
-class AgentReads(Protocol):
+class AgentReader(Protocol):
     """What the directory needs of a store."""
 
     async def agent(self, name_or_id: str) -> Agent | None: ...
 
 
-class _Entry(NamedTuple):
+class _CachedAgent(NamedTuple):
     agent: Agent | None
     stale_at: Instant
 
 
-class AgentDirectory:
-    def __init__(self, store: AgentReads, clock: Clock | None = None) -> None:
+class AgentCache:
+    def __init__(self, store: AgentReader, clock: Clock | None = None) -> None:
         self._store = store
         self._clock = clock or SystemClock()
-        self._entries: dict[str, _Entry] = {}
+        self._entries: dict[str, _CachedAgent] = {}
         self._changes = 0
 
     def known(self, name: str) -> Agent | None:
@@ -54,7 +54,7 @@ class AgentDirectory:
         if changes == self._changes:
             if len(self._entries) >= _MOST_ENTRIES:
                 self._entries.clear()
-            self._entries[name] = _Entry(agent, after(now, FRESH_FOR))
+            self._entries[name] = _CachedAgent(agent, after(now, FRESH_FOR))
         return agent
 
     def forget(self, *names: str) -> None:

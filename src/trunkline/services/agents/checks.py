@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from trunkline.agents import Agent
-from trunkline.agents.check_reports import USUAL, CheckTarget, Report, Sample
+from trunkline.agents.check_reports import DEFAULT_SAMPLE, AgentCheckReport, CheckSample, CheckTarget
 from trunkline.errors import NotFound
-from trunkline.services.agents.drift import KEPT_CHECKS, Drifts
+from trunkline.services.agents.drift import KEPT_CHECKS, DriftRecorder
 from trunkline.services.agents.registry import Registry
 from trunkline.stores.base import Store
 from trunkline.stores.port.agent_events import CheckRecord
@@ -28,19 +28,29 @@ class CheckAgent(Protocol):
     """
 
     async def __call__(
-        self, agent: Agent, target: CheckTarget | None = None, *, active: bool = False, sample: Sample = USUAL
-    ) -> Report: ...
+        self,
+        agent: Agent,
+        target: CheckTarget | None = None,
+        *,
+        active: bool = False,
+        sample: CheckSample = DEFAULT_SAMPLE,
+    ) -> AgentCheckReport: ...
 
 
 class Checks:
-    def __init__(self, store: Store, registry: Registry, drifts: Drifts, check: CheckAgent) -> None:
+    def __init__(self, store: Store, registry: Registry, drifts: DriftRecorder, check: CheckAgent) -> None:
         self._store = store
         self._registry = registry
         self._drifts = drifts
         self._check = check
 
     async def check(
-        self, name: str, *, protocol: str | None = None, active: bool = False, sample: Sample = USUAL
+        self,
+        name: str,
+        *,
+        protocol: str | None = None,
+        active: bool = False,
+        sample: CheckSample = DEFAULT_SAMPLE,
     ) -> CheckRecord:
         """`protocol`: another than the registered one, at the same address. Raises `NotFound` and `Invalid`."""
         agent = await self._registry.get(name)

@@ -10,7 +10,7 @@ import msgspec
 import structlog
 
 from trunkline.agents import Agent, Dialect
-from trunkline.agents.check_reports import CheckTarget, Report, drift_between
+from trunkline.agents.check_reports import AgentCheckReport, CheckTarget, drift_between
 from trunkline.id_generation import new_id
 from trunkline.jsontypes import encode
 from trunkline.stores.base import Store, Transaction
@@ -29,7 +29,7 @@ _LOGGED: dict[AgentEventKind, str] = {
     "card_changed": names.CARD_CHANGED,
     "grade_changed": names.GRADE_CHANGED,
 }
-_reports = msgspec.json.Decoder(Report)
+_reports = msgspec.json.Decoder(AgentCheckReport)
 
 
 class CardChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,13 +43,13 @@ class CardChange(msgspec.Struct, frozen=True, kw_only=True):
 _card_changes = msgspec.json.Decoder(CardChange)
 
 
-class Drifts:
+class DriftRecorder:
     def __init__(self, store: Store, metrics: Metrics) -> None:
         self._store = store
         self._metrics = metrics
 
     async def record_check(
-        self, agent: Agent, report: Report, target: CheckTarget | None = None
+        self, agent: Agent, report: AgentCheckReport, target: CheckTarget | None = None
     ) -> CheckRecord:
         """
         Keeps a check of an agent, or of the side that it is to move to, as it was asked for.
@@ -72,13 +72,13 @@ class Drifts:
             await tx.lock_agent_events()
             before = await tx.put_check(record, KEPT_CHECKS)
             changes = [] if before is None else _changes(agent, before, report)
-            written = await put_news(tx, self._store, changes)
-        self.tell(written)
+            written = await put_new_events(tx, self._store, changes)
+        self.report_events(written)
         if target is None:
             self._metrics.show_grade(agent.name, report.grade)
         return record
 
-    def tell(self, events: list[AgentEvent]) -> None:
+    def report_events(self, events: list[AgentEvent]) -> None:
         """To be called when they are committed."""
         for event in events:
             self._metrics.drifts.labels(event.agent, event.kind.removesuffix("_changed")).inc()
@@ -95,13 +95,13 @@ def card_change(agent: Agent, before: Dialect | None, dialect: Dialect | None) -
     return _event(agent, "card_changed", _card_words(change), encode(change))
 
 
-async def put_news(tx: Transaction, store: Store, events: list[NewAgentEvent]) -> list[AgentEvent]:
+async def put_new_events(tx: Transaction, store: Store, events: list[NewAgentEvent]) -> list[AgentEvent]:
     """Those that nobody has noted yet: a card is looked at by bridges and by checks. The caller holds the lock."""
-    new = [event for event in events if not await _is_noted(store, event)]
+    new = [event for event in events if not await _is_recorded(store, event)]
     return await tx.put_agent_events(new) if new else []
 
 
-async def _is_noted(store: Store, event: NewAgentEvent) -> bool:
+async def _is_recorded(store: Store, event: NewAgentEvent) -> bool:
     if event.kind != "card_changed":
         return False
     for known in await store.agent_events(limit=20, agent_id=event.agent_id):
@@ -110,7 +110,7 @@ async def _is_noted(store: Store, event: NewAgentEvent) -> bool:
     return False
 
 
-def _changes(agent: Agent, record: CheckRecord, report: Report) -> list[NewAgentEvent]:
+def _changes(agent: Agent, record: CheckRecord, report: AgentCheckReport) -> list[NewAgentEvent]:
     try:
         before = _reports.decode(record.report)
     except msgspec.ValidationError:

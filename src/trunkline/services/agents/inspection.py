@@ -24,7 +24,7 @@ from trunkline.telemetry import names
 log = structlog.stdlib.get_logger()
 
 # The caller waits for it.
-LONGEST = timedelta(seconds=60)
+MAX_TEST_CALL = timedelta(seconds=60)
 
 
 class AgentTestResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +67,7 @@ class AgentTestCalls:
         agent = await self._registry.get(name)
         own = timedelta(milliseconds=agent.timeout_ms)
         result = await self._send(
-            agent, message, longest=min(longest or own, LONGEST), correlation_id=correlation_id
+            agent, message, longest=min(longest or own, MAX_TEST_CALL), correlation_id=correlation_id
         )
         log.info(
             names.AGENT_TRIED,

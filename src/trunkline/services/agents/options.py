@@ -34,11 +34,11 @@ MAX_BREAKER_CALLS = 10_000
 MAX_OPEN_MS = 86_400_000
 
 
-class _RateForm(RateLimit, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _RateLimitInput(RateLimit, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pass
 
 
-class _BreakerForm(BreakerPolicy, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _BreakerInput(BreakerPolicy, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pass
 
 
@@ -53,11 +53,11 @@ def read_option(key: str, value: Json) -> object:
             listed = (value,) if isinstance(value, str) else value
             return tuple(map(_normal, msgspec.convert(listed, tuple[str, ...])))
         case "rate":
-            return RateLimit(**msgspec.structs.asdict(msgspec.convert(value, _RateForm)))
+            return RateLimit(**msgspec.structs.asdict(msgspec.convert(value, _RateLimitInput)))
         case "breaker":
             if isinstance(value, bool):
                 return BreakerPolicy() if value else None
-            return BreakerPolicy(**msgspec.structs.asdict(msgspec.convert(value, _BreakerForm)))
+            return BreakerPolicy(**msgspec.structs.asdict(msgspec.convert(value, _BreakerInput)))
         case "repeatable":
             return msgspec.convert(value, bool)
         case _:

@@ -26,7 +26,7 @@ from trunkline.ids import RunId
 from trunkline.jsontypes import encode
 from trunkline.messages import TaskKey
 from trunkline.protocols import PushTarget
-from trunkline.services.runs.stored_exchanges import Recorded, RecordedRequest, RecordedResponse
+from trunkline.services.runs.stored_exchanges import StoredExchange, StoredRequest, StoredResponse
 from trunkline.stores.base import ExchangeRecord, Store, TasksRung
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
@@ -34,21 +34,21 @@ from trunkline.telemetry.redaction import REDACTED
 
 log = structlog.stdlib.get_logger()
 
-HOOKS = "/hooks/a2a"
+PUSH_PATH = "/hooks/a2a"
 
 # Longer than any of ours: a task's id holds a run's id, a step's name and two numbers.
 MOST_TOKEN_CHARACTERS = 512
 
 _DERIVED = b"trunkline push notifications, version 1"
-_DOORBELL = "The agent has rung. What it says is neither believed nor kept: it is asked."
+_PUSH_NOTE = "The agent has rung. What it says is neither believed nor kept: it is asked."
 _FOR_THE_PATH = b"path\x00"
 _FOR_THE_HEADER = b"header\x00"
 
 # `asked`: the bridge asks the agent now. `over`: the task does not wait to be asked, or is not known any more.
-RingResult = Literal["asked", "over", "refused"]
+PushResult = Literal["asked", "over", "refused"]
 
 
-class HookKey:
+class PushTokenKey:
     """Signs the addresses of tasks; the vault's own key never leaves this constructor."""
 
     def __init__(self, vault_key: bytes) -> None:
@@ -101,23 +101,23 @@ def _bytes(text: str) -> bytes:
 def _record_of(key: TaskKey, public_url: str, at: Instant) -> ExchangeRecord:
     """For the wire. Nothing of what the agent has sent: it may repeat its secret, and it is not believed anyway."""
     run_id, step, _ = key.task_id.split("/", 2)
-    exchange = Recorded(
+    exchange = StoredExchange(
         step=step,
         attempt=key.attempt,
         started_at=rfc3339(at),
         duration_ms=0,
-        request=RecordedRequest("POST", f"{public_url}{HOOKS}/{REDACTED}", {}, ""),
-        response=RecordedResponse(204, {}, ""),
-        notes=[_DOORBELL],
+        request=StoredRequest("POST", f"{public_url}{PUSH_PATH}/{REDACTED}", {}, ""),
+        response=StoredResponse(204, {}, ""),
+        notes=[_PUSH_NOTE],
         kind="push",
     )
     return ExchangeRecord(RunId(run_id), step, key.attempt, encode(exchange))
 
 
-class Hooks:
+class PushNotifications:
     def __init__(
         self,
-        key: HookKey,
+        key: PushTokenKey,
         store: Store,
         metrics: Metrics,
         *,
@@ -129,7 +129,7 @@ class Hooks:
         self._public_url = public_url
         self._wakes: list[Callable[[], None]] = []
 
-    def on_ring(self, wake: Callable[[], None]) -> None:
+    def on_push(self, wake: Callable[[], None]) -> None:
         """`wake`: rings at the bridge of this process, where it has one; others hear of it by the store."""
         self._wakes.append(wake)
 
@@ -138,10 +138,10 @@ class Hooks:
         if self._public_url is None:
             return None
         return PushTarget(
-            url=f"{self._public_url}{HOOKS}/{self._key.address_of(key)}", token=self._key.token_of(key)
+            url=f"{self._public_url}{PUSH_PATH}/{self._key.address_of(key)}", token=self._key.token_of(key)
         )
 
-    async def ring(self, address: str, token: str) -> RingResult:
+    async def receive(self, address: str, token: str) -> PushResult:
         """Durable when it returns: whichever bridge has the task asks for it."""
         key = self._key.opened(address, token) if len(address) <= MOST_TOKEN_CHARACTERS else None
         if key is None:
@@ -155,7 +155,7 @@ class Hooks:
         if asked:
             for wake in self._wakes:
                 wake()
-        result: RingResult = "asked" if asked else "over"
+        result: PushResult = "asked" if asked else "over"
         self._metrics.agent_pushes.labels(result).inc()
         log.info(names.AGENT_PUSHED, task_id=key.task_id, attempt=key.attempt, result=result)
         return result

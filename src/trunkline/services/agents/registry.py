@@ -20,9 +20,9 @@ from trunkline.clock import Instant
 from trunkline.errors import ConfigurationError, Conflict, Finding, NotFound, StaleVersion
 from trunkline.id_generation import new_id
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.services.agents.cache import AgentDirectory
-from trunkline.services.agents.drift import Drifts, card_change, put_news
-from trunkline.services.agents.specs import AgentSpec, check_spec, document_of, parse_spec, refuse
+from trunkline.services.agents.cache import AgentCache
+from trunkline.services.agents.drift import DriftRecorder, card_change, put_new_events
+from trunkline.services.agents.specs import AgentSpec, check_spec, parse_spec, raise_if_any, spec_document
 from trunkline.services.migration.states import refuse_while_migrating
 from trunkline.services.operations.audit_log import audit_entry
 from trunkline.services.security.vault import Vault
@@ -30,7 +30,7 @@ from trunkline.stores.base import AgentLoad, Store
 from trunkline.stores.port.agent_events import AgentEvent
 from trunkline.telemetry import names
 
-__all__ = ["AgentSpec", "Registry", "document_of", "parse_spec"]
+__all__ = ["AgentSpec", "Registry", "parse_spec", "spec_document"]
 
 log = structlog.stdlib.get_logger()
 
@@ -45,7 +45,7 @@ _GIVEN_AGAIN = "must be given again: a stored secret is not sent to another host
 
 class Registry:
     def __init__(
-        self, store: Store, vault: Vault, directory: AgentDirectory, drifts: Drifts | None = None
+        self, store: Store, vault: Vault, directory: AgentCache, drifts: DriftRecorder | None = None
     ) -> None:
         self._store = store
         self._vault = vault
@@ -130,10 +130,10 @@ class Registry:
                 await tx.lock_agent_events()
             written = await tx.update_agent(msgspec.structs.replace(agent, dialect=dialect), agent.version)
             if written and change is not None:
-                news = await put_news(tx, self._store, [change])
+                news = await put_new_events(tx, self._store, [change])
         self._directory.forget(agent.name)
         if self._drifts is not None:
-            self._drifts.tell(news)
+            self._drifts.report_events(news)
         return written
 
     def secret_of(self, agent: Agent) -> JsonObject | None:
@@ -179,7 +179,7 @@ class Registry:
             created_at=agent.created_at,
             updated_at=agent.updated_at,
         )
-        same_partner = _what_decides(changed) == _what_decides(agent)
+        same_partner = _dialect_inputs(changed) == _dialect_inputs(agent)
         return msgspec.structs.replace(
             changed, version=agent.version, dialect=agent.dialect if same_partner else None
         )
@@ -199,14 +199,14 @@ class Registry:
             return {}
 
     def _patched(self, agent: Agent, patch: JsonObject) -> AgentSpec:
-        merged = _merged(document_of(agent), patch)
+        merged = _merged(spec_document(agent), patch)
         spec = parse_spec(merged)
         if "auth_config" not in patch or not _may_keep_secret(agent, spec):
             return spec
         stored = self._readable_secret(agent)
         changed = _merged({"auth_config": stored}, patch).get("auth_config")
         if isinstance(changed, dict) and sends_elsewhere(stored, changed):
-            refuse([Finding(path="auth_config.client_secret", message=_GIVEN_AGAIN)])
+            raise_if_any([Finding(path="auth_config.client_secret", message=_GIVEN_AGAIN)])
         return parse_spec({**merged, "auth_config": changed})
 
 
@@ -265,7 +265,7 @@ def _changes(agent: Agent, changed: Agent) -> list[Json]:
     ]
 
 
-def _what_decides(agent: Agent) -> tuple[object, ...]:
+def _dialect_inputs(agent: Agent) -> tuple[object, ...]:
     """What a dialect was found out from; it is found out anew when any of this changes."""
     options = agent.options
     return (
@@ -281,7 +281,7 @@ def _what_decides(agent: Agent) -> tuple[object, ...]:
 def _affects_migration(agent: Agent, changed: Agent) -> bool:
     """Whether runs under way would suddenly talk to another partner, or an agent be shadowed that must not be."""
     stops_repeating = agent.options.repeatable and not changed.options.repeatable
-    return stops_repeating or _what_decides(changed) != _what_decides(agent)
+    return stops_repeating or _dialect_inputs(changed) != _dialect_inputs(agent)
 
 
 def may_get_secret(agent: Agent, url: str) -> bool:
@@ -298,7 +298,7 @@ def _may_keep_secret(agent: Agent, spec: AgentSpec) -> bool:
 def _check_origin(agent: Agent, spec: AgentSpec) -> None:
     # Whoever may change an address could otherwise have the secret sent to a place of their own and read it there.
     if not _may_keep_secret(agent, spec):
-        refuse([Finding(path="auth_config", message=_GIVEN_AGAIN)])
+        raise_if_any([Finding(path="auth_config", message=_GIVEN_AGAIN)])
 
 
 def _origins(url: str, options: AgentOptions) -> set[str | None]:

@@ -18,7 +18,7 @@ from trunkline.workflow.durations import format_duration, parse_duration
 _HTTP_CLASS = re.compile(r"[1-5]xx")
 
 
-class _Form(msgspec.Struct, forbid_unknown_fields=True):
+class _RetryPolicyInput(msgspec.Struct, forbid_unknown_fields=True):
     max_attempts: int | UnsetType = UNSET
     backoff: Literal["fixed", "linear", "exponential"] | UnsetType = UNSET
     first_delay: str | UnsetType = UNSET
@@ -33,8 +33,12 @@ def retry_from_json(value: Json) -> RetryPolicy:
 
     Raises `ValueError` with what is wrong and where, as msgspec words it: `… - at `$.field``.
     """
-    form = msgspec.convert(value, _Form)
-    given = {name: field for name in _Form.__struct_fields__ if (field := getattr(form, name)) is not UNSET}
+    form = msgspec.convert(value, _RetryPolicyInput)
+    given = {
+        name: field
+        for name in _RetryPolicyInput.__struct_fields__
+        if (field := getattr(form, name)) is not UNSET
+    }
     for name in ("first_delay", "max_delay"):
         if name in given:
             given[name] = _duration(name, given[name])

@@ -29,7 +29,7 @@ from trunkline.services.agents.options import (
     read_option,
 )
 from trunkline.services.agents.retry_policy import check_retry, retry_from_json, retry_to_json
-from trunkline.services.agents.transport_rules import check_carriage
+from trunkline.services.agents.transport_rules import check_transport_rules
 
 # A day: an agent that works longer answers "working" and is asked again.
 MAX_TIMEOUT_MS = 86_400_000
@@ -106,7 +106,7 @@ def parse_spec(document: JsonObject) -> AgentSpec:
                 values[key] = None
         except ValueError as exc:
             findings.append(_finding_of(key, exc))
-    refuse(findings)
+    raise_if_any(findings)
     options = options_from(values)
     return msgspec.convert(
         {key: value for key, value in values.items() if key not in OPTION_FIELDS} | {"options": options},
@@ -136,7 +136,7 @@ def _unknown(key: str) -> Finding:
     return Finding(path=key, message=f"is not known; did you mean {close[0]}?" if close else "is not known")
 
 
-def document_of(agent: Agent) -> JsonObject:
+def spec_document(agent: Agent) -> JsonObject:
     """What `parse_spec` reads, from an agent; without the secret."""
     return {
         "name": agent.name,
@@ -158,7 +158,7 @@ def check_spec(spec: AgentSpec, *, keeps_secret: bool = False) -> None:
     findings: list[Finding] = [
         *_check_text("name", spec.name, MAX_NAME_CHARACTERS),
         *_check_name(spec.name),
-        *check_carriage(
+        *check_transport_rules(
             spec.url,
             spec.options,
             spec.protocol,
@@ -176,10 +176,10 @@ def check_spec(spec: AgentSpec, *, keeps_secret: bool = False) -> None:
     ]
     if not keeps_secret:
         findings += validate_auth_config(spec.auth_type, spec.auth_config or None)
-    refuse(findings)
+    raise_if_any(findings)
 
 
-def refuse(findings: Sequence[Finding]) -> None:
+def raise_if_any(findings: Sequence[Finding]) -> None:
     """Raises `Invalid` if there is any finding."""
     if findings:
         raise Invalid("; ".join(_sentence(finding) for finding in findings), findings=findings)

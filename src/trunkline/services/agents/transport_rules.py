@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from trunkline.agents import AUTO, AgentOptions, TransportName
-from trunkline.agents.transport_urls import check_carried
+from trunkline.agents.transport_urls import check_transport_url
 from trunkline.errors import Finding
 from trunkline.jsontypes import Json
 from trunkline.protocols import ProtocolAdapterFactory
@@ -20,7 +20,7 @@ _WHY_NO_CREDENTIALS: Mapping[TransportName, str] = {
 }
 
 
-def check_carriage(
+def check_transport_rules(
     url: str,
     options: AgentOptions,
     protocol: str,
@@ -29,7 +29,7 @@ def check_carriage(
     *,
     has_secret: bool,
 ) -> Iterable[Finding]:
-    reason = check_carried(options.transport, url)
+    reason = check_transport_url(options.transport, url)
     if reason is not None:
         yield Finding(path="url", message=f"cannot be called: {reason}")
     if options.transport == "https":

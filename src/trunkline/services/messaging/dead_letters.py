@@ -43,7 +43,7 @@ class DeadLetters:
             )
         async with self._store.transaction() as tx:
             letter = _found(await tx.take_dead_letter(letter_id), letter_id)
-            await tx.put_outbox([record_of(letter)])
+            await tx.put_outbox([replayed_record(letter)])
             await tx.put_audit([_audited("replay", letter)])
         log.info(names.DEAD_LETTER_REPLAYED, letter_id=letter.id, topic=letter.topic)
         return letter
@@ -62,7 +62,7 @@ class DeadLetters:
         )
 
 
-def letter_of(record: BrokerRecord, reason: str, at: Instant) -> DeadLetter:
+def dead_letter(record: BrokerRecord, reason: str, at: Instant) -> DeadLetter:
     """A record that has become a dead letter."""
     return DeadLetter(
         id=new_id(),
@@ -77,7 +77,7 @@ def letter_of(record: BrokerRecord, reason: str, at: Instant) -> DeadLetter:
     )
 
 
-def record_of(letter: DeadLetter) -> OutgoingMessage:
+def replayed_record(letter: DeadLetter) -> OutgoingMessage:
     """The record as it came: with its key, whatever its bytes are, and its headers."""
     if letter.value is None:
         raise Conflict("The record has no value: there is nothing to send.", fix="Discard it.")

@@ -25,8 +25,8 @@ from trunkline.messages.codec import (
     read_result,
     read_task,
 )
-from trunkline.services.messaging.dead_letters import letter_of
-from trunkline.services.messaging.orphan_messages import OfARun, Strangers
+from trunkline.services.messaging.dead_letters import dead_letter
+from trunkline.services.messaging.orphan_messages import OrphanMessages, RunMessage
 from trunkline.stores.base import Transaction
 from trunkline.telemetry import names
 from trunkline.telemetry.metrics import Metrics
@@ -37,13 +37,13 @@ log = structlog.stdlib.get_logger()
 _MOST_A_TURN = 500
 _NOW = Instant(0)
 
-AnyMessage = TypeVar("AnyMessage", bound=OfARun)
+AnyMessage = TypeVar("AnyMessage", bound=RunMessage)
 
 Take: TypeAlias = Callable[[Transaction, Sequence[AnyMessage]], Awaitable[None]]
 Lookup: TypeAlias = Callable[[Transaction, Collection[TaskKey]], Awaitable[Mapping[TaskKey, bytes]]]
 
 
-class Reading(NamedTuple, Generic[AnyMessage]):
+class RecordCodec(NamedTuple, Generic[AnyMessage]):
     """How the records of one topic become messages."""
 
     read: Callable[[BrokerRecord], AnyMessage | MessageReference]
@@ -57,7 +57,7 @@ class _Delivery(NamedTuple, Generic[AnyMessage]):
     message: AnyMessage
 
 
-class _Dead(NamedTuple):
+class _DeadRecord(NamedTuple):
     record: BrokerRecord
     flaw: str
     reason: str
@@ -73,20 +73,20 @@ class Deliveries(Generic[AnyMessage]):
     def __init__(
         self,
         source: RecordSource,
-        reading: Reading[AnyMessage],
+        reading: RecordCodec[AnyMessage],
         take: Take[AnyMessage],
         metrics: Metrics,
-        strangers: Strangers | None = None,
+        strangers: OrphanMessages | None = None,
     ) -> None:
         self._source = source
-        self._reading = reading
+        self._codec = reading
         self._take = take
         self._metrics = metrics
         # None: whatever is for a run that there is not is left to `take`.
-        self._strangers = strangers
+        self._orphans = strangers
         self._late = 0
         self._carried: Sequence[BrokerRecord] = ()
-        self._dead: list[_Dead] = []
+        self._dead: list[_DeadRecord] = []
         # A savepoint costs two round trips: it is set in the turn after one that failed.
         self._careful = False
 
@@ -101,7 +101,7 @@ class Deliveries(Generic[AnyMessage]):
         elif deliveries:
             await self._take(tx, [delivery.message for delivery in deliveries])
         if self._dead:
-            await tx.put_dead_letters([letter_of(dead.record, dead.reason, tx.now) for dead in self._dead])
+            await tx.put_dead_letters([dead_letter(dead.record, dead.reason, tx.now) for dead in self._dead])
 
     def committed(self) -> None:
         for dead in self._dead:
@@ -113,8 +113,8 @@ class Deliveries(Generic[AnyMessage]):
                 offset=dead.record.offset,
                 reason=dead.reason,
             )
-        if self._strangers is not None:
-            self._strangers.count_late(self._late)
+        if self._orphans is not None:
+            self._orphans.count_late(self._late)
         for record in self._carried:
             self._metrics.records_consumed.labels(record.topic).inc()
         self._source.settle(self._carried)
@@ -137,9 +137,9 @@ class Deliveries(Generic[AnyMessage]):
         self, tx: Transaction, deliveries: list[_Delivery[AnyMessage]]
     ) -> list[_Delivery[AnyMessage]]:
         """Those whose runs exist."""
-        if self._strangers is None or not deliveries:
+        if self._orphans is None or not deliveries:
             return deliveries
-        strange = await self._strangers.find(tx, [delivery.message for delivery in deliveries])
+        strange = await self._orphans.find(tx, [delivery.message for delivery in deliveries])
         if not strange:
             return deliveries
         for record, message in deliveries:
@@ -149,24 +149,24 @@ class Deliveries(Generic[AnyMessage]):
                 reason = (
                     f"There is no run {message.run_id[:100]}. It may be for another system: discard it here."
                 )
-                self._dead.append(_Dead(record, "no_run", reason))
+                self._dead.append(_DeadRecord(record, "no_run", reason))
         return [delivery for delivery in deliveries if delivery.message.run_id not in strange]
 
     async def _read(self, tx: Transaction, records: Sequence[BrokerRecord]) -> list[_Delivery[AnyMessage]]:
         found: list[tuple[BrokerRecord, AnyMessage | MessageReference]] = []
         for record in records:
             try:
-                found.append((record, self._reading.read(record)))
+                found.append((record, self._codec.read(record)))
             except UnreadableMessage as exc:
-                self._dead.append(_Dead(record, exc.flaw, exc.reason))
+                self._dead.append(_DeadRecord(record, exc.flaw, exc.reason))
         keys = {message.key for _, message in found if isinstance(message, MessageReference)}
-        payloads: Mapping[TaskKey, bytes] = await self._reading.look_up(tx, keys) if keys else {}
+        payloads: Mapping[TaskKey, bytes] = await self._codec.look_up(tx, keys) if keys else {}
         deliveries: list[_Delivery[AnyMessage]] = []
         for record, message in found:
             if not isinstance(message, MessageReference):
                 deliveries.append(_Delivery(record, message))
             elif message.key in payloads:
-                deliveries.append(_Delivery(record, self._reading.decode(payloads[message.key])))
+                deliveries.append(_Delivery(record, self._codec.decode(payloads[message.key])))
             # Otherwise it is settled already: a second delivery.
         return deliveries
 
@@ -179,7 +179,7 @@ class Deliveries(Generic[AnyMessage]):
             raise
         except Exception as exc:  # noqa: BLE001 - whatever it is that the store cannot take, the others must go on
             if len(deliveries) == 1:
-                self._dead.append(_Dead(deliveries[0].record, "refused", _refusal(exc)))
+                self._dead.append(_DeadRecord(deliveries[0].record, "refused", _refusal(exc)))
                 return
             middle = len(deliveries) // 2
             await self._take_carefully(tx, deliveries[:middle])
@@ -200,17 +200,23 @@ async def _stored_results(tx: Transaction, keys: Collection[TaskKey]) -> Mapping
     return await tx.stored_results(keys)
 
 
-_TASKS: Reading[TaskMessage] = Reading(read_task, _dispatched, decode_task)
-_RESULTS: Reading[AgentResult] = Reading(read_result, _stored_results, decode_result)
+_TASKS: RecordCodec[TaskMessage] = RecordCodec(read_task, _dispatched, decode_task)
+_RESULTS: RecordCodec[AgentResult] = RecordCodec(read_result, _stored_results, decode_result)
 
 
-def tasks_of(
-    source: RecordSource, take: TakeTasks[Transaction], metrics: Metrics, strangers: Strangers | None = None
+def task_deliveries(
+    source: RecordSource,
+    take: TakeTasks[Transaction],
+    metrics: Metrics,
+    strangers: OrphanMessages | None = None,
 ) -> Deliveries[TaskMessage]:
     return Deliveries(source, _TASKS, take, metrics, strangers)
 
 
-def results_of(
-    source: RecordSource, take: TakeResults[Transaction], metrics: Metrics, strangers: Strangers | None = None
+def result_deliveries(
+    source: RecordSource,
+    take: TakeResults[Transaction],
+    metrics: Metrics,
+    strangers: OrphanMessages | None = None,
 ) -> Deliveries[AgentResult]:
     return Deliveries(source, _RESULTS, take, metrics, strangers)

@@ -17,18 +17,18 @@ from trunkline.stores.base import Transaction
 from trunkline.telemetry.metrics import Metrics
 
 
-class OfARun(Protocol):
+class RunMessage(Protocol):
     @property
     def run_id(self) -> str: ...
 
 
-class Strangers:
+class OrphanMessages:
     def __init__(self, keep: timedelta, metrics: Metrics) -> None:
         # For how long finished runs are kept; 0: for ever.
         self._keep = keep
         self._late = metrics.late_messages
 
-    async def find(self, tx: Transaction, messages: Sequence[OfARun]) -> dict[RunId, bool]:
+    async def find(self, tx: Transaction, messages: Sequence[RunMessage]) -> dict[RunId, bool]:
         """The runs that do not exist; True for those that can have existed."""
         unknown = await tx.unknown_runs({RunId(message.run_id) for message in messages})
         return {run_id: self._can_be_deleted(run_id, tx) for run_id in unknown}

@@ -25,15 +25,15 @@ from trunkline.telemetry import names
 
 log = structlog.stdlib.get_logger()
 
-_MOST_AT_ONCE = 500
+_MAX_BATCH = 500
 # The doorbell may be lost, and other processes may have left something.
-_LONGEST_NAP = 1.0
+_MAX_IDLE = 1.0
 _FIRST_PAUSE = 0.5
-_LONGEST_PAUSE = 5.0
+_MAX_PAUSE = 5.0
 # How long a stop waits for a last sending.
 LAST_SECONDS = 1.0
 # What waits for a topic that is on hold is taken and put back on the way to what can be sent; so often in a row.
-_MOST_TURNS_IN_VAIN = 20
+_MAX_HELD_BATCHES = 20
 
 
 class Relay:
@@ -41,65 +41,65 @@ class Relay:
         self._store = store
         self._producer = producer
         self._last_seconds = last_seconds
-        self._bell = asyncio.Event()
-        self._holds: dict[str, _Hold] = {}
+        self._wake_event = asyncio.Event()
+        self._holds: dict[str, _TopicHold] = {}
         self._pause = _FIRST_PAUSE
-        self._away: str | None = None
+        self._unavailable: str | None = None
 
     @property
     def trouble(self) -> str | None:
         """Why something cannot be sent at present, for /readyz."""
-        return self._away or next((hold.reason for hold in self._holds.values()), None)
+        return self._unavailable or next((hold.reason for hold in self._holds.values()), None)
 
-    def ring(self) -> None:
-        self._bell.set()
+    def wake(self) -> None:
+        self._wake_event.set()
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Until `stopping` is set and what is left has been sent, if it can be at once; others send the rest."""
         async with asyncio.TaskGroup() as group:
             work = group.create_task(self._work(stopping))
             await stopping.wait()
-            self._bell.set()
+            self._wake_event.set()
             await asyncio.wait([work], timeout=self._last_seconds)
             work.cancel()
 
     async def _work(self, stopping: asyncio.Event) -> None:
         while not stopping.is_set():
-            self._bell.clear()
-            nap = _LONGEST_NAP if await self._empty() else self._next_pause()
-            await self._nap(nap, stopping)
-        if self._away is None:
-            await self._empty()
+            self._wake_event.clear()
+            nap = _MAX_IDLE if await self._publish_all() else self._next_pause()
+            await self._wait(nap, stopping)
+        if self._unavailable is None:
+            await self._publish_all()
 
     def _next_pause(self) -> float:
-        pause, self._pause = self._pause, min(self._pause * 2, _LONGEST_PAUSE)
+        pause, self._pause = self._pause, min(self._pause * 2, _MAX_PAUSE)
         return pause
 
-    async def _nap(self, seconds: float, stopping: asyncio.Event) -> None:
+    async def _wait(self, seconds: float, stopping: asyncio.Event) -> None:
         # While the broker is away nobody can shorten the pause but a stop.
-        bell = stopping if self._away else self._bell
+        bell = stopping if self._unavailable else self._wake_event
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await bell.wait()
 
-    async def _empty(self) -> bool:
+    async def _publish_all(self) -> bool:
         """Sends all that can be sent; False when the broker or the store is away."""
         in_vain = 0
-        while in_vain < _MOST_TURNS_IN_VAIN:
+        while in_vain < _MAX_HELD_BATCHES:
             try:
                 async with self._store.transaction(durable=False) as tx:
-                    taken = await tx.take_outbox(_MOST_AT_ONCE)
+                    taken = await tx.take_outbox(_MAX_BATCH)
                     kept = await self._send(tx, taken) if taken else 0
             except Unavailable as exc:
-                self._say_away(exc)
+                self._log_unavailable(exc)
                 return False
             except Exception as exc:
                 # A worker's outermost loop: it is told, and tried again.
                 log.exception(names.TURN_FAILED)
-                self._away = str(exc)
+                self._unavailable = str(exc)
                 return False
-            self._say_back()
-            if len(taken) < _MOST_AT_ONCE:
+            self._log_available()
+            if len(taken) < _MAX_BATCH:
                 return True
             in_vain = in_vain + 1 if kept == len(taken) else 0
         return True
@@ -110,7 +110,7 @@ class Relay:
         held = [message for message in taken if self._is_held(message.topic, now)]
         ready = [message for message in taken if not self._is_held(message.topic, now)]
         undelivered = await self._produce(ready) if ready else []
-        self._learn(ready, undelivered)
+        self._update_holds(ready, undelivered)
         kept = [*held, *(message for message, _ in undelivered)]
         if kept:
             await tx.put_outbox(kept)
@@ -120,13 +120,13 @@ class Relay:
         try:
             return await self._producer.send(messages)
         except Unavailable as exc:
-            raise _BrokerAway(exc.message, fix=exc.fix) from exc
+            raise _BrokerUnavailable(exc.message, fix=exc.fix) from exc
 
     def _is_held(self, topic: str, now: float) -> bool:
         hold = self._holds.get(topic)
         return hold is not None and now < hold.until
 
-    def _learn(self, sent: Sequence[OutgoingMessage], undelivered: Sequence[Undelivered]) -> None:
+    def _update_holds(self, sent: Sequence[OutgoingMessage], undelivered: Sequence[Undelivered]) -> None:
         """A topic that takes nothing is left alone for a while; one that takes some is none of these."""
         given_up = Counter(message.topic for message, _ in undelivered)
         reasons = {message.topic: reason for message, reason in undelivered}
@@ -140,27 +140,29 @@ class Relay:
         before = self._holds.get(topic)
         if before is None or before.reason != reason:
             log.error(names.MESSAGES_UNDELIVERED, topic=topic, messages=number, error=reason)
-        pause = _FIRST_PAUSE if before is None else min(before.pause * 2, _LONGEST_PAUSE)
-        self._holds[topic] = _Hold(reason, monotonic() + pause, pause)
+        pause = _FIRST_PAUSE if before is None else min(before.pause * 2, _MAX_PAUSE)
+        self._holds[topic] = _TopicHold(reason, monotonic() + pause, pause)
 
-    def _say_away(self, exc: Unavailable) -> None:
-        if self._away is None:
-            event = names.BROKER_UNAVAILABLE if isinstance(exc, _BrokerAway) else names.STORE_UNAVAILABLE
+    def _log_unavailable(self, exc: Unavailable) -> None:
+        if self._unavailable is None:
+            event = (
+                names.BROKER_UNAVAILABLE if isinstance(exc, _BrokerUnavailable) else names.STORE_UNAVAILABLE
+            )
             log.error(event, error=exc.message, fix=exc.fix)
-        self._away = exc.message
+        self._unavailable = exc.message
 
-    def _say_back(self) -> None:
-        if self._away is not None:
+    def _log_available(self) -> None:
+        if self._unavailable is not None:
             log.info(names.BROKER_BACK)
-        self._away = None
+        self._unavailable = None
         self._pause = _FIRST_PAUSE
 
 
-class _BrokerAway(Unavailable):
+class _BrokerUnavailable(Unavailable):
     """The broker cannot be reached, as opposed to the store."""
 
 
-class _Hold(NamedTuple):
+class _TopicHold(NamedTuple):
     """A topic that takes nothing at present."""
 
     reason: str
@@ -168,7 +170,7 @@ class _Hold(NamedTuple):
     pause: float
 
 
-class OutboxBell:
+class OutboxNotifier:
     """
     The last part of a commit loop that publishes: rings the relay once a turn is committed.
 

@@ -21,7 +21,7 @@ from trunkline.messages import BrokerRecord, TraceContext
 from trunkline.messages.codec import UnreadableMessage
 from trunkline.messages.commands import idempotency_key, read_command
 from trunkline.messages.trace import TRACEPARENT, TRACESTATE
-from trunkline.services.messaging.dead_letters import letter_of
+from trunkline.services.messaging.dead_letters import dead_letter
 from trunkline.services.runs.runs import Runs
 from trunkline.stores.base import Store
 from trunkline.telemetry import names
@@ -37,15 +37,15 @@ _LONGEST_NAP = 1.0
 _RETRY_PAUSE = 0.5
 
 
-class _Dead(NamedTuple):
+class _RejectedCommand(NamedTuple):
     flaw: str
     reason: str
 
 
-_Outcome: TypeAlias = _Dead | Literal["started", "kept"]
+_Outcome: TypeAlias = _RejectedCommand | Literal["started", "kept"]
 
 
-class Commands:
+class StartCommandConsumer:
     def __init__(
         self, source: RecordSource, runs: Runs, store: Store, metrics: Metrics, traces: Traces
     ) -> None:
@@ -54,8 +54,8 @@ class Commands:
         self._store = store
         self._metrics = metrics
         self._traces = traces
-        self._bell = asyncio.Event()
-        source.on_arrival(self._bell.set)
+        self._arrived = asyncio.Event()
+        source.on_arrival(self._arrived.set)
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Until `stopping` is set; what is under way then is cut off."""
@@ -66,11 +66,11 @@ class Commands:
 
     async def _work(self) -> None:
         while True:
-            self._bell.clear()
+            self._arrived.clear()
             records = self._source.waiting(_MOST_AT_ONCE)
             if not records:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._bell.wait(), _LONGEST_NAP)
+                    await asyncio.wait_for(self._arrived.wait(), _LONGEST_NAP)
             elif not await self._take(records):
                 await asyncio.sleep(_RETRY_PAUSE)
 
@@ -78,9 +78,11 @@ class Commands:
         """False when some of them have to be tried again."""
         outcomes = await asyncio.gather(*(self._start(record) for record in records))
         done = list(zip(records, outcomes, strict=True))
-        dead = [(record, outcome) for record, outcome in done if isinstance(outcome, _Dead)]
+        dead = [(record, outcome) for record, outcome in done if isinstance(outcome, _RejectedCommand)]
         if dead and not await self._bury(dead):
-            done = [(record, outcome) for record, outcome in done if not isinstance(outcome, _Dead)]
+            done = [
+                (record, outcome) for record, outcome in done if not isinstance(outcome, _RejectedCommand)
+            ]
         settled = [record for record, outcome in done if outcome != "kept"]
         for record in settled:
             self._metrics.records_consumed.labels(record.topic).inc()
@@ -105,23 +107,23 @@ class Commands:
                     trace=segment.trace,
                 )
         except UnreadableMessage as exc:
-            return _Dead(exc.flaw, exc.reason)
+            return _RejectedCommand(exc.flaw, exc.reason)
         except Unavailable:
             return "kept"
         except TrunklineError as exc:
-            return _Dead("refused", f"{exc.message} {exc.fix} Then replay it, or discard it.")
+            return _RejectedCommand("refused", f"{exc.message} {exc.fix} Then replay it, or discard it.")
         except Exception as exc:
             # Whatever it is about this record, the others go on; it is kept for a person to see.
             log.exception(names.TURN_FAILED)
-            return _Dead(
+            return _RejectedCommand(
                 "refused", f"It could not be started: {type(exc).__name__}. See the log, then replay it."
             )
         return "started"
 
-    async def _bury(self, dead: Sequence[tuple[BrokerRecord, _Dead]]) -> bool:
+    async def _bury(self, dead: Sequence[tuple[BrokerRecord, _RejectedCommand]]) -> bool:
         try:
             async with self._store.transaction() as tx:
-                letters = [letter_of(record, reason, tx.now) for record, (_, reason) in dead]
+                letters = [dead_letter(record, reason, tx.now) for record, (_, reason) in dead]
                 await tx.put_dead_letters(letters)
         except Unavailable as exc:
             log.error(names.STORE_UNAVAILABLE, error=exc.message, fix=exc.fix)

@@ -18,7 +18,7 @@ import msgspec
 import structlog
 
 from trunkline.agents import Agent
-from trunkline.agents.check_reports import CheckTarget, Report
+from trunkline.agents.check_reports import AgentCheckReport, CheckTarget
 from trunkline.agents.migration import (
     DEFAULT_LIMITS,
     MigrationStage,
@@ -39,11 +39,11 @@ from trunkline.agents.migration.transitions import LimitChanges, RolloutRequest
 from trunkline.clock import seconds_between
 from trunkline.errors import Conflict, Finding, Invalid, NotFound, NotReady, TrunklineError
 from trunkline.jsontypes import encode
-from trunkline.services.agents.cache import AgentDirectory
-from trunkline.services.agents.drift import Drifts
-from trunkline.services.agents.specs import refuse
+from trunkline.services.agents.cache import AgentCache
+from trunkline.services.agents.drift import DriftRecorder
+from trunkline.services.agents.specs import raise_if_any
 from trunkline.services.migration.routing_table import FRESH_FOR, RoutingTable
-from trunkline.services.migration.states import encode_state, state_of
+from trunkline.services.migration.states import decode_migration, encode_migration
 from trunkline.services.migration.targets import RequestedTarget, resolve_target
 from trunkline.services.operations.audit_log import audit_entry
 from trunkline.stores.base import Store, Transaction
@@ -56,7 +56,7 @@ log = structlog.stdlib.get_logger()
 
 # By the agent's id and the target as JSON.
 Checks: TypeAlias = dict[tuple[str, bytes], TargetCheck]
-CheckAgent: TypeAlias = Callable[[Agent, CheckTarget | None], Awaitable[Report]]
+CheckAgent: TypeAlias = Callable[[Agent, CheckTarget | None], Awaitable[AgentCheckReport]]
 
 # Where nobody has to show a key and nobody says who they are.
 SOMEBODY = "local"
@@ -101,7 +101,7 @@ def change_reason(who: str | None, why: str) -> ChangeReason:
         findings.append(
             Finding(path="who", message=f"must be a name of at most {_LONGEST_NAME} characters on one line")
         )
-    refuse(findings)
+    raise_if_any(findings)
     return ChangeReason(who=(who or "").strip() or SOMEBODY, why=why)
 
 
@@ -148,9 +148,9 @@ class Migrations:
     def __init__(
         self,
         store: Store,
-        directory: AgentDirectory,
+        directory: AgentCache,
         routes: RoutingTable,
-        drifts: Drifts,
+        drifts: DriftRecorder,
         check: CheckAgent,
         metrics: Metrics,
     ) -> None:
@@ -169,7 +169,7 @@ class Migrations:
         """Records a person's confirmation that the target is ready, for what no program can check."""
         if not note.strip() or len(note) > MOST_WORDS:
             message = f"must say what was done, in at most {MOST_WORDS} characters"
-            refuse([Finding(path="note", message=message)])
+            raise_if_any([Finding(path="note", message=message)])
 
         def decide(tx: Transaction, migration: _AgentMigration, event: int) -> MigrationState:
             del event
@@ -234,7 +234,7 @@ class Migrations:
         all_of_them: bool = False,
     ) -> list[StageChange]:
         if force and not reason.why.strip():
-            refuse([Finding(path="why", message="must be given where a refusal is overruled")])
+            raise_if_any([Finding(path="why", message="must be given where a refusal is overruled")])
         checks = await self._check_targets(migrations)
         async with self._store.transaction() as tx:
             await tx.lock_agent_events()
@@ -311,7 +311,7 @@ class Migrations:
             return TargetCheck(passed=False, summary=exc.message.rstrip("."))
         return TargetCheck(passed=report.passed, summary=summary_of(report))
 
-    async def check(self, name: str) -> tuple[CheckRecord, Report]:
+    async def check(self, name: str) -> tuple[CheckRecord, AgentCheckReport]:
         """Checks the target; the registered endpoint, if the agent is not migrating."""
         migration = await self._found(name)
         state = migration.state
@@ -319,7 +319,9 @@ class Migrations:
             return await self.check_endpoint(migration.agent, state.target)
         return await self.check_endpoint(migration.agent, None)
 
-    async def check_endpoint(self, agent: Agent, target: TargetEndpoint | None) -> tuple[CheckRecord, Report]:
+    async def check_endpoint(
+        self, agent: Agent, target: TargetEndpoint | None
+    ) -> tuple[CheckRecord, AgentCheckReport]:
         wanted = None
         if target is not None:
             wanted = CheckTarget(
@@ -521,7 +523,7 @@ class Migrations:
         return migrations
 
 
-def summary_of(report: Report) -> str:
+def summary_of(report: AgentCheckReport) -> str:
     """What a check has found, in a few words."""
     failures = report.failures()
     if not failures:
@@ -533,7 +535,7 @@ def summary_of(report: Report) -> str:
 
 def _agent_migration(agent: Agent, latest: Mapping[str, AgentEvent]) -> _AgentMigration:
     event = latest.get(agent.id)
-    return _AgentMigration(agent=agent, event=event, state=state_of(event))
+    return _AgentMigration(agent=agent, event=event, state=decode_migration(event))
 
 
 def _at(migrations: Iterable[_AgentMigration], stage: MigrationStage) -> list[_AgentMigration]:
@@ -550,7 +552,7 @@ def _rollout_request(
     limits = transitions.with_limits(
         DEFAULT_LIMITS if migration.state is None else migration.state.limits, changes
     )
-    refuse([*_check_percent(percent), *_check_limits(limits)])
+    raise_if_any([*_check_percent(percent), *_check_limits(limits)])
     return RolloutRequest(
         target=resolve_target(migration.agent, migration.state, target), percent=percent, limits=limits
     )
@@ -591,7 +593,7 @@ async def _write(
                 kind="migration",
                 who=reason.who,
                 why=reason.why.strip() or NO_REASON,
-                data=encode_state(states[migration.agent.id]),
+                data=encode_migration(states[migration.agent.id]),
             )
             for migration in migrations
         ]

@@ -18,7 +18,7 @@ import msgspec
 from trunkline.jsontypes import JsonObject
 from trunkline.workflow import OutputRead
 
-Form: TypeAlias = Literal["plain", "message", "data"]
+OutputForm: TypeAlias = Literal["plain", "message", "data"]
 
 _PLAIN_PROTOCOLS = frozenset({"simple-a2a", "jsonrpc-call"})
 _ALIKE = frozenset({"text", "data"})
@@ -37,14 +37,14 @@ class ChangedRead(msgspec.Struct, frozen=True, kw_only=True):
     why: str
 
 
-def form_of(protocol: str, config: JsonObject | None) -> Form:
+def form_of(protocol: str, config: JsonObject | None) -> OutputForm:
     if (config or {}).get("output_mode") == "data":
         return "data"
     return "plain" if protocol in _PLAIN_PROTOCOLS else "message"
 
 
 def changed_reads(
-    workflow: str, version: int, reads: Mapping[str, list[OutputRead]], before: Form, after: Form
+    workflow: str, version: int, reads: Mapping[str, list[OutputRead]], before: OutputForm, after: OutputForm
 ) -> Iterator[ChangedRead]:
     """`reads` by step, of those steps whose agent moves."""
     for step, found in reads.items():
@@ -61,7 +61,7 @@ def changed_reads(
                 )
 
 
-def _why(keys: tuple[str, ...], before: Form, after: Form) -> str | None:
+def _why(keys: tuple[str, ...], before: OutputForm, after: OutputForm) -> str | None:
     if before == after:
         return None
     if before == "data":

@@ -15,7 +15,7 @@ from trunkline.agents.migration.routing import EndpointName
 from trunkline.clock import Instant, rfc3339
 from trunkline.errors import NotFound
 from trunkline.services.migration.output_changes import ChangedRead, changed_reads, form_of
-from trunkline.services.migration.states import state_of
+from trunkline.services.migration.states import decode_migration
 from trunkline.services.migration.targets import DEFAULT_PROTOCOL
 from trunkline.stores.base import Store, WorkflowVersion
 from trunkline.stores.port.agent_events import AgentEvent, CheckRecord, ComparisonRecord
@@ -83,7 +83,7 @@ class MigrationDetail(msgspec.Struct, frozen=True, kw_only=True):
     old_runs: int
 
 
-class _Reads(msgspec.Struct):
+class _WorkflowReads(msgspec.Struct):
     """What a workflow that calls an agent reads of the outputs of its steps."""
 
     workflow: str
@@ -95,7 +95,7 @@ class MigrationPlan:
     def __init__(self, store: Store) -> None:
         self._store = store
         # Versions never change: what was read of one is kept while it is the latest.
-        self._read: dict[str, tuple[int, dict[str, _Reads]]] = {}
+        self._read: dict[str, tuple[int, dict[str, _WorkflowReads]]] = {}
 
     async def entries(self, *, limit: int, after: str | None = None) -> list[PlanEntry]:
         """In the order of their names; `after` is the last name seen."""
@@ -106,7 +106,7 @@ class MigrationPlan:
 
     async def state(self, agent: Agent) -> MigrationState | None:
         """The state of the agent's migration."""
-        return state_of((await self._store.latest_migrations([agent.id])).get(agent.id))
+        return decode_migration((await self._store.latest_migrations([agent.id])).get(agent.id))
 
     async def status(self, name: str) -> MigrationDetail:
         agent = await self._agent(name)
@@ -151,9 +151,9 @@ class MigrationPlan:
         return agent
 
     async def _entry(
-        self, agent: Agent, event: AgentEvent | None, reads: dict[str, list[_Reads]]
+        self, agent: Agent, event: AgentEvent | None, reads: dict[str, list[_WorkflowReads]]
     ) -> PlanEntry:
-        state = state_of(event)
+        state = decode_migration(event)
         checks = await self._store.checks(agent.id, limit=_LOOKED_AT)
         target = None if state is None or state.stage == "finished" else state.target
         of_target = None
@@ -181,10 +181,10 @@ class MigrationPlan:
             calls={name: _calls(decode_window(calls[name])) for name in _ENDPOINTS if name in calls},
         )
 
-    async def _reads(self) -> dict[str, list[_Reads]]:
+    async def _reads(self) -> dict[str, list[_WorkflowReads]]:
         """By agent, of the latest version of every workflow."""
-        found: dict[str, list[_Reads]] = {}
-        read: dict[str, tuple[int, dict[str, _Reads]]] = {}
+        found: dict[str, list[_WorkflowReads]] = {}
+        read: dict[str, tuple[int, dict[str, _WorkflowReads]]] = {}
         after = None
         while page := await self._store.workflows(limit=_PAGE, after=after):
             for workflow in page:
@@ -245,7 +245,9 @@ def _last(check: CheckRecord) -> CheckOutcome:
     )
 
 
-def _changing(agent: Agent, target: TargetEndpoint | None, reads: Sequence[_Reads]) -> list[ChangedRead]:
+def _changing(
+    agent: Agent, target: TargetEndpoint | None, reads: Sequence[_WorkflowReads]
+) -> list[ChangedRead]:
     """What a migration to the target would change; to the default target, where none is named."""
     before = protocol_in_use(agent)
     if before is None or (target is None and before != "simple-a2a"):
@@ -260,11 +262,11 @@ def _changing(agent: Agent, target: TargetEndpoint | None, reads: Sequence[_Read
     ]
 
 
-def _reads_of(workflow: WorkflowVersion) -> dict[str, _Reads]:
+def _reads_of(workflow: WorkflowVersion) -> dict[str, _WorkflowReads]:
     definition = definition_from_canonical(workflow.canonical)
-    by_agent: dict[str, _Reads] = {}
+    by_agent: dict[str, _WorkflowReads] = {}
     for step in definition.steps.values():
-        by_agent.setdefault(step.agent, _Reads(workflow.name, workflow.version, {}))
+        by_agent.setdefault(step.agent, _WorkflowReads(workflow.name, workflow.version, {}))
     for read in output_reads(definition):
         reads = by_agent[definition.steps[read.step].agent]
         reads.by_step.setdefault(read.step, []).append(read)

@@ -17,11 +17,11 @@ _PAGE = 1_000
 _states = msgspec.json.Decoder(MigrationState)
 
 
-def encode_state(state: MigrationState) -> bytes:
+def encode_migration(state: MigrationState) -> bytes:
     return encode(state)
 
 
-def state_of(event: AgentEvent | None) -> MigrationState | None:
+def decode_migration(event: AgentEvent | None) -> MigrationState | None:
     """The state that an event of kind `migration` has led to."""
     return None if event is None else _states.decode(event.data)
 

@@ -9,7 +9,7 @@ from trunkline.agents.migration import MigrationState, TargetEndpoint
 from trunkline.errors import Conflict, Finding
 from trunkline.jsontypes import JsonObject
 from trunkline.services.agents.registry import may_get_secret
-from trunkline.services.agents.specs import check_spec, document_of, parse_spec, refuse
+from trunkline.services.agents.specs import check_spec, parse_spec, raise_if_any, spec_document
 
 # What the seeds migrate to.
 DEFAULT_PROTOCOL = "jsonrpc-2.0"
@@ -41,9 +41,9 @@ def resolve_target(agent: Agent, state: MigrationState | None, requested: Reques
 
 def _check(agent: Agent, target: TargetEndpoint) -> None:
     if target.protocol == AUTO:
-        refuse([Finding(path="target.protocol", message="must be named: a move leads to one protocol")])
+        raise_if_any([Finding(path="target.protocol", message="must be named: a move leads to one protocol")])
     spec = msgspec.structs.replace(
-        parse_spec(document_of(agent)),
+        parse_spec(spec_document(agent)),
         url=target.url,
         protocol=target.protocol,
         protocol_config=target.protocol_config,

@@ -35,7 +35,7 @@ _VALUES = (str, bytes, int, type(None))
 _TABLES = {table.name: table for table in TABLES}
 
 
-class _Header(msgspec.Struct, frozen=True, array_like=True, tag="header"):
+class _ArchiveHeader(msgspec.Struct, frozen=True, array_like=True, tag="header"):
     format: str
     version: int
     at: Instant
@@ -43,23 +43,23 @@ class _Header(msgspec.Struct, frozen=True, array_like=True, tag="header"):
     columns: dict[str, tuple[str, ...]]
 
 
-class _Rows(msgspec.Struct, frozen=True, array_like=True, tag="rows"):
+class _ArchiveRows(msgspec.Struct, frozen=True, array_like=True, tag="rows"):
     table: str
     # Each value is one of `stores.tables.Value`; msgspec cannot tell text and bytes apart by a type.
     rows: list[tuple[object, ...]]
 
 
-class _Trailer(msgspec.Struct, frozen=True, array_like=True, tag="trailer"):
+class _ArchiveTrailer(msgspec.Struct, frozen=True, array_like=True, tag="trailer"):
     counts: dict[str, int]
     sha256: bytes
 
 
-_Frame: TypeAlias = _Header | _Rows | _Trailer
+_Frame: TypeAlias = _ArchiveHeader | _ArchiveRows | _ArchiveTrailer
 _encoder = msgspec.msgpack.Encoder()
 _frames: msgspec.msgpack.Decoder[_Frame] = msgspec.msgpack.Decoder(_Frame)
 
 
-class Contents(msgspec.Struct, frozen=True):
+class ArchiveContents(msgspec.Struct, frozen=True):
     """What a whole file has: when everything was exported, and how many rows of each table."""
 
     at: Instant
@@ -75,16 +75,16 @@ class ArchiveWriter:
         self._counts: Counter[str] = Counter()
 
     def begin(self, at: Instant) -> None:
-        self._write(_Header(_FORMAT, VERSION, at, _COLUMNS))
+        self._write(_ArchiveHeader(_FORMAT, VERSION, at, _COLUMNS))
 
     def add(self, table: Table, rows: Sequence[TableRow]) -> None:
         self._counts[table.name] += len(rows)
-        self._write(_Rows(table.name, [tuple(row) for row in rows]))
+        self._write(_ArchiveRows(table.name, [tuple(row) for row in rows]))
 
     def finish(self) -> Mapping[str, int]:
         """All of it is on the disk when this returns; the number of rows of each table."""
         counts = {name: self._counts[name] for name in _COLUMNS}
-        self._write(_Trailer(counts, self._digest.digest()))
+        self._write(_ArchiveTrailer(counts, self._digest.digest()))
         with _writable(self._path):
             self._gzip.close()
             self._file.flush()
@@ -100,7 +100,7 @@ class ArchiveWriter:
 
 
 @contextmanager
-def writing(path: Path) -> Generator[ArchiveWriter]:
+def open_writer(path: Path) -> Generator[ArchiveWriter]:
     """The file has its name only after the block has ended well, and only its owner can read it."""
     if path.exists():
         raise Conflict(f"{path} exists already.", fix="Name a file that does not exist, or move it away.")
@@ -128,21 +128,21 @@ def _writable(path: Path) -> Generator[None]:
         ) from exc
 
 
-def check_archive(path: Path) -> Contents:
+def check_archive(path: Path) -> ArchiveContents:
     """Reads all of it; raises `Invalid` when it is not whole, or not ours."""
     digest, counts = hashlib.sha256(), Counter[str]()
-    header: _Header | None = None
+    header: _ArchiveHeader | None = None
     for data in _read(path):
         frame = _decoded(path, data)
         if header is None:
             header = _checked_header(path, frame)
-        elif isinstance(frame, _Rows):
+        elif isinstance(frame, _ArchiveRows):
             _check_rows(path, frame)
             counts[frame.table] += len(frame.rows)
-        elif isinstance(frame, _Trailer):
+        elif isinstance(frame, _ArchiveTrailer):
             if frame.sha256 != digest.digest() or Counter(frame.counts) != counts:
                 break
-            return Contents(header.at, frame.counts)
+            return ArchiveContents(header.at, frame.counts)
         digest.update(data)
     raise _damaged(path)
 
@@ -151,7 +151,7 @@ def read_archive(path: Path) -> Iterator[tuple[Table, list[TableRow]]]:
     """The batches of a file that was checked."""
     for data in _read(path):
         frame = _decoded(path, data)
-        if isinstance(frame, _Rows):
+        if isinstance(frame, _ArchiveRows):
             # Checked, one by one, by `_check_rows`.
             yield _TABLES[frame.table], cast("list[TableRow]", frame.rows)
 
@@ -183,8 +183,8 @@ def _decoded(path: Path, data: bytes) -> _Frame:
         raise _damaged(path) from exc
 
 
-def _checked_header(path: Path, frame: _Frame) -> _Header:
-    if not isinstance(frame, _Header) or frame.format != _FORMAT:
+def _checked_header(path: Path, frame: _Frame) -> _ArchiveHeader:
+    if not isinstance(frame, _ArchiveHeader) or frame.format != _FORMAT:
         raise _damaged(path)
     if frame.version != VERSION or frame.columns != _COLUMNS:
         raise Invalid(
@@ -194,7 +194,7 @@ def _checked_header(path: Path, frame: _Frame) -> _Header:
     return frame
 
 
-def _check_rows(path: Path, frame: _Rows) -> None:
+def _check_rows(path: Path, frame: _ArchiveRows) -> None:
     width = len(_COLUMNS.get(frame.table, ()))
     if width == 0 or any(len(row) != width for row in frame.rows):
         raise _damaged(path)

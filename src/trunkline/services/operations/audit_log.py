@@ -46,7 +46,7 @@ def audit_entry(
     )
 
 
-class Audit:
+class AuditLog:
     def __init__(self, store: Store) -> None:
         self._store = store
 

@@ -29,7 +29,7 @@ _BEAT_EVERY = timedelta(seconds=5)
 _KEPT = timedelta(hours=1)
 
 
-class Presence:
+class ProcessHeartbeat:
     def __init__(self, store: Store, process: Process, beat_every: timedelta = _BEAT_EVERY) -> None:
         self._store = store
         self._process = process

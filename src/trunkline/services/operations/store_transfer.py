@@ -21,7 +21,7 @@ from trunkline.ids import RunId
 from trunkline.machine.state import FINAL_RUN_STATUSES
 from trunkline.messages import AgentResult, BrokerRecord, CancelTask, Dispatch, OutgoingMessage, TaskKey
 from trunkline.messages.codec import UnreadableMessage, decode_result, decode_task, read_task
-from trunkline.services.operations.archive import check_archive, read_archive, writing
+from trunkline.services.operations.archive import check_archive, open_writer, read_archive
 from trunkline.stores.base import QueuedTask, Store, Transaction
 from trunkline.stores.port.transfer import (
     AGENTS,
@@ -47,12 +47,12 @@ _FIRST_PAUSE = timedelta(seconds=30)
 _LIVE = frozenset({"queued", "claimed", "remote"})
 
 
-class Exported(msgspec.Struct, frozen=True):
+class ExportResult(msgspec.Struct, frozen=True):
     at: Instant
     counts: Mapping[str, int]
 
 
-class Imported(msgspec.Struct, frozen=True):
+class ImportResult(msgspec.Struct, frozen=True):
     # When it was exported.
     at: Instant
     counts: Mapping[str, int]
@@ -61,9 +61,9 @@ class Imported(msgspec.Struct, frozen=True):
     agents_without_secret: list[str]
 
 
-async def export_store(store: Store, path: Path, progress: Progress) -> Exported:
+async def export_store(store: Store, path: Path, progress: Progress) -> ExportResult:
     """The store is for reading only afterwards; one that has moved before can be exported again."""
-    with writing(path) as archive:
+    with open_writer(path) as archive:
         async with store.transaction() as tx:
             await tx.mark_moved()
             archive.begin(tx.now)
@@ -74,12 +74,12 @@ async def export_store(store: Store, path: Path, progress: Progress) -> Exported
                     done += len(batch)
                     progress(table.name, done)
             # On the disk before the store says that it has moved.
-            return Exported(tx.now, archive.finish())
+            return ExportResult(tx.now, archive.finish())
 
 
 async def import_store(
     store: Store, path: Path, progress: Progress, *, hand_over: TakeResults | None = None
-) -> Imported:
+) -> ImportResult:
     """
     All of it or nothing, into a store that has nothing.
 
@@ -89,13 +89,13 @@ async def import_store(
     await _refuse_if_moved(store)
     async with store.transaction() as tx:
         await _refuse_unless_empty(tx)
-        arrival = _Arrival(tx, travels=hand_over is None)
+        arrival = _RowImporter(tx, travels=hand_over is None)
         for table, rows in read_archive(path):
             await arrival.take(table, rows)
             progress(table.name, arrival.counts[table.name])
         if hand_over is not None:
             await _hand_over(tx, hand_over)
-    return Imported(contents.at, contents.counts, len(arrival.unfinished), sorted(arrival.without_secret))
+    return ImportResult(contents.at, contents.counts, len(arrival.unfinished), sorted(arrival.without_secret))
 
 
 async def _refuse_if_moved(store: Store) -> None:
@@ -117,7 +117,7 @@ async def _refuse_unless_empty(tx: Transaction) -> None:
                 )
 
 
-class _Arrival:
+class _RowImporter:
     """Rows as they come in, and what has to be done about those that were on their way."""
 
     def __init__(self, tx: Transaction, *, travels: bool) -> None:

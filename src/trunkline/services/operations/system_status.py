@@ -29,18 +29,18 @@ _NEEDED = {
 LagsOf: TypeAlias = Callable[[Sequence[str]], Awaitable[Sequence[Lag] | None]]
 
 
-class Setup(msgspec.Struct, frozen=True, kw_only=True):
+class Deployment(msgspec.Struct, frozen=True, kw_only=True):
     # `embedded`: one process is the whole system.
     mode: Literal["embedded", "distributed"]
     store: Literal["sqlite", "postgresql"]
     broker: Literal["memory", "kafka"]
 
 
-class Sight(msgspec.Struct, frozen=True, kw_only=True):
+class SystemSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """What there is to see at one moment."""
 
     this: Process
-    setup: Setup
+    setup: Deployment
     # None, both: the store cannot be asked at the moment.
     processes: Sequence[SeenProcess] | None
     queues: Queues | None
@@ -49,15 +49,15 @@ class Sight(msgspec.Struct, frozen=True, kw_only=True):
     warnings: list[str]
 
 
-class Oversight:
-    def __init__(self, store: Store, clock: Clock, this: Process, setup: Setup, lags_of: LagsOf) -> None:
+class SystemMonitor:
+    def __init__(self, store: Store, clock: Clock, this: Process, setup: Deployment, lags_of: LagsOf) -> None:
         self._store = store
         self._clock = clock
         self._this = this
         self._setup = setup
         self._lags_of = lags_of
 
-    async def look(self) -> Sight:
+    async def snapshot(self) -> SystemSnapshot:
         """Answers also while the store or the broker is away: that is when people look."""
         try:
             processes = await self._processes()
@@ -66,11 +66,11 @@ class Oversight:
         except Unavailable:
             # Readiness says why, with the same words.
             lags = await self._lags_of(())
-            return Sight(
+            return SystemSnapshot(
                 this=self._this, setup=self._setup, processes=None, queues=None, lags=lags, warnings=[]
             )
         lags = await self._lags_of(pools)
-        return Sight(
+        return SystemSnapshot(
             this=self._this,
             setup=self._setup,
             processes=processes,

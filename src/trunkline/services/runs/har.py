@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 from trunkline import __version__
 from trunkline.jsontypes import Json, JsonObject
-from trunkline.services.runs.stored_exchanges import Recorded, RecordedRequest, RecordedResponse
+from trunkline.services.runs.stored_exchanges import StoredExchange, StoredRequest, StoredResponse
 from trunkline.telemetry.redaction import REDACTED
 
 MEDIA_TYPE = "application/har+json"
@@ -25,7 +25,7 @@ _HTTP_VERSION = "HTTP/1.1"
 _UNKNOWN = -1
 
 
-def to_har(exchanges: Iterable[Recorded], *, next_cursor: str | None = None) -> JsonObject:
+def to_har(exchanges: Iterable[StoredExchange], *, next_cursor: str | None = None) -> JsonObject:
     """`next_cursor`: where the next page of the same archive begins; it is left out where there is none."""
     ordered = sorted(exchanges, key=lambda exchange: exchange.started_at)
     first = {_page_of(exchange): exchange for exchange in reversed(ordered)}
@@ -40,11 +40,11 @@ def to_har(exchanges: Iterable[Recorded], *, next_cursor: str | None = None) -> 
     return {"log": log}
 
 
-def _page_of(exchange: Recorded) -> str:
+def _page_of(exchange: StoredExchange) -> str:
     return f"{exchange.step}/{exchange.attempt}"
 
 
-def _page(exchange: Recorded) -> JsonObject:
+def _page(exchange: StoredExchange) -> JsonObject:
     return {
         "startedDateTime": exchange.started_at,
         "id": _page_of(exchange),
@@ -53,7 +53,7 @@ def _page(exchange: Recorded) -> JsonObject:
     }
 
 
-def _entry(exchange: Recorded) -> JsonObject:
+def _entry(exchange: StoredExchange) -> JsonObject:
     entry: JsonObject = {
         "pageref": _page_of(exchange),
         "startedDateTime": exchange.started_at,
@@ -75,7 +75,7 @@ def _entry(exchange: Recorded) -> JsonObject:
     return entry
 
 
-def _request(request: RecordedRequest) -> JsonObject:
+def _request(request: StoredRequest) -> JsonObject:
     given: JsonObject = {
         "method": request.method,
         # A URL has no brackets there.
@@ -95,9 +95,9 @@ def _request(request: RecordedRequest) -> JsonObject:
     return given
 
 
-def _response(response: RecordedResponse | None) -> JsonObject:
+def _response(response: StoredResponse | None) -> JsonObject:
     # None came: 0 is what browsers write then.
-    answered = response or RecordedResponse(0, {}, "")
+    answered = response or StoredResponse(0, {}, "")
     return {
         "status": answered.status,
         "statusText": _phrase(answered.status),
@@ -115,7 +115,7 @@ def _response(response: RecordedResponse | None) -> JsonObject:
     }
 
 
-def _timings(exchange: Recorded) -> JsonObject:
+def _timings(exchange: StoredExchange) -> JsonObject:
     # Where it is known when the answer or its first event came, what follows is the time of receiving.
     first = exchange.first_byte_ms
     if first is None:

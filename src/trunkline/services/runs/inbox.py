@@ -37,7 +37,7 @@ class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
         return WaitPlace(self.since, self.run_id, self.step)
 
 
-def item_id(run_id: str, step: str, attempts: int, replies: int) -> str:
+def inbox_item_id(run_id: str, step: str, attempts: int, replies: int) -> str:
     """A step may ask more than once: each question is an item of its own."""
     return f"{run_id}.{step}.{attempts}.{replies}"
 
@@ -59,7 +59,7 @@ class Inbox:
         found = await self._store.waiting_steps(limit=limit, after=after, kind=kind, workflow=workflow)
         return [
             InboxEntry(
-                id=item_id(step.place.run_id, step.place.step, step.attempts, step.replies),
+                id=inbox_item_id(step.place.run_id, step.place.step, step.attempts, step.replies),
                 run_id=step.place.run_id,
                 workflow_name=step.workflow_name,
                 workflow_version=step.workflow_version,
@@ -84,7 +84,7 @@ class Inbox:
         if found is not None:
             record, steps = found
             for step in [*steps, *await self._items(record.id, rest)]:
-                if rest == step.name or item == item_id(run_id, step.name, step.attempts, step.replies):
+                if rest == step.name or item == inbox_item_id(run_id, step.name, step.attempts, step.replies):
                     return await self._entry(record, step)
         raise NotFound(
             f"There is no item {item} in the inbox: it was answered, or it waits no more.",
@@ -106,7 +106,7 @@ class Inbox:
                 fix=f"See what it does: trunkline runs show {record.id}.",
             )
         return InboxEntry(
-            id=item_id(record.id, step.name, step.attempts, step.replies),
+            id=inbox_item_id(record.id, step.name, step.attempts, step.replies),
             run_id=record.id,
             workflow_name=record.workflow_name,
             workflow_version=record.workflow_version,

@@ -16,7 +16,7 @@ from trunkline.stores.port.operations import NewAuditEntry
 
 START = "start"
 # A database that fails over is back sooner, and then nobody has noticed.
-PATIENCE = timedelta(seconds=20)
+TIMEOUT = timedelta(seconds=20)
 
 AnyAnswer = TypeVar("AnyAnswer")
 
@@ -28,7 +28,7 @@ class Intake:
     What the store does not take in time is refused as `Unavailable`, and not tried any more.
     """
 
-    def __init__(self, loop: CommitLoop, patience: timedelta = PATIENCE) -> None:
+    def __init__(self, loop: CommitLoop, patience: timedelta = TIMEOUT) -> None:
         self._loop = loop
         self._patience = patience.total_seconds()
         self._runs: list[tuple[NewRun, bytes, asyncio.Future[ExistingRun | None], NewAuditEntry | None]] = []
@@ -62,15 +62,15 @@ class Intake:
         await self._accepted(future)
 
     async def _accepted(self, future: asyncio.Future[AnyAnswer]) -> AnyAnswer:
-        self._loop.ring()
+        self._loop.wake()
         # By hand, at a third of what a timeout of asyncio costs each run.
-        timer = asyncio.get_running_loop().call_later(self._patience, self._give_up, future)
+        timer = asyncio.get_running_loop().call_later(self._patience, self._time_out, future)
         try:
             return await future
         finally:
             timer.cancel()
 
-    def _give_up(self, future: asyncio.Future[AnyAnswer]) -> None:
+    def _time_out(self, future: asyncio.Future[AnyAnswer]) -> None:
         if not future.done():
             future.set_exception(
                 Unavailable(

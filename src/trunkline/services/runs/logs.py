@@ -17,7 +17,7 @@ import msgspec
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json, JsonObject, decode
-from trunkline.services.runs.stored_exchanges import Recorded, read_record
+from trunkline.services.runs.stored_exchanges import StoredExchange, decode_exchange
 from trunkline.stores.base import EventRecord, Store
 
 Level = Literal["info", "warning", "error"]
@@ -34,7 +34,7 @@ _LEVELS: dict[str, Level] = {
 }
 _FAILED_FROM = 400
 # How an event reads; what is in braces is in its data.
-_WORDS: dict[str, str] = {
+_TEXTS: dict[str, str] = {
     "RunStarted": "The run has started.",
     "StepKept": "The output is taken over from the run before.",
     "StepStarted": "Attempt {attempt} begins: {agent} is called.",
@@ -62,14 +62,14 @@ _WORDS: dict[str, str] = {
 }
 
 
-class LogPlace(NamedTuple):
+class LogPosition(NamedTuple):
     """Up to where somebody has read: the last event, and the last exchange."""
 
     event: int = 0
     exchange: int = 0
 
 
-class LogLine(msgspec.Struct, frozen=True, kw_only=True):
+class RunLogLine(msgspec.Struct, frozen=True, kw_only=True):
     at: Instant
     level: Level
     source: Source
@@ -79,17 +79,19 @@ class LogLine(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int | None
     text: str
     # Where to go on behind this line.
-    place: LogPlace
+    position: LogPosition
 
 
-class Wanted(NamedTuple):
+class LogFilter(NamedTuple):
     """Lines of one step, or of one attempt of it."""
 
     step: str | None = None
     attempt: int | None = None
 
 
-async def log_lines(store: Store, run_id: RunId, after: LogPlace, wanted: Wanted) -> AsyncGenerator[LogLine]:
+async def log_lines(
+    store: Store, run_id: RunId, after: LogPosition, wanted: LogFilter
+) -> AsyncGenerator[RunLogLine]:
     """The lines behind a place, as long as somebody wants more."""
     place = after
     async with (
@@ -101,18 +103,18 @@ async def log_lines(store: Store, run_id: RunId, after: LogPlace, wanted: Wanted
             if exchange is None or (event is not None and event.at <= exchange.at):
                 assert event is not None  # noqa: S101 - one of them is there
                 line, event = event, await _next(events)
-                place = place._replace(event=line.place.event)
+                place = place._replace(event=line.position.event)
             else:
                 line, exchange = exchange, await _next(exchanges)
-                place = place._replace(exchange=line.place.exchange)
+                place = place._replace(exchange=line.position.exchange)
             yield msgspec.structs.replace(line, place=place)
 
 
-async def _next(lines: AsyncIterator[LogLine]) -> LogLine | None:
+async def _next(lines: AsyncIterator[RunLogLine]) -> RunLogLine | None:
     return await anext(lines, None)
 
 
-async def _events(store: Store, run_id: RunId, after: int, wanted: Wanted) -> AsyncGenerator[LogLine]:
+async def _events(store: Store, run_id: RunId, after: int, wanted: LogFilter) -> AsyncGenerator[RunLogLine]:
     while page := await store.events(run_id, after=after, limit=_PAGE, step=wanted.step):
         for record in page:
             line = _event_line(record)
@@ -121,21 +123,23 @@ async def _events(store: Store, run_id: RunId, after: int, wanted: Wanted) -> As
         after = page[-1].seq
 
 
-async def _exchanges(store: Store, run_id: RunId, after: int, wanted: Wanted) -> AsyncGenerator[LogLine]:
+async def _exchanges(
+    store: Store, run_id: RunId, after: int, wanted: LogFilter
+) -> AsyncGenerator[RunLogLine]:
     while page := await store.exchanges(
         run_id, after=after, limit=_PAGE, step=wanted.step, attempt=wanted.attempt
     ):
         for row, record in page:
-            yield _exchange_line(row, read_record(record))
+            yield _exchange_line(row, decode_exchange(record))
         after = page[-1][0]
 
 
-def _event_line(record: EventRecord) -> LogLine:
+def _event_line(record: EventRecord) -> RunLogLine:
     data = decode(record.data)
     assert isinstance(data, dict)  # noqa: S101 - encode_event writes objects alone
     step, attempt = data.get("step"), data.get("attempt")
     said = record.type == "StepProgress"
-    return LogLine(
+    return RunLogLine(
         at=record.at,
         level=_LEVELS.get(record.type, "warning" if data.get("warnings") else "info"),
         source="agent" if said else "run",
@@ -143,12 +147,12 @@ def _event_line(record: EventRecord) -> LogLine:
         step=step if isinstance(step, str) else None,
         attempt=attempt if isinstance(attempt, int) else None,
         text="\n".join(_news(data.get("news"))) if said else _event_text(record.type, data),
-        place=LogPlace(event=record.seq),
+        position=LogPosition(event=record.seq),
     )
 
 
 def _event_text(type_: str, data: JsonObject) -> str:
-    parts = [_WORDS.get(type_, type_).format_map(_Told(data))]
+    parts = [_TEXTS.get(type_, type_).format_map(_EventFields(data))]
     error, waiting = data.get("error"), data.get("waiting_for")
     if isinstance(error, dict):
         parts.append(f"{error.get('message', '')} ({error.get('code', '')})")
@@ -160,7 +164,7 @@ def _event_text(type_: str, data: JsonObject) -> str:
     return "\n".join(part for part in parts if part)
 
 
-class _Told(dict[str, Json]):
+class _EventFields(dict[str, Json]):
     """What an event leaves out of its data is its default, which says nothing."""
 
     def __missing__(self, key: str) -> str:
@@ -177,7 +181,7 @@ def _news(news: Json) -> list[str]:
     return [line for line in lines if line] or ["The agent is at work."]
 
 
-def _exchange_line(row: int, exchange: Recorded) -> LogLine:
+def _exchange_line(row: int, exchange: StoredExchange) -> RunLogLine:
     response = exchange.response
     if exchange.error is not None:
         outcome = exchange.error
@@ -189,7 +193,7 @@ def _exchange_line(row: int, exchange: Recorded) -> LogLine:
     first = (
         f"{exchange.request.method} {exchange.request.url}: {outcome}, after {exchange.duration_ms:.0f} ms"
     )
-    return LogLine(
+    return RunLogLine(
         at=_end_of(exchange),
         level="warning" if failed else "info",
         source="wire",
@@ -197,10 +201,10 @@ def _exchange_line(row: int, exchange: Recorded) -> LogLine:
         step=exchange.step,
         attempt=exchange.attempt,
         text="\n".join([first, *exchange.notes]),
-        place=LogPlace(exchange=row),
+        position=LogPosition(exchange=row),
     )
 
 
-def _end_of(exchange: Recorded) -> Instant:
+def _end_of(exchange: StoredExchange) -> Instant:
     begun = datetime.fromisoformat(exchange.started_at)
     return Instant(round(begun.timestamp() * 1_000_000 + exchange.duration_ms * 1_000))

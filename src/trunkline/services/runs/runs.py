@@ -32,11 +32,11 @@ from trunkline.machine.steps.each import MAX_ITEMS
 from trunkline.messages import ReplyMessage, TraceContext
 from trunkline.services.migration.routing_table import RoutingTable
 from trunkline.services.operations.audit_log import audit_entry
-from trunkline.services.runs.inbox import item_id
+from trunkline.services.runs.inbox import inbox_item_id
 from trunkline.services.runs.intake import Intake
-from trunkline.services.runs.logs import LogLine, LogPlace, Wanted, log_lines
-from trunkline.services.runs.search import ListedRun, RunLists, RunSearch
-from trunkline.services.runs.watchers import Watch, Watchers
+from trunkline.services.runs.logs import LogFilter, LogPosition, RunLogLine, log_lines
+from trunkline.services.runs.search import ListedRun, RunFinder, RunSearch
+from trunkline.services.runs.watchers import RunWatch, RunWatchers
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import EventRecord, InboxItem, NewRun, RunRecord, Store, WorkflowVersion
 from trunkline.stores.port.operations import NewAuditEntry
@@ -52,7 +52,7 @@ _items: msgspec.json.Decoder[list[msgspec.Raw]] = msgspec.json.Decoder(list[msgs
 _LONGEST_DOZE = 1.0
 
 
-class Started(msgspec.Struct, frozen=True):
+class StartedRun(msgspec.Struct, frozen=True):
     run_id: RunId
     # False: the same idempotency key has started it before.
     created: bool
@@ -65,7 +65,7 @@ class ItemCounts(msgspec.Struct, frozen=True):
     by_status: dict[StepStatus, int]
 
 
-class ChildView(msgspec.Struct, frozen=True):
+class ChildRunView(msgspec.Struct, frozen=True):
     """The run that a step has begun last."""
 
     run_id: RunId
@@ -80,7 +80,7 @@ class StepView(msgspec.Struct, frozen=True):
     # Of a step with `for_each` that has begun.
     items: ItemCounts | None = None
     workflow: str | None = None
-    child: ChildView | None = None
+    child: ChildRunView | None = None
 
 
 class RunView(msgspec.Struct, frozen=True):
@@ -95,7 +95,7 @@ class Runs:
         store: Store,
         workflows: Workflows,
         intake: Intake,
-        watchers: Watchers,
+        watchers: RunWatchers,
         clock: Clock,
         metrics: Metrics,
         routes: RoutingTable,
@@ -107,7 +107,7 @@ class Runs:
         self._watchers = watchers
         self._clock = clock
         self._metrics = metrics
-        self._lists = RunLists(store)
+        self._lists = RunFinder(store)
 
     async def execute(
         self,
@@ -118,7 +118,7 @@ class Runs:
         correlation_id: str,
         idempotency_key: str | None = None,
         trace: TraceContext | None = None,
-    ) -> Started:
+    ) -> StartedRun:
         """Durable when it returns. Raises `Invalid` when the input does not fit the workflow's schema."""
         saved = await self._workflows.get(workflow, version)
         compiled = await self._workflows.compiled(saved.workflow_id, saved.version)
@@ -138,7 +138,7 @@ class Runs:
         trace: TraceContext | None = None,
         audit: NewAuditEntry | None = None,
         wish: bytes = b"",
-    ) -> Started:
+    ) -> StartedRun:
         """`wish`: what else, beside the input, is the same when the same key comes again."""
         digest = None
         if idempotency_key is not None:
@@ -162,15 +162,15 @@ class Runs:
         existing = await self._intake.start(run, request, audit)
         if existing is None:
             self._metrics.runs_started.inc()
-            self._watchers.ring_all()
+            self._watchers.notify_all()
             log.info(names.RUN_STARTED, run_id=run.id, workflow=saved.name, correlation_id=correlation_id)
-            return Started(run.id, created=True)
+            return StartedRun(run.id, created=True)
         if existing.request_digest != digest:
             raise Invalid(
                 f"The Idempotency-Key has started run {existing.id}, with another input or in another way.",
                 fix="Use a new key for a new run, or send the same request again.",
             )
-        return Started(existing.id, created=False)
+        return StartedRun(existing.id, created=False)
 
     async def get(self, run_id: RunId) -> RunView:
         record, steps = await self._found(run_id)
@@ -202,7 +202,7 @@ class Runs:
             return StepView(step, plan.agent, items, plan.definition.workflow)
         found = await self._store.run_status(child)
         status = None if found is None else found[0]
-        return StepView(step, plan.agent, items, plan.definition.workflow, ChildView(child, status))
+        return StepView(step, plan.agent, items, plan.definition.workflow, ChildRunView(child, status))
 
     async def step(self, run_id: RunId, step: str) -> StepView:
         """One step, begun or not, or one item that has begun."""
@@ -253,7 +253,7 @@ class Runs:
         await self.status(run_id)
         return await self._store.exchanges(run_id, after=after, limit=limit, step=step, attempt=attempt)
 
-    async def log(self, run_id: RunId, after: LogPlace, wanted: Wanted) -> AsyncGenerator[LogLine]:
+    async def log(self, run_id: RunId, after: LogPosition, wanted: LogFilter) -> AsyncGenerator[RunLogLine]:
         """What is known of it, line by line; to be closed."""
         await self.status(run_id)
         return log_lines(self._store, run_id, after, wanted)
@@ -265,10 +265,10 @@ class Runs:
             raise _no_run(run_id)
         return found
 
-    def watch(self, run_id: RunId) -> AbstractContextManager[Watch]:
+    def watch(self, run_id: RunId) -> AbstractContextManager[RunWatch]:
         return self._watchers.watch(run_id)
 
-    def watch_all(self) -> AbstractContextManager[Watch]:
+    def watch_all(self) -> AbstractContextManager[RunWatch]:
         return self._watchers.watch_all()
 
     async def wait(self, run_id: RunId, seconds: float) -> bool:
@@ -309,7 +309,7 @@ class Runs:
         correlation_id: str,
         idempotency_key: str | None = None,
         trace: TraceContext | None = None,
-    ) -> Started:
+    ) -> StartedRun:
         """
         A new run that keeps what the old one completed, up to the step to begin with; `from_start`: nothing.
 
@@ -373,7 +373,7 @@ class Runs:
                 f" {rfc3339(waiting.until)}.",
                 fix=f"See what becomes of it: trunkline runs show {record.id}.",
             )
-        if item is not None and item != item_id(record.id, state.name, state.attempts, state.replies):
+        if item is not None and item != inbox_item_id(record.id, state.name, state.attempts, state.replies):
             raise Conflict(
                 f"Step {state.name} of run {record.id} asks something else by now: {item} has been answered.",
                 fix="See what waits: trunkline inbox list.",
@@ -450,7 +450,7 @@ def _not_paused(record: RunRecord) -> None:
 def _item_view(run_id: RunId, plan: CompiledStep, step: StepState) -> StepView:
     child = child_run_of(run_id, plan, step)
     return StepView(
-        step, plan.agent, None, plan.definition.workflow, None if child is None else ChildView(child)
+        step, plan.agent, None, plan.definition.workflow, None if child is None else ChildRunView(child)
     )
 
 

@@ -51,7 +51,7 @@ class ListedRun(msgspec.Struct, frozen=True):
     agents: Sequence[str]
 
 
-class RunLists:
+class RunFinder:
     def __init__(self, store: Store) -> None:
         self._store = store
         # By workflow id and version, in the order of the steps.

@@ -10,47 +10,47 @@ from __future__ import annotations
 import msgspec
 
 
-class RecordedRequest(msgspec.Struct):
+class StoredRequest(msgspec.Struct):
     method: str
     url: str
     headers: dict[str, str]
     body: str
 
 
-class RecordedResponse(msgspec.Struct):
+class StoredResponse(msgspec.Struct):
     status: int
     headers: dict[str, str]
     body: str
 
 
-class RecordedFrame(msgspec.Struct):
+class StoredFrame(msgspec.Struct):
     at_ms: float
     data: str
 
 
-class Recorded(msgspec.Struct, kw_only=True):
+class StoredExchange(msgspec.Struct, kw_only=True):
     step: str
     attempt: int
     started_at: str
     duration_ms: float
-    request: RecordedRequest
-    response: RecordedResponse | None = None
+    request: StoredRequest
+    response: StoredResponse | None = None
     error: str | None = None
     notes: list[str] = []
     kind: str = "send"
-    frames: list[RecordedFrame] | None = None
+    frames: list[StoredFrame] | None = None
     connect_ms: float | None = None
     first_byte_ms: float | None = None
 
 
-_records: msgspec.json.Decoder[Recorded] = msgspec.json.Decoder(Recorded)
+_records: msgspec.json.Decoder[StoredExchange] = msgspec.json.Decoder(StoredExchange)
 
 
-def read_record(record: bytes) -> Recorded:
+def decode_exchange(record: bytes) -> StoredExchange:
     """An exchange as the store has it."""
     return _records.decode(record)
 
 
-def read_exchange(exchange: object) -> Recorded:
+def convert_exchange(exchange: object) -> StoredExchange:
     """An exchange as the REST interface gives it."""
-    return msgspec.convert(exchange, Recorded)
+    return msgspec.convert(exchange, StoredExchange)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from trunkline.ids import RunId
 
 
-class Watch:
+class RunWatch:
     """One watcher of one run, or of all."""
 
     def __init__(self, *, end_only: bool = False) -> None:
@@ -17,7 +17,7 @@ class Watch:
         self._rung = False
         self._waiter: asyncio.Future[None] | None = None
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         self._rung = True
         self._wake()
 
@@ -41,10 +41,10 @@ class Watch:
             self._waiter.set_result(None)
 
 
-class Watchers:
+class RunWatchers:
     def __init__(self) -> None:
-        self._watches: dict[RunId, set[Watch]] = {}
-        self._of_all: set[Watch] = set()
+        self._watches: dict[RunId, set[RunWatch]] = {}
+        self._of_all: set[RunWatch] = set()
         # The process is stopping: nobody should wait any more.
         self.closed = False
 
@@ -52,15 +52,15 @@ class Watchers:
         """Lets everybody go who waits when the process is asked to stop."""
         await stopping.wait()
         self.closed = True
-        self.ring_all()
+        self.notify_all()
         for watches in self._watches.values():
             for watch in watches:
-                watch.ring()
+                watch.notify()
 
     @contextmanager
-    def watch(self, run_id: RunId, *, end_only: bool = False) -> Generator[Watch]:
+    def watch(self, run_id: RunId, *, end_only: bool = False) -> Generator[RunWatch]:
         """`end_only`: the bell rings once, when the run has ended."""
-        watch = Watch(end_only=end_only)
+        watch = RunWatch(end_only=end_only)
         self._watches.setdefault(run_id, set()).add(watch)
         try:
             yield watch
@@ -71,26 +71,26 @@ class Watchers:
                 del self._watches[run_id]
 
     @contextmanager
-    def watch_all(self) -> Generator[Watch]:
+    def watch_all(self) -> Generator[RunWatch]:
         """The bell rings when any run was begun or has moved."""
-        watch = Watch()
+        watch = RunWatch()
         self._of_all.add(watch)
         try:
             yield watch
         finally:
             self._of_all.discard(watch)
 
-    def ring_all(self) -> None:
+    def notify_all(self) -> None:
         """Some run was begun or has moved, whichever."""
         for watch in self._of_all:
-            watch.ring()
+            watch.notify()
 
-    def ring(self, run_ids: Iterable[RunId], ended: Collection[RunId] = ()) -> None:
+    def notify(self, run_ids: Iterable[RunId], ended: Collection[RunId] = ()) -> None:
         """`ended`: those of them that are final now."""
-        self.ring_all()
+        self.notify_all()
         if not self._watches:
             return
         for run_id in run_ids:
             for watch in self._watches.get(run_id, ()):
                 if not watch.end_only or run_id in ended:
-                    watch.ring()
+                    watch.notify()

@@ -35,7 +35,7 @@ def digest_of(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
-class Keys:
+class ApiKeys:
     def __init__(self, store: Store) -> None:
         self._store = store
 
@@ -85,7 +85,7 @@ class Keys:
             last = page[-1].id
 
 
-class KeyRing:
+class ApiKeyLookup:
     """Finds the key that a caller shows, and counts those who are refused."""
 
     def __init__(self, store: Store, clock: Clock, metrics: Metrics) -> None:
@@ -114,9 +114,9 @@ class KeyRing:
         self._refusals.labels(reason).inc()
 
 
-async def door_keys(
+async def keys_for_listener(
     host: str, *, needed: bool, store: Store, clock: Clock, metrics: Metrics
-) -> KeyRing | None:
+) -> ApiKeyLookup | None:
     """
     The keys that the door at `host` asks for; None where nobody needs one.
 
@@ -125,9 +125,9 @@ async def door_keys(
     """
     if not needed:
         return None
-    if not await Keys(store).any_in_use():
+    if not await ApiKeys(store).any_in_use():
         raise NotAllowed(
             f"Trunkline refuses to listen on {host} without a key: anybody who reaches it could run workflows.",
             fix=f"Create one: {CREATE_ONE}, or listen on 127.0.0.1.",
         )
-    return KeyRing(store, clock, metrics)
+    return ApiKeyLookup(store, clock, metrics)

@@ -39,7 +39,7 @@ _MOST_KEPT = 1_000
 LIST_THEM = "See which there are: trunkline secrets list."
 
 
-class OpenSecret(NamedTuple):
+class OpenedSecret(NamedTuple):
     """For the bridge alone."""
 
     value: str
@@ -47,11 +47,11 @@ class OpenSecret(NamedTuple):
     hidden: tuple[str, ...]
 
     def __repr__(self) -> str:
-        return "OpenSecret(…)"
+        return "OpenedSecret(…)"
 
 
-class _Kept(NamedTuple):
-    opened: OpenSecret
+class _CachedSecret(NamedTuple):
+    opened: OpenedSecret
     read_at: Instant
 
 
@@ -60,7 +60,7 @@ class Secrets:
         self._store = store
         self._vault = vault
         self._clock = clock
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, _CachedSecret] = {}
         self._changes = 0
 
     async def set(self, name: str, value: str) -> Secret:
@@ -91,7 +91,7 @@ class Secrets:
         """In the order of their names; `after` is the last name seen."""
         return await self._store.secrets(limit=limit, after=after)
 
-    async def open(self, name: str) -> OpenSecret | None:
+    async def open(self, name: str) -> OpenedSecret | None:
         """
         The value, at most two seconds old; None: there is none.
 
@@ -112,7 +112,7 @@ class Secrets:
         if changes == self._changes:
             if len(self._kept) >= _MOST_KEPT:
                 self._kept.clear()
-            self._kept[name] = _Kept(opened, now)
+            self._kept[name] = _CachedSecret(opened, now)
         return opened
 
     def _forget(self, name: str) -> None:
@@ -126,11 +126,11 @@ class Secrets:
             # Lost with its key; that is why it is given again.
             return ()
 
-    def _opened(self, secret: Secret) -> OpenSecret:
+    def _opened(self, secret: Secret) -> OpenedSecret:
         content = self._vault.open(secret.sealed, owner=_owner(secret.name))
         value, before = str(content["value"]), content.get("before")
         earlier = (str(text) for text in before) if isinstance(before, list) else ()
-        return OpenSecret(value, (value, *earlier))
+        return OpenedSecret(value, (value, *earlier))
 
 
 def _owner(name: str) -> str:

@@ -8,7 +8,7 @@ import msgspec
 
 from trunkline.agents import BreakerPolicy
 from trunkline.agents.call_limits.breaker import BreakerStatus, CallEnd
-from trunkline.agents.call_limits.limit_state import AgentState
+from trunkline.agents.call_limits.limit_state import AgentLimitState
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.messages import AgentTask, TaskKey
@@ -125,7 +125,7 @@ class AgentLoad(msgspec.Struct, frozen=True, kw_only=True):
     # Claimed by a bridge, or taken by the agent.
     in_flight: int
     queued: int
-    state: AgentState
+    state: AgentLimitState
 
 
 class ExchangeRecord(msgspec.Struct, frozen=True):

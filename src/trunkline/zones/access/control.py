@@ -20,7 +20,7 @@ from typing import TypeVar
 import msgspec
 import structlog
 
-from trunkline.agents.call_limits.token_bucket import Bucket, refilled, whole_tokens, without
+from trunkline.agents.call_limits.token_bucket import TokenBucket, refilled, whole_tokens, without
 from trunkline.agents.model import RateLimit
 from trunkline.clock import Clock, Instant
 from trunkline.jsontypes import JsonObject
@@ -76,9 +76,9 @@ class AccessControl:
         self._policy = policy
         self._store = store
         self._clock = clock
-        self._buckets: dict[str, Bucket] = {}
+        self._buckets: dict[str, TokenBucket] = {}
         # By caller and reason: what is left of `_NOTED`, and how many were not noted since the last one that was.
-        self._audit_buckets: dict[tuple[str, str], Bucket] = {}
+        self._audit_buckets: dict[tuple[str, str], TokenBucket] = {}
         self._unaudited: Counter[tuple[str, str]] = Counter()
         callers = policy.callers or {}
         self._takes_tokens = any(rules.keys for rules in callers.values())
@@ -216,7 +216,7 @@ class AccessControl:
         return refused
 
 
-def _keep(buckets: dict[Key, Bucket], key: Key, bucket: Bucket) -> None:
+def _keep(buckets: dict[Key, TokenBucket], key: Key, bucket: TokenBucket) -> None:
     # The one that was not used for longest is the first.
     buckets.pop(key, None)
     buckets[key] = bucket

@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from trunkline.agents.call_limits.token_bucket import Bucket, next_token, refilled, whole_tokens, without
+from trunkline.agents.call_limits.token_bucket import TokenBucket, next_token, refilled, whole_tokens, without
 from trunkline.agents.model import RateLimit
 from trunkline.clock import Instant, seconds_between
 from trunkline.errors import Finding
@@ -109,7 +109,7 @@ OPEN_POLICY = ZonePolicy()
 
 class CallAllowed(msgspec.Struct, frozen=True):
     # What is left of the caller's rate.
-    bucket: Bucket | None = None
+    bucket: TokenBucket | None = None
 
 
 class CallRefused(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,7 +145,7 @@ def decide(
     params: JsonObject,
     size: int,
     now: Instant,
-    bucket: Bucket | None = None,
+    bucket: TokenBucket | None = None,
 ) -> AccessDecision:
     """Whether this call may be made now; `bucket` is what the last decision for this caller has left."""
     rules = policy.rules_of(caller)
@@ -196,7 +196,7 @@ def _refused_params(rules: CallerRules, params: JsonObject) -> CallRefused | Non
     )
 
 
-def _within_rate(rate: RateLimit | None, bucket: Bucket | None, now: Instant) -> AccessDecision:
+def _within_rate(rate: RateLimit | None, bucket: TokenBucket | None, now: Instant) -> AccessDecision:
     if rate is None:
         return CallAllowed()
     full = refilled(bucket, rate, now)

@@ -18,7 +18,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, OKPKey
 
 from trunkline.agents.authentication.credentials import MOST_TOKEN_SECONDS
-from trunkline.agents.authentication.signed_tokens import TOKEN_FORMS, body_digest
+from trunkline.agents.authentication.signed_tokens import TOKEN_ALGORITHMS, body_digest
 from trunkline.clock import Instant
 from trunkline.zones.access.policy import ZonePolicy
 
@@ -102,11 +102,11 @@ def _opened(text: str) -> tuple[jws.CompactSignature, _TokenClaims]:
     if len(text) > _LONGEST_TOKEN:
         raise InvalidToken("token_malformed")
     try:
-        signed = jws.extract_compact(text.encode(), registry=TOKEN_FORMS)
+        signed = jws.extract_compact(text.encode(), registry=TOKEN_ALGORITHMS)
         header = signed.headers()
         if not _HEADERS.issuperset(header):
             raise InvalidToken("token_malformed")
-        TOKEN_FORMS.check_header(header)
+        TOKEN_ALGORITHMS.check_header(header)
         claims = _claims.decode(signed.payload or b"")
     except (JoseError, ValueError, TypeError, RecursionError):
         # Not chained: a library's words may quote the token.
@@ -114,7 +114,7 @@ def _opened(text: str) -> tuple[jws.CompactSignature, _TokenClaims]:
     if not 0 < len(claims.jti) <= _LONGEST_ID or header.get("typ", "JWT").upper() != "JWT":
         raise InvalidToken("token_malformed")
     try:
-        TOKEN_FORMS.get_alg(header["alg"])
+        TOKEN_ALGORITHMS.get_alg(header["alg"])
     except JoseError:
         raise InvalidToken("token_algorithm") from None
     return signed, claims
@@ -127,7 +127,7 @@ def _keys_of(policy: ZonePolicy, issuer: str) -> tuple[str, ...]:
 
 def _is_signed_with(key: str, signed: jws.CompactSignature) -> bool:
     try:
-        return jws.validate_compact(signed, _key(key), registry=TOKEN_FORMS)
+        return jws.validate_compact(signed, _key(key), registry=TOKEN_ALGORITHMS)
     except JoseError:
         # A key of another kind than the algorithm that the token names.
         return False

@@ -12,7 +12,7 @@ from trunkline.agents.authentication.auth_config import (
     validate_auth_config,
 )
 from trunkline.agents.authentication.credentials import OAuthClient
-from trunkline.agents.tls import Tls
+from trunkline.agents.tls import TlsConfig
 from trunkline.errors import Invalid
 from trunkline.jsontypes import JsonObject
 
@@ -61,7 +61,7 @@ def test_a_client_of_oauth2_is_kept_for_whoever_fetches_its_token() -> None:
         client_id="me",
         client_secret="s3cr3t",
         scope="read write",
-        tls=Tls(authority=ROOT),
+        tls=TlsConfig(authority=ROOT),
     )
     assert (found.headers, found.tls) == ({}, None)
     assert found.shown == {"authorization": "Bearer $TRUNKLINE_SECRET_WRITER"}
@@ -71,7 +71,7 @@ def test_a_client_of_oauth2_is_kept_for_whoever_fetches_its_token() -> None:
 def test_a_certificate_and_its_key_become_tls() -> None:
     certificate, key = made("ours")
     found = credentials("W", "mtls", {"certificate": certificate, "key": key, "authority": ROOT})
-    assert found.tls == Tls(authority=ROOT, certificate=certificate, key=key)
+    assert found.tls == TlsConfig(authority=ROOT, certificate=certificate, key=key)
     assert found.headers == {}
 
 
@@ -87,7 +87,7 @@ def test_a_certificate_and_its_key_become_tls() -> None:
 def test_every_other_kind_may_have_tls_beside_it(auth_type: str, config: JsonObject) -> None:
     plain = credentials("W", auth_type, config)
     found = credentials("W", auth_type, {**config, "tls": {"authority": ROOT}})
-    assert found == replace(plain, tls=Tls(authority=ROOT))
+    assert found == replace(plain, tls=TlsConfig(authority=ROOT))
 
 
 def test_nothing_secret_is_in_the_text_of_credentials() -> None:

@@ -11,7 +11,7 @@ from joserfc.jwk import ECKey, OKPKey
 from tests.certificates import signing_key
 
 from trunkline.agents.authentication.auth_config import credentials, validate_auth_config
-from trunkline.agents.authentication.credentials import Signer
+from trunkline.agents.authentication.credentials import RequestSigner
 from trunkline.agents.authentication.signed_tokens import body_digest, signed_token
 from trunkline.clock import Instant
 from trunkline.errors import Invalid
@@ -23,7 +23,7 @@ CONFIG: JsonObject = {"key": KEY, "issuer": "verification", "audience": "executi
 NOW = Instant(1_760_000_000_900_000)
 
 
-def signer(**fields: Json) -> Signer:
+def signer(**fields: Json) -> RequestSigner:
     found = credentials("Zone", "signed", {**CONFIG, **fields}).signer
     assert found is not None
     return found

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from trunkline.agents import RateLimit
-from trunkline.agents.call_limits.token_bucket import Bucket, next_token, refilled, whole_tokens, without
+from trunkline.agents.call_limits.token_bucket import TokenBucket, next_token, refilled, whole_tokens, without
 from trunkline.clock import Instant, after
 
 NOW = Instant(1_767_225_600_000_000)
@@ -23,7 +23,7 @@ def test_one_that_nobody_has_used_is_full() -> None:
 
 
 def test_time_brings_tokens_back_up_to_the_burst() -> None:
-    empty = Bucket(0.0, NOW)
+    empty = TokenBucket(0.0, NOW)
     assert whole_tokens(refilled(empty, LIMIT, later(99))) == 0
     assert whole_tokens(refilled(empty, LIMIT, later(100))) == 1
     assert whole_tokens(refilled(empty, LIMIT, later(250))) == 2
@@ -31,7 +31,7 @@ def test_time_brings_tokens_back_up_to_the_burst() -> None:
 
 
 def test_a_part_of_a_token_is_kept() -> None:
-    bucket = without(refilled(Bucket(0.0, NOW), LIMIT, later(150)), 1)
+    bucket = without(refilled(TokenBucket(0.0, NOW), LIMIT, later(150)), 1)
     assert whole_tokens(refilled(bucket, LIMIT, later(200))) == 1
 
 
@@ -51,15 +51,15 @@ def test_at_the_moment_of_the_next_token_it_is_there_and_not_before(per_second: 
 
 
 def test_a_clock_that_was_set_back_brings_nothing_and_takes_nothing_away() -> None:
-    bucket = refilled(Bucket(1.5, NOW), LIMIT, later(-60_000))
-    assert bucket == Bucket(1.5, later(-60_000))
+    bucket = refilled(TokenBucket(1.5, NOW), LIMIT, later(-60_000))
+    assert bucket == TokenBucket(1.5, later(-60_000))
 
 
 def test_a_bridge_whose_clock_is_a_little_behind_brings_no_token_early() -> None:
-    bucket = refilled(Bucket(0.0, NOW), LIMIT, later(-5))
-    assert bucket == Bucket(0.0, NOW)
+    bucket = refilled(TokenBucket(0.0, NOW), LIMIT, later(-5))
+    assert bucket == TokenBucket(0.0, NOW)
     assert whole_tokens(refilled(bucket, LIMIT, later(99))) == 0
 
 
 def test_a_burst_that_was_lowered_holds_at_once() -> None:
-    assert whole_tokens(refilled(Bucket(3.0, NOW), RateLimit(per_second=10, burst=1), NOW)) == 1
+    assert whole_tokens(refilled(TokenBucket(3.0, NOW), RateLimit(per_second=10, burst=1), NOW)) == 1

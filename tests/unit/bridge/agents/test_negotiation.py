@@ -11,13 +11,13 @@ from structlog.testing import capture_logs
 
 from trunkline.agents import Agent, Dialect
 from trunkline.agents.authentication.auth_config import NO_CREDENTIALS
-from trunkline.agents.tls import Tls
+from trunkline.agents.tls import TlsConfig
 from trunkline.bridge.agents.negotiation import DialectNegotiator
 from trunkline.bridge.agents.tokens import TokenProvider
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
 from trunkline.protocols import AgentAnswer
-from trunkline.services.agents.cache import AgentDirectory
+from trunkline.services.agents.cache import AgentCache
 from trunkline.services.agents.registry import AgentSpec, Registry
 from trunkline.services.security.vault import KEY_BYTES, Vault
 from trunkline.stores.sqlite import open_sqlite
@@ -32,12 +32,12 @@ class NoCards:
     """A transport to an agent that has nothing to GET."""
 
     async def post(
-        self, url: str, body: bytes, headers: Mapping[str, str], timeout: float, tls: Tls | None = None
+        self, url: str, body: bytes, headers: Mapping[str, str], timeout: float, tls: TlsConfig | None = None
     ) -> AgentAnswer:
         raise AssertionError(f"Sent to {url} within {timeout}: {headers} {body} {tls}")
 
     async def get(
-        self, url: str, headers: Mapping[str, str], timeout: float, tls: Tls | None = None
+        self, url: str, headers: Mapping[str, str], timeout: float, tls: TlsConfig | None = None
     ) -> AgentAnswer:
         del url, headers, timeout, tls
         return AgentAnswer(404, {}, b"")
@@ -48,7 +48,7 @@ class NoCards:
         body: bytes | None,
         headers: Mapping[str, str],
         limits: StreamLimits,
-        tls: Tls | None = None,
+        tls: TlsConfig | None = None,
     ) -> AbstractAsyncContextManager[StreamedAnswer]:
         raise AssertionError(f"Streamed from {url} within {limits}: {headers} {body} {tls}")
 
@@ -67,7 +67,7 @@ class BrokenRegistry(Registry):
 async def registry(tmp_path: Path) -> AsyncIterator[BrokenRegistry]:
     clock = FakeClock()
     async with open_sqlite(tmp_path / "trunkline.db", clock=clock) as store:
-        yield BrokenRegistry(store, Vault(bytes(KEY_BYTES)), AgentDirectory(store, clock))
+        yield BrokenRegistry(store, Vault(bytes(KEY_BYTES)), AgentCache(store, clock))
 
 
 def dialects_of(registry: Registry) -> DialectNegotiator:

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from trunkline.agents import Agent
-from trunkline.agents.tls import Tls
+from trunkline.agents.tls import TlsConfig
 from trunkline.bridge.agents.negotiation import CARD_FRESH_FOR, DialectNegotiator
 from trunkline.bridge.agents.resolver import AgentResolver, ResolvedAgent
 from trunkline.bridge.agents.tokens import TokenProvider
@@ -19,7 +19,7 @@ from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.messages import AgentTask, StepError
 from trunkline.protocols import AgentAnswer, register_profile
 from trunkline.protocols.profiles import known_profiles
-from trunkline.services.agents.cache import AgentDirectory
+from trunkline.services.agents.cache import AgentCache
 from trunkline.services.agents.registry import AgentSpec, Registry
 from trunkline.services.security.vault import KEY_BYTES, Vault
 from trunkline.stores.sqlite import open_sqlite
@@ -46,12 +46,12 @@ class Cards:
         self.is_away = False
 
     async def post(
-        self, url: str, body: bytes, headers: Mapping[str, str], timeout: float, tls: Tls | None = None
+        self, url: str, body: bytes, headers: Mapping[str, str], timeout: float, tls: TlsConfig | None = None
     ) -> AgentAnswer:
         raise AssertionError(f"Sent to {url} within {timeout}: {headers} {body} {tls}")
 
     async def get(
-        self, url: str, headers: Mapping[str, str], timeout: float, tls: Tls | None = None
+        self, url: str, headers: Mapping[str, str], timeout: float, tls: TlsConfig | None = None
     ) -> AgentAnswer:
         del url, timeout, tls
         self.gets.append(headers)
@@ -65,7 +65,7 @@ class Cards:
         body: bytes | None,
         headers: Mapping[str, str],
         limits: StreamLimits,
-        tls: Tls | None = None,
+        tls: TlsConfig | None = None,
     ) -> AbstractAsyncContextManager[StreamedAnswer]:
         raise AssertionError(f"Streamed from {url} within {limits}: {headers} {body} {tls}")
 
@@ -98,7 +98,7 @@ class Stage(msgspec.Struct):
 async def opened(folder: Path) -> AsyncGenerator[Stage]:
     clock, cards = FakeClock(), Cards()
     async with open_sqlite(folder / "trunkline.db", clock=clock) as store:
-        registry = CountingRegistry(store, Vault(bytes(KEY_BYTES)), AgentDirectory(store, clock))
+        registry = CountingRegistry(store, Vault(bytes(KEY_BYTES)), AgentCache(store, clock))
         tokens = TokenProvider(cards, clock)
         async with DialectNegotiator(cards, registry, clock, tokens) as dialects:
             yield Stage(cards, clock, registry, AgentResolver(dialects, registry, tokens))

@@ -9,7 +9,7 @@ import pytest
 
 from trunkline.agents import Agent
 from trunkline.clock import Instant
-from trunkline.services.agents.cache import FRESH_FOR, AgentDirectory
+from trunkline.services.agents.cache import FRESH_FOR, AgentCache
 from trunkline.services.agents.registry import AgentSpec, Registry
 from trunkline.stores.base import Store
 from trunkline.testing import FakeClock
@@ -28,7 +28,7 @@ async def change_behind_the_back(store: Store, agent: Agent) -> Agent:
 
 
 async def test_a_change_of_another_process_is_seen_after_two_seconds(
-    store: Store, registry: Registry, directory: AgentDirectory, clock: FakeClock
+    store: Store, registry: Registry, directory: AgentCache, clock: FakeClock
 ) -> None:
     agent = await registry.create(AgentSpec(name="A", url="http://a"))
     assert await directory.get("A") == agent
@@ -40,9 +40,7 @@ async def test_a_change_of_another_process_is_seen_after_two_seconds(
     assert await directory.get("A") == changed
 
 
-async def test_a_change_of_this_process_is_seen_at_once(
-    registry: Registry, directory: AgentDirectory
-) -> None:
+async def test_a_change_of_this_process_is_seen_at_once(registry: Registry, directory: AgentCache) -> None:
     assert await directory.get("A") is None
     agent = await registry.create(AgentSpec(name="A", url="http://a"))
     assert await directory.get("A") == agent
@@ -59,7 +57,7 @@ async def test_a_change_of_this_process_is_seen_at_once(
 
 
 async def test_an_unknown_name_is_remembered_for_two_seconds(
-    store: Store, directory: AgentDirectory, clock: FakeClock
+    store: Store, directory: AgentCache, clock: FakeClock
 ) -> None:
     assert await directory.get("A") is None
     agent = Agent(id="1", name="A", url="http://a", created_at=Instant(1), updated_at=Instant(1))
@@ -85,7 +83,7 @@ async def test_what_was_read_while_a_change_was_written_is_not_kept(store: Store
                 directory.forget("A")
             return found
 
-    directory = AgentDirectory(SlowReads(), clock)
+    directory = AgentCache(SlowReads(), clock)
     assert await directory.get("A") == old
     seen = await directory.get("A")
     assert seen is not None

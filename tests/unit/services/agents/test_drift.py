@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from trunkline.agents import Agent, Dialect
-from trunkline.agents.check_reports import CheckTarget, Finding, Grade, Report, Verdict
-from trunkline.services.agents.drift import Drifts
+from trunkline.agents.check_reports import AgentCheckReport, AgentFinding, CheckTarget, Grade, Verdict
+from trunkline.services.agents.drift import DriftRecorder
 from trunkline.services.agents.registry import Registry
 from trunkline.services.agents.specs import parse_spec
 from trunkline.stores.base import Store
@@ -25,8 +25,8 @@ def metrics() -> Metrics:
 
 
 @pytest.fixture
-def drifts(store: Store, metrics: Metrics) -> Drifts:
-    return Drifts(store, metrics)
+def drifts(store: Store, metrics: Metrics) -> DriftRecorder:
+    return DriftRecorder(store, metrics)
 
 
 @pytest.fixture
@@ -34,8 +34,8 @@ async def agent(registry: Registry) -> Agent:
     return await registry.create(parse_spec({"name": "a", "url": URL}))
 
 
-def report(grade: Grade = "A", *, verdict: Verdict = "passed", digest: str | None = "1") -> Report:
-    finding = Finding(
+def report(grade: Grade = "A", *, verdict: Verdict = "passed", digest: str | None = "1") -> AgentCheckReport:
+    finding = AgentFinding(
         id="echoes-id",
         title="It echoes the id",
         group="answers",
@@ -46,7 +46,7 @@ def report(grade: Grade = "A", *, verdict: Verdict = "passed", digest: str | Non
         fix="Echo it.",
         guide="docs/guides/agents.md",
     )
-    return Report(
+    return AgentCheckReport(
         url=URL,
         protocol="jsonrpc-2.0",
         chosen="It was asked for.",
@@ -66,7 +66,7 @@ async def kinds(store: Store) -> list[str]:
 
 
 async def test_a_grade_that_changes_is_an_event_and_counted(
-    drifts: Drifts, store: Store, agent: Agent, metrics: Metrics
+    drifts: DriftRecorder, store: Store, agent: Agent, metrics: Metrics
 ) -> None:
     await drifts.record_check(agent, report())
     await drifts.record_check(agent, report())
@@ -79,7 +79,9 @@ async def test_a_grade_that_changes_is_an_event_and_counted(
     assert await store.last_check(agent.id, URL, "jsonrpc-2.0") == record
 
 
-async def test_checks_of_different_sides_are_not_compared(drifts: Drifts, store: Store, agent: Agent) -> None:
+async def test_checks_of_different_sides_are_not_compared(
+    drifts: DriftRecorder, store: Store, agent: Agent
+) -> None:
     await drifts.record_check(agent, report())
     target = CheckTarget(url="http://agents.example/b", protocol="jsonrpc-2.0")
     record = await drifts.record_check(agent, report("F"), target)
@@ -88,7 +90,7 @@ async def test_checks_of_different_sides_are_not_compared(drifts: Drifts, store:
 
 
 async def test_a_check_that_another_version_has_kept_is_no_reason_to_fail(
-    drifts: Drifts, store: Store, agent: Agent
+    drifts: DriftRecorder, store: Store, agent: Agent
 ) -> None:
     record = await drifts.record_check(agent, report())
     async with store.transaction() as tx:
@@ -98,7 +100,7 @@ async def test_a_check_that_another_version_has_kept_is_no_reason_to_fail(
 
 
 async def test_a_card_that_changes_is_noted_once_whoever_sees_it_first(
-    drifts: Drifts, registry: Registry, store: Store, agent: Agent, clock: FakeClock
+    drifts: DriftRecorder, registry: Registry, store: Store, agent: Agent, clock: FakeClock
 ) -> None:
     def dialect(digest: str) -> Dialect:
         return Dialect(

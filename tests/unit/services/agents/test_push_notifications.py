@@ -10,7 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline.messages import TaskKey
-from trunkline.services.agents.push_notifications import MOST_TOKEN_CHARACTERS, HookKey, Hooks
+from trunkline.services.agents.push_notifications import (
+    MOST_TOKEN_CHARACTERS,
+    PushNotifications,
+    PushTokenKey,
+)
 from trunkline.services.security.vault import KEY_BYTES
 from trunkline.stores.base import Store
 from trunkline.telemetry.metrics import Metrics
@@ -21,25 +25,25 @@ OTHER = TaskKey(TASK.task_id, 3)
 
 
 @pytest.fixture
-def key() -> HookKey:
-    return HookKey(VAULT_KEY)
+def key() -> PushTokenKey:
+    return PushTokenKey(VAULT_KEY)
 
 
-def test_an_address_and_its_token_open_their_task(key: HookKey) -> None:
+def test_an_address_and_its_token_open_their_task(key: PushTokenKey) -> None:
     assert key.opened(key.address_of(TASK), key.token_of(TASK)) == TASK
 
 
-def test_every_process_with_the_same_key_knows_the_address(key: HookKey) -> None:
-    other_process = HookKey(VAULT_KEY)
+def test_every_process_with_the_same_key_knows_the_address(key: PushTokenKey) -> None:
+    other_process = PushTokenKey(VAULT_KEY)
     assert other_process.opened(key.address_of(TASK), key.token_of(TASK)) == TASK
 
 
-def test_a_longest_address_is_shorter_than_what_is_read(key: HookKey) -> None:
+def test_a_longest_address_is_shorter_than_what_is_read(key: PushTokenKey) -> None:
     longest = TaskKey(f"018f0000-0000-7000-8000-000000000001/{'s' * 64}/{10**9}.{10**9}", 10**9)
     assert len(key.address_of(longest)) < MOST_TOKEN_CHARACTERS
 
 
-def test_neither_the_address_nor_the_token_shows_the_key_or_the_other(key: HookKey) -> None:
+def test_neither_the_address_nor_the_token_shows_the_key_or_the_other(key: PushTokenKey) -> None:
     address, token = key.address_of(TASK), key.token_of(TASK)
     assert token not in address
     for text in (address, token):
@@ -55,9 +59,9 @@ FORGERIES: dict[str, Callable[[str], str]] = {
     "padded": lambda address: address.replace(".", "=."),
     "with what base64 skips": lambda address: "!" + address,
     "with another task's name": lambda address: (
-        HookKey(VAULT_KEY).address_of(OTHER).partition(".")[0] + "." + address.partition(".")[2]
+        PushTokenKey(VAULT_KEY).address_of(OTHER).partition(".")[0] + "." + address.partition(".")[2]
     ),
-    "of another system": lambda _: HookKey(bytes(KEY_BYTES)).address_of(TASK),
+    "of another system": lambda _: PushTokenKey(bytes(KEY_BYTES)).address_of(TASK),
     "not ASCII": lambda address: address + "ü",
     "empty": lambda _: "",
     "a dot": lambda _: ".",
@@ -65,12 +69,12 @@ FORGERIES: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
-def test_a_forged_address_opens_nothing(key: HookKey, forgery: str) -> None:
+def test_a_forged_address_opens_nothing(key: PushTokenKey, forgery: str) -> None:
     assert key.opened(FORGERIES[forgery](key.address_of(TASK)), key.token_of(TASK)) is None
 
 
 @pytest.mark.parametrize("token", ["", "x", "ü", "0" * 43])
-def test_a_wrong_token_opens_nothing(key: HookKey, token: str) -> None:
+def test_a_wrong_token_opens_nothing(key: PushTokenKey, token: str) -> None:
     assert key.opened(key.address_of(TASK), token) is None
     assert key.opened(key.address_of(TASK), key.token_of(OTHER)) is None
     assert key.opened(key.address_of(TASK), key.address_of(TASK).partition(".")[2]) is None
@@ -78,13 +82,13 @@ def test_a_wrong_token_opens_nothing(key: HookKey, token: str) -> None:
 
 @given(st.binary(max_size=200), st.text(max_size=60))
 def test_whatever_is_sent_opens_nothing_and_raises_nothing(named: bytes, rest: str) -> None:
-    key = HookKey(VAULT_KEY)
+    key = PushTokenKey(VAULT_KEY)
     text = urlsafe_b64encode(named).decode()
     assert key.opened(f"{text}.{rest}", rest) is None
     assert key.opened(rest, rest) is None
 
 
-def test_each_bit_of_a_signature_counts(key: HookKey) -> None:
+def test_each_bit_of_a_signature_counts(key: PushTokenKey) -> None:
     named, _, signature = key.address_of(TASK).partition(".")
     raw = bytearray(urlsafe_b64decode(signature + "="))
     for place in range(len(raw) * 8):
@@ -95,26 +99,28 @@ def test_each_bit_of_a_signature_counts(key: HookKey) -> None:
 
 
 @pytest.mark.anyio
-async def test_without_a_public_address_there_is_nowhere_to_ring(key: HookKey, store: Store) -> None:
-    assert Hooks(key, store, Metrics(), public_url=None).target(TASK) is None
+async def test_without_a_public_address_there_is_nowhere_to_ring(key: PushTokenKey, store: Store) -> None:
+    assert PushNotifications(key, store, Metrics(), public_url=None).target(TASK) is None
 
 
 @pytest.mark.anyio
-async def test_a_target_is_under_the_public_address(key: HookKey, store: Store) -> None:
-    target = Hooks(key, store, Metrics(), public_url="https://t.example/base").target(TASK)
+async def test_a_target_is_under_the_public_address(key: PushTokenKey, store: Store) -> None:
+    target = PushNotifications(key, store, Metrics(), public_url="https://t.example/base").target(TASK)
     assert target is not None
     assert target.url == f"https://t.example/base/hooks/a2a/{key.address_of(TASK)}"
     assert target.token == key.token_of(TASK)
 
 
 @pytest.mark.anyio
-async def test_a_ring_for_a_task_that_is_gone_is_taken_and_wakes_nobody(key: HookKey, store: Store) -> None:
+async def test_a_ring_for_a_task_that_is_gone_is_taken_and_wakes_nobody(
+    key: PushTokenKey, store: Store
+) -> None:
     metrics = Metrics()
-    hooks = Hooks(key, store, metrics, public_url=None)
+    hooks = PushNotifications(key, store, metrics, public_url=None)
     woken: list[str] = []
-    hooks.on_ring(lambda: woken.append("bridge"))
-    assert await hooks.ring(key.address_of(TASK), key.token_of(TASK)) == "over"
-    assert await hooks.ring("A" * (MOST_TOKEN_CHARACTERS + 1), "") == "refused"
+    hooks.on_push(lambda: woken.append("bridge"))
+    assert await hooks.receive(key.address_of(TASK), key.token_of(TASK)) == "over"
+    assert await hooks.receive("A" * (MOST_TOKEN_CHARACTERS + 1), "") == "refused"
     assert woken == []
     text = metrics.render().decode()
     assert 'agent_pushes_total{result="over"} 1.0' in text

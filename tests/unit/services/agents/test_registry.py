@@ -12,8 +12,8 @@ from trunkline.agents import NO_OPTIONS, Agent, Dialect
 from trunkline.clock import Instant
 from trunkline.errors import AlreadyExists, ConfigurationError, Invalid, NotFound, StaleVersion
 from trunkline.jsontypes import JsonObject
-from trunkline.services.agents.cache import AgentDirectory
-from trunkline.services.agents.registry import AgentSpec, Registry, document_of, parse_spec
+from trunkline.services.agents.cache import AgentCache
+from trunkline.services.agents.registry import AgentSpec, Registry, parse_spec, spec_document
 from trunkline.services.security.vault import KEY_BYTES, Vault
 from trunkline.stores.base import Store
 
@@ -89,7 +89,7 @@ async def test_a_patch_reaches_into_objects(registry: Registry) -> None:
         parse_spec({"name": "A", "url": "http://a", "retry": {"max_attempts": 5, "max_delay": "9s"}})
     )
     after = await registry.patch("A", {"retry": {"max_attempts": 2}})
-    assert document_of(after)["retry"] == {
+    assert spec_document(after)["retry"] == {
         "max_attempts": 2, "backoff": "exponential", "first_delay": "1s", "max_delay": "9s", "jitter": True,
         "on": ["no_answer", 408, 425, 429, "5xx"],
     }  # fmt: skip
@@ -190,7 +190,7 @@ async def test_a_secret_is_kept_sealed_and_only_the_bridge_can_open_it(
     assert registry.secret_of(agent) == {"token": CANARY}
     assert CANARY not in repr(agent)
     assert CANARY not in repr(bearer())
-    assert CANARY not in repr(document_of(agent))
+    assert CANARY not in repr(spec_document(agent))
     files = [path.read_bytes() for path in tmp_path.iterdir()]
     assert files
     assert not any(CANARY.encode() in content for content in files)
@@ -245,15 +245,15 @@ async def test_whoever_approves_another_host_must_know_the_secret_that_will_be_s
 
 async def test_options_are_patched_shown_and_sent_back_like_every_field(registry: Registry) -> None:
     created = await registry.create(spec())
-    shown = document_of(created)
+    shown = spec_document(created)
     assert (shown["resend"], shown["allow_card_origin"], shown["breaker"]) == ("ask_first", [], None)
     await registry.patch("A", {"breaker": True, "rate": {"per_second": 2}})
     patched = await registry.patch("A", {"breaker": {"failures": 2}, "resend": "never"})
-    assert document_of(patched)["breaker"] == {
+    assert spec_document(patched)["breaker"] == {
         "failures": 2, "rate": 0.5, "window": 20, "open_ms": 30_000, "probes": 1, "jsonrpc_errors": False,
     }  # fmt: skip
-    assert document_of(patched)["rate"] == {"per_second": 2.0, "burst": 1}
-    assert await registry.replace("A", parse_spec(document_of(patched))) == patched
+    assert spec_document(patched)["rate"] == {"per_second": 2.0, "burst": 1}
+    assert await registry.replace("A", parse_spec(spec_document(patched))) == patched
     assert (await registry.patch("A", {"breaker": None, "rate": None, "resend": None})).options == NO_OPTIONS
 
 
@@ -299,7 +299,7 @@ async def test_a_secret_cannot_be_taken_away_from_an_agent_that_needs_it(registr
 
 
 async def test_a_secret_whose_key_is_lost_can_be_given_again(
-    registry: Registry, store: Store, directory: AgentDirectory
+    registry: Registry, store: Store, directory: AgentCache
 ) -> None:
     agent = await registry.create(bearer())
     later = Registry(store, Vault(b"\x01" * KEY_BYTES), directory)

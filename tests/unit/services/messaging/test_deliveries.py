@@ -23,8 +23,8 @@ from trunkline.messages import (
     TaskKey,
 )
 from trunkline.messages.codec import LONGEST_VALUE, encode_result, encode_task
-from trunkline.services.commit_loop import Part
-from trunkline.services.messaging.deliveries import Deliveries, results_of, tasks_of
+from trunkline.services.commit_loop import CommitPart
+from trunkline.services.messaging.deliveries import Deliveries, result_deliveries, task_deliveries
 from trunkline.stores.base import DeadLetter, InboxItem, QueuedTask, Store, TaskAnswer, Transaction
 from trunkline.telemetry.metrics import Metrics
 
@@ -96,7 +96,7 @@ def ids(*numbers: int) -> list[str]:
 NOISE = OutgoingMessage("tasks", "k", b"noise")
 
 
-async def turn(store: Store, *parts: Part) -> None:
+async def turn(store: Store, *parts: CommitPart) -> None:
     """One turn of the commit loop."""
     try:
         async with store.transaction() as tx:
@@ -120,7 +120,7 @@ def count(metrics: Metrics, line: str) -> bool:
 
 async def test_what_is_waiting_is_taken_and_settled(store: Store) -> None:
     shelf, taker, metrics = Shelf(sent(1), sent(2)), Taker(), Metrics()
-    deliveries = tasks_of(shelf, taker.tasks, metrics)
+    deliveries = task_deliveries(shelf, taker.tasks, metrics)
     assert deliveries.next_wake() == 0
     await turn(store, deliveries)
     assert taker.taken == ids(1, 2)
@@ -131,7 +131,7 @@ async def test_what_is_waiting_is_taken_and_settled(store: Store) -> None:
 
 async def test_with_nothing_waiting_nobody_is_called(store: Store) -> None:
     taker = Taker()
-    await turn(store, tasks_of(Shelf(), taker.tasks, Metrics()))
+    await turn(store, task_deliveries(Shelf(), taker.tasks, Metrics()))
     assert taker.calls == 0
 
 
@@ -142,13 +142,13 @@ async def test_a_stop_comes_after_the_task_that_it_stops(store: Store) -> None:
         taken.extend(messages)
 
     stop = CancelTask(task_id=task(1).task_id, attempt=1, run_id=task(1).run_id)
-    await turn(store, tasks_of(Shelf(sent(1), encode_task(stop, "tasks")), take, Metrics()))
+    await turn(store, task_deliveries(Shelf(sent(1), encode_task(stop, "tasks")), take, Metrics()))
     assert taken == [task(1), stop]
 
 
 async def test_when_the_store_is_away_the_same_records_wait(store: Store) -> None:
     shelf, taker = Shelf(sent(1), NOISE), Taker()
-    deliveries = tasks_of(shelf, taker.tasks, Metrics())
+    deliveries = task_deliveries(shelf, taker.tasks, Metrics())
     for _ in range(2):
         with pytest.raises(Unavailable):
             await turn(store, deliveries, Away())
@@ -182,7 +182,7 @@ async def test_an_unreadable_record_goes_to_the_dead_letters_as_it_came(store: S
         headers=(("odd", b"\xfe"), ("odd", b"")),
     )
     shelf, taker, metrics = Shelf(sent(1), bad, sent(2)), Taker(), Metrics()
-    await turn(store, tasks_of(shelf, taker.tasks, metrics))
+    await turn(store, task_deliveries(shelf, taker.tasks, metrics))
     assert taker.taken == ids(1, 2)
     assert shelf.records == []
     (letter,) = await letters(store)
@@ -194,7 +194,7 @@ async def test_an_unreadable_record_goes_to_the_dead_letters_as_it_came(store: S
 
 async def test_a_record_that_comes_twice_is_one_dead_letter(store: Store) -> None:
     for _ in range(2):
-        await turn(store, tasks_of(Shelf(NOISE), Taker().tasks, Metrics()))
+        await turn(store, task_deliveries(Shelf(NOISE), Taker().tasks, Metrics()))
     assert len(await letters(store)) == 1
 
 
@@ -204,7 +204,7 @@ async def test_what_the_store_refuses_is_found_among_the_others_and_put_aside(st
         Taker(*ids(7, 8, 30)),
         Metrics(),
     )
-    deliveries = tasks_of(shelf, taker.tasks, metrics)
+    deliveries = task_deliveries(shelf, taker.tasks, metrics)
     with pytest.raises(ValueError, match="no column"):
         await turn(store, deliveries)
     assert len(shelf.records) == 30
@@ -227,7 +227,7 @@ async def test_of_a_record_that_is_refused_nothing_is_written_and_of_the_others_
             raise ValueError("on purpose")
 
     await insert(store, new_run(1), new_run(2), new_run(3))
-    deliveries = tasks_of(Shelf(sent(1), sent(2), sent(3)), take, Metrics())
+    deliveries = task_deliveries(Shelf(sent(1), sent(2), sent(3)), take, Metrics())
     with pytest.raises(ValueError, match="on purpose"):
         await turn(store, deliveries)
     await turn(store, deliveries)
@@ -246,7 +246,7 @@ async def test_a_store_that_goes_away_while_a_bad_record_is_looked_for_condemns_
         raise (ValueError("on purpose") if calls < 3 else Unavailable("The database is away."))
 
     shelf = Shelf(sent(1), sent(2))
-    deliveries = tasks_of(shelf, take, Metrics())
+    deliveries = task_deliveries(shelf, take, Metrics())
     with pytest.raises(ValueError, match="on purpose"):
         await turn(store, deliveries)
     with pytest.raises(Unavailable):
@@ -271,13 +271,13 @@ async def test_a_task_that_travels_by_its_name_is_the_one_that_was_sent(store: S
     async with store.transaction() as tx:
         dispatch = Dispatch(TaskKey(made.task_id, made.attempt), RunId(made.run_id), encode(made))
         await tx.put_dispatches([dispatch], timedelta(seconds=30))
-    await turn(store, tasks_of(Shelf(encode_task(made, "tasks"), sent(2)), take, Metrics()))
+    await turn(store, task_deliveries(Shelf(encode_task(made, "tasks"), sent(2)), take, Metrics()))
     assert taken == [made, task(2)]
 
 
 async def test_a_name_whose_message_is_settled_is_dropped(store: Store) -> None:
     shelf, taker = Shelf(encode_task(long_task(1), "tasks")), Taker()
-    await turn(store, tasks_of(shelf, taker.tasks, Metrics()))
+    await turn(store, task_deliveries(shelf, taker.tasks, Metrics()))
     assert taker.calls == 0
     assert shelf.records == []
     assert await letters(store) == []
@@ -305,6 +305,8 @@ async def test_a_result_that_travels_by_its_name_is_the_stored_one(store: Store)
     async def take(_tx: Transaction, results: Sequence[AgentResult]) -> None:
         taken.extend(results)
 
-    deliveries: Deliveries[AgentResult] = results_of(Shelf(encode_result(result, "results")), take, Metrics())
+    deliveries: Deliveries[AgentResult] = result_deliveries(
+        Shelf(encode_result(result, "results")), take, Metrics()
+    )
     await turn(store, deliveries)
     assert taken == [result]

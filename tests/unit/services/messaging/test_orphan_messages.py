@@ -15,8 +15,8 @@ from trunkline.id_generation import new_id
 from trunkline.ids import made_at
 from trunkline.messages import AgentTask
 from trunkline.messages.codec import encode_task
-from trunkline.services.messaging.deliveries import tasks_of
-from trunkline.services.messaging.orphan_messages import Strangers
+from trunkline.services.messaging.deliveries import task_deliveries
+from trunkline.services.messaging.orphan_messages import OrphanMessages
 from trunkline.stores.base import Store, Transaction
 from trunkline.telemetry.metrics import Metrics
 
@@ -38,7 +38,7 @@ async def deliver(store: Store, run_id: str, keep: timedelta) -> tuple[list[str]
     metrics = Metrics()
     stranger = AgentTask(task_id=f"{run_id}/a/0", run_id=run_id, step="a", agent="A")
     shelf = Shelf(encode_task(task(1), "tasks"), encode_task(stranger, "tasks"))
-    await turn(store, tasks_of(shelf, take, metrics, Strangers(keep, metrics)))
+    await turn(store, task_deliveries(shelf, take, metrics, OrphanMessages(keep, metrics)))
     assert shelf.records == []
     return taken, metrics
 

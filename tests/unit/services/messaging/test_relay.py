@@ -11,7 +11,7 @@ import pytest
 from trunkline.brokers.base import Producer, Undelivered
 from trunkline.errors import Unavailable
 from trunkline.messages import OutgoingMessage
-from trunkline.services.messaging.relay import OutboxBell, Relay
+from trunkline.services.messaging.relay import OutboxNotifier, Relay
 from trunkline.stores.base import Store
 
 pytestmark = pytest.mark.anyio
@@ -209,7 +209,7 @@ async def test_a_ring_sends_at_once_and_a_stop_sends_what_is_left(store: Store) 
     relay = relay_of(store, postman)
     async with running(relay):
         await put(store, message(1))
-        relay.ring()
+        relay.wake()
         await postman.until(1)
         await put(store, message(2))
     assert postman.delivered == [message(1), message(2)]
@@ -250,7 +250,7 @@ async def test_a_producer_with_a_bug_is_tried_again(store: Store) -> None:
 
 async def test_the_bell_rings_when_a_turn_is_committed(store: Store) -> None:
     rings: list[str] = []
-    bell = OutboxBell(lambda: rings.append("ring"))
+    bell = OutboxNotifier(lambda: rings.append("ring"))
     async with store.transaction() as tx:
         await bell.work(tx)
     bell.rolled_back()

@@ -10,18 +10,18 @@ import pytest
 from tests.contract.samples import insert, new_run, run_id, transition, write
 
 from trunkline.agents import Agent
-from trunkline.agents.check_reports import CheckTarget, Report
+from trunkline.agents.check_reports import AgentCheckReport, CheckTarget
 from trunkline.agents.migration import TargetEndpoint
 from trunkline.agents.migration.transitions import LimitChanges
 from trunkline.errors import Conflict, Invalid, NotFound, NotReady, TrunklineError
 from trunkline.jsontypes import JsonObject
-from trunkline.services.agents.cache import AgentDirectory
-from trunkline.services.agents.drift import OURSELVES, Drifts
+from trunkline.services.agents.cache import AgentCache
+from trunkline.services.agents.drift import OURSELVES, DriftRecorder
 from trunkline.services.agents.registry import Registry
 from trunkline.services.agents.specs import parse_spec
 from trunkline.services.migration.migrations import ChangeReason, Migrations, StageChange
 from trunkline.services.migration.routing_table import RoutingTable
-from trunkline.services.migration.states import state_of
+from trunkline.services.migration.states import decode_migration
 from trunkline.services.migration.targets import RequestedTarget
 from trunkline.stores.base import Store
 from trunkline.stores.port.agent_events import ComparisonRecord
@@ -45,12 +45,12 @@ class Checks:
         self.failing: set[str] = set()
         self.impossible = False
 
-    async def __call__(self, agent: Agent, target: CheckTarget | None) -> Report:
+    async def __call__(self, agent: Agent, target: CheckTarget | None) -> AgentCheckReport:
         self.asked.append((agent.name, target))
         if self.impossible:
             raise Invalid("It cannot be checked.")
         passed = agent.name not in self.failing
-        return Report(
+        return AgentCheckReport(
             url=agent.url if target is None else target.url,
             protocol="simple-a2a" if target is None else target.protocol,
             chosen="It was asked for.",
@@ -81,9 +81,9 @@ def routes(store: Store, clock: FakeClock) -> RoutingTable:
 
 @pytest.fixture
 def moves(
-    store: Store, directory: AgentDirectory, routes: RoutingTable, checks: Checks, metrics: Metrics
+    store: Store, directory: AgentCache, routes: RoutingTable, checks: Checks, metrics: Metrics
 ) -> Migrations:
-    return Migrations(store, directory, routes, Drifts(store, metrics), checks, metrics)
+    return Migrations(store, directory, routes, DriftRecorder(store, metrics), checks, metrics)
 
 
 async def register(registry: Registry, *names: str, **fields: object) -> Agent:
@@ -105,7 +105,7 @@ async def history(store: Store) -> list[tuple[str, str, str, str]]:
     return [
         (event.agent, state.stage, event.who, event.why)
         for event in events
-        if (state := state_of(event)) is not None
+        if (state := decode_migration(event)) is not None
     ]
 
 
@@ -367,7 +367,7 @@ async def test_a_rollback_by_itself_ends_only_the_trial_that_it_has_judged(
     assert not await go_back(_event(first).id)
     assert await go_back(_event(attested).id)
     (last, *_) = await store.agent_events(limit=1)
-    state = state_of(last)
+    state = decode_migration(last)
     assert (last.who, last.why) == ("trunkline", "5 of 10 failed")
     # Whoever vouched for it was wrong.
     assert state is not None

@@ -15,7 +15,7 @@ from trunkline.jsontypes import JsonObject
 from trunkline.services.agents.registry import Registry
 from trunkline.services.agents.specs import parse_spec
 from trunkline.services.migration.plan import MigrationPlan, PlanEntry
-from trunkline.services.migration.states import encode_state
+from trunkline.services.migration.states import encode_migration
 from trunkline.services.workflows import Workflows
 from trunkline.stores.base import Store
 from trunkline.stores.port.agent_events import CheckRecord, NewAgentEvent
@@ -48,7 +48,7 @@ async def register(registry: Registry, name: str, protocol: str, **fields: objec
 
 async def at(store: Store, agent: Agent, state: MigrationState) -> None:
     event = NewAgentEvent(
-        agent_id=agent.id, agent=agent.name, kind="migration", who="ann", why="", data=encode_state(state)
+        agent_id=agent.id, agent=agent.name, kind="migration", who="ann", why="", data=encode_migration(state)
     )
     async with store.transaction() as tx:
         await tx.put_agent_events([event])

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from trunkline.clock import Instant
 from trunkline.errors import Unavailable
-from trunkline.services.operations.process_heartbeat import Presence
+from trunkline.services.operations.process_heartbeat import ProcessHeartbeat
 from trunkline.stores.base import Store, Transaction
 from trunkline.stores.port.operations import Process
 from trunkline.stores.sqlite import open_sqlite
@@ -55,7 +55,7 @@ async def until_seen(store: Store) -> None:
 
 async def test_it_is_listed_while_it_runs_and_not_after(tmp_path: Path) -> None:
     async with open_sqlite(tmp_path / "trunkline.db") as store:
-        beating = asyncio.create_task(Presence(store, PROCESS, SOON).run())
+        beating = asyncio.create_task(ProcessHeartbeat(store, PROCESS, SOON).run())
         await until_seen(store)
         (seen,) = await store.processes(limit=10)
         assert (seen.name, seen.alive) == ("host:1", True)
@@ -69,7 +69,7 @@ async def test_a_store_that_is_away_is_tried_again_and_told_of_once(tmp_path: Pa
     async with open_sqlite(tmp_path / "trunkline.db") as store:
         away = cast("Store", Away(store, refusals=3))
         with capture_logs() as logs:
-            beating = asyncio.create_task(Presence(away, PROCESS, SOON).run())
+            beating = asyncio.create_task(ProcessHeartbeat(away, PROCESS, SOON).run())
             await until_seen(store)
             beating.cancel()
             with suppress(asyncio.CancelledError):

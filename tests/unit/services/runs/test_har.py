@@ -11,7 +11,7 @@ from trunkline.clock import Instant
 from trunkline.jsontypes import JsonObject, decode, encode
 from trunkline.protocols.base import AgentAnswer, AnswerTiming
 from trunkline.services.runs.har import to_har
-from trunkline.services.runs.stored_exchanges import Recorded, read_exchange, read_record
+from trunkline.services.runs.stored_exchanges import StoredExchange, convert_exchange, decode_exchange
 from trunkline.telemetry.redaction import Redaction
 from trunkline.testing import objects_in
 
@@ -29,7 +29,7 @@ def recorded(
     error: str | None = None,
     notes: tuple[str, ...] = (),
     url: str = "http://host/agent?x=1&y=",
-) -> Recorded:
+) -> StoredExchange:
     exchange = record_exchange(
         Redaction(),
         SentRequest("POST" if body else "GET", url, {"Content-Type": "application/json"}, body),
@@ -43,7 +43,7 @@ def recorded(
         kind=kind,
         frames=frames,
     )
-    return read_record(encode_exchange(exchange))
+    return decode_exchange(encode_exchange(exchange))
 
 
 def entries_of(archive: JsonObject) -> list[JsonObject]:
@@ -137,7 +137,7 @@ def test_an_address_with_a_secret_taken_out_stays_an_address() -> None:
 
 def test_what_the_rest_interface_gives_becomes_the_same_archive() -> None:
     exchange = recorded(answer=AgentAnswer(299, JSON, b"{}"))
-    assert to_har([read_exchange(decode(encode(exchange)))]) == to_har([exchange])
+    assert to_har([convert_exchange(decode(encode(exchange)))]) == to_har([exchange])
 
 
 @pytest.mark.parametrize("status", [100, 299, 599, 999])

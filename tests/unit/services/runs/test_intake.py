@@ -16,7 +16,7 @@ from trunkline.id_generation import new_id
 from trunkline.ids import RunId
 from trunkline.machine.inputs import RunRequested
 from trunkline.services.commit_loop import CommitLoop
-from trunkline.services.runs.intake import PATIENCE, Intake
+from trunkline.services.runs.intake import TIMEOUT, Intake
 from trunkline.stores.base import NewRun, Store, Transaction
 from trunkline.stores.sqlite import open_sqlite
 from trunkline.system_clock import SystemClock
@@ -48,10 +48,10 @@ class FullDisk:
 
 
 @asynccontextmanager
-async def loop_on(store: Store, patience: timedelta = PATIENCE) -> AsyncGenerator[tuple[Intake, FullDisk]]:
+async def loop_on(store: Store, patience: timedelta = TIMEOUT) -> AsyncGenerator[tuple[Intake, FullDisk]]:
     loop = CommitLoop(store, SystemClock(), Metrics())
     intake, disk = Intake(loop, patience), FullDisk()
-    loop.carry([intake, disk])
+    loop.set_parts([intake, disk])
     async with asyncio.TaskGroup() as group:
         group.create_task(loop.run())
         try:

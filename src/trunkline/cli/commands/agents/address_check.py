@@ -12,7 +12,7 @@ import msgspec
 
 from trunkline.agents import AUTO
 from trunkline.agents.authentication.auth_config import credentials
-from trunkline.agents.check_reports import USUAL, Report, Sample
+from trunkline.agents.check_reports import DEFAULT_SAMPLE, AgentCheckReport, CheckSample
 from trunkline.checker import PROTOCOLS, Checker, Limits, Subject
 from trunkline.cli.agent_secrets import AuthType
 from trunkline.cli.exit_codes import Exit
@@ -40,7 +40,7 @@ class CheckedAddress(NamedTuple):
 
 async def check_address(
     address: CheckedAddress, given: JsonObject, text: str | None, seconds: float, *, active: bool
-) -> Report:
+) -> AgentCheckReport:
     if address.auth_type in ("oauth2", "signed"):
         raise CliError(
             f"--auth-type {address.auth_type} needs a server, which gets or makes the tokens",
@@ -52,7 +52,7 @@ async def check_address(
         protocol=address.protocol or AUTO,
         protocol_config=address.config,
         credentials=credentials("agent", address.auth_type, address.auth),
-        sample=Sample(input=given or USUAL.input, text=text or USUAL.text),
+        sample=CheckSample(input=given or DEFAULT_SAMPLE.input, text=text or DEFAULT_SAMPLE.text),
     )
     # The person who runs this command is on this machine, and means the address that they name.
     policy = AddressPolicy(allow_loopback=True, allow_private=True)
@@ -65,6 +65,6 @@ async def check_address(
             line.clear()
 
 
-def read_report(answer: JsonObject) -> Report:
+def read_report(answer: JsonObject) -> AgentCheckReport:
     """The report of a check that the server made."""
-    return msgspec.convert(answer, Report)
+    return msgspec.convert(answer, AgentCheckReport)

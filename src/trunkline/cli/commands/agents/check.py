@@ -17,7 +17,7 @@ from trunkline.cli.rendering.check_report import Form, print_report
 from trunkline.cli.rendering.output import note
 
 if TYPE_CHECKING:
-    from trunkline.agents.check_reports import Report
+    from trunkline.agents.check_reports import AgentCheckReport
     from trunkline.cli.commands.agents import address_check
     from trunkline.jsontypes import JsonObject
 else:
@@ -131,6 +131,6 @@ def _form(server: Server, *, junit: bool, md: bool) -> Form:
 
 def _checked_there(
     agent: str, protocol: str | None, given: JsonObject, text: str | None, server: Server, *, active: bool
-) -> Report:
+) -> AgentCheckReport:
     wish: JsonObject = {"active": active, "protocol": protocol, "input": given or None, "text": text}
     return address_check.read_report(server.client().check_agent(agent, wish))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
-from trunkline.agents.call_limits.limit_state import FRESH
+from trunkline.agents.call_limits.limit_state import INITIAL_STATE
 from trunkline.clock import Instant
 from trunkline.ids import RunId
 from trunkline.stores.base import AgentLoad
@@ -108,7 +108,7 @@ async def agent_loads(db: Session, agents: Collection[str], now: Instant) -> dic
     states = await states_of(db, names)
     return {
         (name := restored(row[0])): AgentLoad(
-            at=now, in_flight=row[1], queued=row[2], state=states.get(name, FRESH)
+            at=now, in_flight=row[1], queued=row[2], state=states.get(name, INITIAL_STATE)
         )
         for row in await db.rows(_LOADS, names)
     }

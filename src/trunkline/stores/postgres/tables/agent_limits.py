@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from trunkline.agents.call_limits.breaker import Breaker
-from trunkline.agents.call_limits.limit_state import FRESH, AgentState
-from trunkline.agents.call_limits.token_bucket import Bucket
+from trunkline.agents.call_limits.limit_state import INITIAL_STATE, AgentLimitState
+from trunkline.agents.call_limits.token_bucket import TokenBucket
 from trunkline.clock import Instant
 from trunkline.stores.agent_limits import columns_of, noted
 from trunkline.stores.base import AgentLoad, BreakerChange, NotedCall
@@ -47,14 +47,14 @@ _LOAD = """
 """
 
 
-async def lock_states(db: Session, agents: Collection[str]) -> Mapping[str, AgentState | None]:
+async def lock_states(db: Session, agents: Collection[str]) -> Mapping[str, AgentLimitState | None]:
     """What is known of each; None: another bridge holds it at this moment."""
     found = await db.rows(_TRY_TO_LOCK, sorted(agents))
-    held: dict[str, AgentState | None] = dict.fromkeys(agents, FRESH)
+    held: dict[str, AgentLimitState | None] = dict.fromkeys(agents, INITIAL_STATE)
     return held | {restored(name): None if row[0] is None else _state_of(row) for name, *row in found}
 
 
-async def write_states(db: Session, states: Mapping[str, AgentState]) -> None:
+async def write_states(db: Session, states: Mapping[str, AgentLimitState]) -> None:
     if states:
         await db.execute(_WRITE, *columns([columns_of(agent, states[agent]) for agent in sorted(states)], 10))
 
@@ -77,7 +77,7 @@ async def reset_agent(db: Session, name: str) -> None:
     await db.execute("DELETE FROM agent_states WHERE agent = $1", name)
 
 
-async def states_of(db: Session, names: Sequence[str]) -> dict[str, AgentState]:
+async def states_of(db: Session, names: Sequence[str]) -> dict[str, AgentLimitState]:
     """Of those that are not fresh."""
     return _by_name(await db.rows(_READ, [*names]))
 
@@ -86,16 +86,16 @@ async def agent_load(db: Session, name: str, now: Instant) -> AgentLoad:
     row = await db.first(_LOAD, name)
     in_flight, queued = row if row is not None else (0, 0)
     states = await states_of(db, [name])
-    return AgentLoad(at=now, in_flight=in_flight, queued=queued, state=states.get(name, FRESH))
+    return AgentLoad(at=now, in_flight=in_flight, queued=queued, state=states.get(name, INITIAL_STATE))
 
 
-def _by_name(rows: Sequence[Row]) -> dict[str, AgentState]:
+def _by_name(rows: Sequence[Row]) -> dict[str, AgentLimitState]:
     return {restored(row[0]): _state_of(row) for row in rows}
 
 
-def _state_of(row: Row) -> AgentState:
+def _state_of(row: Row) -> AgentLimitState:
     _, status, failures, recent, probing, opened_at, retry_at, reason, tokens, refilled_at = row
-    return AgentState(
+    return AgentLimitState(
         breaker=Breaker(
             status=status,
             failures=failures,
@@ -105,5 +105,5 @@ def _state_of(row: Row) -> AgentState:
             retry_at=retry_at,
             reason=restored_if_any(reason),
         ),
-        bucket=None if tokens is None else Bucket(tokens, refilled_at),
+        bucket=None if tokens is None else TokenBucket(tokens, refilled_at),
     )

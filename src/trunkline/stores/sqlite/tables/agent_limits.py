@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import apsw
 
 from trunkline.agents.call_limits.breaker import Breaker
-from trunkline.agents.call_limits.limit_state import FRESH, AgentState
-from trunkline.agents.call_limits.token_bucket import Bucket
+from trunkline.agents.call_limits.limit_state import INITIAL_STATE, AgentLimitState
+from trunkline.agents.call_limits.token_bucket import TokenBucket
 from trunkline.clock import Instant
 from trunkline.stores.agent_limits import Allowances, columns_of, limiting, noted
 from trunkline.stores.base import AgentLoad, BreakerChange, ClaimedTask, NotedCall
@@ -78,14 +78,14 @@ def agent_load(db: apsw.Connection, name: str, now: Instant) -> AgentLoad:
     return AgentLoad(at=now, in_flight=in_flight, queued=queued, state=_state(db, name))
 
 
-def _state(db: apsw.Connection, agent: str) -> AgentState:
+def _state(db: apsw.Connection, agent: str) -> AgentLimitState:
     row = first(db, _SELECT, (agent,))
-    return FRESH if row is None else _state_of(row)
+    return INITIAL_STATE if row is None else _state_of(row)
 
 
-def _state_of(row: Row) -> AgentState:
+def _state_of(row: Row) -> AgentLimitState:
     status, failures, recent, probing, opened_at, retry_at, reason, tokens, refilled_at = row
-    return AgentState(
+    return AgentLimitState(
         breaker=Breaker(
             status=status,
             failures=failures,
@@ -95,10 +95,10 @@ def _state_of(row: Row) -> AgentState:
             retry_at=retry_at,
             reason=reason,
         ),
-        bucket=None if tokens is None else Bucket(tokens, refilled_at),
+        bucket=None if tokens is None else TokenBucket(tokens, refilled_at),
     )
 
 
-def _write(db: apsw.Connection, states: Mapping[str, AgentState]) -> None:
+def _write(db: apsw.Connection, states: Mapping[str, AgentLimitState]) -> None:
     if states:
         execute_many(db, _WRITE, [columns_of(agent, state) for agent, state in states.items()])
