@@ -25,7 +25,7 @@ def validator(document: JsonObject, schema: JsonObject) -> jsonschema_rs.Validat
     return jsonschema_rs.validator_for(whole, validate_formats=True)
 
 
-def fitting_messages(
+def matching_messages(
     document: JsonObject, channel: str, headers: Mapping[str, bytes], value: bytes
 ) -> list[str]:
     """The names of the channel's messages whose headers and payload these are."""

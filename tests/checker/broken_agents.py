@@ -15,7 +15,15 @@ from typing import NamedTuple
 import msgspec
 from aiohttp import web
 from tests.checker.defects import DEFECTS, WARNED
-from tests.checker.good_agents import GOOD, Asked, Flood, Hang, HangUp, Reaction, Reply
+from tests.checker.good_agents import (
+    GOOD,
+    AgentRequest,
+    ClosesConnection,
+    EndlessAnswer,
+    NeverAnswers,
+    Reaction,
+    Reply,
+)
 
 from trunkline.jsontypes import decode, encode
 
@@ -25,7 +33,7 @@ _DEFECTS = {**DEFECTS, **WARNED}
 
 class _Server:
     def __init__(self) -> None:
-        self.asked: dict[str, list[Asked]] = {}
+        self.asked: dict[str, list[AgentRequest]] = {}
         self.played: dict[str, str] = {}
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
@@ -42,28 +50,28 @@ class _Server:
         return await _react(request, good if defect is None else defect.twist(asked, good))
 
 
-async def _read(request: web.Request) -> Asked:
+async def _read(request: web.Request) -> AgentRequest:
     body = await request.read()
     try:
         value = decode(body)
     except msgspec.DecodeError:
         value = None
-    return Asked(request.method, request.path, request.headers.get("Content-Type", ""), body, value)
+    return AgentRequest(request.method, request.path, request.headers.get("Content-Type", ""), body, value)
 
 
 async def _react(request: web.Request, reaction: Reaction) -> web.StreamResponse:
     match reaction:
         case Reply(status=status, value=value, raw=raw, headers=headers):
             return web.Response(status=status, body=encode(value) if raw is None else raw, headers=headers)
-        case Hang():
+        case NeverAnswers():
             await asyncio.Event().wait()
             return web.Response()
-        case HangUp(sent=sent):
+        case ClosesConnection(sent=sent):
             assert request.transport is not None
             request.transport.write(sent)
             request.transport.close()
             return web.Response()
-        case Flood():
+        case EndlessAnswer():
             response = web.StreamResponse(headers={"Content-Type": "application/json"})
             await response.prepare(request)
             for _ in range(100):
@@ -71,10 +79,10 @@ async def _react(request: web.Request, reaction: Reaction) -> web.StreamResponse
             return response
 
 
-class Home(NamedTuple):
+class AgentServer(NamedTuple):
     url: str
     # Every request, by the name of the agent.
-    asked: Mapping[str, list[Asked]]
+    asked: Mapping[str, list[AgentRequest]]
     # Which agent plays another one at that one's address.
     played: dict[str, str]
 
@@ -83,7 +91,7 @@ class Home(NamedTuple):
 
 
 @asynccontextmanager
-async def broken_agents() -> AsyncGenerator[Home]:
+async def broken_agents() -> AsyncGenerator[AgentServer]:
     server = _Server()
     app = web.Application()
     app.router.add_route("*", "/{name}/{path:.*}", server.answer)
@@ -92,6 +100,6 @@ async def broken_agents() -> AsyncGenerator[Home]:
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         host, port = runner.addresses[0][:2]
-        yield Home(f"http://{host}:{port}", server.asked, server.played)
+        yield AgentServer(f"http://{host}:{port}", server.asked, server.played)
     finally:
         await runner.cleanup()

@@ -12,10 +12,10 @@ from uuid import uuid4
 
 import msgspec
 from tests.checker.good_agents import (
-    Asked,
-    Flood,
-    Hang,
-    HangUp,
+    AgentRequest,
+    ClosesConnection,
+    EndlessAnswer,
+    NeverAnswers,
     Reaction,
     Reply,
     answered,
@@ -25,7 +25,7 @@ from tests.checker.good_agents import (
 
 from trunkline.jsontypes import Json, JsonObject, encode
 
-Twist = Callable[[Asked, Reply], Reaction]
+Twist = Callable[[AgentRequest, Reply], Reaction]
 
 
 class Defect(NamedTuple):
@@ -44,7 +44,7 @@ class Defect(NamedTuple):
 def on_result(change: Callable[[JsonObject], object]) -> Twist:
     """Changes the whole answer where it is a result."""
 
-    def twist(asked: Asked, good: Reply) -> Reaction:
+    def twist(asked: AgentRequest, good: Reply) -> Reaction:
         if good.is_result:
             change(good.object)
         return good
@@ -61,7 +61,7 @@ def in_task(change: Callable[[JsonObject], object]) -> Twist:
 
 
 def on_error(change: Callable[[JsonObject], object]) -> Twist:
-    def twist(asked: Asked, good: Reply) -> Reaction:
+    def twist(asked: AgentRequest, good: Reply) -> Reaction:
         if good.is_error:
             change(good.object)
         return good
@@ -69,7 +69,7 @@ def on_error(change: Callable[[JsonObject], object]) -> Twist:
     return twist
 
 
-def when(applies: Callable[[Asked], bool], instead: Reaction) -> Twist:
+def when(applies: Callable[[AgentRequest], bool], instead: Reaction) -> Twist:
     return lambda asked, good: instead if applies(asked) else good
 
 
@@ -86,7 +86,7 @@ def codes(wrong: Mapping[int, int]) -> Twist:
 
 
 def id_as(change: Callable[[str], Json]) -> Twist:
-    def twist(asked: Asked, good: Reply) -> Reaction:
+    def twist(asked: AgentRequest, good: Reply) -> Reaction:
         if isinstance(good.object.get("id"), str):
             good.object["id"] = change(str(good.object["id"]))
         return good
@@ -94,10 +94,10 @@ def id_as(change: Callable[[str], Json]) -> Twist:
     return twist
 
 
-def refuses(applies: Callable[[Asked], bool]) -> Twist:
+def refuses(applies: Callable[[AgentRequest], bool]) -> Twist:
     """Refuses good messages."""
 
-    def twist(asked: Asked, good: Reply) -> Reaction:
+    def twist(asked: AgentRequest, good: Reply) -> Reaction:
         if good.is_result and applies(asked):
             return refusal(asked, -32602, "Field 'query' is missing")
         return good
@@ -109,7 +109,7 @@ def ignores(*fields: str) -> Twist:
     """Does not look at these fields of the request, whatever they hold."""
     usual: JsonObject = {"jsonrpc": "2.0", "method": "message/send"}
 
-    def twist(asked: Asked, good: Reply) -> Reaction:
+    def twist(asked: AgentRequest, good: Reply) -> Reaction:
         if not isinstance(asked.value, dict):
             return good
         value = asked.object | {name: usual[name] for name in fields}
@@ -128,19 +128,19 @@ def _first(value: Json) -> JsonObject:
     return _object(value[0])
 
 
-def is_post(asked: Asked) -> bool:
+def is_post(asked: AgentRequest) -> bool:
     return asked.method == "POST"
 
 
-def has_bad_params(asked: Asked) -> bool:
+def has_bad_params(asked: AgentRequest) -> bool:
     return asked.rpc_method == "message/send" and not asked.text and asked.object.get("jsonrpc") == "2.0"
 
 
-def is_broken_json(asked: Asked) -> bool:
+def is_broken_json(asked: AgentRequest) -> bool:
     return is_post(asked) and asked.value is None
 
 
-def is_odd(asked: Asked) -> bool:
+def is_odd(asked: AgentRequest) -> bool:
     return asked.text in ("42", "null", "[]") or '"query": 42' in asked.text
 
 
@@ -149,21 +149,21 @@ FAILED = Reply(status=500, raw=b"<h1>Internal Server Error</h1>", headers={"Cont
 UNREAD = Reply(status=415, value={"error": "Content-Type must be application/x-www-form-urlencoded"})
 
 
-def _unwrapped(asked: Asked, good: Reply) -> Reaction:
+def _unwrapped(asked: AgentRequest, good: Reply) -> Reaction:
     return Reply(value=good.result) if good.is_result else good
 
 
-def _error_in_result(asked: Asked, good: Reply) -> Reaction:
+def _error_in_result(asked: AgentRequest, good: Reply) -> Reaction:
     if not good.is_error:
         return good
     return Reply(value={"jsonrpc": "2.0", "id": good.object["id"], "result": {"error": good.object["error"]}})
 
 
-def _failure_as_result(asked: Asked, good: Reply) -> Reaction:
+def _failure_as_result(asked: AgentRequest, good: Reply) -> Reaction:
     return answered(asked, {"status": "error", "error": "Out of paper"}) if good.is_result else good
 
 
-def _reads_forms(asked: Asked, good: Reply) -> Reaction:
+def _reads_forms(asked: AgentRequest, good: Reply) -> Reaction:
     return refusal(asked, -32700, "Parse error: no form") if is_post(asked) else good
 
 
@@ -171,11 +171,11 @@ def _number_where_it_looks_like_one(call_id: str) -> Json:
     return int(call_id) if call_id.isdecimal() else call_id
 
 
-def _ascii_only(asked: Asked) -> bool:
+def _ascii_only(asked: AgentRequest) -> bool:
     return not asked.text.isascii()
 
 
-def _taken(asked: Asked, good: Reply) -> Reaction:
+def _taken(asked: AgentRequest, good: Reply) -> Reaction:
     return (
         Reply(value={"task_id": "", "status": "success", "output": {}, "error": None})
         if is_post(asked)
@@ -183,15 +183,15 @@ def _taken(asked: Asked, good: Reply) -> Reaction:
     )
 
 
-def _created(asked: Asked, good: Reply) -> Reaction:
+def _created(asked: AgentRequest, good: Reply) -> Reaction:
     return msgspec.structs.replace(good, status=201) if good.is_result else good
 
 
-def _missing_version_is_fine(asked: Asked, good: Reply) -> Reaction:
+def _missing_version_is_fine(asked: AgentRequest, good: Reply) -> Reaction:
     return good if "jsonrpc" in asked.object else ignores("jsonrpc")(asked, good)
 
 
-def _knows_every_task(asked: Asked, good: Reply) -> Reaction:
+def _knows_every_task(asked: AgentRequest, good: Reply) -> Reaction:
     if asked.rpc_method != "tasks/get":
         return good
     return answered(
@@ -200,7 +200,7 @@ def _knows_every_task(asked: Asked, good: Reply) -> Reaction:
 
 
 def on_card(change: Callable[[JsonObject], object]) -> Twist:
-    def twist(asked: Asked, good: Reply) -> Reaction:
+    def twist(asked: AgentRequest, good: Reply) -> Reaction:
         if asked.wants_card:
             change(good.object)
         return good
@@ -219,7 +219,7 @@ def _drop(name: str) -> Callable[[JsonObject], object]:
 def on_success(change: Callable[[JsonObject], object]) -> Twist:
     """Changes what an agent of Simple A2A says when it is done."""
 
-    def twist(asked: Asked, good: Reply) -> Reaction:
+    def twist(asked: AgentRequest, good: Reply) -> Reaction:
         del asked
         if good.object.get("status") == "success":
             change(good.object)
@@ -229,7 +229,7 @@ def on_success(change: Callable[[JsonObject], object]) -> Twist:
 
 
 def with_headers(headers: Mapping[str, str]) -> Twist:
-    def twist(asked: Asked, good: Reply) -> Reaction:
+    def twist(asked: AgentRequest, good: Reply) -> Reaction:
         del asked
         return msgspec.structs.replace(good, headers=headers)
 
@@ -241,7 +241,7 @@ def with_body(
 ) -> Twist:
     """Changes the bytes of answers to POSTs."""
 
-    def twist(asked: Asked, good: Reply) -> Reaction:
+    def twist(asked: AgentRequest, good: Reply) -> Reaction:
         if not is_post(asked) or not applies(good):
             return good
         return msgspec.structs.replace(good, raw=change(encode(good.value)))
@@ -257,13 +257,13 @@ def _latin_1(body: bytes) -> bytes:
     return body.decode().encode("latin-1", "replace")
 
 
-def _own_id_for_broken_json(asked: Asked, good: Reply) -> Reaction:
+def _own_id_for_broken_json(asked: AgentRequest, good: Reply) -> Reaction:
     if is_broken_json(asked):
         good.object["id"] = "unknown"
     return good
 
 
-def _numbers_as_texts_in_results(asked: Asked, good: Reply) -> Reaction:
+def _numbers_as_texts_in_results(asked: AgentRequest, good: Reply) -> Reaction:
     return _text_ids(asked, good) if good.is_result else good
 
 
@@ -271,19 +271,19 @@ def _works_on(result: JsonObject) -> None:
     result.update({"id": "t-1", "status": {"state": "working"}, "artifacts": []})
 
 
-def _forgets_its_tasks(asked: Asked, good: Reply) -> Reaction:
+def _forgets_its_tasks(asked: AgentRequest, good: Reply) -> Reaction:
     if asked.rpc_method == "tasks/get":
         return refusal(asked, -32001, "Task not found")
     return in_result(_works_on)(asked, good)
 
 
-def _mistakes_its_tasks(asked: Asked, good: Reply) -> Reaction:
+def _mistakes_its_tasks(asked: AgentRequest, good: Reply) -> Reaction:
     if asked.rpc_method != "tasks/get" or "no-such-task" in asked.body.decode():
         return _forgets_its_tasks(asked, good)
     return answered(asked, {"id": "t-2", "status": {"state": "working"}})
 
 
-def _own_code(asked: Asked, good: Reply) -> Reaction:
+def _own_code(asked: AgentRequest, good: Reply) -> Reaction:
     return refusal(asked, 17, "No") if is_odd(asked) else good
 
 
@@ -291,7 +291,7 @@ def _fail(answer: JsonObject) -> None:
     answer.update({"status": "error", "output": None, "error": "Field 'query' is missing"})
 
 
-def _text_ids(asked: Asked, good: Reply) -> Reaction:
+def _text_ids(asked: AgentRequest, good: Reply) -> Reaction:
     if isinstance(good.object.get("id"), int):
         good.object["id"] = str(asked.object["id"])
     return good
@@ -353,7 +353,7 @@ DEFECTS: Mapping[str, Defect] = {
     "any-method": Defect("method-checked", when(lambda a: a.rpc_method == "trunkline/no-such-method", HTML)),
     "unknown-method-is-invalid": Defect("method-checked", codes({-32601: -32600})),
     "bad-params-are-internal-errors": Defect("params-checked", codes({-32602: -32603})),
-    "bad-params-crash-it": Defect("refusals-whole", when(has_bad_params, HangUp())),
+    "bad-params-crash-it": Defect("refusals-whole", when(has_bad_params, ClosesConnection())),
     "page-for-broken-json": Defect(
         "parse-error", when(is_broken_json, msgspec.structs.replace(FAILED, status=400))
     ),
@@ -364,7 +364,7 @@ DEFECTS: Mapping[str, Defect] = {
     "error-says-nothing": Defect(
         "error-message", on_error(lambda answer: _object(answer["error"]).update({"message": ""}))
     ),
-    "odd-input-crashes-it": Defect("answers-whole", when(is_odd, HangUp()), active=True),
+    "odd-input-crashes-it": Defect("answers-whole", when(is_odd, ClosesConnection()), active=True),
     "page-for-odd-input": Defect("internal-error", when(is_odd, FAILED), active=True),
     "own-error-codes": Defect("internal-error", _own_code, active=True),
     # results
@@ -389,14 +389,20 @@ DEFECTS: Mapping[str, Defect] = {
     "result-with-201": Defect("result-status", _created, active=True),
     "ascii-only": Defect("input-unicode", refuses(_ascii_only), active=True),
     # the way to it
-    "hangs": Defect("answers-in-time", when(lambda a: is_post(a) and a.value == "no request", Hang())),
-    "floods": Defect("answer-size", when(lambda a: is_post(a) and a.value == "no request", Flood())),
+    "hangs": Defect(
+        "answers-in-time", when(lambda a: is_post(a) and a.value == "no request", NeverAnswers())
+    ),
+    "floods": Defect("answer-size", when(lambda a: is_post(a) and a.value == "no request", EndlessAnswer())),
     "not-http": Defect(
-        "refusals-whole", when(lambda a: a.value == "no request", HangUp(b"\x00\x01 garbage\r\n\r\n"))
+        "refusals-whole",
+        when(lambda a: a.value == "no request", ClosesConnection(b"\x00\x01 garbage\r\n\r\n")),
     ),
     "breaks-off": Defect(
         "refusals-whole",
-        when(lambda a: a.value == "no request", HangUp(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{")),
+        when(
+            lambda a: a.value == "no request",
+            ClosesConnection(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"),
+        ),
     ),
     "compresses": Defect(
         "answer-plain",

@@ -10,7 +10,7 @@ import msgspec
 from trunkline.jsontypes import Json, JsonObject
 
 
-class Asked(msgspec.Struct, frozen=True):
+class AgentRequest(msgspec.Struct, frozen=True):
     """A request, as far as an agent reads it."""
 
     method: str
@@ -70,30 +70,30 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
         return "error" in self.object
 
 
-class Hang(msgspec.Struct, frozen=True):
+class NeverAnswers(msgspec.Struct, frozen=True):
     """Never answers."""
 
 
-class HangUp(msgspec.Struct, frozen=True):
+class ClosesConnection(msgspec.Struct, frozen=True):
     """Writes these bytes and closes the connection."""
 
     sent: bytes = b""
 
 
-class Flood(msgspec.Struct, frozen=True):
+class EndlessAnswer(msgspec.Struct, frozen=True):
     """Begins an answer of a hundred megabytes."""
 
 
-Reaction = Reply | Hang | HangUp | Flood
+Reaction = Reply | NeverAnswers | ClosesConnection | EndlessAnswer
 
 
-def refusal(asked: Asked, code: int, message: str) -> Reply:
+def refusal(asked: AgentRequest, code: int, message: str) -> Reply:
     call_id = asked.object.get("id")
     error: JsonObject = {"code": code, "message": message}
     return Reply(value={"jsonrpc": "2.0", "id": call_id, "error": error})
 
 
-def _refused(asked: Asked, sends: str) -> Reply | None:
+def _refused(asked: AgentRequest, sends: str) -> Reply | None:
     """What every agent over JSON-RPC says to what is no message."""
     if asked.value is None:
         return refusal(asked, -32700, "Parse error: the body is not JSON")
@@ -113,15 +113,15 @@ def _refused(asked: Asked, sends: str) -> Reply | None:
     return None
 
 
-def answered(asked: Asked, result: JsonObject) -> Reply:
+def answered(asked: AgentRequest, result: JsonObject) -> Reply:
     return Reply(value={"jsonrpc": "2.0", "id": asked.object.get("id"), "result": result})
 
 
-def _said(asked: Asked) -> str:
+def _said(asked: AgentRequest) -> str:
     return f"Processed: {asked.text}"
 
 
-def seed_agent(asked: Asked) -> Reply:
+def seed_agent(asked: AgentRequest) -> Reply:
     refused = _refused(asked, "seed")
     if refused is not None:
         return refused
@@ -137,7 +137,7 @@ def seed_agent(asked: Asked) -> Reply:
     )
 
 
-def agent_v03(asked: Asked) -> Reply:
+def agent_v03(asked: AgentRequest) -> Reply:
     if asked.wants_card:
         return _card(
             asked, {"url": _home(asked), "protocolVersion": "0.3.0", "preferredTransport": "JSONRPC"}
@@ -158,7 +158,7 @@ def agent_v03(asked: Asked) -> Reply:
     )
 
 
-def agent_v1(asked: Asked) -> Reply:
+def agent_v1(asked: AgentRequest) -> Reply:
     if asked.wants_card:
         interface: JsonObject = {"url": _home(asked), "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
         return _card(asked, {"supportedInterfaces": [interface]})
@@ -174,7 +174,7 @@ def agent_v1(asked: Asked) -> Reply:
     return answered(asked, {"task": task})
 
 
-def simple_agent(asked: Asked) -> Reply:
+def simple_agent(asked: AgentRequest) -> Reply:
     task_id = asked.object.get("task_id")
     if task_id is None or "input" not in asked.object:
         error = "task_id and input are required"
@@ -185,11 +185,11 @@ def simple_agent(asked: Asked) -> Reply:
     return Reply(value={"task_id": task_id, "status": "success", "output": output, "error": None})
 
 
-def _home(asked: Asked) -> str:
+def _home(asked: AgentRequest) -> str:
     return asked.path.partition("/.well-known/")[0]
 
 
-def _card(asked: Asked, more: JsonObject) -> Reply:
+def _card(asked: AgentRequest, more: JsonObject) -> Reply:
     del asked
     card: JsonObject = {
         "name": "Good",
@@ -203,7 +203,7 @@ def _card(asked: Asked, more: JsonObject) -> Reply:
     return Reply(value=card | more)
 
 
-GOOD: Mapping[str, Callable[[Asked], Reply]] = {
+GOOD: Mapping[str, Callable[[AgentRequest], Reply]] = {
     "jsonrpc-2.0": seed_agent,
     "simple-a2a": simple_agent,
     "a2a-0.3": agent_v03,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 
 import pytest
-from tests.checker.broken_agents import Home, broken_agents
+from tests.checker.broken_agents import AgentServer, broken_agents
 from tests.checker.defects import DEFECTS, WARNED, Defect
 from tests.checker.good_agents import GOOD
 
@@ -25,7 +25,7 @@ MOST_ANSWER_BYTES = 256 * 1024
 
 
 @pytest.fixture(scope="module")
-async def home() -> AsyncGenerator[Home]:
+async def home() -> AsyncGenerator[AgentServer]:
     async with broken_agents() as running:
         yield running
 
@@ -42,13 +42,15 @@ def checker(transport: Transport) -> Checker:
     return Checker(transport, SystemClock(), PATIENT)
 
 
-async def check(checker: Checker, home: Home, name: str, defect: Defect) -> AgentCheckReport:
+async def check(checker: Checker, home: AgentServer, name: str, defect: Defect) -> AgentCheckReport:
     subject = Subject(url=home.agent(name), protocol=defect.asked_for or defect.protocol)
     return await checker.check(subject, active=defect.active)
 
 
 @pytest.mark.parametrize("name", [name for name in DEFECTS if name != "hangs"])
-async def test_a_defect_fails_by_the_finding_that_names_it(checker: Checker, home: Home, name: str) -> None:
+async def test_a_defect_fails_by_the_finding_that_names_it(
+    checker: Checker, home: AgentServer, name: str
+) -> None:
     defect = DEFECTS[name]
     report = await check(checker, home, name, defect)
     assert [found.id for found in report.failures()] == [defect.found_by], report.failures()
@@ -60,7 +62,9 @@ async def test_a_defect_fails_by_the_finding_that_names_it(checker: Checker, hom
         assert f"#issue-{defect.issue}-" in found.guide
 
 
-async def test_an_agent_that_hangs_is_found_out_and_left_alone(transport: Transport, home: Home) -> None:
+async def test_an_agent_that_hangs_is_found_out_and_left_alone(
+    transport: Transport, home: AgentServer
+) -> None:
     report = await check(Checker(transport, SystemClock(), IMPATIENT), home, "hangs", DEFECTS["hangs"])
     assert [found.id for found in report.failures()] == ["answers-in-time"]
     # It hangs at the last but two, and is not asked those.
@@ -68,7 +72,7 @@ async def test_an_agent_that_hangs_is_found_out_and_left_alone(transport: Transp
 
 
 @pytest.mark.parametrize("name", WARNED)
-async def test_what_is_recommended_only_is_a_warning(checker: Checker, home: Home, name: str) -> None:
+async def test_what_is_recommended_only_is_a_warning(checker: Checker, home: AgentServer, name: str) -> None:
     report = await check(checker, home, name, WARNED[name])
     assert report.failures() == []
     warnings = [found.id for found in report.findings if found.verdict == "warning"]
@@ -79,7 +83,7 @@ async def test_what_is_recommended_only_is_a_warning(checker: Checker, home: Hom
 @pytest.mark.parametrize("active", [False, True], ids=["passive", "active"])
 @pytest.mark.parametrize("protocol", GOOD)
 async def test_an_agent_without_defects_passes(
-    checker: Checker, home: Home, protocol: str, *, active: bool
+    checker: Checker, home: AgentServer, protocol: str, *, active: bool
 ) -> None:
     report = await checker.check(
         Subject(url=home.agent(f"good-{protocol}"), protocol=protocol), active=active
@@ -90,12 +94,12 @@ async def test_an_agent_without_defects_passes(
 
 
 @pytest.mark.parametrize("protocol", GOOD)
-async def test_what_an_agent_speaks_is_found_out(checker: Checker, home: Home, protocol: str) -> None:
+async def test_what_an_agent_speaks_is_found_out(checker: Checker, home: AgentServer, protocol: str) -> None:
     report = await checker.check(Subject(url=home.agent(f"good-{protocol}")))
     assert (report.protocol, report.grade) == (protocol, "A")
 
 
-async def test_without_active_no_message_is_sent(checker: Checker, home: Home) -> None:
+async def test_without_active_no_message_is_sent(checker: Checker, home: AgentServer) -> None:
     for protocol in GOOD:
         before = len(home.asked.get(f"good-{protocol}", []))
         await checker.check(Subject(url=home.agent(f"good-{protocol}"), protocol=protocol))

@@ -9,7 +9,7 @@ from collections.abc import Generator
 from xml.etree import ElementTree as Xml
 
 import pytest
-from tests.checker.broken_agents import Home, broken_agents
+from tests.checker.broken_agents import AgentServer, broken_agents
 
 from trunkline.agents.check_reports import (
     DEFAULT_SAMPLE,
@@ -32,9 +32,9 @@ from trunkline.errors import Invalid
 
 
 @pytest.fixture(scope="module")
-def home() -> Generator[Home]:
+def home() -> Generator[AgentServer]:
     """The agents in a thread of their own: a command has its own loop."""
-    started, found = threading.Event(), list[Home]()
+    started, found = threading.Event(), list[AgentServer]()
     loop = asyncio.new_event_loop()
     stop = asyncio.Event()
 
@@ -53,12 +53,12 @@ def home() -> Generator[Home]:
     loop.close()
 
 
-def check(home: Home, name: str, *options: str) -> int:
+def check(home: AgentServer, name: str, *options: str) -> int:
     return run_command_line(["agents", "check", home.agent(name), *options])
 
 
 def test_an_agent_that_passes_ends_with_0_and_its_grade(
-    home: Home, capsys: pytest.CaptureFixture[str]
+    home: AgentServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert check(home, "good-jsonrpc-2.0", "--active") == Exit.OK
     printed = capsys.readouterr()
@@ -75,7 +75,7 @@ def test_a_password_in_an_address_is_refused_and_not_printed(capsys: pytest.Capt
 
 
 def test_a_check_that_fails_ends_with_7_and_says_how_to_mend_it(
-    home: Home, capsys: pytest.CaptureFixture[str]
+    home: AgentServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert check(home, "state-success", "--active", "--protocol", "jsonrpc-2.0") == Exit.INVALID
     printed = capsys.readouterr().out
@@ -89,7 +89,7 @@ def test_an_agent_that_is_away_is_a_failed_check(capsys: pytest.CaptureFixture[s
     assert "failed: The agent can be reached" in capsys.readouterr().out
 
 
-def test_json_is_the_whole_report(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_the_whole_report(home: AgentServer, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(home, "ids-are-cut", "--json", "--protocol", "jsonrpc-2.0") == Exit.INVALID
     report = json.loads(capsys.readouterr().out)
     assert (report["grade"], report["passed"], report["protocol"]) == ("D", False, "jsonrpc-2.0")
@@ -99,7 +99,7 @@ def test_json_is_the_whole_report(home: Home, capsys: pytest.CaptureFixture[str]
     assert found["evidence"][0]["request"]["method"] == "POST"
 
 
-def test_junit_has_a_case_for_each_check(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+def test_junit_has_a_case_for_each_check(home: AgentServer, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(home, "ids-are-cut", "--junit", "--protocol", "jsonrpc-2.0") == Exit.INVALID
     suite = Xml.fromstring(capsys.readouterr().out)[0]  # noqa: S314 - our own
     cases = suite.findall("testcase")
@@ -110,7 +110,9 @@ def test_junit_has_a_case_for_each_check(home: Home, capsys: pytest.CaptureFixtu
     assert int(suite.attrib["skipped"]) == len([case for case in cases if case.find("skipped") is not None])
 
 
-def test_markdown_has_the_checklist_of_the_guide(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+def test_markdown_has_the_checklist_of_the_guide(
+    home: AgentServer, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert check(home, "state-success", "--md", "--active", "--protocol", "jsonrpc-2.0") == Exit.INVALID
     printed = capsys.readouterr().out
     assert '- [ ] Result includes `status.state: "completed"`' in printed

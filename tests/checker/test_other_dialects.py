@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.checker.good_agents import Asked, refusal
-from tests.scenarios.zones.zone_server import served
+from tests.checker.good_agents import AgentRequest, refusal
+from tests.scenarios.zones.zone_server import zone_server
 
 from trunkline.agents.check_reports import DEFAULT_SAMPLE, AgentCheckReport, CheckSample
 from trunkline.checker import Checker, Limits, Subject
@@ -43,7 +43,7 @@ async def test_a_zone_passes_and_gets_no_work_until_its_input_is_given(tmp_path:
         done.append(params)
         return {"posted": True}
 
-    async with served(zone, tmp_path) as url:
+    async with zone_server(zone, tmp_path) as url:
         report = await check(url, "jsonrpc-2.0", {"profile": "any"})
         assert report.failures() == []
         assert (verdict_of(report, "works-in-workflow"), done) == ("skipped", [])
@@ -54,7 +54,7 @@ async def test_a_zone_passes_and_gets_no_work_until_its_input_is_given(tmp_path:
 
 
 async def test_what_does_not_fit_a_zones_profile_is_not_sent(tmp_path: Path) -> None:
-    async with served(Zone("execution"), tmp_path) as url:
+    async with zone_server(Zone("execution"), tmp_path) as url:
         own = CheckSample(input={"channel": 7}, text="")
         report = await check(url, "jsonrpc-2.0", {"profile": "slack"}, own)
     assert verdict_of(report, "works-in-workflow") == "skipped"
@@ -67,7 +67,7 @@ async def test_an_agent_of_the_first_a2a_is_asked_for_a_task() -> None:
             artifacts: list[Json] = [{"parts": [{"type": "text", "text": "Done"}]}]
             result: JsonObject = {"id": call.id, "status": status, "artifacts": artifacts}
             return {"jsonrpc": "2.0", "id": call.id, "result": result}
-        asked = Asked("POST", "", "", b"", call.body)
+        asked = AgentRequest("POST", "", "", b"", call.body)
         code = -32001 if call.method == "tasks/get" else -32601
         return refusal(asked, code, "No").value
 

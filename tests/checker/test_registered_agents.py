@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
-from tests.checker.broken_agents import Home, broken_agents
+from tests.checker.broken_agents import AgentServer, broken_agents
 
 from trunkline.cli.app import run_command_line
 from trunkline.cli.exit_codes import Exit
@@ -24,7 +24,7 @@ SECRET = "s3cret-of-the-agent"
 
 
 @pytest.fixture(scope="module")
-async def home() -> AsyncGenerator[Home]:
+async def home() -> AsyncGenerator[AgentServer]:
     async with broken_agents() as running:
         yield running
 
@@ -45,7 +45,7 @@ def failed(report: JsonObject) -> list[Json]:
     return [found["id"] for found in objects_in(report["findings"]) if found["verdict"] == "failed"]
 
 
-async def test_a_check_is_answered_and_kept(system: RunningSystem, home: Home) -> None:
+async def test_a_check_is_answered_and_kept(system: RunningSystem, home: AgentServer) -> None:
     await system.register("Kept", home.agent("state-success"), protocol="jsonrpc-2.0")
     passive = await check(system, "Kept")
     assert (passive["passed"], passive["grade"], passive["active"]) == (True, "A", False)
@@ -57,13 +57,15 @@ async def test_a_check_is_answered_and_kept(system: RunningSystem, home: Home) -
     assert (await system.call("GET", f"/agents/Kept/checks/{active['id']}")).json == active
 
 
-async def test_the_protocol_can_be_another_than_the_registered_one(system: RunningSystem, home: Home) -> None:
+async def test_the_protocol_can_be_another_than_the_registered_one(
+    system: RunningSystem, home: AgentServer
+) -> None:
     await system.register("Moving", home.agent("good-jsonrpc-2.0"), protocol="simple-a2a")
     assert failed(await check(system, "Moving")) == ["speaks-protocol"]
     assert (await check(system, "Moving", {"protocol": "jsonrpc-2.0"}))["grade"] == "A"
 
 
-async def test_the_messages_of_a_check_can_be_ones_own(system: RunningSystem, home: Home) -> None:
+async def test_the_messages_of_a_check_can_be_ones_own(system: RunningSystem, home: AgentServer) -> None:
     await system.register("Own", home.agent("good-jsonrpc-2.0"), protocol="jsonrpc-2.0")
     await check(system, "Own", {"active": True, "input": {"city": "Rome"}, "text": "Oslo"})
     texts = [asked.text for asked in home.asked["good-jsonrpc-2.0"]]
@@ -91,7 +93,7 @@ async def test_an_agent_is_asked_with_its_own_credentials_and_they_are_not_shown
     assert SECRET.encode() not in answer.body
 
 
-async def test_a_grade_that_changes_is_an_event_and_counted(system: RunningSystem, home: Home) -> None:
+async def test_a_grade_that_changes_is_an_event_and_counted(system: RunningSystem, home: AgentServer) -> None:
     home.played["Drifting"] = "good-jsonrpc-2.0"
     await system.register("Drifting", home.agent("Drifting"), protocol="jsonrpc-2.0")
     assert (await check(system, "Drifting"))["grade"] == "A"
@@ -109,7 +111,7 @@ async def test_a_grade_that_changes_is_an_event_and_counted(system: RunningSyste
 
 
 async def test_a_check_of_another_protocol_says_nothing_of_the_agent_as_it_is(
-    system: RunningSystem, home: Home
+    system: RunningSystem, home: AgentServer
 ) -> None:
     await system.register("TwoSided", home.agent("good-jsonrpc-2.0"), protocol="jsonrpc-2.0")
     await check(system, "TwoSided")
@@ -118,7 +120,7 @@ async def test_a_check_of_another_protocol_says_nothing_of_the_agent_as_it_is(
     assert await system.metric("agent_drift_total", agent_name="TwoSided", kind="grade") is None
 
 
-async def test_what_cannot_be_checked_is_refused(system: RunningSystem, home: Home) -> None:
+async def test_what_cannot_be_checked_is_refused(system: RunningSystem, home: AgentServer) -> None:
     await system.register("There", home.agent("good-jsonrpc-2.0"), protocol="jsonrpc-2.0")
     assert (await system.call("POST", "/agents/Nobody/check")).status == 404
     assert (await system.call("GET", "/agents/Nobody/checks")).status == 404
@@ -135,7 +137,7 @@ async def test_what_cannot_be_checked_is_refused(system: RunningSystem, home: Ho
 
 
 async def test_the_command_checks_an_agent_by_its_name(
-    system: RunningSystem, home: Home, capsys: pytest.CaptureFixture[str]
+    system: RunningSystem, home: AgentServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await system.register("ByName", home.agent("errors-without-id"), protocol="jsonrpc-2.0")
     words = ["agents", "check", "ByName", "--url", system.url]

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 import pytest
-from tests.contract.kafka_harness import kafka_carriage
+from tests.contract.kafka_harness import kafka_harness
 
 from trunkline.brokers.base import Broker, TakeResults, TakeTasks
 from trunkline.brokers.kafka import KafkaConnection
@@ -29,7 +29,7 @@ OpenStore: TypeAlias = Callable[[], AbstractAsyncContextManager[Store]]
 StorePlace: TypeAlias = Callable[[pytest.FixtureRequest, Clock], OpenStore]
 
 
-class Carriage(NamedTuple):
+class BrokerHarness(NamedTuple):
     """A broker, and a way to wait until all that was published is in the hands of its takers."""
 
     broker: Broker[Transaction]
@@ -37,7 +37,7 @@ class Carriage(NamedTuple):
 
 
 OpenBroker: TypeAlias = Callable[
-    [Store, TakeTasks[Transaction], TakeResults[Transaction]], AbstractAsyncContextManager[Carriage]
+    [Store, TakeTasks[Transaction], TakeResults[Transaction]], AbstractAsyncContextManager[BrokerHarness]
 ]
 BrokerPlace: TypeAlias = Callable[[pytest.FixtureRequest], OpenBroker]
 
@@ -56,16 +56,16 @@ def memory(_request: pytest.FixtureRequest) -> OpenBroker:
     @asynccontextmanager
     async def open_memory(
         _store: Store, take_tasks: TakeTasks[Transaction], take_results: TakeResults[Transaction]
-    ) -> AsyncGenerator[Carriage]:
+    ) -> AsyncGenerator[BrokerHarness]:
         broker: MemoryBroker[Transaction] = MemoryBroker()
         broker.deliver_tasks_to(take_tasks)
         broker.deliver_results_to(take_results)
-        yield Carriage(broker, _at_once)
+        yield BrokerHarness(broker, _delivered_immediately)
 
     return open_memory
 
 
-async def _at_once() -> None:
+async def _delivered_immediately() -> None:
     """It has arrived when it is published."""
 
 
@@ -76,9 +76,9 @@ def kafka(request: pytest.FixtureRequest) -> OpenBroker:
     @asynccontextmanager
     async def open_kafka(
         store: Store, take_tasks: TakeTasks[Transaction], take_results: TakeResults[Transaction]
-    ) -> AsyncGenerator[Carriage]:
-        async with kafka_carriage(connection, names, store, take_tasks, take_results) as (broker, arrive):
-            yield Carriage(broker, arrive)
+    ) -> AsyncGenerator[BrokerHarness]:
+        async with kafka_harness(connection, names, store, take_tasks, take_results) as (broker, arrive):
+            yield BrokerHarness(broker, arrive)
 
     return open_kafka
 

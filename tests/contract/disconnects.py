@@ -14,6 +14,6 @@ async def eventually(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-def hang_up(postgres: PostgresServer, database: str) -> None:
+def disconnect_all(postgres: PostgresServer, database: str) -> None:
     condition = f"datname = '{database}' AND pid <> pg_backend_pid()"
     postgres.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {condition}")  # noqa: S608 - ours

@@ -52,7 +52,7 @@ class CountingSource:
         self._inner.on_arrival(ring)
 
 
-class Pump:
+class KafkaPump:
     def __init__(self, store: Store, producer: CountingProducer, sources: Sequence[CountingSource]) -> None:
         self._store = store
         self._producer = producer
@@ -68,7 +68,7 @@ class Pump:
             self._bell.clear()
             if not any(source.waiting(1) for source in self._sources):
                 await self._bell.wait()
-            await turn(self._store, parts)
+            await commit_turn(self._store, parts)
 
 
 async def send_all(relay: Relay) -> None:
@@ -78,7 +78,7 @@ async def send_all(relay: Relay) -> None:
     await relay.run(stopping)
 
 
-async def turn(store: Store, parts: Sequence[CommitPart]) -> None:
+async def commit_turn(store: Store, parts: Sequence[CommitPart]) -> None:
     """One turn of the commit loop, which goes on after one that failed."""
     try:
         async with store.transaction() as tx:
@@ -99,7 +99,7 @@ async def no_pool(_agent: str) -> str | None:
 
 
 @asynccontextmanager
-async def kafka_carriage(
+async def kafka_harness(
     connection: KafkaConnection,
     names: TopicNames,
     store: Store,
@@ -112,7 +112,7 @@ async def kafka_carriage(
         open_source(connection, group=f"{names.results}.executor", topics=[names.results]) as results,
     ):
         producer, sources = CountingProducer(opened), [CountingSource(tasks), CountingSource(results)]
-        pump = Pump(store, producer, sources)
+        pump = KafkaPump(store, producer, sources)
         metrics = Metrics()
         parts: list[CommitPart] = [
             task_deliveries(sources[0], take_tasks, metrics),

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 import msgspec
 import pytest
 from tests.contract.bridges import ME, claim, hold
-from tests.contract.kafka_harness import kafka_carriage
+from tests.contract.kafka_harness import kafka_harness
 from tests.contract.samples import NOW, insert, key_of, new_run, run_id, task, woken
 
 from trunkline.brokers.base import TaskMessage
@@ -33,7 +33,7 @@ async def take_tasks(tx: Transaction, messages: Sequence[TaskMessage]) -> None:
 async def carriage(
     store: Store, connection: KafkaConnection, topics: TopicNames
 ) -> AsyncGenerator[tuple[KafkaBroker, Arrive]]:
-    async with kafka_carriage(connection, topics, store, take_tasks, queue_delivered_results) as opened:
+    async with kafka_harness(connection, topics, store, take_tasks, queue_delivered_results) as opened:
         yield opened
 
 

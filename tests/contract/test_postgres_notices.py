@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from deploy.local.postgres import PostgresServer
-from tests.contract.disconnects import eventually, hang_up
+from tests.contract.disconnects import disconnect_all, eventually
 from tests.contract.samples import run_id
 
 from trunkline.errors import Unavailable
@@ -53,7 +53,7 @@ async def test_a_listener_that_lost_its_connection_listens_again(
     heard: list[Notice] = []
     async with two.listen(heard.append):
         await eventually(lambda: heard == [InboxFilled()])
-        hang_up(postgres, database)
+        disconnect_all(postgres, database)
         # It rings when it is back: something may have been missed.
         await eventually(lambda: len(heard) > 1)
         while RunsChanged([run_id(1)], frozenset()) not in heard:

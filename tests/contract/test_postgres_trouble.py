@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 from deploy.local.postgres import PostgresServer
 from tests.contract.bridges import register
-from tests.contract.disconnects import eventually, hang_up
+from tests.contract.disconnects import disconnect_all, eventually
 from tests.contract.samples import insert, item, new_run, put, run_id, transition, woken
 
 from trunkline.errors import AlreadyExists, Unavailable
@@ -28,7 +28,7 @@ async def test_a_lost_connection_is_said_and_the_next_transaction_has_a_new_one(
     async def lose() -> None:
         async with one.transaction() as tx:
             await tx.insert_runs([new_run(2)])
-            hang_up(postgres, database)
+            disconnect_all(postgres, database)
             await tx.put_inbox([item(2, "start")])
 
     with pytest.raises(Unavailable, match=r"PostgreSQL at 127\.0\.0\.1") as raised:
@@ -44,7 +44,7 @@ async def test_a_connection_that_is_lost_before_the_commit_leaves_nothing(
     async def lose() -> None:
         async with one.transaction() as tx:
             await tx.insert_runs([new_run(1)])
-            hang_up(postgres, database)
+            disconnect_all(postgres, database)
 
     with pytest.raises(Unavailable):
         await lose()
@@ -55,7 +55,7 @@ async def test_connections_that_were_cut_while_nobody_used_them_cost_nothing(
     one: Store, postgres: PostgresServer, database: str
 ) -> None:
     await insert(one, new_run(1))
-    hang_up(postgres, database)
+    disconnect_all(postgres, database)
 
     async def is_back() -> bool:
         try:

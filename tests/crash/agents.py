@@ -30,7 +30,7 @@ _KINDS: dict[Json, CallKind] = {"tasks/get": "poll", "tasks/resubscribe": "poll"
 _BETWEEN_EVENTS = 0.03
 
 
-class Call(msgspec.Struct, kw_only=True):
+class ReceivedCall(msgspec.Struct, kw_only=True):
     """One request that an agent got."""
 
     agent: str
@@ -48,7 +48,7 @@ class Request(msgspec.Struct, kw_only=True):
     """A call, with what its agent needs to answer it."""
 
     agent: str
-    call: Call
+    call: ReceivedCall
     body: JsonObject
     query: dict[str, str]
 
@@ -70,7 +70,7 @@ class Request(msgspec.Struct, kw_only=True):
         return str(params.get("id") or self.message.get("taskId") or f"remote-{self.call.task_id}")
 
 
-class Agents:
+class CrashTestAgents:
     """
     `life` is the number of the life that is under way; whoever starts one sets it. Where several are at once,
     `whose` finds out which of them is at the other end of a connection.
@@ -85,7 +85,7 @@ class Agents:
         self._address = ""
         self.life = 0
         self.whose: Callable[[asyncio.BaseTransport | None], int] | None = None
-        self.calls: list[Call] = []
+        self.calls: list[ReceivedCall] = []
         # Told of each call before it is answered, and after.
         self.on_received: Callable[[], None] = _nothing
         self.on_answered: Callable[[], None] = _nothing
@@ -138,7 +138,7 @@ class Agents:
             self._arrival.clear()
             await self._arrival.wait()
 
-    async def next_send(self, agent: str) -> Call:
+    async def next_send(self, agent: str) -> ReceivedCall:
         """The next call for work that this agent gets; it is under way when this returns."""
         seen = len(self.calls)
         while True:
@@ -166,7 +166,7 @@ class Agents:
         body = cast("JsonObject", decode(raw))
         agent = request.match_info["agent"]
         message = cast("JsonObject", cast("JsonObject", body.get("params", {})).get("message", {}))
-        call = Call(
+        call = ReceivedCall(
             agent=agent,
             kind=_KINDS.get(body.get("method"), "send"),
             task_id=str(body.get("id", body.get("task_id"))),

@@ -15,12 +15,12 @@ from time import monotonic
 
 import aiohttp
 import msgspec
-from tests.crash.agents import Agents
-from tests.crash.client import Gone, RoamingClient
-from tests.crash.fleet import FragileFleet, Member
-from tests.crash.history_checker import History, Wanted
+from tests.crash.agents import CrashTestAgents
+from tests.crash.client import FailoverClient, ServerGone
+from tests.crash.fleet import FleetMember, KillableFleet
+from tests.crash.history_checker import RequestedRun, SystemHistory
 from tests.crash.history_reader import quiet, read_history
-from tests.crash.workflows import KINDS, MORE_KINDS, Kind, Watched
+from tests.crash.workflows import KINDS, MORE_KINDS, WatchedRun, WorkflowKind
 
 # Longer than the lease (15 s) and than what an executor may take in a transaction (10 s).
 PAUSE_SECONDS = 20.0
@@ -42,7 +42,7 @@ SLOW_AGENTS = {
 }
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class ChaosPlan(msgspec.Struct, frozen=True, kw_only=True):
     """How much of what; the moments come from the seed."""
 
     runs: int
@@ -53,16 +53,16 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
 
 
-class Chaos:
+class ChaosRun:
     def __init__(
-        self, plan: Plan, fleet: FragileFleet, agents: Agents, session: aiohttp.ClientSession
+        self, plan: ChaosPlan, fleet: KillableFleet, agents: CrashTestAgents, session: aiohttp.ClientSession
     ) -> None:
         self._plan = plan
         self._fleet = fleet
         self._agents = agents
         self._chance = random.Random(plan.seed)
-        self.client = RoamingClient(session, fleet.api_urls)
-        self.wanted: list[Wanted] = []
+        self.client = FailoverClient(session, fleet.api_urls)
+        self.wanted: list[RequestedRun] = []
         self.kills: Counter[str] = Counter()
         self.pauses: Counter[str] = Counter()
         self._users: list[asyncio.Task[None]] = []
@@ -74,7 +74,7 @@ class Chaos:
     def ghosts(self) -> int:
         return self._fleet.lives.ghosts
 
-    async def rage(self) -> History:
+    async def rage(self) -> SystemHistory:
         """Until everything that can be over is; then what the checker wants to see."""
         async with asyncio.TaskGroup() as group:
             progress = group.create_task(self._tell())
@@ -122,7 +122,7 @@ class Chaos:
     async def _kill(self) -> None:
         await self._end(self._chance.choice(self._awake()))
 
-    async def _end(self, member: Member) -> None:
+    async def _end(self, member: FleetMember) -> None:
         member.check()
         await member.kill()
         self.kills[member.role] += 1
@@ -151,7 +151,7 @@ class Chaos:
         await asyncio.sleep(PAUSE_SECONDS)
         member.wake()
 
-    def _awake(self) -> Sequence[Member]:
+    def _awake(self) -> Sequence[FleetMember]:
         return [member for member in self._fleet.members if not member.is_paused]
 
     # --- users
@@ -163,7 +163,7 @@ class Chaos:
             user = self._see_to_its_end(number, kinds[number % len(kinds)])
             self._users.append(group.create_task(user))
 
-    async def _see_to_its_end(self, number: int, kind: Kind) -> None:
+    async def _see_to_its_end(self, number: int, kind: WorkflowKind) -> None:
         want = kind.wanted(f"{kind.name}-{number}")
         self.wanted.append(want)
         async with self._room:
@@ -171,14 +171,14 @@ class Chaos:
                 await asyncio.sleep(_ASK_AGAIN_SECONDS)
         self._over += 1
 
-    async def _watch(self, kind: Kind, want: Wanted) -> bool:
+    async def _watch(self, kind: WorkflowKind, want: RequestedRun) -> bool:
         """False: whoever was asked went away, and somebody else has to be asked."""
         try:
             want.run_id = await self.client.start(kind.name, want.key)
-            watched = Watched(self.client, self._agents, want)
+            watched = WatchedRun(self.client, self._agents, want)
             async for event in self.client.follow(want.run_id):
                 await kind.react(watched, event)
-        except Gone:
+        except ServerGone:
             return False
         return True
 

@@ -13,11 +13,11 @@ import msgspec
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 
 
-class Gone(Exception):
+class ServerGone(Exception):
     """The process that was asked is not there, or went away before it had answered."""
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """The answer is an error."""
 
     def __init__(self, status: int, body: str) -> None:
@@ -31,7 +31,7 @@ class RunEvent(msgspec.Struct, frozen=True):
     data: JsonObject
 
 
-class Client:
+class TrunklineClient:
     def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
         self.url = url
         self._session = session
@@ -49,9 +49,9 @@ class Client:
             async with self._session.request(method, self.url + path, data=data, headers=headers) as response:
                 content = await response.read()
         except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as exc:
-            raise Gone from exc
+            raise ServerGone from exc
         if response.status >= 400:
-            raise Refused(response.status, content.decode(errors="replace"))
+            raise RequestRefused(response.status, content.decode(errors="replace"))
         return content
 
     async def start(self, workflow: str, key: str) -> str:
@@ -67,12 +67,12 @@ class Client:
         """Asks for something that may have been done already: a conflict says so."""
         try:
             await self.call("POST", path, {} if body is None else body)
-        except Refused as exc:
+        except RequestRefused as exc:
             if exc.status != 409:
                 raise
 
     async def follow(self, run_id: str) -> AsyncGenerator[RunEvent]:
-        """The run's events from the first to the final one, as they happen; `Gone` when the stream ends before."""
+        """The events of the run, from the first to the final one; `ServerGone` when the stream ends before."""
         event = RunEvent(0, "", {})
         try:
             async with self._session.get(
@@ -83,9 +83,9 @@ class Client:
                         event = msgspec.json.decode(line[len(b"data: ") :], type=RunEvent)
                         yield event
         except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as exc:
-            raise Gone from exc
+            raise ServerGone from exc
         if event.type not in FINAL_EVENTS:
-            raise Gone
+            raise ServerGone
 
     async def pages(self, path: str) -> list[JsonObject]:
         items: list[JsonObject] = []
@@ -107,8 +107,8 @@ class Client:
         return {labels: float(value) for labels, _, value in values}
 
 
-class RoamingClient(Client):
-    """Asks another process when one is gone or cannot serve; `Gone` when none has answered for a long time."""
+class FailoverClient(TrunklineClient):
+    """Asks another process when one is gone or cannot serve; `ServerGone` when none has answered for a long time."""
 
     def __init__(self, session: aiohttp.ClientSession, urls: Callable[[], Sequence[str]]) -> None:
         super().__init__(session, "")
@@ -123,10 +123,10 @@ class RoamingClient(Client):
             self._go_on()
             try:
                 return await super().raw(method, path, body, headers)
-            except Gone:
+            except ServerGone:
                 if monotonic() > until:
                     raise
-            except Refused as exc:
+            except RequestRefused as exc:
                 if exc.status != _UNAVAILABLE or monotonic() > until:
                     raise
             await asyncio.sleep(_PAUSE_SECONDS)

@@ -10,9 +10,9 @@ from types import MappingProxyType
 
 import aiohttp
 import pytest
-from tests.crash.agents import Agents
-from tests.crash.client import Client
-from tests.crash.process_instances import LifeStarter, starting_lives
+from tests.crash.agents import CrashTestAgents
+from tests.crash.client import TrunklineClient
+from tests.crash.process_instances import ProcessStarter, process_starter
 from tests.crash.workflows import AGENT_QUERIES, AGENTS, BELOW, GATED, KINDS, MORE_KINDS, RESTRAINED
 
 from trunkline.jsontypes import JsonObject
@@ -35,23 +35,23 @@ async def patient_session(anyio_backend: object) -> AsyncGenerator[aiohttp.Clien
 
 
 @pytest.fixture(scope="session")
-async def agents(anyio_backend: object) -> AsyncGenerator[Agents]:
-    async with Agents() as served:
+async def agents(anyio_backend: object) -> AsyncGenerator[CrashTestAgents]:
+    async with CrashTestAgents() as served:
         yield served
 
 
 @pytest.fixture(scope="session")
 async def starter(
     anyio_backend: object, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncGenerator[LifeStarter]:
-    async with starting_lives(tmp_path_factory.mktemp("lives") / "stderr") as started:
+) -> AsyncGenerator[ProcessStarter]:
+    async with process_starter(tmp_path_factory.mktemp("lives") / "stderr") as started:
         yield started
 
 
 @pytest.fixture(scope="session")
 async def template(
-    starter: LifeStarter,
-    agents: Agents,
+    starter: ProcessStarter,
+    agents: CrashTestAgents,
     session: aiohttp.ClientSession,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
@@ -60,15 +60,15 @@ async def template(
     life = await starter.start(data)
     url = await life.ready
     assert url is not None
-    await furnish(Client(session, url), agents, fields=RESTRAINED)
+    await furnish(TrunklineClient(session, url), agents, fields=RESTRAINED)
     os.kill(life.pid, signal.SIGTERM)
     assert await life.ended == 0
     return data
 
 
 async def furnish(
-    client: Client,
-    agents: Agents,
+    client: TrunklineClient,
+    agents: CrashTestAgents,
     queries: Mapping[str, str] = AGENT_QUERIES,
     fields: Mapping[str, JsonObject] = MappingProxyType({}),
 ) -> None:

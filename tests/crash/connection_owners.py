@@ -14,7 +14,7 @@ _INODE = 9
 _MOST_KNOWN = 1_000
 
 
-class Callers:
+class ConnectionOwners:
     """Knows the lives by their process ids. One that has hung up cannot be found: `ghost` numbers it."""
 
     def __init__(self, lives: Mapping[int, int], ghost: Callable[[], int]) -> None:

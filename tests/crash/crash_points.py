@@ -83,7 +83,7 @@ _ACTORS = {
 }
 
 
-class Fuse:
+class CrashInjector:
     """Ends the process, without any farewell, at the n-th occurrence of a point."""
 
     def __init__(self, point: str | None, occurrence: int) -> None:
@@ -102,21 +102,21 @@ class Fuse:
         return False
 
 
-def fused(fuse: Fuse, timeouts: LivenessTimeouts | None = None) -> Interceptors:
+def with_crash_points(fuse: CrashInjector, timeouts: LivenessTimeouts | None = None) -> Interceptors:
     return Interceptors(
         timeouts=timeouts or LivenessTimeouts(),
-        producer=lambda producer: _FusedProducer(producer, fuse),
-        source=lambda source: _FusedSource(source, fuse),
-        store=lambda store: cast("Store", _FusedStore(store, fuse)),
-        broker=lambda broker: _FusedBroker(broker, fuse),
-        transport=lambda transport: _FusedTransport(transport, fuse),
+        producer=lambda producer: _CrashingProducer(producer, fuse),
+        source=lambda source: _CrashingSource(source, fuse),
+        store=lambda store: cast("Store", _CrashingStore(store, fuse)),
+        broker=lambda broker: _CrashingBroker(broker, fuse),
+        transport=lambda transport: _CrashingTransport(transport, fuse),
     )
 
 
-class _FusedStore:
+class _CrashingStore:
     """Everything but `transaction` goes through as it is."""
 
-    def __init__(self, inner: Store, fuse: Fuse) -> None:
+    def __init__(self, inner: Store, fuse: CrashInjector) -> None:
         self._inner = inner
         self._fuse = fuse
 
@@ -126,7 +126,7 @@ class _FusedStore:
     @asynccontextmanager
     async def transaction(self, *, durable: bool = True) -> AsyncGenerator[Transaction]:
         async with self._inner.transaction(durable=durable) as tx:
-            watched = _FusedTransaction(tx, self._fuse)
+            watched = _CrashingTransaction(tx, self._fuse)
             yield cast("Transaction", watched)
             if watched.has_written:
                 self._fuse.at("commit.before")
@@ -142,8 +142,8 @@ class _FusedStore:
             self._fuse.at("reclaimed")
 
 
-class _FusedTransaction:
-    def __init__(self, inner: Transaction, fuse: Fuse) -> None:
+class _CrashingTransaction:
+    def __init__(self, inner: Transaction, fuse: CrashInjector) -> None:
         self._inner = inner
         self._fuse = fuse
         self.has_written = False
@@ -174,8 +174,8 @@ def _carries(arguments: tuple[object, ...], answer: object) -> bool:
     return bool(answer) or any(len(batch) > 0 for batch in batches)
 
 
-class _FusedBroker:
-    def __init__(self, inner: Broker[Transaction], fuse: Fuse) -> None:
+class _CrashingBroker:
+    def __init__(self, inner: Broker[Transaction], fuse: CrashInjector) -> None:
         self._inner = inner
         self._fuse = fuse
 
@@ -194,8 +194,8 @@ class _FusedBroker:
         self._fuse.at("publish_results.after")
 
 
-class _FusedProducer:
-    def __init__(self, inner: Producer, fuse: Fuse) -> None:
+class _CrashingProducer:
+    def __init__(self, inner: Producer, fuse: CrashInjector) -> None:
         self._inner = inner
         self._fuse = fuse
 
@@ -209,8 +209,8 @@ class _FusedProducer:
         return undelivered
 
 
-class _FusedSource:
-    def __init__(self, inner: RecordSource, fuse: Fuse) -> None:
+class _CrashingSource:
+    def __init__(self, inner: RecordSource, fuse: CrashInjector) -> None:
         self._inner = inner
         self._fuse = fuse
 
@@ -236,8 +236,8 @@ class _FusedSource:
         self._inner.on_arrival(ring)
 
 
-class _FusedTransport:
-    def __init__(self, inner: Transport, fuse: Fuse) -> None:
+class _CrashingTransport:
+    def __init__(self, inner: Transport, fuse: CrashInjector) -> None:
         self._inner = inner
         self._fuse = fuse
 

@@ -84,7 +84,7 @@ async def _work(params: JsonObject) -> JsonObject:
     return {"response_text": str(params["name"])}
 
 
-class FusedFile(ZoneFile):
+class CrashingZoneFile(ZoneFile):
     def begin(self, call: ZoneCall) -> ZoneCall | None:
         _pass("before begin")
         known = super().begin(call)
@@ -106,4 +106,4 @@ class FusedFile(ZoneFile):
 
 if FUSE in os.environ:
     # For the life of this process.
-    pytest.MonkeyPatch().setattr(zone_files, "ZoneFile", FusedFile)
+    pytest.MonkeyPatch().setattr(zone_files, "ZoneFile", CrashingZoneFile)

@@ -22,7 +22,7 @@ from time import monotonic
 from deploy.local.kafka import KafkaProcess
 from deploy.local.postgres import PostgresCluster
 from deploy.local.processes import Guard
-from tests.crash.connection_owners import Callers
+from tests.crash.connection_owners import ConnectionOwners
 from tests.crash.history_checker import Ending
 from tests.crash.server import PROGRAM, free_port
 from tests.services import private_kafka, private_postgres
@@ -38,7 +38,7 @@ _PATIENCE_SECONDS = 90
 _ARRIVAL_SECONDS = 5
 
 
-class Lives:
+class ProcessLog:
     """Every process that has been started, and what became of it."""
 
     def __init__(self) -> None:
@@ -79,10 +79,12 @@ class Lives:
             self.lost_at[life] = monotonic()
 
 
-class Member:
+class FleetMember:
     """A place in the fleet: one process at a time."""
 
-    def __init__(self, role: Role, name: str, folder: Path, env: Mapping[str, str], lives: Lives) -> None:
+    def __init__(
+        self, role: Role, name: str, folder: Path, env: Mapping[str, str], lives: ProcessLog
+    ) -> None:
         self.role: Role = role
         self.name = name
         self.url: str | None = None
@@ -180,8 +182,8 @@ class Fleet:
     """Processes; `settings` say which store and which broker."""
 
     def __init__(self, folder: Path, settings: Mapping[str, str]) -> None:
-        self.lives = Lives()
-        self.members: list[Member] = []
+        self.lives = ProcessLog()
+        self.members: list[FleetMember] = []
         self._folder = folder
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("TRUNKLINE_")}
         self._env = {
@@ -193,16 +195,16 @@ class Fleet:
             **settings,
         }
 
-    def callers(self) -> Callers:
-        return Callers(self.lives.by_pid, self.lives.ghost)
+    def callers(self) -> ConnectionOwners:
+        return ConnectionOwners(self.lives.by_pid, self.lives.ghost)
 
-    def add(self, role: Role) -> Member:
+    def add(self, role: Role) -> FleetMember:
         number = 1 + len(self.of(role))
-        member = Member(role, f"{role}-{number}", self._folder, self._env, self.lives)
+        member = FleetMember(role, f"{role}-{number}", self._folder, self._env, self.lives)
         self.members.append(member)
         return member
 
-    def of(self, role: Role) -> list[Member]:
+    def of(self, role: Role) -> list[FleetMember]:
         return [member for member in self.members if member.role == role]
 
     def api_urls(self) -> Sequence[str]:
@@ -232,7 +234,7 @@ class Fleet:
             await member.kill()
 
 
-class FragileFleet(Fleet):
+class KillableFleet(Fleet):
     """On a broker and a database that can be killed too."""
 
     def __init__(
@@ -282,14 +284,14 @@ async def running_fleet(
 
 
 @asynccontextmanager
-async def fragile_fleet(
+async def killable_fleet(
     folder: Path, sizes: Mapping[Role, int] = TWO_OF_EACH, settings: Mapping[str, str] | None = None
-) -> AsyncGenerator[FragileFleet]:
+) -> AsyncGenerator[KillableFleet]:
     """The same on a Kafka and a PostgreSQL of its own."""
     with ExitStack() as stack:
         postgres = await asyncio.to_thread(stack.enter_context, private_postgres())
         kafka = await asyncio.to_thread(stack.enter_context, private_kafka())
-        fleet = FragileFleet(folder, kafka, postgres, settings or {})
+        fleet = KillableFleet(folder, kafka, postgres, settings or {})
         try:
             await fleet.start(sizes)
             yield fleet

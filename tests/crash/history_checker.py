@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Literal, TypeAlias, cast
 
 import msgspec
-from tests.crash.agents import Call
+from tests.crash.agents import ReceivedCall
 from tests.crash.client import FINAL_EVENTS, RunEvent
 
 from trunkline.jsontypes import Json, JsonObject, decode
@@ -30,7 +30,7 @@ Reason: TypeAlias = Literal["caller died", "caller paused", "no answer", "none"]
 _STEP_ENDS = frozenset({"StepCompleted", "StepFailed", "StepSkipped", "StepCancelled"})
 
 
-class Wanted(msgspec.Struct, kw_only=True):
+class RequestedRun(msgspec.Struct, kw_only=True):
     """A run that somebody asked for: `key` is in its input."""
 
     key: str
@@ -67,10 +67,10 @@ class RunHistory(msgspec.Struct, kw_only=True):
         return given.get("key") if isinstance(given, dict) else None
 
 
-class History(msgspec.Struct, kw_only=True):
-    wanted: list[Wanted]
+class SystemHistory(msgspec.Struct, kw_only=True):
+    wanted: list[RequestedRun]
     runs: list[RunHistory]
-    calls: list[Call]
+    calls: list[ReceivedCall]
     # By number; the last life may still be under way.
     lives: dict[int, Ending]
     # When they were killed or paused, by the clock of the calls; where that is not known, it was in time.
@@ -87,12 +87,12 @@ class History(msgspec.Struct, kw_only=True):
         return sum(run.parent is None for run in self.runs)
 
 
-def violations(history: History) -> list[str]:
+def violations(history: SystemHistory) -> list[str]:
     found: list[str] = []
     found += _lost_and_unwanted(history)
     found += _stuck(history)
     found += _children(history)
-    calls: defaultdict[str, list[Call]] = defaultdict(list)
+    calls: defaultdict[str, list[ReceivedCall]] = defaultdict(list)
     for call in history.calls:
         calls[call.task_id.partition("/")[0]].append(call)
     wanted = {want.key: want for want in history.wanted}
@@ -109,13 +109,13 @@ def violations(history: History) -> list[str]:
     return found
 
 
-def _first_of(run: RunHistory, history: History) -> RunHistory:
+def _first_of(run: RunHistory, history: SystemHistory) -> RunHistory:
     """The run that somebody asked for, above those that steps have begun."""
     above = next((other for other in history.runs if other.id == run.parent), None)
     return run if above is None else _first_of(above, history)
 
 
-def _children(history: History) -> Iterable[str]:
+def _children(history: SystemHistory) -> Iterable[str]:
     """Every run that a step has begun is there once, and over."""
     begun = Counter(
         str(event.data["run_id"])
@@ -134,7 +134,7 @@ def _children(history: History) -> Iterable[str]:
             yield f"run {run.id}: it is {run.run['status']} though the run above it is over"
 
 
-def _lost_and_unwanted(history: History) -> Iterable[str]:
+def _lost_and_unwanted(history: SystemHistory) -> Iterable[str]:
     by_key: defaultdict[Json, list[RunHistory]] = defaultdict(list)
     for run in history.runs:
         if run.parent is None:
@@ -153,7 +153,7 @@ def _lost_and_unwanted(history: History) -> Iterable[str]:
         yield f"nobody asked for the runs of {key!r}: {[run.id for run in runs]}"
 
 
-def _stuck(history: History) -> Iterable[str]:
+def _stuck(history: SystemHistory) -> Iterable[str]:
     if history.without_wake_reason:
         yield f"{history.without_wake_reason:g} rows have no reason to wake"
     for queue, number in history.waiting.items():
@@ -212,10 +212,10 @@ def _tasks(run: RunHistory) -> Iterable[str]:
             yield f"step {step} had the tasks {sorted(map(str, set(ids)))} though its message was to stay the same"
 
 
-def _calls(run: RunHistory, calls: Sequence[Call], history: History) -> Iterable[str]:
+def _calls(run: RunHistory, calls: Sequence[ReceivedCall], history: SystemHistory) -> Iterable[str]:
     started = _started(run)
     completed = {str(event.data["step"]) for event in run.events if event.type == "StepCompleted"}
-    sends: defaultdict[str, list[Call]] = defaultdict(list)
+    sends: defaultdict[str, list[ReceivedCall]] = defaultdict(list)
     for call in calls:
         if call.kind == "send":
             sends[call.task_id].append(call)
@@ -253,7 +253,7 @@ def _started(run: RunHistory) -> Counter[Json]:
     return Counter(event.data["task_id"] for event in run.events if event.type == "StepStarted")
 
 
-def _second_calls(calls: Sequence[Call], attempts: int, history: History) -> Iterable[str]:
+def _second_calls(calls: Sequence[ReceivedCall], attempts: int, history: SystemHistory) -> Iterable[str]:
     """Calls with one task's id: each but the first needs a reason."""
     task_id = calls[0].task_id
     if len({call.message_id for call in calls}) > 1:
@@ -269,7 +269,9 @@ def _second_calls(calls: Sequence[Call], attempts: int, history: History) -> Ite
             )
 
 
-def _reasons(calls: Sequence[Call], attempts: int, history: History) -> Iterable[tuple[Call, Call, Reason]]:
+def _reasons(
+    calls: Sequence[ReceivedCall], attempts: int, history: SystemHistory
+) -> Iterable[tuple[ReceivedCall, ReceivedCall, Reason]]:
     """Each call for one task but the first, with the one before it, and why it was made."""
     # An attempt that got no answer is repeated as the policy says, and is counted as another attempt.
     spare = attempts - 1
@@ -281,7 +283,7 @@ def _reasons(calls: Sequence[Call], attempts: int, history: History) -> Iterable
         yield before, after, reason
 
 
-def _reason(before: Call, after: Call, history: History) -> Reason:
+def _reason(before: ReceivedCall, after: ReceivedCall, history: SystemHistory) -> Reason:
     for call in (before, after):
         if history.lives.get(call.life) == "paused" and history.lost_at.get(call.life, 0) <= after.at:
             return "caller paused"
@@ -291,12 +293,12 @@ def _reason(before: Call, after: Call, history: History) -> Reason:
     return "none"
 
 
-def second_calls(history: History) -> Counter[Reason]:
+def second_calls(history: SystemHistory) -> Counter[Reason]:
     """How many calls were made again, by their reasons."""
     return Counter(reason for _, _, reason in _all_reasons(history))
 
 
-def recoveries(history: History) -> list[float]:
+def recoveries(history: SystemHistory) -> list[float]:
     """The seconds from each death to the call that was made again for it, in order."""
     return sorted(
         after.at - history.lost_at[before.life]
@@ -305,11 +307,11 @@ def recoveries(history: History) -> list[float]:
     )
 
 
-def _all_reasons(history: History) -> Iterable[tuple[Call, Call, Reason]]:
+def _all_reasons(history: SystemHistory) -> Iterable[tuple[ReceivedCall, ReceivedCall, Reason]]:
     attempts: Counter[Json] = Counter()
     for run in history.runs:
         attempts += _started(run)
-    sends: defaultdict[str, list[Call]] = defaultdict(list)
+    sends: defaultdict[str, list[ReceivedCall]] = defaultdict(list)
     for call in history.calls:
         if call.kind == "send":
             sends[call.task_id].append(call)
@@ -317,7 +319,7 @@ def _all_reasons(history: History) -> Iterable[tuple[Call, Call, Reason]]:
         yield from _reasons(own, attempts[task_id], history)
 
 
-def _never_again(calls: Sequence[Call], want: Wanted) -> Iterable[str]:
+def _never_again(calls: Sequence[ReceivedCall], want: RequestedRun) -> Iterable[str]:
     times = Counter(call.task_id for call in calls if call.kind == "send")
     for task_id, number in times.items():
         if number > 1 and _step_of(task_id) in want.at_most_once:
@@ -328,7 +330,7 @@ def _never_again(calls: Sequence[Call], want: Wanted) -> Iterable[str]:
                 yield f"{call.task_id} was called in life {call.life}, cancelled in life {want.cancelled_in}"
 
 
-def _untold(run: RunHistory, calls: Sequence[Call]) -> Iterable[str]:
+def _untold(run: RunHistory, calls: Sequence[ReceivedCall]) -> Iterable[str]:
     """An agent that works on a task when the run is cancelled is told."""
     told = {call.task_id for call in calls if call.kind == "cancel"}
     tasks: dict[str, str] = {}

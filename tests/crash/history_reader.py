@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from time import monotonic
 
 import msgspec
-from tests.crash.agents import Call
-from tests.crash.client import Client, RunEvent
-from tests.crash.history_checker import Ending, History, RunHistory, Wanted
+from tests.crash.agents import ReceivedCall
+from tests.crash.client import RunEvent, TrunklineClient
+from tests.crash.history_checker import Ending, RequestedRun, RunHistory, SystemHistory
 
 # Only what waits for ever takes so long.
 _QUIET_SECONDS = 90
 
 
-async def quiet(client: Client) -> None:
+async def quiet(client: TrunklineClient) -> None:
     """Returns when nothing waits any more, or after so long that it never will."""
     until = monotonic() + _QUIET_SECONDS
     while any((await client.gauge("trunkline_queue_depth")).values()) and monotonic() < until:
@@ -23,8 +23,11 @@ async def quiet(client: Client) -> None:
 
 
 async def read_history(
-    client: Client, wanted: Sequence[Wanted], calls: Sequence[Call], lives: dict[int, Ending]
-) -> History:
+    client: TrunklineClient,
+    wanted: Sequence[RequestedRun],
+    calls: Sequence[ReceivedCall],
+    lives: dict[int, Ending],
+) -> SystemHistory:
     runs: list[RunHistory] = []
     for listed in await client.pages("/runs"):
         path = f"/runs/{listed['id']}"
@@ -35,7 +38,7 @@ async def read_history(
             )
         )
     without_reason = await client.gauge("trunkline_rows_without_wake_reason")
-    return History(
+    return SystemHistory(
         wanted=list(wanted),
         runs=runs,
         calls=list(calls),

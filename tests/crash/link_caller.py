@@ -41,7 +41,7 @@ def _pass(point: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-class FusedTransport(HttpTransport):
+class CrashingTransport(HttpTransport):
     async def post(
         self,
         url: str,
@@ -64,7 +64,10 @@ class FusedTransport(HttpTransport):
 
 
 async def main(url: str, method: str, ledger: Path) -> None:
-    async with FusedTransport(AddressPolicy(allow_loopback=True)) as transport, asyncio.TaskGroup() as group:
+    async with (
+        CrashingTransport(AddressPolicy(allow_loopback=True)) as transport,
+        asyncio.TaskGroup() as group,
+    ):
         link = ZoneClient(transport, url, method=method)
         for line in ledger.read_text().splitlines():
             id_, name, seconds = line.split()

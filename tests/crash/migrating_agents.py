@@ -40,7 +40,7 @@ class Refusal(Exception):
         self.code = code
 
 
-class MovingAgents:
+class MigratingAgents:
     def __init__(self) -> None:
         self._log: list[Json] = []
         self._how: dict[str, str] = {}
@@ -175,7 +175,7 @@ def _error(call_id: Json, refusal: Refusal) -> web.Response:
 
 
 async def main() -> None:
-    runner = web.AppRunner(MovingAgents().app(), access_log=None)
+    runner = web.AppRunner(MigratingAgents().app(), access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0, backlog=1024).start()
     host, port = runner.addresses[0][:2]

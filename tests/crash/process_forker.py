@@ -25,7 +25,7 @@ from pathlib import Path
 
 import msgspec
 import uvloop
-from tests.crash.crash_points import Fuse, fused
+from tests.crash.crash_points import CrashInjector, with_crash_points
 
 # Loaded late by the program itself; here it is loaded once, before the first fork.
 import trunkline.api.app as _door  # pyright: ignore[reportUnusedImport]  # noqa: F401
@@ -48,7 +48,7 @@ QUICK = LivenessTimeouts(
 )
 
 
-class Order(msgspec.Struct):
+class StartCommand(msgspec.Struct):
     data: str
     point: str | None = None
     occurrence: int = 0
@@ -64,7 +64,7 @@ def main() -> None:
     # A collection in a life would look at all that is loaded, and so copy every page of it.
     gc.freeze()
     for line in sys.stdin:
-        order = msgspec.json.decode(line, type=Order)
+        order = msgspec.json.decode(line, type=StartCommand)
         pid = os.fork()
         if pid == 0:
             _live(order, voice)
@@ -76,7 +76,7 @@ def _say(voice: int, words: str) -> None:
     os.write(voice, f"{words}\n".encode())
 
 
-def _live(order: Order, voice: int) -> None:
+def _live(order: StartCommand, voice: int) -> None:
     _die_with_parent()
     _say(voice, f"pid {os.getpid()}")
     code = 1
@@ -92,10 +92,10 @@ def _live(order: Order, voice: int) -> None:
         os._exit(code)
 
 
-async def _run(order: Order, voice: int) -> None:
+async def _run(order: StartCommand, voice: int) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    interceptors = fused(Fuse(order.point, order.occurrence), QUICK)
+    interceptors = with_crash_points(CrashInjector(order.point, order.occurrence), QUICK)
     async with running_system(Path(order.data), interceptors=interceptors) as system:
         _say(voice, f"ready {system.url}")
         await stop.wait()

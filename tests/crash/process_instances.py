@@ -12,12 +12,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
-from tests.crash.process_forker import Order
+from tests.crash.process_forker import StartCommand
 
 ROOT = Path(__file__).parents[2]
 
 
-class Life:
+class ProcessInstance:
     def __init__(self, pid: int) -> None:
         self.pid = pid
         # The base URL; None when it ended before it was ready.
@@ -30,13 +30,13 @@ class Life:
             os.kill(self.pid, signal.SIGKILL)
 
 
-class LifeStarter:
+class ProcessStarter:
     """One life at a time."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
-        self._life: Life | None = None
-        self._begun: asyncio.Future[Life] = asyncio.get_running_loop().create_future()
+        self._life: ProcessInstance | None = None
+        self._begun: asyncio.Future[ProcessInstance] = asyncio.get_running_loop().create_future()
 
     async def start(
         self,
@@ -44,10 +44,10 @@ class LifeStarter:
         point: str | None = None,
         occurrence: int = 0,
         settings: Mapping[str, str] | None = None,
-    ) -> Life:
+    ) -> ProcessInstance:
         assert self._process.stdin is not None
         self._begun = asyncio.get_running_loop().create_future()
-        order = Order(str(data), point, occurrence, dict(settings or {}))
+        order = StartCommand(str(data), point, occurrence, dict(settings or {}))
         self._process.stdin.write(msgspec.json.encode(order) + b"\n")
         return await self._begun
 
@@ -56,7 +56,7 @@ class LifeStarter:
         async for line in self._process.stdout:
             word, _, rest = line.decode().strip().partition(" ")
             if word == "pid":
-                self._life = Life(int(rest))
+                self._life = ProcessInstance(int(rest))
                 self._begun.set_result(self._life)
             elif self._life is not None and word == "ready":
                 self._life.ready.set_result(rest)
@@ -72,7 +72,7 @@ class LifeStarter:
 
 
 @asynccontextmanager
-async def starting_lives(log: Path) -> AsyncGenerator[LifeStarter]:
+async def process_starter(log: Path) -> AsyncGenerator[ProcessStarter]:
     with log.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -83,7 +83,7 @@ async def starting_lives(log: Path) -> AsyncGenerator[LifeStarter]:
             stdout=PIPE,
             stderr=errors,
         )
-    starter = LifeStarter(process)
+    starter = ProcessStarter(process)
     listening = asyncio.create_task(starter.listen())
     try:
         yield starter

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from math import ceil
 from pathlib import Path
 
-from tests.crash.chaos import Chaos, Plan
-from tests.crash.history_checker import History, recoveries, second_calls, violations
+from tests.crash.chaos import ChaosPlan, ChaosRun
+from tests.crash.history_checker import SystemHistory, recoveries, second_calls, violations
 
 
-def write_report(plan: Plan, chaos: Chaos, history: History) -> Path:
+def write_report(plan: ChaosPlan, chaos: ChaosRun, history: SystemHistory) -> Path:
     """Its path; outside the tree."""
     folder = Path(tempfile.gettempdir())
     file = folder / f"trunkline-chaos-{plan.runs}-runs-{plan.kills}-kills-seed-{plan.seed}.md"
@@ -20,7 +20,7 @@ def write_report(plan: Plan, chaos: Chaos, history: History) -> Path:
     return file
 
 
-def _lines(plan: Plan, chaos: Chaos, history: History) -> Iterator[str]:
+def _lines(plan: ChaosPlan, chaos: ChaosRun, history: SystemHistory) -> Iterator[str]:
     yield f"# Chaos: {plan.runs} runs, seed {plan.seed}"
     yield ""
     yield "| what | number |"
@@ -32,7 +32,7 @@ def _lines(plan: Plan, chaos: Chaos, history: History) -> Iterator[str]:
     yield from (wrong or ["none"])
 
 
-def _figures(plan: Plan, chaos: Chaos, history: History) -> dict[str, int | float]:
+def _figures(plan: ChaosPlan, chaos: ChaosRun, history: SystemHistory) -> dict[str, int | float]:
     ends = Counter(str(run.run["status"]) for run in history.runs)
     sends = [call for call in history.calls if call.kind == "send"]
     return {

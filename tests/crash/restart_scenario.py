@@ -7,28 +7,28 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import aiohttp
-from tests.crash.agents import Agents
-from tests.crash.client import Client, Gone
+from tests.crash.agents import CrashTestAgents
+from tests.crash.client import ServerGone, TrunklineClient
 from tests.crash.crash_points import AGENT_POINTS, KILLED
-from tests.crash.history_checker import Ending, Wanted, violations
+from tests.crash.history_checker import Ending, RequestedRun, violations
 from tests.crash.history_reader import quiet, read_history
-from tests.crash.process_instances import Life, LifeStarter
-from tests.crash.workflows import Kind, Watched
+from tests.crash.process_instances import ProcessInstance, ProcessStarter
+from tests.crash.workflows import WatchedRun, WorkflowKind
 
 _SIGKILL = -9
 # Only a run that is stuck takes so long, or a process that hangs.
 _PATIENCE_SECONDS = 60
 
 
-class Story:
+class RestartScenario:
     """One run of each kind that is given."""
 
     def __init__(
         self,
-        kinds: Sequence[Kind],
+        kinds: Sequence[WorkflowKind],
         data: Path,
-        agents: Agents,
-        starter: LifeStarter,
+        agents: CrashTestAgents,
+        starter: ProcessStarter,
         session: aiohttp.ClientSession,
         settings: Mapping[str, str] | None = None,
     ) -> None:
@@ -47,7 +47,7 @@ class Story:
         life = await self._start(point, occurrence)
         driving = asyncio.create_task(self._drive(life))
         await asyncio.wait([driving, life.ended], return_when=asyncio.FIRST_COMPLETED)
-        if driving.done() and not isinstance(driving.exception(), Gone):
+        if driving.done() and not isinstance(driving.exception(), ServerGone):
             return driving.result()
         driving.cancel()
         await asyncio.gather(driving, return_exceptions=True)
@@ -58,7 +58,7 @@ class Story:
         await self._agents.left_alone()
         return None
 
-    async def _start(self, point: str | None, occurrence: int) -> Life:
+    async def _start(self, point: str | None, occurrence: int) -> ProcessInstance:
         if point not in AGENT_POINTS:
             return await self._starter.start(self._data, point, occurrence, self._settings)
         life = await self._starter.start(self._data, settings=self._settings)
@@ -76,30 +76,30 @@ class Story:
             self._agents.on_answered = count
         return life
 
-    async def _drive(self, life: Life) -> list[str]:
+    async def _drive(self, life: ProcessInstance) -> list[str]:
         url = await life.ready
         if url is None:
-            raise Gone
-        client = Client(self._session, url)
+            raise ServerGone
+        client = TrunklineClient(self._session, url)
         gone = False
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS), asyncio.TaskGroup() as group:
                 for kind, want in self._runs:
                     group.create_task(self._see_to_its_end(client, kind, want))
-        except* Gone:
+        except* ServerGone:
             gone = True
         except* TimeoutError:
             # The history says which run is stuck, and where.
             pass
         if gone:
-            raise Gone
+            raise ServerGone
         await quiet(client)
         wanted = [want for _, want in self._runs]
         return violations(await read_history(client, wanted, self._agents.calls, self._endings))
 
-    async def _see_to_its_end(self, client: Client, kind: Kind, want: Wanted) -> None:
+    async def _see_to_its_end(self, client: TrunklineClient, kind: WorkflowKind, want: RequestedRun) -> None:
         # In every life anew: whoever got no answer asks again.
         want.run_id = await client.start(kind.name, want.key)
-        watched = Watched(client, self._agents, want)
+        watched = WatchedRun(client, self._agents, want)
         async for event in client.follow(want.run_id):
             await kind.react(watched, event)

@@ -17,7 +17,7 @@ _PATIENCE_SECONDS = 90
 PROGRAM = Path(sys.executable).with_name("trunkline")
 
 
-class Server:
+class KillableServer:
     def __init__(self, data: Path, port: int, *flags: str) -> None:
         self._command = (
             str(PROGRAM), "up", "--port", str(port), "--data", str(data), "--log-level", "warning", *flags,
@@ -69,9 +69,9 @@ class Server:
 
 
 @asynccontextmanager
-async def server_on(data: Path, *flags: str) -> AsyncGenerator[Server]:
+async def server_on(data: Path, *flags: str) -> AsyncGenerator[KillableServer]:
     """Not started yet; no process is left at the end, whatever happens."""
-    server = Server(data, free_port(), *flags)
+    server = KillableServer(data, free_port(), *flags)
     try:
         yield server
     finally:

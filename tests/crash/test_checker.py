@@ -6,9 +6,9 @@ from collections.abc import Callable
 from copy import deepcopy
 
 import pytest
-from tests.crash.agents import Call, CallKind
+from tests.crash.agents import CallKind, ReceivedCall
 from tests.crash.client import RunEvent
-from tests.crash.history_checker import History, RunHistory, Wanted, second_calls, violations
+from tests.crash.history_checker import RequestedRun, RunHistory, SystemHistory, second_calls, violations
 
 from trunkline.jsontypes import Json, JsonObject, encode
 
@@ -16,8 +16,10 @@ RUN = "run-1"
 TASK = f"{RUN}/pay/0"
 
 
-def _call(*, life: int, task_id: str = TASK, message_id: str = "m", kind: CallKind = "send") -> Call:
-    return Call(agent="payer", kind=kind, task_id=task_id, message_id=message_id, body=b"{}", life=life)
+def _call(*, life: int, task_id: str = TASK, message_id: str = "m", kind: CallKind = "send") -> ReceivedCall:
+    return ReceivedCall(
+        agent="payer", kind=kind, task_id=task_id, message_id=message_id, body=b"{}", life=life
+    )
 
 
 def _exchange(task_id: str) -> JsonObject:
@@ -29,7 +31,7 @@ def _events(*events: tuple[str, JsonObject]) -> list[RunEvent]:
     return [RunEvent(seq, kind, data) for seq, (kind, data) in enumerate(events, 1)]
 
 
-def _good() -> History:
+def _good() -> SystemHistory:
     """One run of one step, whose agent was called again after a kill."""
     run: JsonObject = {"id": RUN, "status": "COMPLETED", "input": {"key": "k"}, "output": "paid"}
     events = _events(
@@ -38,8 +40,8 @@ def _good() -> History:
         ("StepCompleted", {"step": "pay", "attempt": 1}),
         ("RunCompleted", {}),
     )
-    return History(
-        wanted=[Wanted(key="k", run_id=RUN, ends=[("COMPLETED", "paid")])],
+    return SystemHistory(
+        wanted=[RequestedRun(key="k", run_id=RUN, ends=[("COMPLETED", "paid")])],
         runs=[RunHistory(run=run, events=events, wire=[_exchange(TASK)])],
         calls=[_call(life=1), _call(life=2)],
         lives={1: "killed"},
@@ -50,32 +52,32 @@ def test_a_good_history_has_no_violation() -> None:
     assert violations(_good()) == []
 
 
-def _pause_the_first_life(history: History) -> None:
+def _pause_the_first_life(history: SystemHistory) -> None:
     history.lives = {1: "paused"}
 
 
-def _pause_the_second_life(history: History) -> None:
+def _pause_the_second_life(history: SystemHistory) -> None:
     history.lives = {2: "paused"}
 
 
-def _pause_the_only_life(history: History) -> None:
+def _pause_the_only_life(history: SystemHistory) -> None:
     history.lives = {1: "paused"}
     history.calls[1].life = 1
 
 
 @pytest.mark.parametrize("excuse", [_pause_the_first_life, _pause_the_second_life, _pause_the_only_life])
-def test_a_process_that_was_paused_for_long_may_call_again(excuse: Callable[[History], None]) -> None:
+def test_a_process_that_was_paused_for_long_may_call_again(excuse: Callable[[SystemHistory], None]) -> None:
     history = _good()
     excuse(history)
     assert violations(history) == []
     assert second_calls(history) == {"caller paused": 1}
 
 
-def _lose_the_run(history: History) -> None:
+def _lose_the_run(history: SystemHistory) -> None:
     history.runs, history.calls = [], []
 
 
-def _make_another_run(history: History) -> None:
+def _make_another_run(history: SystemHistory) -> None:
     twin = deepcopy(history.runs[0])
     twin.run["id"] = "run-2"
     twin.events[1].data["task_id"] = "run-2/pay/0"
@@ -83,106 +85,106 @@ def _make_another_run(history: History) -> None:
     history.calls.append(_call(life=2, task_id="run-2/pay/0"))
 
 
-def _change_the_output(history: History) -> None:
+def _change_the_output(history: SystemHistory) -> None:
     history.runs[0].run["output"] = "nothing"
 
 
-def _leave_it_running(history: History) -> None:
+def _leave_it_running(history: SystemHistory) -> None:
     history.runs[0].run["status"] = "RUNNING"
     history.runs[0].events.pop()
 
 
-def _forget_a_wake_reason(history: History) -> None:
+def _forget_a_wake_reason(history: SystemHistory) -> None:
     history.without_wake_reason = 1
 
 
-def _leave_a_task(history: History) -> None:
+def _leave_a_task(history: SystemHistory) -> None:
     history.waiting = {"tasks_claimed": 1}
 
 
-def _skip_a_number(history: History) -> None:
+def _skip_a_number(history: SystemHistory) -> None:
     del history.runs[0].events[1]
 
 
-def _complete_twice(history: History) -> None:
+def _complete_twice(history: SystemHistory) -> None:
     _insert(history, 3, "StepCompleted", {"step": "pay", "attempt": 1})
 
 
-def _go_on_after_the_end(history: History) -> None:
+def _go_on_after_the_end(history: SystemHistory) -> None:
     _insert(history, 4, "RunContinued", {})
 
 
-def _end_twice(history: History) -> None:
+def _end_twice(history: SystemHistory) -> None:
     _insert(history, 4, "RunFailed", {})
 
 
-def _start_twice(history: History) -> None:
+def _start_twice(history: SystemHistory) -> None:
     _insert(history, 2, "StepStarted", {"step": "pay", "attempt": 2, "task_id": TASK})
 
 
-def _call_twice_in_one_life(history: History) -> None:
+def _call_twice_in_one_life(history: SystemHistory) -> None:
     history.calls.append(_call(life=2))
 
 
-def _die_after_the_second_call(history: History) -> None:
+def _die_after_the_second_call(history: SystemHistory) -> None:
     history.lost_at = {1: 2.0}
     history.calls[1].at = 1.0
 
 
-def _pause_after_the_second_call(history: History) -> None:
+def _pause_after_the_second_call(history: SystemHistory) -> None:
     history.lives = {1: "paused"}
     _die_after_the_second_call(history)
 
 
-def _stop_gracefully_before_the_second_call(history: History) -> None:
+def _stop_gracefully_before_the_second_call(history: SystemHistory) -> None:
     history.lives = {1: "stopped"}
 
 
-def _change_the_message_id(history: History) -> None:
+def _change_the_message_id(history: SystemHistory) -> None:
     history.calls[1].message_id = "another"
 
 
-def _change_the_body(history: History) -> None:
+def _change_the_body(history: SystemHistory) -> None:
     history.calls[1].body = b'{"more": 1}'
 
 
-def _change_the_task(history: History) -> None:
+def _change_the_task(history: SystemHistory) -> None:
     other = f"{RUN}/pay/1"
     _insert(history, 2, "StepRetryScheduled", {"step": "pay", "attempt": 1, "answered": False})
     _insert(history, 3, "StepStarted", {"step": "pay", "attempt": 2, "task_id": other})
     history.calls[1].task_id = other
 
 
-def _call_with_an_unknown_task(history: History) -> None:
+def _call_with_an_unknown_task(history: SystemHistory) -> None:
     history.calls.append(_call(life=2, task_id=f"{RUN}/pay/7"))
 
 
-def _call_for_an_unknown_run(history: History) -> None:
+def _call_for_an_unknown_run(history: SystemHistory) -> None:
     history.calls.append(_call(life=2, task_id="run-7/pay/0"))
 
 
-def _complete_without_a_call(history: History) -> None:
+def _complete_without_a_call(history: SystemHistory) -> None:
     history.calls = []
 
 
-def _take_two_answers(history: History) -> None:
+def _take_two_answers(history: SystemHistory) -> None:
     history.runs[0].wire.append(_exchange(TASK))
 
 
-def _call_an_at_most_once_step_twice(history: History) -> None:
+def _call_an_at_most_once_step_twice(history: SystemHistory) -> None:
     history.wanted[0].at_most_once = frozenset({"pay"})
 
 
-def _call_after_the_cancellation(history: History) -> None:
+def _call_after_the_cancellation(history: SystemHistory) -> None:
     history.wanted[0].cancelled_in = 1
 
 
-def _cancel_without_telling(history: History) -> None:
+def _cancel_without_telling(history: SystemHistory) -> None:
     _insert(history, 2, "StepWorking", {"step": "pay", "attempt": 1, "remote_task_id": "r"})
     _insert(history, 3, "RunCancelRequested", {})
 
 
-def _insert(history: History, place: int, kind: str, data: dict[str, Json]) -> None:
+def _insert(history: SystemHistory, place: int, kind: str, data: dict[str, Json]) -> None:
     """Puts an event in, and numbers the rest anew: nothing else is wrong."""
     events = history.runs[0].events
     events.insert(place, RunEvent(0, kind, data))
@@ -219,18 +221,18 @@ def _insert(history: History, place: int, kind: str, data: dict[str, Json]) -> N
         (_cancel_without_telling, "never told"),
     ],
 )
-def test_the_checker_finds(sabotage: Callable[[History], None], words: str) -> None:
+def test_the_checker_finds(sabotage: Callable[[SystemHistory], None], words: str) -> None:
     history = _good()
     sabotage(history)
     found = violations(history)
     assert any(words in violation for violation in found), found
 
 
-def _nested() -> History:
+def _nested() -> SystemHistory:
     """One run of one step, which has begun another run."""
     begun: JsonObject = {"step": "below", "attempt": 1, "run_id": "run-2"}
-    return History(
-        wanted=[Wanted(key="k", run_id=RUN, ends=[("COMPLETED", None)])],
+    return SystemHistory(
+        wanted=[RequestedRun(key="k", run_id=RUN, ends=[("COMPLETED", None)])],
         runs=[
             RunHistory(
                 run={"id": RUN, "status": "COMPLETED", "input": {"key": "k"}, "output": None},
@@ -259,21 +261,21 @@ def _nested() -> History:
     )
 
 
-def _lose_the_child(history: History) -> None:
+def _lose_the_child(history: SystemHistory) -> None:
     del history.runs[1]
 
 
-def _forget_who_began_the_child(history: History) -> None:
+def _forget_who_began_the_child(history: SystemHistory) -> None:
     history.runs[0].events[1] = RunEvent(2, "StepWorking", {"step": "below"})
 
 
-def _leave_the_child_alone(history: History) -> None:
+def _leave_the_child_alone(history: SystemHistory) -> None:
     child = history.runs[1]
     child.run["status"] = "RUNNING"
     del child.events[1]
 
 
-def _begin_the_child_again(history: History) -> None:
+def _begin_the_child_again(history: SystemHistory) -> None:
     events = history.runs[0].events
     events[1:] = [
         RunEvent(seq, event.type, event.data) for seq, event in enumerate([events[1], *events[1:]], 2)
@@ -289,7 +291,7 @@ def _begin_the_child_again(history: History) -> None:
         (_begin_the_child_again, "run run-2 was begun 2 times"),
     ],
 )
-def test_what_is_wrong_with_a_child_is_told(change: Callable[[History], None], found: str) -> None:
+def test_what_is_wrong_with_a_child_is_told(change: Callable[[SystemHistory], None], found: str) -> None:
     history = _nested()
     assert violations(history) == []
     change(history)

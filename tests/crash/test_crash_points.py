@@ -9,8 +9,8 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from tests.crash.agents import Agents
-from tests.crash.client import Client
+from tests.crash.agents import CrashTestAgents
+from tests.crash.client import TrunklineClient
 from tests.crash.crash_points import (
     AGENT_POINTS,
     BREAKER_POINTS,
@@ -21,13 +21,13 @@ from tests.crash.crash_points import (
     STREAM_POINTS,
     TIMER_POINTS,
 )
-from tests.crash.process_instances import LifeStarter
-from tests.crash.restart_scenario import Story
-from tests.crash.workflows import KINDS, MORE_KINDS, Kind
+from tests.crash.process_instances import ProcessStarter
+from tests.crash.restart_scenario import RestartScenario
+from tests.crash.workflows import KINDS, MORE_KINDS, WorkflowKind
 
 pytestmark = pytest.mark.anyio
 
-TellStory = Callable[[Sequence[Kind], str], Story]
+TellStory = Callable[[Sequence[WorkflowKind], str], RestartScenario]
 
 # What ends inside a transaction is as if it had not been; a few kinds prove that for every point.
 IN_DETAIL = {"sequence", "once", "asking", "cancel_remote"}
@@ -43,17 +43,21 @@ NEVER_REACHED = {("cancel_call", point) for point in ("post.after", "agent.answe
 
 @pytest.fixture
 def story_of(
-    template: Path, tmp_path: Path, agents: Agents, starter: LifeStarter, session: aiohttp.ClientSession
+    template: Path,
+    tmp_path: Path,
+    agents: CrashTestAgents,
+    starter: ProcessStarter,
+    session: aiohttp.ClientSession,
 ) -> TellStory:
-    def begin(kinds: Sequence[Kind], name: str) -> Story:
+    def begin(kinds: Sequence[WorkflowKind], name: str) -> RestartScenario:
         data = tmp_path / name
         shutil.copytree(template, data)
-        return Story(kinds, data, agents, starter, session)
+        return RestartScenario(kinds, data, agents, starter, session)
 
     return begin
 
 
-def _kinds_and_points() -> Iterator[tuple[Kind, str]]:
+def _kinds_and_points() -> Iterator[tuple[WorkflowKind, str]]:
     # What one end of a process can tear apart in them is between two commits.
     yield from (
         (kind, "commit.after") for kind in MORE_KINDS if kind.name in {"nested_loop", "cancel_nested"}
@@ -77,7 +81,7 @@ def _kinds_and_points() -> Iterator[tuple[Kind, str]]:
     ],
 )
 async def test_a_run_survives_the_end_of_the_process(
-    kind: Kind, point: str, story_of: TellStory, starter: LifeStarter
+    kind: WorkflowKind, point: str, story_of: TellStory, starter: ProcessStarter
 ) -> None:
     for occurrence in count(1):
         story = story_of([kind], f"{occurrence}")
@@ -95,7 +99,7 @@ async def test_a_run_survives_the_end_of_the_process(
 @pytest.mark.parametrize("point", [*RECOVERY_POINTS, "commit.before", "commit.after"])
 @pytest.mark.parametrize("kind", [pytest.param(kind, id=kind.name) for kind in KINDS])
 async def test_a_run_survives_another_end_while_it_recovers(
-    kind: Kind, point: str, story_of: TellStory, starter: LifeStarter
+    kind: WorkflowKind, point: str, story_of: TellStory, starter: ProcessStarter
 ) -> None:
     for occurrence in (1, 2):
         story = story_of([kind], f"{occurrence}")
@@ -108,7 +112,7 @@ async def test_a_run_survives_another_end_while_it_recovers(
 
 
 @pytest.mark.parametrize("point", [*EDGE_POINTS, *AGENT_POINTS, "write_transitions", "claim_tasks"])
-async def test_many_runs_survive_together(point: str, story_of: TellStory, starter: LifeStarter) -> None:
+async def test_many_runs_survive_together(point: str, story_of: TellStory, starter: ProcessStarter) -> None:
     # Every workflow three times in one process, so that commits carry parts of many runs.
     for occurrence in (3, 6, 12, 24):
         story = story_of(KINDS * 3, f"{occurrence}")
@@ -127,7 +131,7 @@ async def test_a_run_that_nobody_was_told_of_is_there_whole_or_not_at_all(
     exists: bool,
     story_of: TellStory,
     tmp_path: Path,
-    starter: LifeStarter,
+    starter: ProcessStarter,
     session: aiohttp.ClientSession,
 ) -> None:
     story = story_of([KINDS[0]], "data")
@@ -135,7 +139,7 @@ async def test_a_run_that_nobody_was_told_of_is_there_whole_or_not_at_all(
     life = await starter.start(tmp_path / "data")
     url = await life.ready
     assert url is not None
-    client = Client(session, url)
+    client = TrunklineClient(session, url)
 
     runs = await client.pages("/runs")
     ends = [[event.type async for event in client.follow(str(run["id"]))][-1] for run in runs]

@@ -19,14 +19,14 @@ import aiohttp
 import pytest
 from confluent_kafka.admin import AdminClient
 from deploy.local.postgres import PostgresServer
-from tests.crash.agents import Agents
-from tests.crash.client import Client
+from tests.crash.agents import CrashTestAgents
+from tests.crash.client import TrunklineClient
 from tests.crash.conftest import furnish
-from tests.crash.history_checker import Wanted, violations
+from tests.crash.history_checker import RequestedRun, violations
 from tests.crash.history_reader import quiet, read_history
 from tests.crash.topics import Topics
-from tests.crash.unreliable_broker import LosingProducer, UnrulyProducer, UnrulySource
-from tests.crash.workflows import GATED, KINDS, MORE_KINDS, Kind, Watched
+from tests.crash.unreliable_broker import LossyProducer, UnreliableProducer, UnreliableSource
+from tests.crash.workflows import GATED, KINDS, MORE_KINDS, WatchedRun, WorkflowKind
 from tests.scenarios.distributed.in_process_roles import serving_roles
 from tests.services import fresh_database, fresh_topic_prefix
 
@@ -52,50 +52,50 @@ EVERY_KIND = (*KINDS, *MORE_KINDS)
 TWO_KINDS = (KINDS[0], next(kind for kind in KINDS if kind.name == "once"))
 
 
-class Stage:
+class BrokerScenario:
     """A database and topics of one test, its agents, and what it has asked for."""
 
-    def __init__(self, agents: Agents, session: aiohttp.ClientSession, topics: Topics) -> None:
+    def __init__(self, agents: CrashTestAgents, session: aiohttp.ClientSession, topics: Topics) -> None:
         self.agents = agents
         self.topics = topics
         self._session = session
-        self._wanted: list[Wanted] = []
+        self._wanted: list[RequestedRun] = []
         self._numbers = count()
 
     @property
     def names(self) -> TopicNames:
         return self.topics.names
 
-    def client(self, system: RunningSystem) -> Client:
-        return Client(self._session, system.url)
+    def client(self, system: RunningSystem) -> TrunklineClient:
+        return TrunklineClient(self._session, system.url)
 
-    async def furnished(self, system: RunningSystem) -> Client:
+    async def furnished(self, system: RunningSystem) -> TrunklineClient:
         client = self.client(system)
         await furnish(client, self.agents)
         return client
 
-    async def start(self, client: Client, kind: Kind) -> Wanted:
+    async def start(self, client: TrunklineClient, kind: WorkflowKind) -> RequestedRun:
         want = kind.wanted(f"{kind.name}-{next(self._numbers)}")
         self._wanted.append(want)
         want.run_id = await client.start(kind.name, want.key)
         return want
 
-    async def start_all(self, client: Client, kinds: Sequence[Kind]) -> None:
+    async def start_all(self, client: TrunklineClient, kinds: Sequence[WorkflowKind]) -> None:
         for kind in kinds:
             await self.start(client, kind)
 
-    async def see(self, client: Client, kind: Kind) -> None:
+    async def see(self, client: TrunklineClient, kind: WorkflowKind) -> None:
         """A run, from its start to its end."""
         want = await self.start(client, kind)
         async for event in client.follow(str(want.run_id)):
-            await kind.react(Watched(client, self.agents, want), event)
+            await kind.react(WatchedRun(client, self.agents, want), event)
 
-    async def see_all(self, client: Client, kinds: Sequence[Kind]) -> None:
+    async def see_all(self, client: TrunklineClient, kinds: Sequence[WorkflowKind]) -> None:
         async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as group:
             for kind in kinds:
                 group.create_task(self.see(client, kind))
 
-    async def finish(self, client: Client) -> list[str]:
+    async def finish(self, client: TrunklineClient) -> list[str]:
         """Waits until every run is over, and says what is wrong; there is no excuse for a second call."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             for want in self._wanted:
@@ -104,7 +104,7 @@ class Stage:
         await quiet(client)
         return violations(await read_history(client, self._wanted, self.agents.calls, {}))
 
-    async def sent(self, client: Client) -> None:
+    async def sent(self, client: TrunklineClient) -> None:
         """Returns when the outbox is empty."""
         while (await client.gauge('trunkline_queue_depth{queue="outbox"}'))[""]:
             await asyncio.sleep(0.05)
@@ -130,11 +130,11 @@ async def stage(
     partitions: int,
     postgres: PostgresServer,
     kafka_servers: str,
-    agents: Agents,
+    agents: CrashTestAgents,
     session: aiohttp.ClientSession,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: str,
-) -> AsyncGenerator[Stage]:
+) -> AsyncGenerator[BrokerScenario]:
     names = topics.names
     await topics.make(names.tasks, names.results, names.events, partitions=partitions)
     agents.forget()
@@ -153,7 +153,7 @@ async def stage(
             "DATA": str(tmp_path),
         }.items():
             monkeypatch.setenv(f"TRUNKLINE_{name}", value)
-        yield Stage(agents, session, topics)
+        yield BrokerScenario(agents, session, topics)
 
 
 def _losing_some(chance: random.Random) -> Callable[[OutgoingMessage], bool]:
@@ -165,11 +165,13 @@ def _losing_stops(message: OutgoingMessage) -> bool:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-async def test_records_that_come_late_twice_and_in_any_order_change_nothing(stage: Stage, seed: int) -> None:
+async def test_records_that_come_late_twice_and_in_any_order_change_nothing(
+    stage: BrokerScenario, seed: int
+) -> None:
     chance = random.Random(seed)
     interceptors = Interceptors(
-        source=lambda source: UnrulySource(source, chance),
-        producer=lambda producer: UnrulyProducer(producer, chance),
+        source=lambda source: UnreliableSource(source, chance),
+        producer=lambda producer: UnreliableProducer(producer, chance),
     )
     async with serving_roles("api", "executor", "bridge", interceptors=interceptors) as system:
         client = await stage.furnished(system)
@@ -179,12 +181,12 @@ async def test_records_that_come_late_twice_and_in_any_order_change_nothing(stag
 
 @pytest.mark.parametrize("loses", [_losing_some(random.Random(4)), _losing_stops], ids=["some", "stops"])
 async def test_what_the_broker_loses_is_sent_again_or_found_out(
-    stage: Stage, loses: Callable[[OutgoingMessage], bool]
+    stage: BrokerScenario, loses: Callable[[OutgoingMessage], bool]
 ) -> None:
-    producers: list[LosingProducer] = []
+    producers: list[LossyProducer] = []
 
     def losing(producer: Producer) -> Producer:
-        producers.append(LosingProducer(producer, loses))
+        producers.append(LossyProducer(producer, loses))
         return producers[-1]
 
     interceptors = Interceptors(timeouts=HURRIED.timeouts, producer=losing)
@@ -195,7 +197,7 @@ async def test_what_the_broker_loses_is_sent_again_or_found_out(
     assert sum(producer.lost for producer in producers) >= 4
 
 
-async def test_tasks_that_were_deleted_from_their_topic_are_sent_again(stage: Stage) -> None:
+async def test_tasks_that_were_deleted_from_their_topic_are_sent_again(stage: BrokerScenario) -> None:
     async with serving_roles("api", "executor", interceptors=HURRIED) as system:
         client = await stage.furnished(system)
         await stage.start_all(client, TWO_KINDS * 5)
@@ -206,7 +208,7 @@ async def test_tasks_that_were_deleted_from_their_topic_are_sent_again(stage: St
         assert await stage.finish(stage.client(system)) == []
 
 
-async def test_results_that_were_deleted_from_their_topic_are_published_again(stage: Stage) -> None:
+async def test_results_that_were_deleted_from_their_topic_are_published_again(stage: BrokerScenario) -> None:
     async with serving_roles("api", interceptors=HURRIED) as api:
         client = await stage.furnished(api)
         async with serving_roles("executor", interceptors=HURRIED):
@@ -224,7 +226,7 @@ async def test_results_that_were_deleted_from_their_topic_are_published_again(st
 
 @pytest.mark.parametrize("to", ["earliest", "latest"])
 async def test_offsets_that_were_reset_lose_and_double_nothing(
-    stage: Stage, to: Literal["earliest", "latest"]
+    stage: BrokerScenario, to: Literal["earliest", "latest"]
 ) -> None:
     async with serving_roles("api", "executor", "bridge", interceptors=HURRIED) as system:
         client = await stage.furnished(system)
@@ -239,7 +241,7 @@ async def test_offsets_that_were_reset_lose_and_double_nothing(
         assert await stage.finish(stage.client(system)) == []
 
 
-async def test_topics_that_are_deleted_and_made_anew_under_way_lose_nothing(stage: Stage) -> None:
+async def test_topics_that_are_deleted_and_made_anew_under_way_lose_nothing(stage: BrokerScenario) -> None:
     async with serving_roles("api", "executor", "bridge", interceptors=HURRIED) as system:
         client = await stage.furnished(system)
         gated = [await stage.start(client, GATED) for _ in range(10)]
@@ -254,7 +256,7 @@ async def test_topics_that_are_deleted_and_made_anew_under_way_lose_nothing(stag
 
 
 @pytest.mark.parametrize("partitions", [MANY_PARTITIONS])
-async def test_bridges_that_come_and_go_all_the_time_lose_and_double_nothing(stage: Stage) -> None:
+async def test_bridges_that_come_and_go_all_the_time_lose_and_double_nothing(stage: BrokerScenario) -> None:
     chance = random.Random(6)
     async with serving_roles("api", "executor", interceptors=HURRIED) as system, AsyncExitStack() as last:
         client = await stage.furnished(system)
@@ -286,7 +288,7 @@ async def test_bridges_that_come_and_go_all_the_time_lose_and_double_nothing(sta
         assert await stage.finish(client) == []
 
 
-async def test_poison_among_good_records_is_put_aside_and_holds_up_nothing(stage: Stage) -> None:
+async def test_poison_among_good_records_is_put_aside_and_holds_up_nothing(stage: BrokerScenario) -> None:
     tasks, results = stage.names.tasks, stage.names.results
     headers = {"trunkline-type": b"agent-task", "trunkline-version": b"1"}
     async with (

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from tests.crash.agents import Agents
-from tests.crash.chaos import SLOW_AGENTS, Chaos, Plan
+from tests.crash.agents import CrashTestAgents
+from tests.crash.chaos import SLOW_AGENTS, ChaosPlan, ChaosRun
 from tests.crash.conftest import furnish
-from tests.crash.fleet import fragile_fleet
+from tests.crash.fleet import killable_fleet
 from tests.crash.history_checker import second_calls, violations
 from tests.crash.report import write_report
 
 pytestmark = pytest.mark.anyio
 
-PLAN = Plan(
+PLAN = ChaosPlan(
     runs=int(os.environ.get("TRUNKLINE_CHAOS_RUNS", "180")),
     kills=int(os.environ.get("TRUNKLINE_CHAOS_KILLS", "18")),
     broker_kills=int(os.environ.get("TRUNKLINE_CHAOS_BROKER_KILLS", "2")),
@@ -33,12 +33,12 @@ PLAN = Plan(
 
 @pytest.mark.timeout(900 + 10 * PLAN.kills + PLAN.runs)
 async def test_nothing_is_lost_when_everything_is_killed_again_and_again(
-    tmp_path: Path, agents: Agents, patient_session: aiohttp.ClientSession
+    tmp_path: Path, agents: CrashTestAgents, patient_session: aiohttp.ClientSession
 ) -> None:
     agents.forget()
-    async with fragile_fleet(tmp_path) as fleet:
+    async with killable_fleet(tmp_path) as fleet:
         agents.whose = fleet.callers()
-        chaos = Chaos(PLAN, fleet, agents, patient_session)
+        chaos = ChaosRun(PLAN, fleet, agents, patient_session)
         await furnish(chaos.client, agents, SLOW_AGENTS)
         history = await chaos.rage()
         unsettled = fleet.query(

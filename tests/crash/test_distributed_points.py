@@ -20,8 +20,8 @@ import aiohttp
 import pytest
 from confluent_kafka.admin import AdminClient
 from deploy.local.postgres import PostgresServer
-from tests.crash.agents import Agents
-from tests.crash.client import Client
+from tests.crash.agents import CrashTestAgents
+from tests.crash.client import TrunklineClient
 from tests.crash.conftest import furnish
 from tests.crash.crash_points import (
     AGENT_POINTS,
@@ -35,14 +35,14 @@ from tests.crash.crash_points import (
     TIMER_POINTS,
     TRAVEL_POINTS,
 )
-from tests.crash.process_instances import LifeStarter
-from tests.crash.restart_scenario import Story
-from tests.crash.workflows import KINDS, RESTRAINED, Kind
+from tests.crash.process_instances import ProcessStarter
+from tests.crash.restart_scenario import RestartScenario
+from tests.crash.workflows import KINDS, RESTRAINED, WorkflowKind
 from tests.services import fresh_database, fresh_topics
 
 pytestmark = pytest.mark.anyio
 
-TellStory = Callable[[Sequence[Kind], str], Story]
+TellStory = Callable[[Sequence[WorkflowKind], str], RestartScenario]
 
 OCCURRENCES = int(os.environ.get("TRUNKLINE_CHAOS_POINTS", "1"))
 
@@ -89,8 +89,8 @@ def furnished(postgres: PostgresServer) -> Generator[str]:
 async def furnished_database(
     furnished: str,
     postgres: PostgresServer,
-    starter: LifeStarter,
-    agents: Agents,
+    starter: ProcessStarter,
+    agents: CrashTestAgents,
     session: aiohttp.ClientSession,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> str:
@@ -98,7 +98,7 @@ async def furnished_database(
     life = await starter.start(tmp_path_factory.mktemp("furnished"), settings=settings)
     url = await life.ready
     assert url is not None
-    await furnish(Client(session, url), agents, fields=RESTRAINED)
+    await furnish(TrunklineClient(session, url), agents, fields=RESTRAINED)
     os.kill(life.pid, signal.SIGTERM)
     assert await life.ended == 0
     return furnished
@@ -111,13 +111,13 @@ def story_of(
     kafka_servers: str,
     kafka_admin: AdminClient,
     tmp_path: Path,
-    agents: Agents,
-    starter: LifeStarter,
+    agents: CrashTestAgents,
+    starter: ProcessStarter,
     session: aiohttp.ClientSession,
 ) -> Generator[TellStory]:
     with ExitStack() as stack:
 
-        def begin(kinds: Sequence[Kind], name: str) -> Story:
+        def begin(kinds: Sequence[WorkflowKind], name: str) -> RestartScenario:
             stack.close()
             topics = stack.enter_context(fresh_topics(kafka_admin))
             settings = {
@@ -128,7 +128,7 @@ def story_of(
                 "TRUNKLINE_EVENTS_TOPIC": topics.events,
                 "TRUNKLINE_KAFKA_GROUP": topics.tasks,
             }
-            story = Story(kinds, tmp_path / name, agents, starter, session, settings)
+            story = RestartScenario(kinds, tmp_path / name, agents, starter, session, settings)
             # A cancellation travels too: whoever is called meanwhile is called rightly.
             agents.whose = lambda _transport: agents.life
             return story
@@ -146,7 +146,7 @@ def _occurrences(point: str) -> Sequence[int]:
 @pytest.mark.timeout(300 * OCCURRENCES)
 @pytest.mark.parametrize("point", POINTS)
 async def test_runs_survive_the_end_of_the_process(
-    point: str, story_of: TellStory, starter: LifeStarter
+    point: str, story_of: TellStory, starter: ProcessStarter
 ) -> None:
     ended = 0
     for occurrence in _occurrences(point):
@@ -165,7 +165,7 @@ async def test_runs_survive_the_end_of_the_process(
     "point", [*RECOVERY_POINTS, "produce.before", "settle.before", "bridge.commit.after"]
 )
 async def test_runs_survive_another_end_while_they_recover(
-    point: str, story_of: TellStory, starter: LifeStarter
+    point: str, story_of: TellStory, starter: ProcessStarter
 ) -> None:
     for occurrence in range(2, 2 + OCCURRENCES):
         story = story_of(KINDS, f"{occurrence}")

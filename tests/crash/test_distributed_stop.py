@@ -14,13 +14,13 @@ import aiohttp
 import pytest
 from confluent_kafka.admin import AdminClient
 from deploy.local.postgres import PostgresServer
-from tests.crash.agents import Agents
-from tests.crash.client import Gone, RoamingClient
+from tests.crash.agents import CrashTestAgents
+from tests.crash.client import FailoverClient, ServerGone
 from tests.crash.conftest import furnish
-from tests.crash.fleet import Fleet, Member, running_fleet
-from tests.crash.history_checker import Wanted, violations
+from tests.crash.fleet import Fleet, FleetMember, running_fleet
+from tests.crash.history_checker import RequestedRun, violations
 from tests.crash.history_reader import quiet, read_history
-from tests.crash.workflows import GATED, KINDS, MORE_KINDS, Kind, Watched
+from tests.crash.workflows import GATED, KINDS, MORE_KINDS, WatchedRun, WorkflowKind
 from tests.services import fresh_database, fresh_topic_prefix
 
 pytestmark = pytest.mark.anyio
@@ -36,19 +36,19 @@ STOPPED_IN_A_CALL = ("cancel_call-", "cancel_remote-", "race-")
 GONE_SECONDS = 10.0
 
 
-class Load:
+class RunLoad:
     """Users who start one run after the other, and see each to its end."""
 
-    def __init__(self, fleet: Fleet, agents: Agents, session: aiohttp.ClientSession) -> None:
-        self.client = RoamingClient(session, fleet.api_urls)
+    def __init__(self, fleet: Fleet, agents: CrashTestAgents, session: aiohttp.ClientSession) -> None:
+        self.client = FailoverClient(session, fleet.api_urls)
         self.agents = agents
-        self.wanted: list[Wanted] = []
+        self.wanted: list[RequestedRun] = []
         self._fleet = fleet
         self._kinds = cycle(UNHURRIED)
         self._numbers = count()
         self._enough = asyncio.Event()
 
-    async def start(self, kind: Kind) -> Wanted:
+    async def start(self, kind: WorkflowKind) -> RequestedRun:
         want = kind.wanted(f"{kind.name}-{next(self._numbers)}")
         self.wanted.append(want)
         want.run_id = await self.client.start(kind.name, want.key)
@@ -68,12 +68,12 @@ class Load:
             want = await self.start(kind)
             await self._see(kind, want)
 
-    async def _see(self, kind: Kind, want: Wanted) -> None:
+    async def _see(self, kind: WorkflowKind, want: RequestedRun) -> None:
         while True:
             try:
                 async for event in self.client.follow(str(want.run_id)):
-                    await kind.react(Watched(self.client, self.agents, want), event)
-            except Gone:
+                    await kind.react(WatchedRun(self.client, self.agents, want), event)
+            except ServerGone:
                 continue
             return
 
@@ -111,13 +111,13 @@ async def fleet(
             yield running
 
 
-async def _replace(member: Member) -> None:
+async def _replace(member: FleetMember) -> None:
     member.ask_to_stop()
     assert await member.stopped() == 0, member.log[-4000:]
     await member.start()
 
 
-def _unseen(fleet: Fleet, load: Load) -> list[str]:
+def _unseen(fleet: Fleet, load: RunLoad) -> list[str]:
     """The runs with a call of somebody who was gone before it could be seen, but for those in which we hang up."""
     gone = {life for life, ending in fleet.lives.endings.items() if ending == "gone"}
     keys = {want.run_id: want.key for want in load.wanted}
@@ -127,11 +127,11 @@ def _unseen(fleet: Fleet, load: Load) -> list[str]:
 
 
 async def test_every_process_is_replaced_under_load_and_nobody_is_called_twice(
-    fleet: Fleet, agents: Agents, patient_session: aiohttp.ClientSession
+    fleet: Fleet, agents: CrashTestAgents, patient_session: aiohttp.ClientSession
 ) -> None:
     agents.forget()
     agents.whose = fleet.callers()
-    load = Load(fleet, agents, patient_session)
+    load = RunLoad(fleet, agents, patient_session)
     await furnish(load.client, agents, {"plain": "ms=30", "rpc": "ms=100"})
     async with load.going_on():
         for member in list(fleet.members):
@@ -145,11 +145,11 @@ async def test_every_process_is_replaced_under_load_and_nobody_is_called_twice(
 
 
 async def test_a_bridge_that_is_to_stop_lets_its_calls_end_and_is_gone_soon_after(
-    fleet: Fleet, agents: Agents, patient_session: aiohttp.ClientSession
+    fleet: Fleet, agents: CrashTestAgents, patient_session: aiohttp.ClientSession
 ) -> None:
     agents.forget()
     agents.whose = fleet.callers()
-    load = Load(fleet, agents, patient_session)
+    load = RunLoad(fleet, agents, patient_session)
     await furnish(load.client, agents)
     gated = [await load.start(GATED) for _ in range(10)]
     for want in gated:

@@ -23,10 +23,10 @@ import aiohttp
 import msgspec
 import pytest
 from deploy.local.processes import Guard
-from tests.crash.client import Client, Gone, RoamingClient
-from tests.crash.fleet import Fleet, fragile_fleet
+from tests.crash.client import FailoverClient, ServerGone, TrunklineClient
+from tests.crash.fleet import Fleet, killable_fleet
 from tests.crash.process_instances import ROOT
-from tests.crash.server import Server, server_on
+from tests.crash.server import KillableServer, server_on
 
 from trunkline.jsontypes import Json, JsonObject, encode
 
@@ -64,18 +64,18 @@ class Entry(msgspec.Struct):
     mark: str | None = None
 
 
-class Victims(Protocol):
+class KillableProcesses(Protocol):
     """Who is killed while the agents move."""
 
-    client: Client
+    client: TrunklineClient
 
     async def kill_and_start(self, moments: random.Random) -> None: ...
 
 
 class OneProcess:
-    def __init__(self, server: Server, session: aiohttp.ClientSession) -> None:
+    def __init__(self, server: KillableServer, session: aiohttp.ClientSession) -> None:
         self._server = server
-        self.client = Client(session, server.url)
+        self.client = TrunklineClient(session, server.url)
 
     async def kill_and_start(self, moments: random.Random) -> None:
         del moments
@@ -86,7 +86,7 @@ class OneProcess:
 class Bridges:
     def __init__(self, fleet: Fleet, session: aiohttp.ClientSession) -> None:
         self._fleet = fleet
-        self.client: Client = RoamingClient(session, fleet.api_urls)
+        self.client: TrunklineClient = FailoverClient(session, fleet.api_urls)
 
     async def kill_and_start(self, moments: random.Random) -> None:
         bridge = moments.choice(self._fleet.of("bridge"))
@@ -97,7 +97,7 @@ class Bridges:
 class Fleetwide:
     """Whoever starts runs and moves agents, and does not give up when nobody answers."""
 
-    def __init__(self, victims: Victims, agents: str, session: aiohttp.ClientSession) -> None:
+    def __init__(self, victims: KillableProcesses, agents: str, session: aiohttp.ClientSession) -> None:
         self._victims = victims
         self._agents = agents
         self._session = session
@@ -107,14 +107,14 @@ class Fleetwide:
         self.kills = 0
 
     @property
-    def client(self) -> Client:
+    def client(self) -> TrunklineClient:
         return self._victims.client
 
     async def surely(self, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
         while True:
             try:
                 return await ask()
-            except Gone:
+            except ServerGone:
                 await asyncio.sleep(0.1)
 
     async def tell_agents(self, path: str, words: str) -> None:
@@ -255,7 +255,7 @@ async def test_a_fleet_moves_while_its_process_is_killed(
 async def test_a_fleet_moves_while_its_bridges_are_killed(
     tmp_path: Path, patient_session: aiohttp.ClientSession
 ) -> None:
-    async with moving_agents() as agents, fragile_fleet(tmp_path) as fleet:
+    async with moving_agents() as agents, killable_fleet(tmp_path) as fleet:
         await move_everything(Fleetwide(Bridges(fleet, patient_session), agents, patient_session))
 
 

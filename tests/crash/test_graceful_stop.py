@@ -9,13 +9,13 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from tests.crash.agents import Agents
-from tests.crash.client import Client
+from tests.crash.agents import CrashTestAgents
+from tests.crash.client import TrunklineClient
 from tests.crash.conftest import furnish
-from tests.crash.history_checker import Ending, Wanted, violations
+from tests.crash.history_checker import Ending, RequestedRun, violations
 from tests.crash.history_reader import read_history
-from tests.crash.server import Server, server_on
-from tests.crash.workflows import GATED, KINDS, Kind
+from tests.crash.server import KillableServer, server_on
+from tests.crash.workflows import GATED, KINDS, WorkflowKind
 
 pytestmark = pytest.mark.anyio
 
@@ -24,17 +24,19 @@ PATIENCE_SECONDS = 60
 POLLED = next(kind for kind in KINDS if kind.name == "polled")
 
 
-class Stage:
+class RunningServer:
     """A server, its agents, and what a test has asked for."""
 
-    def __init__(self, server: Server, agents: Agents, session: aiohttp.ClientSession) -> None:
+    def __init__(
+        self, server: KillableServer, agents: CrashTestAgents, session: aiohttp.ClientSession
+    ) -> None:
         self.server = server
         self.agents = agents
         self.session = session
-        self.client = Client(session, server.url)
-        self.wanted: list[Wanted] = []
+        self.client = TrunklineClient(session, server.url)
+        self.wanted: list[RequestedRun] = []
 
-    async def start(self, kind: Kind) -> str:
+    async def start(self, kind: WorkflowKind) -> str:
         want = kind.wanted(f"{kind.name}-{len(self.wanted)}")
         self.wanted.append(want)
         want.run_id = await self.client.start(kind.name, want.key)
@@ -70,17 +72,17 @@ def stop_timeout() -> str:
 
 @pytest.fixture
 async def stage(
-    tmp_path: Path, agents: Agents, session: aiohttp.ClientSession, stop_timeout: str
-) -> AsyncGenerator[Stage]:
+    tmp_path: Path, agents: CrashTestAgents, session: aiohttp.ClientSession, stop_timeout: str
+) -> AsyncGenerator[RunningServer]:
     agents.forget()
     async with server_on(tmp_path / "data", "--stop-timeout", stop_timeout) as server:
-        stage = Stage(server, agents, session)
+        stage = RunningServer(server, agents, session)
         await stage.restart()
         await furnish(stage.client, agents, {"polled": "polls=3"})
         yield stage
 
 
-async def test_a_stop_lets_calls_end_and_nobody_is_called_twice(stage: Stage) -> None:
+async def test_a_stop_lets_calls_end_and_nobody_is_called_twice(stage: RunningServer) -> None:
     run_id = await stage.start(GATED)
     address = f"{stage.client.url}/api/v1/runs/{run_id}/events"
     async with stage.session.get(address, headers={"Accept": "text/event-stream"}) as stream:
@@ -99,7 +101,7 @@ async def test_a_stop_lets_calls_end_and_nobody_is_called_twice(stage: Stage) ->
 
 
 @pytest.mark.parametrize("stop_timeout", ["100ms"])
-async def test_a_call_that_outlasts_the_stop_is_made_again_with_the_same_id(stage: Stage) -> None:
+async def test_a_call_that_outlasts_the_stop_is_made_again_with_the_same_id(stage: RunningServer) -> None:
     run_id = await stage.start(GATED)
     await stage.agents.called_for(run_id)
 
@@ -113,7 +115,9 @@ async def test_a_call_that_outlasts_the_stop_is_made_again_with_the_same_id(stag
     assert stage.sends("gated") == [(1, f"{run_id}/slow/0"), (2, f"{run_id}/slow/0")]
 
 
-async def test_an_agent_that_works_on_a_task_is_asked_after_the_restart_and_not_called(stage: Stage) -> None:
+async def test_an_agent_that_works_on_a_task_is_asked_after_the_restart_and_not_called(
+    stage: RunningServer,
+) -> None:
     run_id = await stage.start(POLLED)
     async with aclosing(stage.client.follow(run_id)) as events:
         async for event in events:

@@ -15,12 +15,12 @@ from typing import cast
 
 import aiohttp
 import pytest
-from tests.crash.agents import Agents
-from tests.crash.client import Client
+from tests.crash.agents import CrashTestAgents
+from tests.crash.client import TrunklineClient
 from tests.crash.conftest import furnish
-from tests.crash.history_checker import Wanted, violations
+from tests.crash.history_checker import RequestedRun, violations
 from tests.crash.history_reader import read_history
-from tests.crash.workflows import KINDS, Kind, Watched
+from tests.crash.workflows import KINDS, WatchedRun, WorkflowKind
 
 from trunkline.stores.base import Store, Transaction
 from trunkline.testing import running_system
@@ -65,21 +65,23 @@ class _WaitingTransaction:
         return waiting
 
 
-async def _see_to_its_end(client: Client, agents: Agents, kind: Kind, want: Wanted) -> None:
+async def _see_to_its_end(
+    client: TrunklineClient, agents: CrashTestAgents, kind: WorkflowKind, want: RequestedRun
+) -> None:
     want.run_id = await client.start(kind.name, want.key)
     async for event in client.follow(want.run_id):
-        await kind.react(Watched(client, agents, want), event)
+        await kind.react(WatchedRun(client, agents, want), event)
 
 
 async def test_what_arrives_during_a_transaction_waits_for_the_next(
-    tmp_path: Path, agents: Agents, session: aiohttp.ClientSession
+    tmp_path: Path, agents: CrashTestAgents, session: aiohttp.ClientSession
 ) -> None:
     agents.forget()
     interceptors = Interceptors(store=lambda store: cast("Store", _WaitingStore(store)))
     async with running_system(tmp_path / "data", interceptors=interceptors) as system:
-        client = Client(session, system.url)
+        client = TrunklineClient(session, system.url)
         await furnish(client, agents)
-        wanted: list[Wanted] = []
+        wanted: list[RequestedRun] = []
         async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as group:
             for number in range(RUNS):
                 kind = KINDS[number % len(KINDS)]

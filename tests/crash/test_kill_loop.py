@@ -15,13 +15,13 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from tests.crash.agents import Agents
-from tests.crash.client import Client, Gone
+from tests.crash.agents import CrashTestAgents
+from tests.crash.client import ServerGone, TrunklineClient
 from tests.crash.conftest import furnish
-from tests.crash.history_checker import Ending, Wanted, violations
+from tests.crash.history_checker import Ending, RequestedRun, violations
 from tests.crash.history_reader import read_history
-from tests.crash.server import Server, server_on
-from tests.crash.workflows import KINDS, Kind, Watched
+from tests.crash.server import KillableServer, server_on
+from tests.crash.workflows import KINDS, WatchedRun, WorkflowKind
 
 pytestmark = pytest.mark.anyio
 
@@ -44,11 +44,13 @@ SLOW_AGENTS = {
 
 
 class Chaos:
-    def __init__(self, server: Server, agents: Agents, session: aiohttp.ClientSession) -> None:
+    def __init__(
+        self, server: KillableServer, agents: CrashTestAgents, session: aiohttp.ClientSession
+    ) -> None:
         self._server = server
         self._agents = agents
-        self.client = Client(session, server.url)
-        self.wanted: list[Wanted] = []
+        self.client = TrunklineClient(session, server.url)
+        self.wanted: list[RequestedRun] = []
         self.endings: dict[int, Ending] = {}
         # How many runs may have begun by now, and how many lives were ready to take them.
         self._allowed = 0
@@ -78,7 +80,7 @@ class Chaos:
             self._ready_lives += 1
             self._life_is_ready.notify_all()
 
-    async def see_to_its_end(self, number: int, kind: Kind) -> None:
+    async def see_to_its_end(self, number: int, kind: WorkflowKind) -> None:
         """A client that does not give up: what got no answer is asked again, in this life or a later one."""
         want = kind.wanted(f"{kind.name}-{number}")
         self.wanted.append(want)
@@ -88,10 +90,10 @@ class Chaos:
             seen = self._ready_lives
             try:
                 want.run_id = await self.client.start(kind.name, want.key)
-                watched = Watched(self.client, self._agents, want)
+                watched = WatchedRun(self.client, self._agents, want)
                 async for event in self.client.follow(want.run_id):
                     await kind.react(watched, event)
-            except Gone:
+            except ServerGone:
                 async with self._life_is_ready:
                     await self._life_is_ready.wait_for(lambda before=seen: self._ready_lives > before)
             else:
@@ -100,7 +102,7 @@ class Chaos:
 
 @pytest.mark.timeout(600 + 4 * KILLS + RUNS)
 async def test_nothing_is_lost_when_the_process_is_killed_again_and_again(
-    tmp_path: Path, agents: Agents, session: aiohttp.ClientSession
+    tmp_path: Path, agents: CrashTestAgents, session: aiohttp.ClientSession
 ) -> None:
     moments = random.Random(SEED)
     agents.forget()

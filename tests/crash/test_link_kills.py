@@ -38,7 +38,7 @@ async def zone(tmp_path: Path) -> AsyncGenerator[ZoneServer]:
         yield server
 
 
-class Ledger:
+class CallerState:
     """What a caller keeps before it calls: the ids."""
 
     def __init__(self, path: Path, names: Sequence[str], seconds: Sequence[float]) -> None:
@@ -49,7 +49,9 @@ class Ledger:
 
 
 @asynccontextmanager
-async def calling(url: str, method: str, ledger: Ledger, fuse: str | None = None) -> AsyncGenerator[Process]:
+async def calling(
+    url: str, method: str, ledger: CallerState, fuse: str | None = None
+) -> AsyncGenerator[Process]:
     variables = {**os.environ, FUSE: fuse} if fuse is not None else dict(os.environ)
     command = (sys.executable, "-m", "tests.crash.link_caller", url, method, str(ledger.path))
     process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, cwd=ROOT, env=variables)
@@ -77,7 +79,7 @@ async def test_a_caller_that_was_killed_gets_the_same_work_with_the_same_id(
     zone: ZoneServer, tmp_path: Path, fuse: str
 ) -> None:
     await zone.start()
-    ledger = Ledger(tmp_path / "ledger", ["work"], [0.3])
+    ledger = CallerState(tmp_path / "ledger", ["work"], [0.3])
     async with calling(zone.url, "once", ledger, fuse) as doomed:
         await doomed.communicate()
         assert doomed.returncode == -signal.SIGKILL
@@ -94,7 +96,7 @@ async def test_callers_killed_again_and_again_run_nothing_twice_and_forget_nothi
 ) -> None:
     moments = random.Random(SEED)
     names = [f"work-{number}" for number in range(CALLS)]
-    ledger = Ledger(tmp_path / "ledger", names, [moments.choice([0, 0.03, 0.2, 1]) for _ in names])
+    ledger = CallerState(tmp_path / "ledger", names, [moments.choice([0, 0.03, 0.2, 1]) for _ in names])
     await zone.start()
     for _ in range(KILLS):
         await _killed(zone, ledger, moments.uniform(0, 0.5))
@@ -109,7 +111,7 @@ async def test_callers_and_zone_killed_again_and_again_run_nothing_twice_and_for
 ) -> None:
     moments = random.Random(SEED)
     names = [f"work-{number}" for number in range(CALLS)]
-    ledger = Ledger(tmp_path / "ledger", names, [moments.choice([0, 0.03, 0.2, 1]) for _ in names])
+    ledger = CallerState(tmp_path / "ledger", names, [moments.choice([0, 0.03, 0.2, 1]) for _ in names])
     for kills in range(KILLS):
         await zone.start()
         await _killed(zone, ledger, moments.uniform(0, 0.5))
@@ -131,7 +133,7 @@ async def test_callers_and_zone_killed_again_and_again_run_nothing_twice_and_for
     assert {name for name in names if ends[name] == "success"} <= set(runs), f"seed {SEED}"
 
 
-async def _killed(zone: ZoneServer, ledger: Ledger, after_seconds: float) -> None:
+async def _killed(zone: ZoneServer, ledger: CallerState, after_seconds: float) -> None:
     async with calling(zone.url, "once", ledger) as caller, asyncio.timeout(PATIENCE_SECONDS):
         assert caller.stdout is not None
         assert await caller.stdout.readline() == b"calling\n"

@@ -21,7 +21,7 @@ import pytest
 from aiohttp import web
 from deploy.local.postgres import PostgresServer
 from prometheus_client.parser import text_string_to_metric_families
-from tests.crash.client import Client
+from tests.crash.client import TrunklineClient
 from tests.crash.server import PROGRAM
 
 from trunkline.messages import TopicNames
@@ -161,7 +161,7 @@ async def finished_runs(session: aiohttp.ClientSession, url: str) -> float:
     )
 
 
-async def check(client: Client, run_ids: Sequence[str]) -> None:
+async def check(client: TrunklineClient, run_ids: Sequence[str]) -> None:
     for run_id in run_ids:
         types = [event.type async for event in client.follow(run_id)]
         run = await client.run(run_id)
@@ -173,7 +173,7 @@ async def check(client: Client, run_ids: Sequence[str]) -> None:
         assert [item["seq"] for item in items if isinstance(item, dict)] == list(range(1, len(types) + 1))
 
 
-async def start(client: Client, name: str) -> list[str]:
+async def start(client: TrunklineClient, name: str) -> list[str]:
     return [await client.start("relay-race", f"{name}-{number}") for number in range(_BATCH)]
 
 
@@ -188,7 +188,7 @@ async def test_the_old_program_works_beside_the_new_one_across_an_upgrade(
         api, old_executor, _ = [
             await olds.enter_async_context(role(old, name)) for name in ("api", "executor", "bridge")
         ]
-        client = Client(session, api)
+        client = TrunklineClient(session, api)
         await client.call("POST", "/agents", {"name": "runner", "url": agent, "protocol": "simple-a2a"})
         await client.call("POST", "/workflows", WORKFLOW.encode())
         under_way = await start(client, "before")
@@ -209,5 +209,5 @@ async def test_the_old_program_works_beside_the_new_one_across_an_upgrade(
             await check(client, await start(client, f"together-{batches}"))
 
         await olds.aclose()
-        client = Client(session, new_api)
+        client = TrunklineClient(session, new_api)
         await check(client, await start(client, "after"))

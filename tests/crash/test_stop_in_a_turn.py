@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 ONE = "name: one\nsteps:\n  only: {agent: A}\n"
 
 
-class SlowToCommit:
+class SlowCommitStore:
     """A store whose first commit of a claim takes until it is let go."""
 
     def __init__(self, store: Store) -> None:
@@ -33,14 +33,14 @@ class SlowToCommit:
     @asynccontextmanager
     async def transaction(self, *, durable: bool = True) -> AsyncGenerator[Transaction]:
         async with self._store.transaction(durable=durable) as tx:
-            watched = _Watched(tx)
+            watched = _ObservedTransaction(tx)
             yield cast("Transaction", watched)
             if watched.claimed:
                 self.has_claimed.set()
                 await self.go_on.wait()
 
 
-class _Watched:
+class _ObservedTransaction:
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx
         self.claimed: Sequence[ClaimedTask] = ()
@@ -56,10 +56,10 @@ class _Watched:
 async def test_a_call_that_is_claimed_while_the_stop_comes_ends_first_and_is_not_made_again(
     tmp_path: Path,
 ) -> None:
-    stores: list[SlowToCommit] = []
+    stores: list[SlowCommitStore] = []
 
     def between(store: Store) -> Store:
-        stores.append(SlowToCommit(store))
+        stores.append(SlowCommitStore(store))
         return cast("Store", stores[0])
 
     async with ScriptedAgent(simple_success("done")) as agent:

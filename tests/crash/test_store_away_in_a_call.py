@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 ONE = "name: one\nsteps:\n  only: {agent: A}\n"
 
 
-class Absent:
+class UnavailableStore:
     """A store that cannot be asked for an agent twice in a row."""
 
     def __init__(self, store: Store) -> None:
@@ -36,10 +36,10 @@ class Absent:
 
 
 async def test_a_call_whose_agent_cannot_be_looked_up_waits_for_the_store(tmp_path: Path) -> None:
-    stores: list[Absent] = []
+    stores: list[UnavailableStore] = []
 
     def between(store: Store) -> Store:
-        stores.append(Absent(store))
+        stores.append(UnavailableStore(store))
         return cast("Store", stores[0])
 
     async with ScriptedAgent(simple_success("done")) as agent:

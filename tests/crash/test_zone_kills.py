@@ -18,7 +18,7 @@ from uuid import uuid4
 import aiohttp
 import pytest
 from tests.crash.crashing_zone import FUSES, LONG
-from tests.crash.zone_server import Caller, ZoneServer, reason_of, task_of, zone_on
+from tests.crash.zone_server import RetryingCaller, ZoneServer, reason_of, task_of, zone_on
 
 from trunkline.jsontypes import JsonObject
 from trunkline.zones.call_runner import MAX_RUNS
@@ -57,14 +57,14 @@ async def zone(tmp_path: Path) -> AsyncGenerator[ZoneServer]:
 
 
 @pytest.fixture
-def caller(zone: ZoneServer, session: aiohttp.ClientSession) -> Caller:
-    return Caller(session, zone.url)
+def caller(zone: ZoneServer, session: aiohttp.ClientSession) -> RetryingCaller:
+    return RetryingCaller(session, zone.url)
 
 
 @pytest.mark.parametrize("method", ["once", "again"])
 @pytest.mark.parametrize("fuse", FUSES)
 async def test_a_call_whose_zone_is_killed_has_an_end_and_did_not_run_twice(
-    zone: ZoneServer, caller: Caller, method: str, fuse: str
+    zone: ZoneServer, caller: RetryingCaller, method: str, fuse: str
 ) -> None:
     # Those that are past the first answer need one.
     params: JsonObject = {"name": "work", "seconds": 0.3 if "accept" in fuse else 0}
@@ -83,7 +83,7 @@ async def test_a_call_whose_zone_is_killed_has_an_end_and_did_not_run_twice(
 
 @pytest.mark.parametrize(("method", "reason", "runs"), [("once", "interrupted", 1), ("again", None, 2)])
 async def test_accepted_work_whose_zone_is_killed_is_not_forgotten(
-    zone: ZoneServer, caller: Caller, method: str, reason: str | None, runs: int
+    zone: ZoneServer, caller: RetryingCaller, method: str, reason: str | None, runs: int
 ) -> None:
     params: JsonObject = {"name": "work", "seconds": 1}
     await zone.start()
@@ -101,7 +101,7 @@ async def test_accepted_work_whose_zone_is_killed_is_not_forgotten(
 
 
 async def test_accepted_work_that_ended_before_the_kill_keeps_its_result(
-    zone: ZoneServer, caller: Caller
+    zone: ZoneServer, caller: RetryingCaller
 ) -> None:
     params: JsonObject = {"name": "work", "seconds": 0.2}
     await zone.start()
@@ -113,7 +113,7 @@ async def test_accepted_work_that_ended_before_the_kill_keeps_its_result(
     assert zone.runs()["work"] == 1
 
 
-async def test_a_caller_that_hangs_up_does_not_end_the_work(zone: ZoneServer, caller: Caller) -> None:
+async def test_a_caller_that_hangs_up_does_not_end_the_work(zone: ZoneServer, caller: RetryingCaller) -> None:
     params: JsonObject = {"name": "work", "seconds": 1}
     await zone.start()
     hasty = asyncio.create_task(caller.ask("1", "once", params))
@@ -123,7 +123,9 @@ async def test_a_caller_that_hangs_up_does_not_end_the_work(zone: ZoneServer, ca
     assert zone.runs()["work"] == 1
 
 
-async def test_a_stop_lets_work_end_and_answers_whoever_waits(zone: ZoneServer, caller: Caller) -> None:
+async def test_a_stop_lets_work_end_and_answers_whoever_waits(
+    zone: ZoneServer, caller: RetryingCaller
+) -> None:
     params: JsonObject = {"name": "work", "seconds": 1}
     await zone.start()
     accepted = await caller.ask("1", "once", params)
@@ -141,7 +143,7 @@ async def test_a_stop_lets_work_end_and_answers_whoever_waits(zone: ZoneServer, 
     [("once", "interrupted", 1), ("again", None, 2), ("block", "interrupted", 1)],
 )
 async def test_what_outlasts_a_stop_keeps_nobody_waiting_and_has_an_end(
-    zone: ZoneServer, caller: Caller, method: str, reason: str | None, runs: int
+    zone: ZoneServer, caller: RetryingCaller, method: str, reason: str | None, runs: int
 ) -> None:
     params: JsonObject = {"name": "work", "seconds": LONG}
     zone.stop_timeout = 0.1
@@ -173,7 +175,7 @@ async def _until_run(zone: ZoneServer, name: str, times: int) -> None:
 
 @pytest.mark.timeout(300 + 5 * KILLS)
 async def test_nothing_is_forgotten_and_nothing_runs_twice_when_a_zone_is_killed_again_and_again(
-    zone: ZoneServer, caller: Caller
+    zone: ZoneServer, caller: RetryingCaller
 ) -> None:
     moments = random.Random(SEED)
     ends: dict[str, JsonObject] = {}

@@ -12,7 +12,7 @@ from trunkline.messages import BrokerRecord, OutgoingMessage
 _LONGEST_DELAY = 0.6
 
 
-class UnrulyProducer:
+class UnreliableProducer:
     """Sends in any order, and some of it twice."""
 
     def __init__(self, inner: Producer, chance: random.Random) -> None:
@@ -26,7 +26,7 @@ class UnrulyProducer:
         return await self._inner.send(everything)
 
 
-class LosingProducer:
+class LossyProducer:
     """Says that everything has arrived; some of it has not."""
 
     def __init__(self, inner: Producer, loses: Callable[[OutgoingMessage], bool]) -> None:
@@ -40,7 +40,7 @@ class LosingProducer:
         return await self._inner.send(kept)
 
 
-class UnrulySource:
+class UnreliableSource:
     """Shows records late, in any order, twice at once, and again long after they were settled."""
 
     def __init__(self, inner: RecordSource, chance: random.Random) -> None:

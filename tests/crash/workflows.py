@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias, cast
 
 import msgspec
-from tests.crash.agents import Agents
-from tests.crash.client import Client, RunEvent
-from tests.crash.history_checker import Wanted
+from tests.crash.agents import CrashTestAgents
+from tests.crash.client import RunEvent, TrunklineClient
+from tests.crash.history_checker import RequestedRun
 
 from trunkline.jsontypes import Json, JsonObject
 
@@ -35,12 +35,12 @@ RESTRAINED: dict[str, JsonObject] = {
 RESOLVED = "a person says so"
 
 
-class Watched(msgspec.Struct, frozen=True):
+class WatchedRun(msgspec.Struct, frozen=True):
     """A run that somebody watches, and may do something about."""
 
-    client: Client
-    agents: Agents
-    want: Wanted
+    client: TrunklineClient
+    agents: CrashTestAgents
+    want: RequestedRun
 
     @property
     def run_id(self) -> str:
@@ -48,10 +48,10 @@ class Watched(msgspec.Struct, frozen=True):
         return self.want.run_id
 
 
-Action: TypeAlias = Callable[[Watched, RunEvent], Awaitable[None]]
+Action: TypeAlias = Callable[[WatchedRun, RunEvent], Awaitable[None]]
 
 
-class Kind(msgspec.Struct, frozen=True, kw_only=True):
+class WorkflowKind(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of workflow. `react` is told every event, also those that an earlier life has seen."""
 
     name: str
@@ -66,43 +66,43 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     def definition(self) -> bytes:
         return f"name: {self.name}\nsteps:\n{self.steps}\noutput: ${{ {self.output} }}\n".encode()
 
-    def wanted(self, key: str) -> Wanted:
-        return Wanted(key=key, ends=self.ends(key), at_most_once=self.at_most_once)
+    def wanted(self, key: str) -> RequestedRun:
+        return RequestedRun(key=key, ends=self.ends(key), at_most_once=self.at_most_once)
 
 
-async def _watch(watched: Watched, event: RunEvent) -> None:
+async def _watch(watched: WatchedRun, event: RunEvent) -> None:
     """Nothing to do but wait."""
 
 
-async def _reply(watched: Watched, event: RunEvent) -> None:
+async def _reply(watched: WatchedRun, event: RunEvent) -> None:
     if event.type == "RunWaiting" and (await _step(watched, "ask"))["status"] == "WAITING":
         await watched.client.wish(f"/runs/{watched.run_id}/steps/ask/reply", {"text": "the blue one"})
 
 
-async def _resolve(watched: Watched, event: RunEvent) -> None:
+async def _resolve(watched: WatchedRun, event: RunEvent) -> None:
     if event.type == "RunWaiting":
         body: Json = {"outcome": "succeeded", "output": {"text": RESOLVED}}
         await watched.client.wish(f"/runs/{watched.run_id}/steps/pay/resolve", body)
 
 
-async def _cancel_call(watched: Watched, event: RunEvent) -> None:
+async def _cancel_call(watched: WatchedRun, event: RunEvent) -> None:
     if event.type == "StepStarted":
         await watched.agents.called_for(watched.run_id)
         await _cancel(watched)
 
 
-async def _cancel_nested(watched: Watched, event: RunEvent) -> None:
+async def _cancel_nested(watched: WatchedRun, event: RunEvent) -> None:
     if event.type == "StepChildStarted":
         await watched.agents.called_for(str(event.data["run_id"]))
         await _cancel(watched)
 
 
-async def _cancel_remote(watched: Watched, event: RunEvent) -> None:
+async def _cancel_remote(watched: WatchedRun, event: RunEvent) -> None:
     if event.type == "StepWorking":
         await _cancel(watched)
 
 
-async def _cancel(watched: Watched) -> None:
+async def _cancel(watched: WatchedRun) -> None:
     if (await watched.client.run(watched.run_id)).get("cancel_requested_at") is None:
         await watched.client.wish(f"/runs/{watched.run_id}/cancel")
         # Of several lives at once none is the later one.
@@ -110,14 +110,14 @@ async def _cancel(watched: Watched) -> None:
             watched.want.cancelled_in = watched.agents.life
 
 
-async def _pause_once(watched: Watched, event: RunEvent) -> None:
+async def _pause_once(watched: WatchedRun, event: RunEvent) -> None:
     if event.type == "StepStarted" and event.data["step"] == "first":
         await watched.client.wish(f"/runs/{watched.run_id}/pause")
     elif event.type == "RunPaused":
         await watched.client.wish(f"/runs/{watched.run_id}/resume")
 
 
-async def _step(watched: Watched, name: str) -> JsonObject:
+async def _step(watched: WatchedRun, name: str) -> JsonObject:
     run = await watched.client.run(watched.run_id)
     return next(step for step in cast("list[JsonObject]", run["steps"]) if step["name"] == name)
 
@@ -239,7 +239,7 @@ def _failed(key: str) -> list[tuple[str, Json]]:
 
 
 # For the graceful stop alone: the test says when its agent answers.
-GATED = Kind(
+GATED = WorkflowKind(
     name="gated",
     steps=_GATED,
     output="steps.after.output.text",
@@ -247,63 +247,63 @@ GATED = Kind(
     ends=_completed("plain(gated(KEY))"),
 )
 KINDS = (
-    Kind(
+    WorkflowKind(
         name="sequence",
         steps=_SEQUENCE,
         output="steps.third.output.text",
         react=_watch,
         ends=_completed("plain(rpc(plain(KEY)))"),
     ),
-    Kind(
+    WorkflowKind(
         name="fan",
         steps=_FAN,
         output="steps.join.output.text",
         react=_watch,
         ends=_completed("rpc(plain(plain(KEY)) rpc(plain(KEY)) plain(plain(KEY)))"),
     ),
-    Kind(
+    WorkflowKind(
         name="loop",
         steps=_LOOP,
         output="steps.after.output.text",
         react=_watch,
         ends=_completed("plain(rpc(KEYa) rpc(KEYc))"),
     ),
-    Kind(
+    WorkflowKind(
         name="nested",
         steps=_NESTED,
         output="steps.after.output.text",
         react=_watch,
         ends=_completed("rpc(plain(plain(KEY)))"),
     ),
-    Kind(
+    WorkflowKind(
         name="race",
         steps=_RACE,
         output="steps.last.output.text",
         react=_watch,
         ends=_completed("rpc(plain(KEY))"),
     ),
-    Kind(
+    WorkflowKind(
         name="retry",
         steps=_RETRY,
         output="steps.after.output.text",
         react=_watch,
         ends=_completed("plain(flaky(KEY))"),
     ),
-    Kind(
+    WorkflowKind(
         name="polled",
         steps=_POLLED,
         output="steps.after.output.text",
         react=_watch,
         ends=_completed("plain(polled)"),
     ),
-    Kind(
+    WorkflowKind(
         name="asking",
         steps=_ASKING,
         output="steps.after.output.text",
         react=_reply,
         ends=_completed("plain(asked(the blue one))"),
     ),
-    Kind(
+    WorkflowKind(
         name="once",
         steps=_ONCE,
         output="steps.after.output.text",
@@ -311,28 +311,28 @@ KINDS = (
         ends=_once_ends,
         at_most_once=frozenset({"pay"}),
     ),
-    Kind(
+    WorkflowKind(
         name="cutting",
         steps=_CUTTING,
         output="steps.try.output.text",
         react=_watch,
         ends=_completed("cutting(KEY)"),
     ),
-    Kind(
+    WorkflowKind(
         name="streamed",
         steps=_STREAMED,
         output="steps.after.output.text",
         react=_watch,
         ends=_completed("plain(streaming(KEY))"),
     ),
-    Kind(
+    WorkflowKind(
         name="cancel_call",
         steps=_HOLDING,
         output="steps.hold.output.text",
         react=_cancel_call,
         ends=_cancelled,
     ),
-    Kind(
+    WorkflowKind(
         name="cancel_remote",
         steps=_LASTING,
         output="steps.last.output.text",
@@ -342,35 +342,35 @@ KINDS = (
 )
 # Those that take what the others leave out; not for every crash point.
 MORE_KINDS = (
-    Kind(
+    WorkflowKind(
         name="paused",
         steps=_SEQUENCE,
         output="steps.third.output.text",
         react=_pause_once,
         ends=_completed("plain(rpc(plain(KEY)))"),
     ),
-    Kind(
+    WorkflowKind(
         name="nested_loop",
         steps=_NESTED_LOOP,
         output="steps.below.output[0] + steps.below.output[2]",
         react=_watch,
         ends=_completed("plain(KEYa)plain(KEYc)"),
     ),
-    Kind(
+    WorkflowKind(
         name="cancel_nested",
         steps=_NESTED_HOLDING,
         output="steps.below.output",
         react=_cancel_nested,
         ends=_cancelled,
     ),
-    Kind(
+    WorkflowKind(
         name="hurried",
         steps=_HURRIED,
         output="steps.hold.output.text",
         react=_watch,
         ends=_failed,
     ),
-    Kind(
+    WorkflowKind(
         name="skipping",
         steps=_SKIPPING,
         output="steps.last.output.text",

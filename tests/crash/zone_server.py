@@ -13,7 +13,7 @@ from pathlib import Path
 import aiohttp
 from tests.crash.crashing_zone import FUSE, RUNS, STOP_TIMEOUT
 from tests.crash.process_instances import ROOT
-from tests.crash.server import PROGRAM, Server, free_port
+from tests.crash.server import PROGRAM, KillableServer, free_port
 
 from trunkline.jsontypes import JsonObject, decode, encode
 
@@ -21,7 +21,7 @@ from trunkline.jsontypes import JsonObject, decode, encode
 PATIENCE_SECONDS = 60
 
 
-class ZoneServer(Server):
+class ZoneServer(KillableServer):
     def __init__(self, data: Path, port: int) -> None:
         super().__init__(data, port)
         self._command = (
@@ -57,7 +57,7 @@ async def zone_on(data: Path) -> AsyncGenerator[ZoneServer]:
         await server.kill()
 
 
-class Caller:
+class RetryingCaller:
     def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
         self._session = session
         self._url = url

@@ -30,7 +30,7 @@ _DONE = "the block is done"
 _OF_A_CLONE = (".venv", "Makefile", "examples", "deploy", "src", "docs")
 
 
-class Terminal:
+class BackgroundTerminal:
     """One in which a program runs, with all that the program starts."""
 
     def __init__(self, script: str, folder: Path, name: str, environment: dict[str, str]) -> None:
@@ -75,7 +75,7 @@ def _listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-class Reader:
+class PageRunner:
     def __init__(
         self,
         folder: Path,
@@ -92,7 +92,7 @@ class Reader:
             (self.folder / name).symlink_to(ROOT / name)
         self._ports: dict[str, str] = {}
         self._first: list[str] = []
-        self._background: dict[str, Terminal] = {}
+        self._background: dict[str, BackgroundTerminal] = {}
         self._errors = (folder / "stderr.log").open("w+")
         self._terminal = subprocess.Popen(
             ["bash", "-e"],
@@ -164,7 +164,7 @@ class Reader:
         """Starts the block in another terminal, and waits until something listens at its port."""
         port = block.words["background"]
         script = "\n".join([*self._first, self.adapted(block.text)])
-        terminal = Terminal(script, self.folder, f"{port}-{block.line}", self._environment())
+        terminal = BackgroundTerminal(script, self.folder, f"{port}-{block.line}", self._environment())
         self._background[port] = terminal
         terminal.wait_for(int(self.port(port)), f"{block}: {block.text}")
 

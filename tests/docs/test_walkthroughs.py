@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.docs.blocks import Block, blocks_of, pages
-from tests.docs.page_runner import Reader
+from tests.docs.page_runner import PageRunner
 
 from trunkline.jsontypes import Json, decode
 
@@ -26,7 +26,7 @@ def test_whoever_follows_the_page_gets_what_it_says(
     blocks = blocks_of(page)
     printed = ""
     addresses, environment = services_for(blocks, request)
-    with Reader(tmp_path, addresses=addresses, environment=environment) as reader:
+    with PageRunner(tmp_path, addresses=addresses, environment=environment) as reader:
         for block in blocks:
             if "file" in block.words:
                 reader.save(block)

@@ -44,7 +44,7 @@ _OPERATIONS: dict[str, Operation] = {
 }
 
 
-class Kind(NamedTuple):
+class AgentKind(NamedTuple):
     environment: str
     program: str
     # What its card makes of `protocol: auto`.
@@ -53,25 +53,25 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "a2a-sdk-0.3": Kind("python-0.3", "a2a_v03.py", "a2a-0.3"),
-    "a2a-sdk-1": Kind("python-1", "a2a_v1.py", "a2a-1.0"),
-    "a2a-sdk-1-with-0.3": Kind("python-1", "a2a_v1.py", "a2a-1.0", "compat"),
-    "a2a-sdk-1-http": Kind("python-1", "a2a_v1.py", "a2a-1.0-http", "http"),
-    "google-adk": Kind("python-1", "adk.py", "a2a-1.0"),
-    "fasta2a": Kind("python-1", "fasta2a_v2.py", "a2a-1.0"),
-    "a2a-js-0.3": Kind("node", "a2a_js_v03.mjs", "a2a-0.3"),
-    "a2a-js-1": Kind("node", "a2a_js_v1.mjs", "a2a-1.0"),
+    "a2a-sdk-0.3": AgentKind("python-0.3", "a2a_v03.py", "a2a-0.3"),
+    "a2a-sdk-1": AgentKind("python-1", "a2a_v1.py", "a2a-1.0"),
+    "a2a-sdk-1-with-0.3": AgentKind("python-1", "a2a_v1.py", "a2a-1.0", "compat"),
+    "a2a-sdk-1-http": AgentKind("python-1", "a2a_v1.py", "a2a-1.0-http", "http"),
+    "google-adk": AgentKind("python-1", "adk.py", "a2a-1.0"),
+    "fasta2a": AgentKind("python-1", "fasta2a_v2.py", "a2a-1.0"),
+    "a2a-js-0.3": AgentKind("node", "a2a_js_v03.mjs", "a2a-0.3"),
+    "a2a-js-1": AgentKind("node", "a2a_js_v1.mjs", "a2a-1.0"),
 }
 
 # Those that ring when a task has moved on, and have no streams.
 RINGING = {
-    "a2a-sdk-0.3-push": Kind("python-0.3", "a2a_v03.py", "a2a-0.3", "push"),
-    "a2a-sdk-1-push": Kind("python-1", "a2a_v1.py", "a2a-1.0", "push"),
-    "a2a-sdk-1-http-push": Kind("python-1", "a2a_v1.py", "a2a-1.0-http", "http-push"),
+    "a2a-sdk-0.3-push": AgentKind("python-0.3", "a2a_v03.py", "a2a-0.3", "push"),
+    "a2a-sdk-1-push": AgentKind("python-1", "a2a_v1.py", "a2a-1.0", "push"),
+    "a2a-sdk-1-http-push": AgentKind("python-1", "a2a_v1.py", "a2a-1.0-http", "http-push"),
 }
 
 
-class Call(msgspec.Struct, frozen=True, rename="camel"):
+class ReceivedRequest(msgspec.Struct, frozen=True, rename="camel"):
     """A request as the agent has received it."""
 
     path: str
@@ -132,17 +132,17 @@ class Agent:
         self.kind = (KINDS | RINGING)[name]
         self.url = url
         self._folder = folder
-        self._calls = _Log(folder / "calls.jsonl", Call)
+        self._calls = _Log(folder / "calls.jsonl", ReceivedRequest)
         self._executions = _Log(folder / "executions.jsonl", Execution)
 
     def release(self, task: str) -> None:
         """Lets the task of that name, and every later one, come to its end."""
         (self._folder / task).touch()
 
-    def calls(self) -> Sequence[Call]:
+    def calls(self) -> Sequence[ReceivedRequest]:
         return self._calls.lines()
 
-    def sent(self, text: str) -> list[Call]:
+    def sent(self, text: str) -> list[ReceivedRequest]:
         """The requests that brought this message."""
         return [call for call in self.calls() if call.carries_a_message and call.text == text]
 

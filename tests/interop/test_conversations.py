@@ -15,7 +15,7 @@ from tests.interop.workflows import (
     one,
     output_of,
     parts_of,
-    tell,
+    run_workflow,
     two_turns,
 )
 
@@ -30,7 +30,7 @@ FILE_BASE64 = "AAFiaW5hcnn/"
 
 
 async def test_the_card_tells_the_dialect_and_a_text_comes_back(system: RunningSystem, agent: Agent) -> None:
-    run = await tell(system, agent, "good morning")
+    run = await run_workflow(system, agent, "good morning")
     assert output_of(run)["text"] == "Heard: good morning"
     assert step_of(run, "only")["protocol"] == agent.kind.dialect
     dialect = (await system.call("GET", f"/agents/{agent.name}")).json["dialect"]
@@ -40,13 +40,13 @@ async def test_the_card_tells_the_dialect_and_a_text_comes_back(system: RunningS
 
 async def test_data_comes_back(system: RunningSystem, agent: Agent) -> None:
     data: JsonObject = {"city": "Rome", "days": [1, 2.5, None, True], "nested": {"ok": True}}
-    output = output_of(await tell(system, agent, "take", {"data": data}))
+    output = output_of(await run_workflow(system, agent, "take", {"data": data}))
     assert [part["data"] for part in parts_of(output) if isinstance(part, dict) and "data" in part] == [data]
 
 
 async def test_a_file_comes_back_byte_by_byte(system: RunningSystem, agent: Agent) -> None:
     file: JsonObject = {"raw": FILE_BASE64, "mediaType": "application/octet-stream", "filename": "a.bin"}
-    output = output_of(await tell(system, agent, "take", file))
+    output = output_of(await run_workflow(system, agent, "take", file))
     assert FILE_BASE64 in [content for part in parts_of(output) for content in _contents(part)]
 
 
@@ -58,7 +58,7 @@ def _contents(part: Json) -> list[Json]:
 
 
 async def test_a_message_without_a_task_is_an_answer_too(system: RunningSystem, agent: Agent) -> None:
-    output = output_of(await tell(system, agent, "say just this"))
+    output = output_of(await run_workflow(system, agent, "say just this"))
     assert "just this" in str(output.get("text", output.get("response")))
 
 
@@ -87,7 +87,7 @@ async def _news(system: RunningSystem, run_id: str) -> list[Json]:
 
 
 async def test_a_failed_task_fails_the_step(system: RunningSystem, agent: Agent) -> None:
-    run = await tell(system, agent, "fail no ink left")
+    run = await run_workflow(system, agent, "fail no ink left")
     assert run["status"] == "FAILED"
     # A failure has no words of its own in fasta2a: they stand in the history only, which its streams leave out.
     reason = "" if agent.name == "fasta2a" else ": no ink left"

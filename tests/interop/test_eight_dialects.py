@@ -20,7 +20,7 @@ import aiohttp
 import pytest
 from confluent_kafka.admin import AdminClient
 from deploy.local.postgres import PostgresServer
-from tests.crash.client import Client
+from tests.crash.client import TrunklineClient
 from tests.crash.fleet import Fleet, running_fleet
 from tests.interop.agents import Agent
 from tests.services import fresh_database, fresh_topics, shared
@@ -163,11 +163,11 @@ async def test_a_workflow_of_eight_dialects_survives_the_death_of_its_bridges(
     # An event stream lasts as long as its run.
     unlimited = aiohttp.ClientTimeout(total=None)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=unlimited) as session:
-        await _rage(*agents, fleet, Client(session, fleet.api_urls()[0]))
+        await _rage(*agents, fleet, TrunklineClient(session, fleet.api_urls()[0]))
 
 
 async def _rage(
-    urls: Mapping[str, str], others: Mapping[str, Agent], log: Log, fleet: Fleet, client: Client
+    urls: Mapping[str, str], others: Mapping[str, Agent], log: Log, fleet: Fleet, client: TrunklineClient
 ) -> None:
     for name, (_, more) in DIALECTS.items():
         registration: JsonObject = {"name": name, "url": urls[name], "timeout_ms": 60_000, **more}

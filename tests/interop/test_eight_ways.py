@@ -16,7 +16,7 @@ from typing import cast
 
 import aiohttp
 import pytest
-from tests.crash.client import FINAL_EVENTS, Client
+from tests.crash.client import FINAL_EVENTS, TrunklineClient
 from tests.crash.server import server_on
 from tests.interop.agents import KINDS, Agent
 from tests.services import shared
@@ -42,7 +42,7 @@ async def test_every_run_ends_well_and_no_agent_is_called_twice_without_a_reason
     mark, chance = secrets.token_hex(4), random.Random(KILLS)
     async with server_on(tmp_path / "data") as server, aiohttp.ClientSession() as session:
         await server.start()
-        client = Client(session, server.url)
+        client = TrunklineClient(session, server.url)
         await _prepare(client, agents)
         runs: dict[str, str] = {}
         for kill in range(KILLS):
@@ -58,7 +58,7 @@ async def test_every_run_ends_well_and_no_agent_is_called_twice_without_a_reason
             await _check(client, agents, key, run_id)
 
 
-async def _prepare(client: Client, agents: list[Agent]) -> None:
+async def _prepare(client: TrunklineClient, agents: list[Agent]) -> None:
     steps: JsonObject = {}
     for number, agent in enumerate(agents):
         await client.call("POST", "/agents", {"name": agent.name, "url": agent.url})
@@ -72,7 +72,7 @@ def _messages(agents: list[Agent], keys: Collection[str]) -> int:
     return len({(agent.name, call.text) for agent in agents for call in agent.calls() if call.text in keys})
 
 
-async def _check(client: Client, agents: list[Agent], key: str, run_id: str) -> None:
+async def _check(client: TrunklineClient, agents: list[Agent], key: str, run_id: str) -> None:
     async for event in client.follow(run_id):
         if event.type in FINAL_EVENTS:
             break

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from tests.crash.client import FINAL_EVENTS, Client
-from tests.crash.server import Server, server_on
+from tests.crash.client import FINAL_EVENTS, TrunklineClient
+from tests.crash.server import KillableServer, server_on
 from tests.interop.agents import Agent, AgentProcess
 from tests.interop.workflows import WORKFLOWS, begin, name_of, one, output_of, stubborn
 
@@ -41,18 +41,18 @@ async def test_an_agent_that_is_killed_and_comes_back_gets_its_message_again(
 
 
 @pytest.fixture
-async def bridge(tmp_path: Path) -> AsyncGenerator[Server]:
+async def bridge(tmp_path: Path) -> AsyncGenerator[KillableServer]:
     async with server_on(tmp_path / "data") as server:
         await server.start()
         yield server
 
 
 async def test_a_bridge_that_is_killed_goes_on_with_the_task_that_it_has_left(
-    bridge: Server, agent: Agent
+    bridge: KillableServer, agent: Agent
 ) -> None:
     name = secrets.token_hex(4)
     async with aiohttp.ClientSession() as session:
-        client = Client(session, bridge.url)
+        client = TrunklineClient(session, bridge.url)
         run_id = await _start(client, agent, f"work {name}")
         while not await _is_followed(client, run_id):
             await asyncio.sleep(0.02)
@@ -66,11 +66,11 @@ async def test_a_bridge_that_is_killed_goes_on_with_the_task_that_it_has_left(
 
 
 async def test_a_bridge_that_is_killed_before_it_knows_the_task_sends_the_same_message_again(
-    bridge: Server, agent: Agent
+    bridge: KillableServer, agent: Agent
 ) -> None:
     name = secrets.token_hex(4)
     async with aiohttp.ClientSession() as session:
-        client = Client(session, bridge.url)
+        client = TrunklineClient(session, bridge.url)
         run_id = await _start(client, agent, f"work {name}")
         while not agent.sent(f"work {name}"):
             await asyncio.sleep(0.001)
@@ -85,7 +85,7 @@ async def test_a_bridge_that_is_killed_before_it_knows_the_task_sends_the_same_m
     assert len({call.message_id for call in sent}) == 1
 
 
-async def _start(client: Client, agent: Agent, text: str) -> str:
+async def _start(client: TrunklineClient, agent: Agent, text: str) -> str:
     await client.call("POST", "/agents", {"name": agent.name, "url": agent.url})
     for definition in WORKFLOWS:
         await client.call("POST", "/workflows", definition(agent.name))
@@ -93,14 +93,14 @@ async def _start(client: Client, agent: Agent, text: str) -> str:
     return str(run["id"])
 
 
-async def _is_followed(client: Client, run_id: str) -> bool:
+async def _is_followed(client: TrunklineClient, run_id: str) -> bool:
     run = await client.run(run_id)
     assert run["status"] in ("PENDING", "RUNNING"), run["error"]
     waiting_for = step_of(run, "only")["waiting_for"]
     return isinstance(waiting_for, dict) and waiting_for["kind"] == "remote"
 
 
-async def _end(client: Client, run_id: str) -> JsonObject:
+async def _end(client: TrunklineClient, run_id: str) -> JsonObject:
     async for event in client.follow(run_id):
         if event.type in FINAL_EVENTS:
             break

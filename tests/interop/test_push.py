@@ -16,8 +16,8 @@ import pytest
 from deploy.local.folders import service_folder
 from deploy.local.ports import free_port
 from prometheus_client.parser import text_string_to_metric_families
-from tests.crash.client import FINAL_EVENTS, Client
-from tests.crash.server import Server
+from tests.crash.client import FINAL_EVENTS, TrunklineClient
+from tests.crash.server import KillableServer
 from tests.interop.agents import RINGING, AgentProcess
 from tests.interop.workflows import begin, name_of, one, output_of
 from tests.services import needed
@@ -143,10 +143,10 @@ def _questions(agent: AgentProcess) -> list[object]:
 
 
 @pytest.fixture
-async def server(tmp_path: Path) -> AsyncGenerator[Server]:
+async def server(tmp_path: Path) -> AsyncGenerator[KillableServer]:
     """A process that agents can reach, and that the test may kill."""
     port = free_port()
-    server = Server(tmp_path / "data", port, "--public-url", f"http://127.0.0.1:{port}")
+    server = KillableServer(tmp_path / "data", port, "--public-url", f"http://127.0.0.1:{port}")
     try:
         await server.start()
         yield server
@@ -156,10 +156,10 @@ async def server(tmp_path: Path) -> AsyncGenerator[Server]:
 
 @pytest.mark.parametrize("rings_while_it_is_away", [True, False], ids=["rings-in-vain", "rings-later"])
 async def test_a_task_whose_bridge_was_killed_ends_by_its_ring_or_without(
-    server: Server, ringing: AgentProcess, *, rings_while_it_is_away: bool
+    server: KillableServer, ringing: AgentProcess, *, rings_while_it_is_away: bool
 ) -> None:
     async with aiohttp.ClientSession() as session:
-        client = Client(session, server.url)
+        client = TrunklineClient(session, server.url)
         await client.call("POST", "/agents", {"name": ringing.name, "url": ringing.url})
         await client.call("POST", "/workflows", one(ringing.name))
         started = await client.call(
@@ -187,19 +187,19 @@ async def test_a_task_whose_bridge_was_killed_ends_by_its_ring_or_without(
     assert len(ringing.executions("work long")) == 1
 
 
-async def _is_followed(client: Client, run_id: str) -> bool:
+async def _is_followed(client: TrunklineClient, run_id: str) -> bool:
     run = await client.run(run_id)
     assert run["status"] in ("PENDING", "RUNNING"), run["error"]
     waiting_for = step_of(run, "only")["waiting_for"]
     return isinstance(waiting_for, dict) and waiting_for["kind"] == "remote"
 
 
-async def _rings(client: Client) -> float:
+async def _rings(client: TrunklineClient) -> float:
     pushes = await _pushes(client)
     return pushes.get("asked", 0) + pushes.get("over", 0)
 
 
-async def _pushes(client: Client) -> dict[str, float]:
+async def _pushes(client: TrunklineClient) -> dict[str, float]:
     text = (await client.raw("GET", "/metrics")).decode()
     return {
         sample.labels["result"]: sample.value

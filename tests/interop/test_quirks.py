@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.interop.agents import KINDS, Agent
-from tests.interop.workflows import message, name_of, one, output_of, tell
+from tests.interop.workflows import message, name_of, one, output_of, run_workflow
 
 from trunkline.jsontypes import JsonObject
 from trunkline.testing import RunningSystem
@@ -22,7 +22,7 @@ def only(*names: str) -> pytest.MarkDecorator:
 async def test_the_tokens_of_adk_are_in_the_output_and_its_thoughts_are_not_in_the_text(
     system: RunningSystem, agent: Agent
 ) -> None:
-    output = output_of(await tell(system, agent, "good morning"))
+    output = output_of(await run_workflow(system, agent, "good morning"))
     assert output["text"] == "Heard: good morning"
     assert output["usage"] == {"promptTokenCount": 3, "candidatesTokenCount": 4, "totalTokenCount": 7}
 
@@ -41,7 +41,7 @@ async def test_adk_is_told_what_its_function_has_returned(system: RunningSystem,
 async def test_a_message_that_is_too_long_for_express_fails_with_its_size(
     system: RunningSystem, agent: Agent
 ) -> None:
-    run = await tell(system, agent, "x" * 150_000)
+    run = await run_workflow(system, agent, "x" * 150_000)
     assert run["status"] == "FAILED"
     error = error_of(run)
     assert error["http_status"] == 413

@@ -48,7 +48,7 @@ def _plain(agent: str) -> str:
     return agent.replace(".", "-")
 
 
-async def tell(system: RunningSystem, agent: Agent, text: str, *parts: JsonObject) -> JsonObject:
+async def run_workflow(system: RunningSystem, agent: Agent, text: str, *parts: JsonObject) -> JsonObject:
     """Sends one message and waits for the end of the run: the run."""
     return await system.run(name_of(one, agent), message(text, *parts))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.asyncapi_messages import at, fitting_messages, validator
+from tests.asyncapi_messages import at, matching_messages, validator
 
 from trunkline.api.documents.asyncapi import build_asyncapi
 from trunkline.clock import Instant
@@ -42,7 +42,7 @@ def checked_in() -> JsonObject:
 
 
 def fitting(channel: str, message: OutgoingMessage) -> list[str]:
-    return fitting_messages(checked_in(), channel, dict(message.headers), message.value)
+    return matching_messages(checked_in(), channel, dict(message.headers), message.value)
 
 
 TASK = AgentTask(

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from tests.sabotage.rule import Rule
 from tests.sabotage.rules import RULES
-from tests.sabotage.tree_copy import ROOT, Copy, Trial, copies
+from tests.sabotage.tree_copy import ROOT, TestReport, TreeCopy, copies
 
 _CAUGHT = "caught"
 
@@ -33,7 +33,7 @@ class Finding(NamedTuple):
     seconds: float
 
 
-def _why_not_sound(trial: Trial, tests: Sequence[str]) -> str | None:
+def _why_not_sound(trial: TestReport, tests: Sequence[str]) -> str | None:
     """Why the untouched copy is no measure."""
     if trial.trouble:
         return trial.trouble
@@ -47,7 +47,7 @@ def _why_not_sound(trial: Trial, tests: Sequence[str]) -> str | None:
     return None
 
 
-def _outcome(rule: Rule, trial: Trial) -> str:
+def _outcome(rule: Rule, trial: TestReport) -> str:
     if trial.trouble:
         return trial.trouble
     for test in rule.caught_by:
@@ -59,7 +59,7 @@ def _outcome(rule: Rule, trial: Trial) -> str:
     return _CAUGHT if trial.failed_as_tests_do else f"pytest ended with {trial.exit_code}"
 
 
-def _try(rule: Rule, free: SimpleQueue[Copy]) -> Finding:
+def _try(rule: Rule, free: SimpleQueue[TreeCopy]) -> Finding:
     copy = free.get()
     started = monotonic()
     try:
@@ -72,8 +72,8 @@ def _try(rule: Rule, free: SimpleQueue[Copy]) -> Finding:
     return Finding(rule, outcome, monotonic() - started)
 
 
-def _try_all(rules: Sequence[Rule], ready: Sequence[Copy]) -> list[Finding]:
-    free: SimpleQueue[Copy] = SimpleQueue()
+def _try_all(rules: Sequence[Rule], ready: Sequence[TreeCopy]) -> list[Finding]:
+    free: SimpleQueue[TreeCopy] = SimpleQueue()
     for copy in ready:
         free.put(copy)
     findings: list[Finding] = []

@@ -21,7 +21,7 @@ _TEST_SECONDS = 120
 _TESTS_FAILED = 1
 
 
-class Verdict(NamedTuple):
+class TestOutcome(NamedTuple):
     """What one test said: `passed`, `failed` or `skipped`, and its words."""
 
     test: str
@@ -30,13 +30,13 @@ class Verdict(NamedTuple):
     words: str
 
 
-class Trial(NamedTuple):
+class TestReport(NamedTuple):
     exit_code: int
-    verdicts: Sequence[Verdict]
+    verdicts: Sequence[TestOutcome]
     # What kept tests from running at all.
     trouble: str | None
 
-    def of(self, test: str) -> list[Verdict]:
+    def of(self, test: str) -> list[TestOutcome]:
         """Those of a test, with all of its parameters unless it is named with some."""
         return [each for each in self.verdicts if each.test == test or each.test.startswith(f"{test}[")]
 
@@ -45,7 +45,7 @@ class Trial(NamedTuple):
         return self.exit_code == _TESTS_FAILED and self.trouble is None
 
 
-class Copy:
+class TreeCopy:
     """The working tree elsewhere: what git knows and what is new, as it is now, committed or not."""
 
     def __init__(self, folder: Path) -> None:
@@ -76,7 +76,7 @@ class Copy:
         finally:
             file.write_text(before)
 
-    def run(self, tests: Sequence[str]) -> Trial:
+    def run(self, tests: Sequence[str]) -> TestReport:
         report = self.folder / "report.jsonl"
         report.unlink(missing_ok=True)
         command = [
@@ -106,19 +106,19 @@ class Copy:
         lines = report.read_text().splitlines() if report.exists() else []
         return self._trial(ended, [json.loads(line) for line in lines])
 
-    def _trial(self, ended: subprocess.CompletedProcess[str], told: Sequence[dict[str, str]]) -> Trial:
+    def _trial(self, ended: subprocess.CompletedProcess[str], told: Sequence[dict[str, str]]) -> TestReport:
         verdicts = [
-            Verdict(line["test"], line["kind"], line["phase"], line["words"])
+            TestOutcome(line["test"], line["kind"], line["phase"], line["words"])
             for line in told
             if line["kind"] in {"passed", "failed", "skipped"}
         ]
-        return Trial(ended.returncode, verdicts, self._trouble(ended, told, verdicts))
+        return TestReport(ended.returncode, verdicts, self._trouble(ended, told, verdicts))
 
     def _trouble(
         self,
         ended: subprocess.CompletedProcess[str],
         told: Sequence[dict[str, str]],
-        verdicts: Sequence[Verdict],
+        verdicts: Sequence[TestOutcome],
     ) -> str | None:
         programs = [line["file"] for line in told if line["kind"] == "program"]
         if not programs:
@@ -134,8 +134,8 @@ class Copy:
 
 
 @contextmanager
-def copies(number: int) -> Generator[list[Copy]]:
+def copies(number: int) -> Generator[list[TreeCopy]]:
     with tempfile.TemporaryDirectory(prefix="trunkline-sabotage-") as folder:
         # Whoever runs PostgreSQL for root must be able to come here.
         Path(folder).chmod(0o755)
-        yield [Copy(Path(folder) / str(each)) for each in range(number)]
+        yield [TreeCopy(Path(folder) / str(each)) for each in range(number)]

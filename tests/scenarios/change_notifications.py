@@ -12,7 +12,7 @@ HELLO = ": hello"
 RING = "event: runs_changed"
 
 
-async def rings(system: RunningSystem) -> AsyncGenerator[str]:
+async def change_notifications(system: RunningSystem) -> AsyncGenerator[str]:
     """Every line but those of the events' data; the first is `HELLO`."""
     async with (
         aiohttp.ClientSession() as session,

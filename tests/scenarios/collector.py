@@ -28,7 +28,7 @@ class Span(NamedTuple):
     service: Value
 
 
-class Collector:
+class OtlpCollector:
     def __init__(self) -> None:
         self.url = ""
         self.spans: list[Span] = []
@@ -71,8 +71,8 @@ def _attributes(pairs: Sequence[KeyValue]) -> dict[str, Value]:
 
 
 @asynccontextmanager
-async def collecting() -> AsyncGenerator[Collector]:
-    collector = Collector()
+async def collecting() -> AsyncGenerator[OtlpCollector]:
+    collector = OtlpCollector()
     app = web.Application()
     app.router.add_post("/v1/traces", collector.take)
     runner = web.AppRunner(app)

@@ -25,7 +25,7 @@ Ancestors = Mapping[str, frozenset[str]]
 _IDS = {"id": "RUN", "retry_of": "EARLIER", "correlation_id": "CORRELATION"}
 
 
-class Told(NamedTuple):
+class ComparableEvent(NamedTuple):
     """One event, without ids and times."""
 
     type: str
@@ -51,7 +51,7 @@ def ancestors(definition: Json) -> Ancestors:
     return {name: of(name) for name in steps}
 
 
-def normal_form(definition: Json, run: JsonObject, events: Sequence[JsonObject]) -> list[Told]:
+def normal_form(definition: Json, run: JsonObject, events: Sequence[JsonObject]) -> list[ComparableEvent]:
     """Equal for histories that are the same, and for no others. The numbers of the events must have no gap."""
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1)), "The history has a gap"
     return _first_order([_told(run, event) for event in events], ancestors(definition))
@@ -72,19 +72,21 @@ def without_ids(value: Json, run: JsonObject) -> Json:
             return value
 
 
-def _told(run: JsonObject, event: JsonObject) -> Told:
+def _told(run: JsonObject, event: JsonObject) -> ComparableEvent:
     data = without_ids(event["data"], run)
     assert isinstance(data, dict)
     if "due" in data:
         delay = datetime.fromisoformat(str(data["due"])) - datetime.fromisoformat(str(event["at"]))
         data["due"] = delay.total_seconds()
     step = data.get("step")
-    return Told(str(event["type"]), None if step is None else str(step), encode(dict(sorted(data.items()))))
+    return ComparableEvent(
+        str(event["type"]), None if step is None else str(step), encode(dict(sorted(data.items())))
+    )
 
 
-def _first_order(history: Sequence[Told], above: Ancestors) -> list[Told]:
+def _first_order(history: Sequence[ComparableEvent], above: Ancestors) -> list[ComparableEvent]:
     rest = list(history)
-    ordered: list[Told] = []
+    ordered: list[ComparableEvent] = []
     while rest:
         free = [
             event
@@ -96,7 +98,7 @@ def _first_order(history: Sequence[Told], above: Ancestors) -> list[Told]:
     return ordered
 
 
-def _are_dependent(one: Told, other: Told, above: Ancestors) -> bool:
+def _are_dependent(one: ComparableEvent, other: ComparableEvent, above: Ancestors) -> bool:
     if one.is_about_the_run or other.is_about_the_run or one.step is None or other.step is None:
         return True
     return one.step == other.step or one.step in above[other.step] or other.step in above[one.step]

@@ -33,7 +33,7 @@ WORKFLOW: JsonObject = {
 }
 
 
-class Weather:
+class RandomFaults:
     """An agent's mood, drawn anew for each call, but the same for the same seed and order of calls."""
 
     def __init__(self, seed: int) -> None:
@@ -62,7 +62,7 @@ class Weather:
         return self._random.choice([*[task["completed"]] * 4, task["working"], task["input-required"], *bad])
 
 
-class Person:
+class RandomOperator:
     """Somebody who answers questions, settles doubts, and now and then interferes."""
 
     def __init__(self, system: RunningSystem, run_id: str, seed: int) -> None:

@@ -24,7 +24,7 @@ from trunkline.testing import (
 from trunkline.testing.agents import Hangup, Reply, Script
 
 
-class Stage(NamedTuple):
+class ScenarioContext(NamedTuple):
     """One telling of a story."""
 
     system: RunningSystem
@@ -42,20 +42,20 @@ class Stage(NamedTuple):
 
 
 # What people do; the run that it is about in the end, where that is another.
-Act: TypeAlias = Callable[[Stage], Awaitable[str | None]]
+Act: TypeAlias = Callable[[ScenarioContext], Awaitable[str | None]]
 
 
-class Part(NamedTuple):
+class ScriptedPart(NamedTuple):
     """An agent: its dialect, and what it says to one run, made anew for each."""
 
     protocol: str
     scripts: Callable[[], Sequence[Script]]
 
 
-class Story(NamedTuple):
+class Scenario(NamedTuple):
     name: str
     steps: JsonObject
-    agents: Mapping[str, Part]
+    agents: Mapping[str, ScriptedPart]
     act: Act
     more: JsonObject | None = None
     input: Json = None
@@ -67,16 +67,16 @@ class Story(NamedTuple):
         return {"name": self.name, "steps": self.steps, **(self.more or {})}
 
 
-async def _watch(stage: Stage) -> None:
+async def _watch(stage: ScenarioContext) -> None:
     """Nothing to do but wait."""
 
 
-def simple(*scripts: Script) -> Part:
-    return Part("simple-a2a", lambda: scripts)
+def simple(*scripts: Script) -> ScriptedPart:
+    return ScriptedPart("simple-a2a", lambda: scripts)
 
 
-def rpc(*scripts: Script) -> Part:
-    return Part("jsonrpc-2.0", lambda: scripts)
+def rpc(*scripts: Script) -> ScriptedPart:
+    return ScriptedPart("jsonrpc-2.0", lambda: scripts)
 
 
 class _Gate:
@@ -91,8 +91,8 @@ class _Gate:
         return self._answer(call)
 
 
-def _gated(answer: Callable[[Call], Json]) -> Part:
-    return Part("simple-a2a", lambda: [_Gate(answer)])
+def _gated(answer: Callable[[Call], Json]) -> ScriptedPart:
+    return ScriptedPart("simple-a2a", lambda: [_Gate(answer)])
 
 
 async def never(call: Call) -> Json:
@@ -114,17 +114,17 @@ CANCELLED = jsonrpc_task("", state="canceled")
 LONG = "x" * (LONGEST_VALUE + 1)
 
 
-async def _resolve(stage: Stage) -> None:
+async def _resolve(stage: ScenarioContext) -> None:
     await stage.waits()
     await stage.wish("steps/pay/resolve", {"outcome": "succeeded", "output": {"paid": 5}})
 
 
-async def _call_again(stage: Stage) -> None:
+async def _call_again(stage: ScenarioContext) -> None:
     await stage.waits()
     await stage.wish("steps/pay/resolve", {"outcome": "call_again"})
 
 
-async def _reply_twice(stage: Stage) -> None:
+async def _reply_twice(stage: ScenarioContext) -> None:
     await stage.waits()
     await stage.wish("steps/ask/reply", {"text": "Rome"})
     await stage.agents["Asks"].called(2)
@@ -132,22 +132,22 @@ async def _reply_twice(stage: Stage) -> None:
     await stage.wish("steps/ask/reply", {"data": {"day": "Monday"}})
 
 
-async def _cancel_call(stage: Stage) -> None:
+async def _cancel_call(stage: ScenarioContext) -> None:
     await stage.agents["Deaf"].called()
     await stage.wish("cancel")
 
 
-async def _cancel_remote(stage: Stage) -> None:
+async def _cancel_remote(stage: ScenarioContext) -> None:
     await stage.agents["Long"].called_for("tasks/get")
     await stage.wish("cancel")
 
 
-async def _cancel_question(stage: Stage) -> None:
+async def _cancel_question(stage: ScenarioContext) -> None:
     await stage.waits()
     await stage.wish("cancel")
 
 
-async def _pause_and_resume(stage: Stage) -> None:
+async def _pause_and_resume(stage: ScenarioContext) -> None:
     await stage.agents["Slow"].called()
     await stage.wish("pause")
     stage.gates["Slow"].set()
@@ -155,14 +155,14 @@ async def _pause_and_resume(stage: Stage) -> None:
     await stage.wish("resume")
 
 
-async def _fail_beside(stage: Stage) -> None:
+async def _fail_beside(stage: ScenarioContext) -> None:
     """The other branch's call is under way while one fails, and ends after it."""
     await stage.agents["Slow"].called()
     await stage.system.wait_for_step(stage.run_id, "fails", {"FAILED"})
     stage.gates["Slow"].set()
 
 
-async def _retry_the_run(stage: Stage) -> str:
+async def _retry_the_run(stage: ScenarioContext) -> str:
     await stage.system.wait_for(stage.run_id, {"FAILED"})
     answer = await stage.system.call("POST", f"/runs/{stage.run_id}/retry", {})
     assert answer.status == 202, answer.body
@@ -174,7 +174,7 @@ def _one(agent: str, **more: Json) -> JsonObject:
 
 
 STORIES = (
-    Story(
+    Scenario(
         "graph",
         {
             "split": {"agent": "Splits"},
@@ -194,38 +194,38 @@ STORIES = (
         {"output": {"all": "${ steps.join.output.data }"}},
         {"topic": "tides"},
     ),
-    Story(
+    Scenario(
         "narrow",
         {name: {"agent": "Agent"} for name in ("a", "b", "c")},
         {"Agent": simple(simple_success("ok"))},
         _watch,
         {"max_parallel": 1},
     ),
-    Story(
+    Scenario(
         "retried",
         _one("Flaky", retry=RETRY),
         {"Flaky": simple(Reply(503, b"busy"), Hangup(), simple_success("ok"))},
         _watch,
     ),
-    Story(
+    Scenario(
         "asked-to-wait",
         _one("Busy", retry=RETRY),
         {"Busy": simple(Reply(429, b"", {"Retry-After": "0"}), simple_error("no"), simple_success("ok"))},
         _watch,
     ),
-    Story(
+    Scenario(
         "exhausted",
         {**_one("Broken", retry=RETRY), "later": {"agent": "Never", "needs": ["only"]}},
         {"Broken": rpc(jsonrpc_error(-32000, "broken")), "Never": simple(simple_success("never"))},
         _watch,
     ),
-    Story(
+    Scenario(
         "timed-out",
         _one("Deaf", timeout="1s", retry={**RETRY, "max_attempts": 2}),
         {"Deaf": simple(never)},
         _watch,
     ),
-    Story(
+    Scenario(
         "conditional",
         {
             "score": {"agent": "Scores"},
@@ -241,14 +241,14 @@ STORIES = (
         },
         _watch,
     ),
-    Story(
+    Scenario(
         "no-boolean",
         _one("Never", when="input.flag"),
         {"Never": simple(simple_success("x"))},
         _watch,
         input={"flag": 1},
     ),
-    Story(
+    Scenario(
         "continues",
         {
             "bad": {"agent": "Bad", "on_error": "continue"},
@@ -257,7 +257,7 @@ STORIES = (
         {"Bad": simple(simple_error("no paper")), "Later": simple(simple_success("ok"))},
         _watch,
     ),
-    Story(
+    Scenario(
         "rescued",
         {
             "risky": {"agent": "Risky", "on_error": {"goto": "rescue"}},
@@ -273,7 +273,7 @@ STORIES = (
         },
         _watch,
     ),
-    Story(
+    Scenario(
         "fails-beside",
         {
             "slow": {"agent": "Slow"},
@@ -287,27 +287,27 @@ STORIES = (
         },
         _fail_beside,
     ),
-    Story(
+    Scenario(
         "retried-run",
         {"good": {"agent": "Good"}, "bad": {"agent": "Bad", "needs": ["good"]}},
         {"Good": simple(simple_success("kept")), "Bad": simple(simple_error("no"), simple_success("yes"))},
         _retry_the_run,
     ),
-    Story(
+    Scenario(
         "bad-end",
         _one("Agent"),
         {"Agent": simple(simple_success({"a": 1}))},
         _watch,
         {"output": "${ steps.only.output.data.b }"},
     ),
-    Story(
+    Scenario(
         "no-answer-of-ours",
         _one("Odd", retry={**RETRY, "max_attempts": 2, "on": ["no_answer"]}),
         {"Odd": simple({"task_id": "other", "status": "success", "output": "x", "error": None})},
         _watch,
     ),
-    Story("not-registered", _one("Nobody", retry={**RETRY, "max_attempts": 2}), {}, _watch),
-    Story(
+    Scenario("not-registered", _one("Nobody", retry={**RETRY, "max_attempts": 2}), {}, _watch),
+    Scenario(
         "resolved",
         {
             "pay": {"agent": "Bank", "delivery": "at_most_once", "retry": RETRY},
@@ -316,54 +316,54 @@ STORIES = (
         {"Bank": simple(Hangup()), "After": simple(simple_success("thanks"))},
         _resolve,
     ),
-    Story(
+    Scenario(
         "called-again",
         {"pay": {"agent": "Bank", "delivery": "at_most_once"}},
         {"Bank": simple(Hangup(), simple_success("paid"))},
         _call_again,
     ),
-    Story(
+    Scenario(
         "remote",
         {"long": {"agent": "Long"}, "after": {"agent": "After", "needs": ["long"]}},
         {"Long": rpc(WORKING, WORKING, jsonrpc_task("at last")), "After": simple(simple_success("ok"))},
         _watch,
     ),
-    Story(
+    Scenario(
         "asked",
         {"ask": {"agent": "Asks"}},
         {"Asks": rpc(ASKING, ASKING_AGAIN, jsonrpc_task("Sunny"))},
         _reply_twice,
     ),
-    Story("cancelled-call", _one("Deaf"), {"Deaf": simple(never)}, _cancel_call),
-    Story(
+    Scenario("cancelled-call", _one("Deaf"), {"Deaf": simple(never)}, _cancel_call),
+    Scenario(
         "cancelled-remote",
         _one("Long"),
         {"Long": rpc(lambda call: (CANCELLED if call.method == "tasks/cancel" else WORKING)(call))},
         _cancel_remote,
     ),
-    Story(
+    Scenario(
         "cancelled-question",
         _one("Asks"),
         {"Asks": rpc(ASKING, jsonrpc_task("", state="canceled"))},
         _cancel_question,
         told_to_stop="Asks",
     ),
-    Story(
+    Scenario(
         "paused",
         {"first": {"agent": "Slow"}, "second": {"agent": "Next", "needs": ["first"]}},
         {"Slow": _gated(simple_success("one")), "Next": simple(simple_success("two"))},
         _pause_and_resume,
     ),
-    Story("late", _one("Deaf"), {"Deaf": simple(never)}, _watch, {"deadline": "300ms"}),
-    Story(
+    Scenario("late", _one("Deaf"), {"Deaf": simple(never)}, _watch, {"deadline": "300ms"}),
+    Scenario(
         "late-question",
         _one("Asks"),
         {"Asks": rpc(ASKING)},
-        Stage.waits,
+        ScenarioContext.waits,
         {"deadline": "3s"},
         told_to_stop="Asks",
     ),
-    Story(
+    Scenario(
         "long",
         {"first": {"agent": "Long"}, "second": {"agent": "Ends", "input": "${ steps.first.output }"}},
         {"Long": simple(simple_success({"text": LONG})), "Ends": simple(simple_success("ok"))},
@@ -373,7 +373,7 @@ STORIES = (
 )
 
 
-class Telling(NamedTuple):
+class ScenarioResult(NamedTuple):
     """How it went: the run in the end, its events, and what the agents were asked."""
 
     run: JsonObject
@@ -381,7 +381,9 @@ class Telling(NamedTuple):
     calls: Mapping[str, Sequence[JsonObject]]
 
 
-async def tell(story: Story, system: RunningSystem, agents: Mapping[str, ScriptedAgent]) -> Telling:
+async def run_scenario(
+    story: Scenario, system: RunningSystem, agents: Mapping[str, ScriptedAgent]
+) -> ScenarioResult:
     """In a system that has its agents and its workflow."""
     gates: dict[str, asyncio.Event] = {}
     for name, agent in agents.items():
@@ -391,10 +393,12 @@ async def tell(story: Story, system: RunningSystem, agents: Mapping[str, Scripte
                 gates[name] = script.opened
         agent.script(*scripts)
         agent.calls.clear()
-    stage = Stage(system, await system.start(story.name, story.input), agents, gates)
+    stage = ScenarioContext(system, await system.start(story.name, story.input), agents, gates)
     run_id = await story.act(stage) or stage.run_id
     run = await system.wait_for(run_id)
     if story.told_to_stop is not None:
         await agents[story.told_to_stop].called_for("tasks/cancel")
     events = await system.items(f"/runs/{run_id}/events?limit=1000")
-    return Telling(run, events, {name: [call.body for call in agent.calls] for name, agent in agents.items()})
+    return ScenarioResult(
+        run, events, {name: [call.body for call in agent.calls] for name, agent in agents.items()}
+    )

@@ -19,7 +19,7 @@ from trunkline.jsontypes import Json, JsonObject, decode, encode
 Speaker: TypeAlias = Callable[[JsonObject], "Json | web.Response"]
 
 
-class Seen(NamedTuple):
+class SeenRequest(NamedTuple):
     method: str
     path: str
     headers: dict[str, str]
@@ -27,16 +27,16 @@ class Seen(NamedTuple):
     body: JsonObject
 
 
-class Card(NamedTuple):
+class SiteCard(NamedTuple):
     content: JsonObject | bytes
     etag: str | None = None
 
 
-class Site:
+class AgentSite:
     def __init__(self) -> None:
-        self.cards: dict[str, Card] = {}
+        self.cards: dict[str, SiteCard] = {}
         self.speakers: dict[str, Speaker] = {}
-        self.seen: list[Seen] = []
+        self.seen: list[SeenRequest] = []
         self.url = ""
         self._bell = asyncio.Event()
         app = web.Application()
@@ -58,10 +58,10 @@ class Site:
     def port(self) -> int:
         return self._runner.addresses[0][1]
 
-    def asked(self, method: str, status: int | None = None) -> list[Seen]:
+    def asked(self, method: str, status: int | None = None) -> list[SeenRequest]:
         return [seen for seen in self.seen if seen.method == method and status in (None, seen.status)]
 
-    async def has_answered(self, method: str, status: int, times: int = 1) -> Seen:
+    async def has_answered(self, method: str, status: int, times: int = 1) -> SeenRequest:
         """Waits until it has answered so, that many times."""
         while len(self.asked(method, status)) < times:
             self._bell.clear()
@@ -73,7 +73,9 @@ class Site:
         body = decode(content) if content else {}
         document = body if isinstance(body, dict) else {}
         response = self._get(request) if request.method == "GET" else self._post(request, document)
-        self.seen.append(Seen(request.method, request.path, dict(request.headers), response.status, document))
+        self.seen.append(
+            SeenRequest(request.method, request.path, dict(request.headers), response.status, document)
+        )
         self._bell.set()
         return response
 

@@ -32,7 +32,7 @@ TASK: JsonObject = {
 }
 
 
-class Desk:
+class GatedZone:
     """What a zone's method does, and how often."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Desk:
 
 @asynccontextmanager
 async def zone_in_agentcore(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, accept_after: float = 30.0
+    desk: GatedZone, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, accept_after: float = 30.0
 ) -> AsyncGenerator[StandIn]:
     zone = Zone("execution", accept_after=accept_after)
     zone.method("execute_task")(desk.execute_task)
@@ -69,7 +69,7 @@ async def zone_in_agentcore(
 async def test_a_step_is_done_by_a_zone_in_agentcore(
     system: RunningSystem, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    desk = Desk()
+    desk = GatedZone()
     async with zone_in_agentcore(desk, monkeypatch, tmp_path) as endpoint:
         endpoint.plan.append(THROTTLED)
         await system.register("Zone", f"{ARN}?qualifier=blue", **ZONE)
@@ -100,7 +100,7 @@ async def test_a_step_is_done_by_a_zone_in_agentcore(
 async def test_work_that_takes_long_is_asked_for_in_the_session_that_has_it(
     system: RunningSystem, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    desk = Desk()
+    desk = GatedZone()
     desk.done.clear()
     async with zone_in_agentcore(desk, monkeypatch, tmp_path, accept_after=0.01) as endpoint:
         await system.register("Zone", ARN, **ZONE)
@@ -118,7 +118,7 @@ async def test_work_that_takes_long_is_asked_for_in_the_session_that_has_it(
 async def test_what_aws_refuses_is_the_steps_error(
     system: RunningSystem, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    async with zone_in_agentcore(Desk(), monkeypatch, tmp_path) as endpoint:
+    async with zone_in_agentcore(GatedZone(), monkeypatch, tmp_path) as endpoint:
         endpoint.plan.append(DENIED)
         await system.register("Zone", ARN, **ZONE)
         await system.save(TASK)

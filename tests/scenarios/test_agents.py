@@ -71,7 +71,7 @@ async def test_every_request_has_the_headers_that_were_promised(system: RunningS
     assert "A2A-Version" not in headers
 
 
-class Crowd:
+class ConcurrentAgent:
     """Counts who is inside at the same time; the first wait until so many are."""
 
     def __init__(self, expected: int) -> None:
@@ -92,7 +92,7 @@ class Crowd:
 
 @pytest.mark.parametrize("limit", [1, 3])
 async def test_an_agent_gets_no_more_calls_at_a_time_than_it_takes(system: RunningSystem, limit: int) -> None:
-    crowd = Crowd(limit)
+    crowd = ConcurrentAgent(limit)
     async with ScriptedAgent(crowd) as agent:
         await system.register("Agent", agent.url, protocol="simple-a2a", max_concurrency=limit)
         steps: JsonObject = {f"step_{number}": {"agent": "Agent"} for number in range(5)}

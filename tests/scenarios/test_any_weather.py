@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
-from tests.scenarios.random_faults import FINAL, WORKFLOW, Person, Weather, assert_nothing_left
+from tests.scenarios.random_faults import FINAL, WORKFLOW, RandomFaults, RandomOperator, assert_nothing_left
 
 from trunkline.testing import RunningSystem, ScriptedAgent, running_system
 
@@ -24,12 +24,12 @@ async def prepare(system: RunningSystem, simple: ScriptedAgent, rpc: ScriptedAge
 
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_every_run_ends_and_nothing_is_left_behind(system: RunningSystem, seed: int) -> None:
-    weather = Weather(seed)
+    weather = RandomFaults(seed)
     async with ScriptedAgent(weather.simple) as simple, ScriptedAgent(weather.rpc) as rpc:
         await prepare(system, simple, rpc)
         with capture_logs() as logs:
             runs = [await system.start("weather", {"n": number}) for number in range(100)]
-            people = [Person(system, run, seed + number) for number, run in enumerate(runs)]
+            people = [RandomOperator(system, run, seed + number) for number, run in enumerate(runs)]
             ends = await asyncio.gather(*(person.look_after() for person in people))
         await assert_nothing_left(system, runs)
     assert set(ends) <= FINAL
@@ -38,7 +38,7 @@ async def test_every_run_ends_and_nothing_is_left_behind(system: RunningSystem, 
 
 @pytest.mark.parametrize("seed", [3, 4])
 async def test_every_run_ends_over_many_restarts(tmp_path: Path, seed: int) -> None:
-    weather = Weather(seed)
+    weather = RandomFaults(seed)
     runs: list[str] = []
     async with ScriptedAgent(weather.simple) as simple, ScriptedAgent(weather.rpc) as rpc:
         with capture_logs() as logs:
@@ -47,7 +47,9 @@ async def test_every_run_ends_over_many_restarts(tmp_path: Path, seed: int) -> N
                     if not runs:
                         await prepare(system, simple, rpc)
                         runs = [await system.start("weather") for _ in range(60)]
-                    helpers = [Person(system, run, seed + number + life) for number, run in enumerate(runs)]
+                    helpers = [
+                        RandomOperator(system, run, seed + number + life) for number, run in enumerate(runs)
+                    ]
                     people = [asyncio.create_task(helper.look_after()) for helper in helpers]
                     # A life is over after so many calls, the last one when all is done.
                     busy = asyncio.create_task(rpc.called(20 * (life + 1) if life < 5 else 1_000_000))

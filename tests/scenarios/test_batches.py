@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 STEPS: Json = {f"s{number}": {"agent": "Batcher", "input": {"query": str(number)}} for number in range(6)}
 
 
-class Batcher:
+class BatchAgent:
     """A JSON-RPC server that takes batches, answers in the reverse order, and forgets one task the first time."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Batcher:
 async def test_tasks_of_one_agent_share_a_request_and_one_that_is_forgotten_fails_alone(
     system: RunningSystem,
 ) -> None:
-    agent = Batcher()
+    agent = BatchAgent()
     app = web.Application()
     app.router.add_post("/", agent.serve)
     runner = web.AppRunner(app, access_log=None)

@@ -141,7 +141,7 @@ async def test_a_run_names_the_runs_that_it_has_begun_and_they_name_it(system: R
         }  # fmt: skip
 
 
-class Patient:
+class SlowAgent:
     """Works on until it is told to stop."""
 
     def __init__(self) -> None:
@@ -176,8 +176,8 @@ async def begun(system: RunningSystem, run: str, step: str) -> str:
 
 
 @pytest.fixture
-async def nested(system: RunningSystem) -> AsyncGenerator[Patient]:
-    patient = Patient()
+async def nested(system: RunningSystem) -> AsyncGenerator[SlowAgent]:
+    patient = SlowAgent()
     async with ScriptedAgent(patient) as agent:
         await system.register("Worker", agent.url, protocol="jsonrpc-2.0")
         for definition in (CHILD, NESTED, TOP):
@@ -185,14 +185,16 @@ async def nested(system: RunningSystem) -> AsyncGenerator[Patient]:
         yield patient
 
 
-async def test_a_cancelled_run_cancels_all_below_it(system: RunningSystem, nested: Patient) -> None:
+async def test_a_cancelled_run_cancels_all_below_it(system: RunningSystem, nested: SlowAgent) -> None:
     runs = await all_begun(system)
     await system.call("POST", f"/runs/{runs[0]}/cancel")
     assert [(await system.wait_for(run))["status"] for run in runs] == ["CANCELLED"] * 3
     assert nested.stopped == 1
 
 
-async def test_a_run_is_paused_and_resumed_with_all_below_it(system: RunningSystem, nested: Patient) -> None:
+async def test_a_run_is_paused_and_resumed_with_all_below_it(
+    system: RunningSystem, nested: SlowAgent
+) -> None:
     del nested
     runs = await all_begun(system)
     for wish, status in (("pause", "PAUSED"), ("resume", "RUNNING")):
@@ -204,7 +206,7 @@ async def test_a_run_is_paused_and_resumed_with_all_below_it(system: RunningSyst
 
 
 async def test_a_child_that_a_person_has_cancelled_fails_the_step(
-    system: RunningSystem, nested: Patient
+    system: RunningSystem, nested: SlowAgent
 ) -> None:
     del nested
     top, _, child = await all_begun(system)

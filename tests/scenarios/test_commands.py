@@ -140,7 +140,7 @@ async def test_what_cannot_become_a_run_is_a_dead_letter_with_its_reason(
     assert len(reasons) == 4
 
 
-class AwayOnce:
+class UnavailableOnce:
     """A store that cannot be reached the first time that something is to be written."""
 
     def __init__(self, store: Store) -> None:
@@ -158,7 +158,7 @@ class AwayOnce:
 
 
 async def test_a_store_that_is_away_loses_nothing(greeting: RunningSystem, tmp_path: Path) -> None:
-    async with taking(greeting, tmp_path / "data", AwayOnce) as arrivals:  # pyright: ignore[reportArgumentType] - the rest of it is the store's own
+    async with taking(greeting, tmp_path / "data", UnavailableOnce) as arrivals:  # pyright: ignore[reportArgumentType] - the rest of it is the store's own
         arrivals.put(b"no json", {"workflow": "greet", "input": {"name": "Ada"}})
         await arrivals.all_settled()
     assert len(await greeting.items("/dead-letters")) == 1

@@ -44,7 +44,7 @@ async def never(call: Call) -> Json:
     return None
 
 
-class Place:
+class StoreLocation:
     """A store, and the settings that choose it."""
 
     def __init__(self, data: Path, **settings: str) -> None:
@@ -63,19 +63,19 @@ class Place:
             return await asyncio.to_thread(run_command_line, [name, str(file), "--data", str(self.data)])
 
 
-def sqlite(data: Path) -> Place:
+def sqlite(data: Path) -> StoreLocation:
     """Whatever the environment says."""
-    return Place(data, store=f"sqlite:///{data}/trunkline.db", broker="memory://")
+    return StoreLocation(data, store=f"sqlite:///{data}/trunkline.db", broker="memory://")
 
 
 @pytest.fixture(params=["from SQLite", "to SQLite"])
-def places(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Place, Place]:
+def places(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[StoreLocation, StoreLocation]:
     """A source and a target, one of them on the backends of the scenario."""
-    ours, other = Place(tmp_path / "ours"), sqlite(tmp_path / "sqlite")
+    ours, other = StoreLocation(tmp_path / "ours"), sqlite(tmp_path / "sqlite")
     return (other, ours) if request.param == "from SQLite" else (ours, other)
 
 
-async def move(source: Place, target: Place, file: Path) -> None:
+async def move(source: StoreLocation, target: StoreLocation, file: Path) -> None:
     assert await source.command("export", file) == 0
     assert await target.command("import", file) == 0
 
@@ -93,7 +93,7 @@ async def start_one(system: RunningSystem, agent: ScriptedAgent, workflow: JsonO
 
 
 async def test_an_unfinished_run_goes_on_in_the_other_store_once_its_secret_is_set(
-    places: tuple[Place, Place], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    places: tuple[StoreLocation, StoreLocation], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, target = places
     async with ScriptedAgent(simple_success("one")) as first, ScriptedAgent(never) as second:
@@ -129,7 +129,7 @@ async def test_an_unfinished_run_goes_on_in_the_other_store_once_its_secret_is_s
 
 
 async def test_an_agent_that_has_taken_a_task_is_asked_from_the_other_store(
-    places: tuple[Place, Place], tmp_path: Path
+    places: tuple[StoreLocation, StoreLocation], tmp_path: Path
 ) -> None:
     source, target = places
     async with ScriptedAgent(jsonrpc_task("", state="working", remote_id="r-1")) as agent:
@@ -145,7 +145,7 @@ async def test_an_agent_that_has_taken_a_task_is_asked_from_the_other_store(
 
 
 async def test_a_call_that_must_not_be_repeated_is_in_doubt_in_the_other_store(
-    places: tuple[Place, Place], tmp_path: Path
+    places: tuple[StoreLocation, StoreLocation], tmp_path: Path
 ) -> None:
     source, target = places
     async with ScriptedAgent(never) as agent:
@@ -160,7 +160,7 @@ async def test_a_call_that_must_not_be_repeated_is_in_doubt_in_the_other_store(
 
 
 async def test_what_is_finished_reads_the_same_in_the_other_store(
-    places: tuple[Place, Place], tmp_path: Path
+    places: tuple[StoreLocation, StoreLocation], tmp_path: Path
 ) -> None:
     source, target = places
     paths = ["/runs/{}/events", "/runs/{}/wire", "/agents", "/workflows", "/runs"]
@@ -182,7 +182,7 @@ async def test_what_is_finished_reads_the_same_in_the_other_store(
 
 
 async def test_the_source_is_for_reading_only_and_can_be_exported_again(
-    places: tuple[Place, Place], tmp_path: Path
+    places: tuple[StoreLocation, StoreLocation], tmp_path: Path
 ) -> None:
     source, _ = places
     async with ScriptedAgent(never) as agent:
@@ -212,7 +212,7 @@ async def test_the_source_is_for_reading_only_and_can_be_exported_again(
 
 @pytest.mark.parametrize("name", ["export", "import"])
 async def test_a_store_that_is_in_use_is_neither_exported_nor_imported_into(
-    places: tuple[Place, Place], tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+    places: tuple[StoreLocation, StoreLocation], tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, target = places
     file = tmp_path / "file"

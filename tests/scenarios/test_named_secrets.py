@@ -367,7 +367,7 @@ async def test_a_zone_gets_its_token_and_nobody_else(system: RunningSystem) -> N
     assert CANARY not in f"{run} {await wire_of(system, run)}"
 
 
-class Clumsy(SimpleA2AAdapter):
+class LeakingAgent(SimpleA2AAdapter):
     """A dialect of somebody else's, with a mistake that says all it knows."""
 
     def to_agent_request(self, task: AgentTask) -> JsonObject:
@@ -381,7 +381,7 @@ async def test_a_dialect_that_breaks_does_not_bring_a_secret_into_the_log(
     system: RunningSystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await put(system)
-    monkeypatch.setattr(ProtocolAdapterFactory, "_adapters", {"clumsy": Clumsy})
+    monkeypatch.setattr(ProtocolAdapterFactory, "_adapters", {"clumsy": LeakingAgent})
     with capture_logs(processors=[structlog.processors.format_exc_info]) as logs:
         async with ScriptedAgent(simple_success({})) as agent:
             await system.register("A", agent.url, protocol="clumsy")

@@ -40,7 +40,7 @@ ENCODED = {
 PIECES = [text[at : at + 12] for text in ENCODED.values() for at in range(6, len(text) - 18)]
 
 
-class Copying:
+class EchoingAgent:
     """A producer that keeps a copy of all that leaves."""
 
     def __init__(self, inner: Producer, sent: list[OutgoingMessage]) -> None:
@@ -74,7 +74,7 @@ def logs() -> Generator[list[EventDict]]:
 async def watched(
     shared_settings: Mapping[str, str], folder: Path, sent: list[OutgoingMessage], logs: list[EventDict]
 ) -> AsyncGenerator[RunningSystem]:
-    interceptors = Interceptors(producer=lambda producer: Copying(producer, sent))
+    interceptors = Interceptors(producer=lambda producer: EchoingAgent(producer, sent))
     async with running_system(folder, interceptors=interceptors) as running:
         assert (await running.call("PUT", "/secrets/bot", {"value": CANARY})).status == 201
         yield running

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from tests.scenarios.sites import (
-    Card,
-    Site,
+    AgentSite,
+    SiteCard,
     Speaker,
     card_v03,
     card_v1,
@@ -64,8 +64,8 @@ def tried(dialect: JsonObject) -> list[tuple[str, str]]:
 async def test_behind_a_prefix_it_works_with_a_trailing_slash_and_without(
     system: RunningSystem, registered: str, written: str, served: str
 ) -> None:
-    async with Site() as site:
-        site.cards[f"/agents/one{CARD}"] = Card(card_v03(site.url + written))
+    async with AgentSite() as site:
+        site.cards[f"/agents/one{CARD}"] = SiteCard(card_v03(site.url + written))
         site.speakers[served] = speaks_v03
         await register(system, site.url + registered)
         assert [await spoken(system) for _ in range(2)] == ["a2a-0.3", "a2a-0.3"]
@@ -76,8 +76,8 @@ async def test_behind_a_prefix_it_works_with_a_trailing_slash_and_without(
 
 
 async def test_a_card_at_the_root_leads_to_an_agent_under_a_path(system: RunningSystem) -> None:
-    async with Site() as site:
-        site.cards[CARD] = Card(card_v03("/deep/rpc"))
+    async with AgentSite() as site:
+        site.cards[CARD] = SiteCard(card_v03("/deep/rpc"))
         site.speakers["/deep/rpc"] = speaks_v03
         await register(system, f"{site.url}/deep/agent")
         assert await spoken(system) == "a2a-0.3"
@@ -89,8 +89,8 @@ async def test_a_card_at_the_root_leads_to_an_agent_under_a_path(system: Running
 async def test_an_agent_behind_a_proxy_is_found_where_the_operator_says_though_its_card_has_another_path(
     system: RunningSystem,
 ) -> None:
-    async with Site() as site:
-        site.cards[f"/proxied{CARD}"] = Card(card_v03(f"{site.url}/"))
+    async with AgentSite() as site:
+        site.cards[f"/proxied{CARD}"] = SiteCard(card_v03(f"{site.url}/"))
         site.speakers["/proxied"] = speaks_v03
         await register(system, f"{site.url}/proxied")
         assert await spoken(system) == "a2a-0.3"
@@ -98,17 +98,17 @@ async def test_an_agent_behind_a_proxy_is_found_where_the_operator_says_though_i
 
 
 async def test_an_old_card_under_its_old_name_is_found(system: RunningSystem) -> None:
-    async with Site() as site:
-        site.cards[f"/a{OLD_CARD}"] = Card(card_v03(f"{site.url}/a", version=None))
+    async with AgentSite() as site:
+        site.cards[f"/a{OLD_CARD}"] = SiteCard(card_v03(f"{site.url}/a", version=None))
         site.speakers["/a"] = speaks_v03
         await register(system, f"{site.url}/a")
         assert await spoken(system) == "a2a-0.2"
 
 
 async def test_a_card_of_1_0_is_spoken_to_in_1_0(system: RunningSystem) -> None:
-    async with Site() as site:
+    async with AgentSite() as site:
         interfaces = ((f"{site.url}/03", "JSONRPC", "0.3"), (f"{site.url}/10", "JSONRPC", "1.0"))
-        site.cards[CARD] = Card(card_v1(*interfaces), etag='"1"')
+        site.cards[CARD] = SiteCard(card_v1(*interfaces), etag='"1"')
         site.speakers |= {"/03": speaks_v03, "/10": speaks_v1}
         await register(system, site.url)
         assert await spoken(system) == "a2a-1.0"
@@ -118,8 +118,8 @@ async def test_a_card_of_1_0_is_spoken_to_in_1_0(system: RunningSystem) -> None:
 
 
 async def test_a_card_of_1_0_that_offers_http_alone_is_spoken_to_so(system: RunningSystem) -> None:
-    async with Site() as site:
-        site.cards[f"/a{CARD}"] = Card(card_v1((f"{site.url}/a/", "HTTP+JSON", "1.0")))
+    async with AgentSite() as site:
+        site.cards[f"/a{CARD}"] = SiteCard(card_v1((f"{site.url}/a/", "HTTP+JSON", "1.0")))
         site.speakers["/a/message:send"] = speaks_v1_http
         await register(system, f"{site.url}/a")
         assert await spoken(system) == "a2a-1.0-http"
@@ -131,9 +131,9 @@ async def test_a_card_of_1_0_that_offers_http_alone_is_spoken_to_so(system: Runn
 async def test_a_card_that_names_localhost_is_refused_with_both_ways_to_approve_it(
     system: RunningSystem,
 ) -> None:
-    async with Site() as site:
+    async with AgentSite() as site:
         local = f"http://localhost:{site.port}"
-        site.cards[CARD] = Card(card_v03(f"{local}/rpc"))
+        site.cards[CARD] = SiteCard(card_v03(f"{local}/rpc"))
         site.speakers["/rpc"] = speaks_v03
         await register(system, site.url)
         run = await system.run("one")
@@ -154,8 +154,8 @@ async def test_a_card_that_names_localhost_is_refused_with_both_ways_to_approve_
 async def test_a_secret_goes_to_another_origin_only_when_it_was_given_for_it(
     system: RunningSystem, approval: str
 ) -> None:
-    async with Site() as site, Site() as other:
-        site.cards[CARD] = Card(card_v03(f"{other.url}/rpc"))
+    async with AgentSite() as site, AgentSite() as other:
+        site.cards[CARD] = SiteCard(card_v03(f"{other.url}/rpc"))
         other.speakers["/rpc"] = speaks_v03
         await register(system, site.url, auth_type="bearer", auth_config={"token": CANARY})
         assert (await system.run("one"))["status"] == "FAILED"
@@ -182,9 +182,9 @@ def says(code: int) -> Speaker:
 async def test_an_agent_that_proves_that_it_took_nothing_is_spoken_to_in_what_else_it_offers(
     system: RunningSystem, code: int
 ) -> None:
-    async with Site() as site:
+    async with AgentSite() as site:
         interfaces = ((f"{site.url}/10", "JSONRPC", "1.0"), (f"{site.url}/03", "JSONRPC", "0.3"))
-        site.cards[CARD] = Card(card_v1(*interfaces))
+        site.cards[CARD] = SiteCard(card_v1(*interfaces))
         site.speakers |= {"/10": says(code), "/03": speaks_v03}
         await register(system, site.url)
         assert [await spoken(system) for _ in range(2)] == ["a2a-0.3", "a2a-0.3"]
@@ -195,8 +195,8 @@ async def test_an_agent_that_proves_that_it_took_nothing_is_spoken_to_in_what_el
 
 
 async def test_a_card_that_is_wrong_about_its_version_is_found_out(system: RunningSystem) -> None:
-    async with Site() as site:
-        site.cards[CARD] = Card(card_v1((f"{site.url}/rpc", "JSONRPC", "1.0")))
+    async with AgentSite() as site:
+        site.cards[CARD] = SiteCard(card_v1((f"{site.url}/rpc", "JSONRPC", "1.0")))
         site.speakers["/rpc"] = speaks_v03
         await register(system, f"{site.url}/rpc")
         assert await spoken(system) == "a2a-0.3"
@@ -205,7 +205,7 @@ async def test_a_card_that_is_wrong_about_its_version_is_found_out(system: Runni
 async def test_an_agent_without_a_card_is_tried_in_every_dialect_that_it_may_speak(
     system: RunningSystem,
 ) -> None:
-    async with Site() as site:
+    async with AgentSite() as site:
         site.speakers["/a"] = speaks_v1
         await register(system, f"{site.url}/a")
         assert [await spoken(system) for _ in range(2)] == ["a2a-1.0", "a2a-1.0"]
@@ -230,9 +230,9 @@ def answers(status: int, **headers: str) -> Speaker:
     ],
 )
 async def test_without_proof_nothing_is_sent_twice(system: RunningSystem, speaker: Speaker) -> None:
-    async with Site() as site:
+    async with AgentSite() as site:
         interfaces = ((f"{site.url}/10", "JSONRPC", "1.0"), (f"{site.url}/03", "JSONRPC", "0.3"))
-        site.cards[CARD] = Card(card_v1(*interfaces))
+        site.cards[CARD] = SiteCard(card_v1(*interfaces))
         site.speakers |= {"/10": speaker, "/03": speaks_v03}
         await register(system, site.url)
         run = await system.run("one")
@@ -259,8 +259,10 @@ async def test_a_call_that_may_have_been_taken_is_not_made_in_another_dialect(
 
 
 async def test_a_pinned_dialect_reads_the_card_once_for_what_the_agent_can_do(system: RunningSystem) -> None:
-    async with Site() as site:
-        site.cards[CARD] = Card(card_v03(f"{site.url}/elsewhere", capabilities={"pushNotifications": True}))
+    async with AgentSite() as site:
+        site.cards[CARD] = SiteCard(
+            card_v03(f"{site.url}/elsewhere", capabilities={"pushNotifications": True})
+        )
         site.speakers["/a"] = speaks_v03
         await register(system, f"{site.url}/a", protocol="a2a-0.3")
         assert [await spoken(system) for _ in range(2)] == ["a2a-0.3", "a2a-0.3"]
@@ -270,9 +272,9 @@ async def test_a_pinned_dialect_reads_the_card_once_for_what_the_agent_can_do(sy
     assert str(dialect["evidence"]).startswith("Pinned by the operator")
 
 
-@pytest.mark.parametrize("card", [None, Card(b'{"name": "half a ca')], ids=["none", "one that is broken"])
-async def test_a_pinned_dialect_needs_no_card(system: RunningSystem, card: Card | None) -> None:
-    async with Site() as site:
+@pytest.mark.parametrize("card", [None, SiteCard(b'{"name": "half a ca')], ids=["none", "one that is broken"])
+async def test_a_pinned_dialect_needs_no_card(system: RunningSystem, card: SiteCard | None) -> None:
+    async with AgentSite() as site:
         site.speakers["/a"] = speaks_v03
         if card is not None:
             site.cards[CARD] = card
@@ -281,8 +283,8 @@ async def test_a_pinned_dialect_needs_no_card(system: RunningSystem, card: Card 
 
 
 async def test_a_pinned_dialect_is_never_left_whatever_the_card_offers(system: RunningSystem) -> None:
-    async with Site() as site:
-        site.cards[CARD] = Card(card_v1((f"{site.url}/a", "JSONRPC", "1.0")))
+    async with AgentSite() as site:
+        site.cards[CARD] = SiteCard(card_v1((f"{site.url}/a", "JSONRPC", "1.0")))
         site.speakers["/a"] = speaks_v1
         await register(system, f"{site.url}/a", protocol="a2a-0.3")
         run = await system.run("one")
@@ -292,7 +294,7 @@ async def test_a_pinned_dialect_is_never_left_whatever_the_card_offers(system: R
 
 @pytest.mark.parametrize("protocol", ["jsonrpc-2.0", "simple-a2a", "jsonrpc-call"])
 async def test_what_has_no_cards_asks_for_none(system: RunningSystem, protocol: str) -> None:
-    async with Site() as site:
+    async with AgentSite() as site:
         site.speakers["/a"] = speaks_v03
         config: JsonObject | None = {"method": "message/send"} if protocol == "jsonrpc-call" else None
         await register(system, f"{site.url}/a", protocol=protocol, protocol_config=config)
@@ -307,8 +309,8 @@ async def test_what_has_no_cards_asks_for_none(system: RunningSystem, protocol: 
 @pytest.mark.embedded_only
 async def test_a_known_card_is_compared_beside_the_calls_and_followed_when_it_changes(tmp_path: Path) -> None:
     clock = FakeClock()
-    async with Site() as site, running_system(tmp_path, clock=clock) as system:
-        site.cards[CARD] = Card(card_v03(f"{site.url}/old"), etag='"1"')
+    async with AgentSite() as site, running_system(tmp_path, clock=clock) as system:
+        site.cards[CARD] = SiteCard(card_v03(f"{site.url}/old"), etag='"1"')
         site.speakers |= {"/old": speaks_v03, "/new": speaks_v03}
         await register(system, site.url)
         for _ in range(3):
@@ -324,7 +326,7 @@ async def test_a_known_card_is_compared_beside_the_calls_and_followed_when_it_ch
         await spoken(system)
         assert len(site.asked("GET")) == 2
 
-        site.cards[CARD] = Card(card_v03(f"{site.url}/new"), etag='"2"')
+        site.cards[CARD] = SiteCard(card_v03(f"{site.url}/new"), etag='"2"')
         clock.advance(CARD_FRESH_FOR)
         await spoken(system)
         assert site.asked("POST")[-1].path == "/old"
@@ -339,8 +341,8 @@ async def test_a_known_card_is_compared_beside_the_calls_and_followed_when_it_ch
 @pytest.mark.embedded_only
 async def test_a_card_without_an_etag_is_compared_by_what_it_says(tmp_path: Path) -> None:
     clock = FakeClock()
-    async with Site() as site, running_system(tmp_path, clock=clock) as system:
-        site.cards[CARD] = Card(card_v03(f"{site.url}/a"))
+    async with AgentSite() as site, running_system(tmp_path, clock=clock) as system:
+        site.cards[CARD] = SiteCard(card_v03(f"{site.url}/a"))
         site.speakers["/a"] = speaks_v03
         await register(system, site.url)
         await spoken(system)
@@ -356,13 +358,13 @@ async def test_a_card_without_an_etag_is_compared_by_what_it_says(tmp_path: Path
 @pytest.mark.embedded_only
 async def test_a_card_that_is_gone_or_leads_away_changes_nothing(tmp_path: Path) -> None:
     clock = FakeClock()
-    async with Site() as site, running_system(tmp_path, clock=clock) as system:
-        site.cards[CARD] = Card(card_v03(f"{site.url}/a"))
+    async with AgentSite() as site, running_system(tmp_path, clock=clock) as system:
+        site.cards[CARD] = SiteCard(card_v03(f"{site.url}/a"))
         site.speakers["/a"] = speaks_v03
         await register(system, site.url)
         await spoken(system)
         before = await shown(system)
-        site.cards[CARD] = Card(card_v03("http://elsewhere.example/a"))
+        site.cards[CARD] = SiteCard(card_v03("http://elsewhere.example/a"))
         clock.advance(CARD_FRESH_FOR)
         await spoken(system)
         await site.has_answered("GET", 200, times=2)
@@ -375,13 +377,13 @@ async def test_a_card_that_is_gone_or_leads_away_changes_nothing(tmp_path: Path)
 
 
 async def test_an_operator_can_have_it_looked_at_now(system: RunningSystem) -> None:
-    async with Site() as site:
+    async with AgentSite() as site:
         await register(system, f"{site.url}/a")
         first = (await system.call("POST", "/agents/Agent/refresh")).json
         assert isinstance(first["dialect"], dict)
         assert first["dialect"]["protocol"] == "simple-a2a"
 
-        site.cards[CARD] = Card(card_v1((f"{site.url}/b", "JSONRPC", "1.0")))
+        site.cards[CARD] = SiteCard(card_v1((f"{site.url}/b", "JSONRPC", "1.0")))
         site.speakers["/b"] = speaks_v1
         second = await system.call("POST", "/agents/Agent/refresh")
         assert isinstance(second.json["dialect"], dict)
@@ -392,13 +394,13 @@ async def test_an_operator_can_have_it_looked_at_now(system: RunningSystem) -> N
 
 
 async def test_a_look_that_finds_nothing_out_says_why_and_what_was_known_stays(system: RunningSystem) -> None:
-    async with Site() as site:
-        site.cards[CARD] = Card(card_v03(f"{site.url}/a"))
+    async with AgentSite() as site:
+        site.cards[CARD] = SiteCard(card_v03(f"{site.url}/a"))
         site.speakers["/a"] = speaks_v03
         await register(system, site.url)
         await spoken(system)
         before = await shown(system)
-        site.cards[CARD] = Card(card_v03("http://elsewhere.example/a"))
+        site.cards[CARD] = SiteCard(card_v03("http://elsewhere.example/a"))
         answer = await system.call("POST", "/agents/Agent/refresh")
         assert (answer.status, answer.json["type"]) == (502, "urn:trunkline:problem:agent-unclear")
         assert "http://elsewhere.example/a" in str(answer.json["detail"])
@@ -413,8 +415,8 @@ async def test_a_look_that_finds_nothing_out_says_why_and_what_was_known_stays(s
 async def test_the_requests_for_cards_are_on_the_wire_of_the_step_that_needed_them(
     system: RunningSystem,
 ) -> None:
-    async with Site() as site:
-        site.cards[CARD] = Card(card_v03(f"{site.url}/a"))
+    async with AgentSite() as site:
+        site.cards[CARD] = SiteCard(card_v03(f"{site.url}/a"))
         site.speakers["/a"] = speaks_v03
         await register(system, f"{site.url}/a", auth_type="bearer", auth_config={"token": CANARY})
         runs = [await system.run("one") for _ in range(2)]
@@ -427,8 +429,8 @@ async def test_the_requests_for_cards_are_on_the_wire_of_the_step_that_needed_th
 async def test_a_card_that_decides_nothing_is_on_the_wire_of_the_step_that_failed(
     system: RunningSystem,
 ) -> None:
-    async with Site() as site:
-        site.cards[CARD] = Card(card_v03("http://elsewhere.example/a"))
+    async with AgentSite() as site:
+        site.cards[CARD] = SiteCard(card_v03("http://elsewhere.example/a"))
         await register(system, site.url)
         run = await system.run("one")
         exchanges = await system.items(f"/runs/{run['id']}/wire")

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from deploy.local.postgres import PostgresServer
 from tests.scenarios.histories import normal_form, without_ids
-from tests.scenarios.scripted_scenarios import STORIES, Story, Telling, tell
+from tests.scenarios.scripted_scenarios import STORIES, Scenario, ScenarioResult, run_scenario
 from tests.services import fresh_database, fresh_topics
 
 from trunkline.jsontypes import Json, JsonObject, encode
@@ -21,7 +21,7 @@ from trunkline.testing import RunningSystem, ScriptedAgent, objects_in, running_
 pytestmark = [pytest.mark.anyio, pytest.mark.embedded_only]
 
 
-class Both(NamedTuple):
+class BothModes(NamedTuple):
     embedded: RunningSystem
     distributed: RunningSystem
 
@@ -32,7 +32,7 @@ async def both(
     kafka_admin: AdminClient,
     kafka_servers: str,
     tmp_path_factory: pytest.TempPathFactory,
-) -> AsyncGenerator[Both]:
+) -> AsyncGenerator[BothModes]:
     folder = tmp_path_factory.mktemp("both")
     with fresh_database(postgres) as url, fresh_topics(kafka_admin) as topics:
         async with (
@@ -47,10 +47,10 @@ async def both(
                 kafka_group=topics.tasks,
             ) as distributed,
         ):
-            yield Both(embedded, distributed)
+            yield BothModes(embedded, distributed)
 
 
-async def prepare(system: RunningSystem, story: Story, agents: dict[str, ScriptedAgent]) -> None:
+async def prepare(system: RunningSystem, story: Scenario, agents: dict[str, ScriptedAgent]) -> None:
     for name, agent in agents.items():
         await system.call("DELETE", f"/agents/{name}")
         await system.register(name, agent.url, protocol=story.agents[name].protocol)
@@ -71,7 +71,7 @@ def _without_times(shown: JsonObject) -> JsonObject:
     return {name: "then" if name in TIMES and value else value for name, value in shown.items()}
 
 
-def asked(telling: Telling) -> dict[str, list[Json]]:
+def asked(telling: ScenarioResult) -> dict[str, list[Json]]:
     """What each agent was asked; in the order of the alphabet, since steps that share an agent need no order."""
     return {
         name: sorted((without_ids(body, telling.run) for body in bodies), key=encode)
@@ -80,13 +80,13 @@ def asked(telling: Telling) -> dict[str, list[Json]]:
 
 
 @pytest.mark.parametrize("story", STORIES, ids=[story.name for story in STORIES])
-async def test_a_workflow_has_the_same_history_in_both_modes(both: Both, story: Story) -> None:
+async def test_a_workflow_has_the_same_history_in_both_modes(both: BothModes, story: Scenario) -> None:
     async with AsyncExitStack() as stack:
         agents = {name: await stack.enter_async_context(ScriptedAgent()) for name in story.agents}
-        tellings: list[Telling] = []
+        tellings: list[ScenarioResult] = []
         for system in both:
             await prepare(system, story, agents)
-            tellings.append(await tell(story, system, agents))
+            tellings.append(await run_scenario(story, system, agents))
     embedded, distributed = (normal_form(story.definition, told.run, told.events) for told in tellings)
     assert distributed == embedded
     assert without_ids_and_times(tellings[1].run) == without_ids_and_times(tellings[0].run)

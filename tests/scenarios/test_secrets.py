@@ -15,7 +15,7 @@ import asyncpg
 import pytest
 from structlog.testing import capture_logs
 from tests.certificates import made
-from tests.scenarios.hostile.agents import Agent, running
+from tests.scenarios.hostile.agents import RawAgent, running
 from tests.token_endpoint import token_endpoint
 
 from trunkline.jsontypes import Json, JsonObject, encode
@@ -376,7 +376,7 @@ async def test_a_private_key_is_readable_nowhere(
     context.load_verify_locations(cadata=root[0])
     context.verify_mode = ssl.CERT_REQUIRED
 
-    async def talk(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await agent.request(reader)
         body = b'{"status":"success","output":{"you":"%s"}}' % str(writer.get_extra_info("peercert")).encode()
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.distributed_only]
 CANARY = "canary-7f3a-19e2b4"
 
 
-class Copying:
+class EchoingAgent:
     """A producer that keeps a copy of all that leaves."""
 
     def __init__(self, inner: Producer, sent: list[OutgoingMessage]) -> None:
@@ -32,7 +32,7 @@ class Copying:
 
 async def test_neither_credentials_nor_their_echo_are_in_a_message(tmp_path: Path) -> None:
     sent: list[OutgoingMessage] = []
-    interceptors = Interceptors(producer=lambda producer: Copying(producer, sent))
+    interceptors = Interceptors(producer=lambda producer: EchoingAgent(producer, sent))
     secret: JsonObject = {"auth_type": "bearer", "auth_config": {"token": CANARY}}
     async with (
         ScriptedAgent(simple_success({"echo": CANARY})) as simple,

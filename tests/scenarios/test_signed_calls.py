@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 SIGNER: JsonObject = {"key": PRIVATE, "issuer": "verification", "audience": "execution"}
 
 
-class Watched:
+class RecordingAgent:
     """A zone, and every token that came to its door."""
 
     def __init__(self, policy: JsonObject, accept_after: float = 5.0) -> None:
@@ -59,7 +59,7 @@ async def prepare(system: RunningSystem, name: str, url: str, **signer: Json) ->
 async def test_each_request_to_a_zone_has_a_token_of_its_own_and_no_record_has_any(
     system: RunningSystem, tmp_path: Path
 ) -> None:
-    watched = Watched({"callers": {"verification": {"keys": [PUBLIC]}}}, accept_after=0.001)
+    watched = RecordingAgent({"callers": {"verification": {"keys": [PUBLIC]}}}, accept_after=0.001)
 
     @watched.zone.method("execute_task")
     async def execute_task(params: JsonObject) -> str:
@@ -92,7 +92,7 @@ async def test_each_request_to_a_zone_has_a_token_of_its_own_and_no_record_has_a
 async def test_a_zone_that_does_not_know_the_key_gets_one_request(
     system: RunningSystem, tmp_path: Path
 ) -> None:
-    watched = Watched({"callers": {"verification": {"keys": [PUBLIC]}}})
+    watched = RecordingAgent({"callers": {"verification": {"keys": [PUBLIC]}}})
     with listen("127.0.0.1", 0) as listener:
         async with watched.zone.running(tmp_path), serving(watched, listener, ZoneConnection):
             workflow = await prepare(system, "Unknown", base_url(listener), key=signing_key()[0])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
-from tests.scenarios.collector import Collector, Span, collecting
+from tests.scenarios.collector import OtlpCollector, Span, collecting
 
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.telemetry import names
@@ -27,7 +27,7 @@ SERVER, CLIENT, PRODUCER = 2, 3, 4
 
 
 @pytest.fixture
-async def collector(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Collector]:
+async def collector(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[OtlpCollector]:
     async with collecting() as running:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", running.url)
         yield running
@@ -45,7 +45,7 @@ def parent_of(call: Call) -> list[str]:
     return call.headers["traceparent"].split("-")
 
 
-async def test_one_trace_leads_from_the_caller_to_the_agent(collector: Collector, tmp_path: Path) -> None:
+async def test_one_trace_leads_from_the_caller_to_the_agent(collector: OtlpCollector, tmp_path: Path) -> None:
     async with ScriptedAgent(jsonrpc_task("done")) as agent:
         async with running_system(tmp_path / "data") as system:
             run = await run_one(system, agent, HEADERS)
@@ -63,7 +63,7 @@ async def test_one_trace_leads_from_the_caller_to_the_agent(collector: Collector
     assert call.headers["tracestate"] == TRACESTATE
 
 
-async def test_a_call_says_what_the_conventions_ask_for(collector: Collector, tmp_path: Path) -> None:
+async def test_a_call_says_what_the_conventions_ask_for(collector: OtlpCollector, tmp_path: Path) -> None:
     def answer(call: Call) -> Json:
         return {
             "jsonrpc": "2.0",
@@ -104,7 +104,7 @@ async def test_a_call_says_what_the_conventions_ask_for(collector: Collector, tm
 
 
 async def test_without_a_trace_of_the_caller_one_begins_at_the_door(
-    collector: Collector, tmp_path: Path
+    collector: OtlpCollector, tmp_path: Path
 ) -> None:
     async with ScriptedAgent(jsonrpc_task("done")) as agent:
         async with running_system(tmp_path / "data") as system:
@@ -117,7 +117,7 @@ async def test_without_a_trace_of_the_caller_one_begins_at_the_door(
 
 
 async def test_questions_after_a_long_task_are_in_the_same_trace(
-    collector: Collector, tmp_path: Path
+    collector: OtlpCollector, tmp_path: Path
 ) -> None:
     async with ScriptedAgent(jsonrpc_task("", state="working"), jsonrpc_task("done")) as agent:
         async with running_system(tmp_path / "data") as system:
@@ -131,7 +131,7 @@ async def test_questions_after_a_long_task_are_in_the_same_trace(
     assert parent_of(sent)[1] == TRACE_ID
 
 
-async def test_a_failure_is_an_error_with_its_code(collector: Collector, tmp_path: Path) -> None:
+async def test_a_failure_is_an_error_with_its_code(collector: OtlpCollector, tmp_path: Path) -> None:
     script = jsonrpc_error(-32603, "broken")
     async with ScriptedAgent(script) as agent, running_system(tmp_path / "data") as system:
         await run_one(system, agent, HEADERS)
@@ -141,7 +141,7 @@ async def test_a_failure_is_an_error_with_its_code(collector: Collector, tmp_pat
     assert span.attributes["error.type"] == "agent_jsonrpc_error"
 
 
-async def test_no_secret_is_in_a_span(collector: Collector, tmp_path: Path) -> None:
+async def test_no_secret_is_in_a_span(collector: OtlpCollector, tmp_path: Path) -> None:
     body = f'{{"jsonrpc":"2.0","id":null,"error":{{"code":-32603,"message":"no: {CANARY}"}}}}'
     async with ScriptedAgent(Reply(500, body.encode(), {"x-echo": CANARY})) as agent:
         async with running_system(tmp_path / "data") as system:
@@ -171,7 +171,7 @@ async def test_without_a_collector_and_a_trace_agents_get_none(system: RunningSy
     assert "trace_id" not in run
 
 
-async def test_a_caller_that_is_not_sampled_costs_no_span(collector: Collector, tmp_path: Path) -> None:
+async def test_a_caller_that_is_not_sampled_costs_no_span(collector: OtlpCollector, tmp_path: Path) -> None:
     async with ScriptedAgent(jsonrpc_task("done")) as agent:
         async with running_system(tmp_path / "data") as system:
             await run_one(system, agent, {"traceparent": f"00-{TRACE_ID}-{CALLER}-00"})
@@ -182,7 +182,7 @@ async def test_a_caller_that_is_not_sampled_costs_no_span(collector: Collector, 
 
 
 @pytest.mark.embedded_only
-async def test_the_start_says_where_traces_go(collector: Collector, tmp_path: Path) -> None:
+async def test_the_start_says_where_traces_go(collector: OtlpCollector, tmp_path: Path) -> None:
     with capture_logs() as lines:
         async with running_system(tmp_path / "data"):
             pass

@@ -33,7 +33,7 @@ CALLER = ZoneCaller(name="bridge", known_by="address")
 FAST: JsonObject = {"max_attempts": 3, "first_delay": "10ms", "jitter": False}
 
 
-class Desk:
+class GatedZone:
     """Work that waits at a gate, and how often it began."""
 
     def __init__(self, *, accept_after: float = 0.05, restartable: bool = False) -> None:
@@ -98,7 +98,7 @@ async def methods_of(system: RunningSystem, run: JsonObject) -> list[str]:
 
 
 async def test_a_workflow_mixes_a_zone_with_simple_a2a_and_a2a(system: RunningSystem, tmp_path: Path) -> None:
-    desk = Desk()
+    desk = GatedZone()
     async with (
         served(desk.zone, tmp_path / "zone") as zone_url,
         ScriptedAgent(simple_success({"text": "Three people agreed."})) as reader,
@@ -149,7 +149,7 @@ async def test_a_workflow_mixes_a_zone_with_simple_a2a_and_a2a(system: RunningSy
 async def test_work_that_outlives_a_restart_of_its_zone_is_asked_for_until_it_ends(
     system: RunningSystem, tmp_path: Path
 ) -> None:
-    desk = Desk(restartable=True)
+    desk = GatedZone(restartable=True)
     await save(system, timeout="60s")
     async with served(desk.zone, tmp_path / "zone") as url:
         await system.register("Zone", url, **ZONE)
@@ -167,7 +167,7 @@ async def test_work_that_outlives_a_restart_of_its_zone_is_asked_for_until_it_en
 async def test_work_that_a_restart_has_cut_fails_the_step_with_the_zones_words(
     system: RunningSystem, tmp_path: Path
 ) -> None:
-    desk = Desk()
+    desk = GatedZone()
     await save(system, timeout="60s")
     async with served(desk.zone, tmp_path / "zone") as url:
         await system.register("Zone", url, **ZONE)
@@ -184,7 +184,7 @@ async def test_work_that_a_restart_has_cut_fails_the_step_with_the_zones_words(
 async def test_a_zone_that_has_lost_its_memory_gets_the_same_message_again(
     system: RunningSystem, tmp_path: Path
 ) -> None:
-    desk = Desk()
+    desk = GatedZone()
     await save(system, timeout="60s")
     async with served(desk.zone, tmp_path / "zone") as url:
         await system.register("Zone", url, **ZONE)
@@ -202,7 +202,7 @@ async def test_a_zone_that_has_lost_its_memory_gets_the_same_message_again(
 async def test_a_lost_answer_is_asked_for_with_the_same_id_and_the_work_runs_once(
     system: RunningSystem,
 ) -> None:
-    desk = Desk(accept_after=30.0)
+    desk = GatedZone(accept_after=30.0)
     desk.gate.set()
 
     async def unheard(call: Call) -> Hangup:
@@ -234,7 +234,7 @@ def refusing(status: int, **data: Json) -> Reply:
 async def test_a_refusal_that_passes_is_no_failure(
     system: RunningSystem, refusal: Reply, same_message: bool
 ) -> None:
-    desk = Desk(accept_after=0.01)
+    desk = GatedZone(accept_after=0.01)
     async with (
         desk.zone.running(),
         ScriptedAgent(refusal, desk.answer, refusal, refusal, desk.answer) as agent,
@@ -252,7 +252,7 @@ async def test_a_refusal_that_passes_is_no_failure(
 
 
 async def test_an_input_that_does_not_fit_the_profile_is_never_sent(system: RunningSystem) -> None:
-    desk = Desk()
+    desk = GatedZone()
     async with desk.zone.running(), ScriptedAgent(desk.answer) as agent:
         await system.register("Zone", agent.url, **ZONE)
         await save(system, input={"text": "hello", "bot_token": {"$secret": "slack-bot"}, "thread_ts": 7})
@@ -267,7 +267,7 @@ async def test_an_input_that_does_not_fit_the_profile_is_never_sent(system: Runn
 
 
 async def test_an_error_of_the_work_fails_the_step_with_its_code(system: RunningSystem) -> None:
-    desk = Desk()
+    desk = GatedZone()
     async with desk.zone.running(), ScriptedAgent(desk.answer) as agent:
         await system.register("Zone", agent.url, **ZONE)
         await save(system)

@@ -10,7 +10,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from trunkline.testing.agents import Script, ScriptedAgent
 
 
-class Agents:
+class ThreadedAgents:
     def __init__(self, portal: BlockingPortal, stack: ExitStack) -> None:
         self.portal = portal
         self._stack = stack
@@ -25,6 +25,6 @@ class Agents:
 
 
 @contextmanager
-def agents_beside() -> Generator[Agents]:
+def threaded_agents() -> Generator[ThreadedAgents]:
     with start_blocking_portal() as portal, ExitStack() as stack:
-        yield Agents(portal, stack)
+        yield ThreadedAgents(portal, stack)

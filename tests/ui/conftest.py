@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
-from tests.ui.agents import Agents, agents_beside
+from tests.ui.agents import ThreadedAgents, threaded_agents
 from tests.ui.browser import open_browser, watched_page
-from tests.ui.inspected_run import Inspected, inspected_system
+from tests.ui.inspected_run import InspectedRun, inspected_system
 from tests.ui.wheel_install import trunkline_up
 
 from trunkline.cli.client import Client
@@ -41,13 +41,13 @@ def browser() -> Generator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def agents() -> Generator[Agents]:
-    with agents_beside() as beside:
+def agents() -> Generator[ThreadedAgents]:
+    with threaded_agents() as beside:
         yield beside
 
 
 @dataclass(frozen=True)
-class Demo:
+class DemoSystem:
     """A system with the demo's four agents; `run` is a finished run of the demo's workflow."""
 
     client: Client
@@ -59,7 +59,7 @@ class Demo:
 
 
 @pytest.fixture(scope="module")
-def demo(session_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Generator[Demo]:
+def demo(session_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Generator[DemoSystem]:
     folder = tmp_path_factory.mktemp("demo")
     with ExitStack() as stack:
         client = Client(stack.enter_context(trunkline_up(session_folder, folder)))
@@ -70,26 +70,26 @@ def demo(session_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Gene
         saved, _ = client.save_workflow(workflow_text())
         run = client.execute(saved["name"], INPUT)["id"]
         assert follow_run(client, run, show="nothing")["status"] == "COMPLETED"
-        yield Demo(client, run)
+        yield DemoSystem(client, run)
 
 
 @pytest.fixture
-def page(browser: Browser, demo: Demo) -> Generator[Page]:
+def page(browser: Browser, demo: DemoSystem) -> Generator[Page]:
     with watched_page(browser, demo.url) as page:
         yield page
 
 
 @pytest.fixture(scope="module")
 def inspected(
-    session_folder: Path, tmp_path_factory: pytest.TempPathFactory, agents: Agents
-) -> Generator[Inspected]:
+    session_folder: Path, tmp_path_factory: pytest.TempPathFactory, agents: ThreadedAgents
+) -> Generator[InspectedRun]:
     """A system with a run to look into (`inspected_run.py`)."""
     with inspected_system(session_folder, tmp_path_factory.mktemp("inspected"), agents) as system:
         yield system
 
 
 @pytest.fixture
-def inspected_page(browser: Browser, inspected: Inspected) -> Generator[Page]:
+def inspected_page(browser: Browser, inspected: InspectedRun) -> Generator[Page]:
     with watched_page(browser, inspected.url) as page:
         # The page closes one by itself, and so would hide it.
         page.on("dialog", lambda dialog: pytest.fail(f"A script of an agent has run: {dialog.message}"))

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.ui.agents import Agents
+from tests.ui.agents import ThreadedAgents
 from tests.ui.wheel_install import trunkline_up
 
 from trunkline.cli.client import Client
@@ -132,7 +132,7 @@ WORKFLOW: JsonObject = {
 
 
 @dataclass(frozen=True)
-class Inspected:
+class InspectedRun:
     client: Client
     run: str
 
@@ -150,7 +150,7 @@ class SlowRun:
     let_answer: Callable[[], None]
 
 
-def begin_slow_run(inspected: Inspected, agents: Agents) -> SlowRun:
+def begin_slow_run(inspected: InspectedRun, agents: ThreadedAgents) -> SlowRun:
     may_answer = agents.portal.call(asyncio.Semaphore, 0)
 
     async def slow(call: Call) -> Json:
@@ -166,7 +166,7 @@ def begin_slow_run(inspected: Inspected, agents: Agents) -> SlowRun:
 
 
 @contextmanager
-def inspected_system(session: Path, folder: Path, agents: Agents) -> Generator[Inspected]:
+def inspected_system(session: Path, folder: Path, agents: ThreadedAgents) -> Generator[InspectedRun]:
     working = jsonrpc_task("Busy", state="working")
     polled = (working, working, working, jsonrpc_task("Calm at last"))
     flaky = agents.start(Reply(503, b"busy"), Hangup(), *polled)
@@ -187,4 +187,4 @@ def inspected_system(session: Path, folder: Path, agents: Agents) -> Generator[I
         client.save_workflow(encode(WORKFLOW))
         run = client.execute("tides", {"numbers": list(range(1, ITEMS + 1)), "words": HARM})["id"]
         follow_run(client, run, show="nothing")
-        yield Inspected(client, run)
+        yield InspectedRun(client, run)

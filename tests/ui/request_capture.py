@@ -11,7 +11,7 @@ from queue import Queue
 
 
 @dataclass(frozen=True)
-class Arrived:
+class CapturedRequest:
     method: str
     target: str
     # Names in lower case.
@@ -19,19 +19,19 @@ class Arrived:
     body: bytes
 
 
-class Captured:
-    def __init__(self, url: str, arrived: Queue[Arrived]) -> None:
+class RequestCapture:
+    def __init__(self, url: str, arrived: Queue[CapturedRequest]) -> None:
         self.url = url
         self._arrived = arrived
 
-    def take(self) -> Arrived:
+    def take(self) -> CapturedRequest:
         """The next one."""
         return self._arrived.get(timeout=30)
 
 
 @contextmanager
-def capturing() -> Generator[Captured]:
-    arrived: Queue[Arrived] = Queue()
+def request_capture() -> Generator[RequestCapture]:
+    arrived: Queue[CapturedRequest] = Queue()
 
     class Keep(socketserver.StreamRequestHandler):
         def handle(self) -> None:
@@ -41,12 +41,12 @@ def capturing() -> Generator[Captured]:
                 name, _, value = line.partition(":")
                 headers[name.lower()] = value.removeprefix(" ")
             body = self.rfile.read(int(headers.get("content-length", "0")))
-            arrived.put(Arrived(method, target, headers, body))
+            arrived.put(CapturedRequest(method, target, headers, body))
             self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
 
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Keep) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
-        yield Captured(f"http://127.0.0.1:{server.server_address[1]}", arrived)
+        yield RequestCapture(f"http://127.0.0.1:{server.server_address[1]}", arrived)
         server.shutdown()
         thread.join()

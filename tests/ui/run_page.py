@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from playwright.sync_api import Locator, Page, Route, expect
-from tests.ui.sample_runs import LEGS, Voyages
+from tests.ui.sample_runs import LEGS, SampleRuns
 
 # A bar of the chart is at least as wide, in pixels.
 SEEN = 7
@@ -39,7 +39,7 @@ def show(page: Page, run: str) -> None:
     expect(page.get_by_test_id("connection")).not_to_have_attribute("data-connection", "connecting")
 
 
-def open_waiting(page: Page, sea: Voyages, *, legs: int = LEGS) -> str:
+def open_waiting(page: Page, sea: SampleRuns, *, legs: int = LEGS) -> str:
     """The page of a voyage that waits for an answer."""
     run = sea.start("voyage", legs=legs)
     show(page, run)

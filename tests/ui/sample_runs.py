@@ -16,7 +16,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.ui.agents import Agents
+from tests.ui.agents import ThreadedAgents
 from tests.ui.wheel_install import trunkline_up
 
 from trunkline.cli.client import Client
@@ -94,8 +94,8 @@ COAST: JsonObject = {
 BOTTLE: JsonObject = {"name": "bottle", "steps": {"throw": {"agent": "Sea", "delivery": "at_most_once"}}}
 
 
-class Voyages:
-    def __init__(self, client: Client, agents: Agents) -> None:
+class SampleRuns:
+    def __init__(self, client: Client, agents: ThreadedAgents) -> None:
         self.client = client
         self._agents = agents
         self._gate = agents.portal.call(_closed_gate)
@@ -170,8 +170,8 @@ def _drift(call: Call) -> Scripted:
 
 
 @contextmanager
-def voyages(agents: Agents, session: Path, folder: Path) -> Generator[Voyages]:
+def sample_runs(agents: ThreadedAgents, session: Path, folder: Path) -> Generator[SampleRuns]:
     with trunkline_up(session, folder) as url:
-        stage = Voyages(Client(url), agents)
+        stage = SampleRuns(Client(url), agents)
         stage.prepare()
         yield stage

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from tests.ui.agents import Agents, agents_beside
+from tests.ui.agents import ThreadedAgents, threaded_agents
 from tests.ui.browser import open_browser, watched_page
 from tests.ui.wheel_install import trunkline_up
 
@@ -54,13 +54,13 @@ steps:
 """
 
 
-class Scene(NamedTuple):
+class ScreenshotSystem(NamedTuple):
     client: Client
     run: str
     question: str
 
 
-class Shot(NamedTuple):
+class Screenshot(NamedTuple):
     name: str
     path: str
     # Is there when the view is complete.
@@ -68,7 +68,7 @@ class Shot(NamedTuple):
 
 
 @contextmanager
-def scene() -> Generator[Scene]:
+def screenshot_system() -> Generator[ScreenshotSystem]:
     """A system in the middle of a day: runs that are done, that go on, that failed, and one that waits for a person."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="trunkline-pictures-")))
@@ -77,7 +77,7 @@ def scene() -> Generator[Scene]:
             module = f"trunkline.cli.demo.{agent.module}"
             url = stack.enter_context(running(agent.name, [module], folder / f"{agent.name}.log"))
             client.create_agent({"name": agent.name, "url": url, "protocol": agent.protocol or "auto"})
-        _add_others(client, stack.enter_context(agents_beside()))
+        _add_others(client, stack.enter_context(threaded_agents()))
         for text in (workflow_text(), _PRESS.encode(), _DIGEST.encode(), _ARCHIVE.encode()):
             client.save_workflow(text)
         client.execute("archive", {})
@@ -91,10 +91,10 @@ def scene() -> Generator[Scene]:
         question = follow_run(
             client, client.execute("press-release", {"product": "a tide table"})["id"], show="nothing"
         )
-        yield Scene(client, runs[-1]["id"], question["id"])
+        yield ScreenshotSystem(client, runs[-1]["id"], question["id"])
 
 
-def _add_others(client: Client, agents: Agents) -> None:
+def _add_others(client: Client, agents: ThreadedAgents) -> None:
     never = agents.portal.call(asyncio.Event)
 
     async def read_on(call: Call) -> Json:
@@ -110,17 +110,17 @@ def _add_others(client: Client, agents: Agents) -> None:
         client.create_agent({"name": name, "url": agents.start(script).url, "protocol": protocol})
 
 
-def shots(scene: Scene) -> tuple[Shot, ...]:
+def shots(scene: ScreenshotSystem) -> tuple[Screenshot, ...]:
     return (
-        Shot("runs", "/runs", "run"),
-        Shot("run", f"/runs/{scene.run}?step=check&attempt=3&tab=wire", "graph-step-write"),
-        Shot("workflow", "/workflows/demo", "graph-step-write"),
-        Shot("agents", "/agents", "agent"),
-        Shot("system", "/system", "process"),
+        Screenshot("runs", "/runs", "run"),
+        Screenshot("run", f"/runs/{scene.run}?step=check&attempt=3&tab=wire", "graph-step-write"),
+        Screenshot("workflow", "/workflows/demo", "graph-step-write"),
+        Screenshot("agents", "/agents", "agent"),
+        Screenshot("system", "/system", "process"),
     )
 
 
-def take(browser: Browser, scene: Scene, folder: Path) -> None:
+def take(browser: Browser, scene: ScreenshotSystem, folder: Path) -> None:
     for scheme in ("light", "dark"):
         with watched_page(browser, scene.client.url, height=860) as page:
             page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
@@ -131,13 +131,13 @@ def take(browser: Browser, scene: Scene, folder: Path) -> None:
                 sys.stderr.write(f"ui-{shot.name}-{scheme}.png\n")
 
 
-def _settled(page: Page, shot: Shot) -> None:
+def _settled(page: Page, shot: Screenshot) -> None:
     expect(page.get_by_test_id(shot.shows).first).to_be_visible()
     expect(page.get_by_test_id("loading")).to_have_count(0)
 
 
 def main(folder: Path) -> None:
-    with sync_playwright() as playwright, scene() as taken:
+    with sync_playwright() as playwright, screenshot_system() as taken:
         browser = open_browser(playwright)
         take(browser, taken, folder)
         browser.close()

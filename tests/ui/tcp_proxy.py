@@ -11,7 +11,7 @@ _CHUNK = 65_536
 _EVENTS = b"/events"
 
 
-class Line:
+class TcpProxy:
     def __init__(self, target: str) -> None:
         self._target = urlsplit(target)
         # Those that the history of a run comes over.
@@ -82,8 +82,8 @@ async def _read(reader: asyncio.StreamReader) -> bytes:
 
 
 @asynccontextmanager
-async def line_to(target: str) -> AsyncGenerator[Line]:
-    line = Line(target)
+async def tcp_proxy_to(target: str) -> AsyncGenerator[TcpProxy]:
+    line = TcpProxy(target)
     server = await asyncio.start_server(line.accept, "127.0.0.1", 0)
     line.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     async with server:

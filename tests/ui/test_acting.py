@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.ui.agents import Agents
+from tests.ui.agents import ThreadedAgents
 from tests.ui.browser import look_at, watched_page
-from tests.ui.conftest import Demo
+from tests.ui.conftest import DemoSystem
 from tests.ui.wheel_install import trunkline_up
 
 from trunkline.cli.answers import Run
@@ -37,7 +37,7 @@ ASK = b"{name: ask, steps: {only: {agent: Asker, input: {text: go}}}}"
 ONCE = b"{name: once, steps: {pay: {agent: Bank, delivery: at_most_once, input: {text: pay}}}}"
 
 
-class Gate:
+class CallGate:
     """Answers a call when it is opened."""
 
     def __init__(self) -> None:
@@ -49,9 +49,9 @@ class Gate:
 
 
 @dataclass
-class Stage:
+class SteeredSystem:
     client: Client
-    agents: Agents
+    agents: ThreadedAgents
     slow: ScriptedAgent
     first: ScriptedAgent
     second: ScriptedAgent
@@ -72,11 +72,11 @@ class Stage:
         self.second.script(simple_success({"text": "two"}))
         return run
 
-    def held(self) -> tuple[str, Gate]:
+    def held(self) -> tuple[str, CallGate]:
         """A run whose first step waits for the gate."""
 
-        async def make() -> Gate:
-            return Gate()
+        async def make() -> CallGate:
+            return CallGate()
 
         gate = self.agents.portal.call(make)
         self.slow.script(gate)
@@ -85,13 +85,13 @@ class Stage:
         self.agents.portal.call(self.slow.called, max(calls, 1))
         return run, gate
 
-    def release(self, gate: Gate) -> None:
+    def release(self, gate: CallGate) -> None:
         self.agents.portal.call(gate.open.set)
 
 
 @pytest.fixture(scope="module")
-def stage(demo: Demo, agents: Agents) -> Stage:
-    stage = Stage(
+def stage(demo: DemoSystem, agents: ThreadedAgents) -> SteeredSystem:
+    stage = SteeredSystem(
         demo.client,
         agents,
         slow=agents.start(simple_success({"text": "fast"})),
@@ -124,7 +124,7 @@ def new_run(page: Page, old: str) -> str:
     return page.url.rpartition("/")[2]
 
 
-def test_a_run_is_paused_and_goes_on(page: Page, stage: Stage) -> None:
+def test_a_run_is_paused_and_goes_on(page: Page, stage: SteeredSystem) -> None:
     run, gate = stage.held()
     open_run(page, run, "RUNNING")
     page.get_by_test_id("pause").click()
@@ -136,7 +136,7 @@ def test_a_run_is_paused_and_goes_on(page: Page, stage: Stage) -> None:
     assert stage.end(run)["status"] == "COMPLETED"
 
 
-def test_cancelling_asks_first_and_cannot_be_taken_back(page: Page, stage: Stage) -> None:
+def test_cancelling_asks_first_and_cannot_be_taken_back(page: Page, stage: SteeredSystem) -> None:
     run, gate = stage.held()
     open_run(page, run, "RUNNING")
     page.get_by_test_id("cancel").click()
@@ -152,7 +152,7 @@ def test_cancelling_asks_first_and_cannot_be_taken_back(page: Page, stage: Stage
 
 
 def test_what_got_no_answer_is_not_known_to_be_done_and_is_pressed_again(
-    browser: Browser, stage: Stage
+    browser: Browser, stage: SteeredSystem
 ) -> None:
     run, gate = stage.held()
     with watched_page(browser, stage.client.url, cuts_are_expected=True) as page:
@@ -175,7 +175,7 @@ def test_what_got_no_answer_is_not_known_to_be_done_and_is_pressed_again(
     stage.release(gate)
 
 
-def test_what_the_runs_state_forbids_is_disabled_and_says_why(page: Page, stage: Stage) -> None:
+def test_what_the_runs_state_forbids_is_disabled_and_says_why(page: Page, stage: SteeredSystem) -> None:
     run = stage.failed()
     open_run(page, run, "FAILED")
     for action in ("pause", "cancel"):
@@ -187,7 +187,7 @@ def test_what_the_runs_state_forbids_is_disabled_and_says_why(page: Page, stage:
     look_at(page, "run-actions")
 
 
-def test_a_run_that_ended_meanwhile_is_a_conflict_that_is_explained(page: Page, stage: Stage) -> None:
+def test_a_run_that_ended_meanwhile_is_a_conflict_that_is_explained(page: Page, stage: SteeredSystem) -> None:
     run, gate = stage.held()
     # The page hears nothing of the run's history: it does not know that the run has ended.
     page.route(f"**/runs/{run}/events**", lambda _: None)
@@ -202,7 +202,9 @@ def test_a_run_that_ended_meanwhile_is_a_conflict_that_is_explained(page: Page, 
     expect(page.get_by_test_id("toast")).to_contain_text("is COMPLETED; it cannot be paused")
 
 
-def test_a_retry_says_what_it_keeps_and_calls_and_leads_to_the_new_run(page: Page, stage: Stage) -> None:
+def test_a_retry_says_what_it_keeps_and_calls_and_leads_to_the_new_run(
+    page: Page, stage: SteeredSystem
+) -> None:
     old = stage.failed()
     calls = len(stage.first.calls)
     open_run(page, old, "FAILED")
@@ -221,7 +223,7 @@ def test_a_retry_says_what_it_keeps_and_calls_and_leads_to_the_new_run(page: Pag
     assert len(stage.first.calls) == calls + 1
 
 
-def test_a_retry_from_a_step_can_give_it_another_input(page: Page, stage: Stage) -> None:
+def test_a_retry_from_a_step_can_give_it_another_input(page: Page, stage: SteeredSystem) -> None:
     old = stage.failed()
     page.goto(f"/runs/{old}?step=second")
     page.get_by_test_id("retry").click()
@@ -246,7 +248,7 @@ def test_a_retry_from_a_step_can_give_it_another_input(page: Page, stage: Stage)
     assert '"share":1.0' in encode(run["steps"][1]["input"]).decode()
 
 
-def test_everything_runs_again_with_another_input(page: Page, stage: Stage) -> None:
+def test_everything_runs_again_with_another_input(page: Page, stage: SteeredSystem) -> None:
     old = stage.failed()
     open_run(page, old, "FAILED")
     page.get_by_test_id("retry").click()
@@ -264,7 +266,7 @@ def test_everything_runs_again_with_another_input(page: Page, stage: Stage) -> N
     assert run["steps"][0]["input"] == {"text": "n is 7"}
 
 
-def test_a_question_is_answered_from_the_runs_page(page: Page, stage: Stage) -> None:
+def test_a_question_is_answered_from_the_runs_page(page: Page, stage: SteeredSystem) -> None:
     stage.asker.script(
         jsonrpc_task("Which one?", state="input-required"),
         jsonrpc_task("And when?", state="input-required"),
@@ -290,7 +292,7 @@ def test_a_question_is_answered_from_the_runs_page(page: Page, stage: Stage) -> 
     expect(page.get_by_test_id("answer")).to_have_count(0)
 
 
-def test_an_unknown_outcome_is_called_again_from_the_runs_page(page: Page, stage: Stage) -> None:
+def test_an_unknown_outcome_is_called_again_from_the_runs_page(page: Page, stage: SteeredSystem) -> None:
     stage.bank.script(Hangup(), simple_success({"text": "paid"}))
     run = stage.start("once")
     open_run(page, run, "WAITING")
@@ -318,7 +320,7 @@ def make_key(store: Path, role: str) -> str:
 
 
 def test_a_key_that_may_only_look_is_told_so_before_it_is_refused(
-    browser: Browser, agents: Agents, session_folder: Path, tmp_path: Path
+    browser: Browser, agents: ThreadedAgents, session_folder: Path, tmp_path: Path
 ) -> None:
     viewer, admin = (make_key(tmp_path / "trunkline", role) for role in ("viewer", "admin"))
     asker = agents.start(jsonrpc_task("Which one?", state="input-required"))

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
-from tests.ui.agents import Agents
+from tests.ui.agents import ThreadedAgents
 from tests.ui.browser import look_at, watched_page
-from tests.ui.conftest import Demo
+from tests.ui.conftest import DemoSystem
 from tests.ui.wheel_install import trunkline_up
 
 from trunkline.cli.follow import follow_run
@@ -23,7 +23,7 @@ SCRIPT = "<img src=x onerror=alert(1)>"
 
 
 @dataclass(frozen=True)
-class Scene:
+class AgentsSystem:
     """Beside the demo's agents: one that fails, with a breaker, and one with a card of many words."""
 
     failing_runs: frozenset[str]
@@ -31,7 +31,7 @@ class Scene:
 
 
 @pytest.fixture(scope="module")
-def scene(demo: Demo, agents: Agents) -> Scene:
+def scene(demo: DemoSystem, agents: ThreadedAgents) -> AgentsSystem:
     client = demo.client
     fragile, holder = agents.start(BUSY), agents.start(simple_success({"text": "hi"}))
     client.create_agent(
@@ -54,11 +54,11 @@ def scene(demo: Demo, agents: Agents) -> Scene:
     client.save_workflow(f"name: fails\nsteps:\n  first: {only}\n".encode())
     runs = [client.execute("fails", {})["id"] for _ in range(2)]
     assert [follow_run(client, run, show="nothing")["status"] for run in runs] == ["FAILED", "FAILED"]
-    return Scene(frozenset(runs), holder)
+    return AgentsSystem(frozenset(runs), holder)
 
 
 @pytest.fixture
-def listed(page: Page, scene: Scene) -> Page:
+def listed(page: Page, scene: AgentsSystem) -> Page:
     del scene
     page.goto("/agents")
     expect(row(page, "fragile")).to_be_visible()
@@ -66,7 +66,7 @@ def listed(page: Page, scene: Scene) -> Page:
 
 
 @pytest.fixture
-def narrow(browser: Browser, demo: Demo, scene: Scene) -> Generator[Page]:
+def narrow(browser: Browser, demo: DemoSystem, scene: AgentsSystem) -> Generator[Page]:
     del scene
     with watched_page(browser, demo.url, width=390, height=800) as page:
         yield page
@@ -76,7 +76,7 @@ def row(page: Page, agent: str) -> Locator:
     return page.locator(f'[data-testid=agent][data-agent="{agent}"]')
 
 
-def state_of_breaker(demo: Demo, agent: str) -> str | None:
+def state_of_breaker(demo: DemoSystem, agent: str) -> str | None:
     found, _ = demo.client.agent(agent)
     breaker = found["limits"]["breaker"] if "limits" in found else None
     return None if breaker is None else breaker["state"]
@@ -96,7 +96,7 @@ def test_the_list_shows_how_each_agent_stands(listed: Page) -> None:
     look_at(listed, "agents")
 
 
-def test_search_and_filters_are_in_the_address(listed: Page, demo: Demo) -> None:
+def test_search_and_filters_are_in_the_address(listed: Page, demo: DemoSystem) -> None:
     listed.get_by_test_id("search").fill("FRAG")
     expect(listed).to_have_url(f"{demo.url}/agents?q=FRAG")
     expect(listed.get_by_test_id("agent")).to_have_count(1)
@@ -159,7 +159,9 @@ def test_an_empty_list_shows_the_command_to_copy(
 # --- one agent
 
 
-def test_an_agent_is_shown_with_its_activity_its_limits_and_how_it_is_known(page: Page, scene: Scene) -> None:
+def test_an_agent_is_shown_with_its_activity_its_limits_and_how_it_is_known(
+    page: Page, scene: AgentsSystem
+) -> None:
     del scene
     page.goto("/agents/fragile")
     expect(page.get_by_test_id("agent-name")).to_have_text("fragile")
@@ -178,7 +180,7 @@ def test_an_agent_is_shown_with_its_activity_its_limits_and_how_it_is_known(page
     expect(tabs.last).to_be_in_viewport(ratio=0.99)
 
 
-def test_the_last_calls_lead_to_their_attempts(page: Page, scene: Scene, demo: Demo) -> None:
+def test_the_last_calls_lead_to_their_attempts(page: Page, scene: AgentsSystem, demo: DemoSystem) -> None:
     page.goto("/agents/fragile?tab=calls")
     calls = page.get_by_test_id("agent-call")
     expect(calls).to_have_count(2)
@@ -198,7 +200,7 @@ def test_the_last_calls_lead_to_their_attempts(page: Page, scene: Scene, demo: D
     expect(page).to_have_url(re.compile(f"{demo.url}/runs/({'|'.join(scene.failing_runs)}).*step=first"))
 
 
-def test_a_breaker_is_closed_by_hand(page: Page, scene: Scene, demo: Demo) -> None:
+def test_a_breaker_is_closed_by_hand(page: Page, scene: AgentsSystem, demo: DemoSystem) -> None:
     del scene
     page.goto("/agents/fragile")
     expect(page.get_by_test_id("breaker").first).to_have_text("Breaker open")
@@ -207,7 +209,7 @@ def test_a_breaker_is_closed_by_hand(page: Page, scene: Scene, demo: Demo) -> No
     assert state_of_breaker(demo, "fragile") == "closed"
 
 
-def test_an_agent_is_asked_whether_it_is_there(page: Page, scene: Scene) -> None:
+def test_an_agent_is_asked_whether_it_is_there(page: Page, scene: AgentsSystem) -> None:
     del scene
     page.goto("/agents/holder")
     page.get_by_test_id("ask-health").click()
@@ -215,7 +217,7 @@ def test_an_agent_is_asked_whether_it_is_there(page: Page, scene: Scene) -> None
     look_at(page, "agent-health")
 
 
-def test_what_a_look_has_found_is_shown_beside_how_the_agent_stands(page: Page, demo: Demo) -> None:
+def test_what_a_look_has_found_is_shown_beside_how_the_agent_stands(page: Page, demo: DemoSystem) -> None:
     demo.client.create_agent({"name": "nobody-there", "url": "http://127.0.0.1:9/", "protocol": "simple-a2a"})
     page.goto("/agents/nobody-there")
     expect(page.get_by_test_id("standing")).to_have_text("Not called yet")
@@ -229,7 +231,7 @@ def test_what_a_look_has_found_is_shown_beside_how_the_agent_stands(page: Page, 
     expect(row(page, "nobody-there").get_by_test_id("look")).to_contain_text("No answer")
 
 
-def test_a_card_is_shown_as_text_whatever_it_says(page: Page, scene: Scene) -> None:
+def test_a_card_is_shown_as_text_whatever_it_says(page: Page, scene: AgentsSystem) -> None:
     del scene
     page.goto("/agents/holder?tab=card")
     card = page.get_by_test_id("card")
@@ -244,7 +246,7 @@ def test_a_card_is_shown_as_text_whatever_it_says(page: Page, scene: Scene) -> N
     look_at(page, "agent-card")
 
 
-def test_what_an_agent_speaks_is_decided_again_with_its_evidence(page: Page, scene: Scene) -> None:
+def test_what_an_agent_speaks_is_decided_again_with_its_evidence(page: Page, scene: AgentsSystem) -> None:
     del scene
     page.goto("/agents/holder")
     page.get_by_test_id("refresh-card").click()
@@ -252,13 +254,13 @@ def test_what_an_agent_speaks_is_decided_again_with_its_evidence(page: Page, sce
     expect(page.get_by_test_id("tried")).to_contain_text("HTTP 200, a card")
 
 
-def test_an_agent_without_a_card_says_why_there_is_none(page: Page, scene: Scene) -> None:
+def test_an_agent_without_a_card_says_why_there_is_none(page: Page, scene: AgentsSystem) -> None:
     del scene
     page.goto("/agents/fragile?tab=card")
     expect(page.get_by_test_id("no-card")).to_contain_text("do not depend on a card")
 
 
-def test_a_check_is_made_and_says_what_to_mend(page: Page, scene: Scene) -> None:
+def test_a_check_is_made_and_says_what_to_mend(page: Page, scene: AgentsSystem) -> None:
     del scene
     page.goto("/agents/holder?tab=checks")
     expect(page.get_by_test_id("no-checks")).to_be_visible()
@@ -280,7 +282,7 @@ def test_a_check_is_made_and_says_what_to_mend(page: Page, scene: Scene) -> None
 
 
 def test_a_message_is_sent_and_its_answer_is_shown_with_the_wire(
-    page: Page, scene: Scene, demo: Demo
+    page: Page, scene: AgentsSystem, demo: DemoSystem
 ) -> None:
     del scene
     runs = len(demo.client.runs().items)
@@ -297,7 +299,7 @@ def test_a_message_is_sent_and_its_answer_is_shown_with_the_wire(
     assert len(demo.client.runs().items) == runs
 
 
-def test_an_error_of_a_trial_says_what_to_do(page: Page, scene: Scene) -> None:
+def test_an_error_of_a_trial_says_what_to_do(page: Page, scene: AgentsSystem) -> None:
     del scene
     page.goto("/agents/fragile?tab=try")
     page.get_by_text("Input as JSON").click()
@@ -312,7 +314,9 @@ def test_an_error_of_a_trial_says_what_to_do(page: Page, scene: Scene) -> None:
 # --- registering, changing, removing
 
 
-def test_an_agent_is_registered_changed_and_removed(page: Page, scene: Scene, demo: Demo) -> None:
+def test_an_agent_is_registered_changed_and_removed(
+    page: Page, scene: AgentsSystem, demo: DemoSystem
+) -> None:
     page.goto("/agents")
     page.get_by_test_id("new-agent").click()
     page.get_by_test_id("field-name").fill("by hand")

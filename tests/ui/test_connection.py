@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.ui.agents import Agents
+from tests.ui.agents import ThreadedAgents
 from tests.ui.browser import look_at, watched_page
 from tests.ui.wheel_install import trunkline_up
 
@@ -18,7 +18,7 @@ from trunkline.testing.agents import simple_success
 ONE = b"name: one\nsteps:\n  ask:\n    agent: Asked\n"
 
 
-class Stoppable:
+class StoppableServer:
     """A `trunkline up` that is started again at the address that it had."""
 
     def __init__(self, session: Path, folder: Path) -> None:
@@ -37,8 +37,8 @@ class Stoppable:
 
 
 @pytest.fixture
-def trunkline(session_folder: Path, tmp_path: Path, agents: Agents) -> Generator[Stoppable]:
-    running = Stoppable(session_folder, tmp_path)
+def trunkline(session_folder: Path, tmp_path: Path, agents: ThreadedAgents) -> Generator[StoppableServer]:
+    running = StoppableServer(session_folder, tmp_path)
     running.client.create_agent(
         {"name": "Asked", "url": agents.start(simple_success("yes")).url, "protocol": "simple-a2a"}
     )
@@ -48,12 +48,12 @@ def trunkline(session_folder: Path, tmp_path: Path, agents: Agents) -> Generator
 
 
 @pytest.fixture
-def page(browser: Browser, trunkline: Stoppable) -> Generator[Page]:
+def page(browser: Browser, trunkline: StoppableServer) -> Generator[Page]:
     with watched_page(browser, trunkline.client.url, cuts_are_expected=True) as page:
         yield page
 
 
-def test_a_lost_connection_shows_and_heals_itself(page: Page, trunkline: Stoppable) -> None:
+def test_a_lost_connection_shows_and_heals_itself(page: Page, trunkline: StoppableServer) -> None:
     trunkline.client.execute("one", {})
     page.goto("/runs")
     expect(page.get_by_test_id("run")).to_have_count(1)
@@ -76,7 +76,7 @@ def test_a_lost_connection_shows_and_heals_itself(page: Page, trunkline: Stoppab
 
 
 def test_a_page_that_is_opened_meanwhile_comes_when_trunkline_is_back(
-    page: Page, trunkline: Stoppable
+    page: Page, trunkline: StoppableServer
 ) -> None:
     page.goto("/runs")
     expect(page.get_by_test_id("no-runs")).to_be_visible()

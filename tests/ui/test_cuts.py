@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from deploy.local.processes import wait_until
 from playwright.sync_api import Browser, Page, expect
-from tests.ui.agents import Agents
+from tests.ui.agents import ThreadedAgents
 from tests.ui.browser import watched_page
-from tests.ui.tcp_proxy import Line, line_to
+from tests.ui.tcp_proxy import TcpProxy, tcp_proxy_to
 from tests.ui.wheel_install import trunkline_up
 
 from trunkline.cli.client import Client
@@ -33,8 +33,8 @@ def url(session_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Gener
 
 
 @pytest.fixture
-def line(agents: Agents, url: str) -> Generator[Line]:
-    with agents.portal.wrap_async_context_manager(line_to(url)) as line:
+def line(agents: ThreadedAgents, url: str) -> Generator[TcpProxy]:
+    with agents.portal.wrap_async_context_manager(tcp_proxy_to(url)) as line:
         yield line
 
 
@@ -44,7 +44,7 @@ HIDE = """(hidden) => {
 }"""
 
 
-def patient_agent(agents: Agents, client: Client, name: str = "patient") -> asyncio.Semaphore:
+def patient_agent(agents: ThreadedAgents, client: Client, name: str = "patient") -> asyncio.Semaphore:
     """An agent that answers once for each release."""
     allowed = agents.portal.call(asyncio.Semaphore, 0)
 
@@ -63,7 +63,7 @@ def wait_for_the_end(page: Page) -> None:
 
 
 def test_a_line_that_is_cut_twenty_times_loses_and_doubles_nothing(
-    agents: Agents, url: str, line: Line, browser: Browser
+    agents: ThreadedAgents, url: str, line: TcpProxy, browser: Browser
 ) -> None:
     client = Client(url)
     allowed = patient_agent(agents, client)
@@ -91,7 +91,7 @@ def test_a_line_that_is_cut_twenty_times_loses_and_doubles_nothing(
 
 
 def test_a_page_that_nobody_sees_gives_its_line_back_and_is_complete_when_it_is_seen_again(
-    agents: Agents, url: str, line: Line, browser: Browser
+    agents: ThreadedAgents, url: str, line: TcpProxy, browser: Browser
 ) -> None:
     """A browser has six connections for all pages of one server."""
     client = Client(url)
@@ -115,7 +115,7 @@ def test_a_page_that_nobody_sees_gives_its_line_back_and_is_complete_when_it_is_
 
 
 def test_more_pages_than_a_browser_has_connections_follow_a_run(
-    agents: Agents, url: str, browser: Browser
+    agents: ThreadedAgents, url: str, browser: Browser
 ) -> None:
     client = Client(url)
     allowed = patient_agent(agents, client, "watched")

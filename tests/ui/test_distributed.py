@@ -17,9 +17,9 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from deploy.local.postgres import PostgresServer
 from playwright.sync_api import Browser, Page, expect
-from tests.scenarios.distributed.topic_records import Kafka
+from tests.scenarios.distributed.topic_records import TopicReader
 from tests.services import PARTITIONS, backend_variables, fresh_database, fresh_topics, wait_for_futures
-from tests.ui.agents import Agents
+from tests.ui.agents import ThreadedAgents
 from tests.ui.browser import look_at, watched_page
 from tests.ui.wheel_install import trunkline_role
 
@@ -31,10 +31,10 @@ WORKFLOW = b"{name: greet, steps: {only: {agent: Greeter}}}"
 
 
 @dataclass(frozen=True)
-class Fleet:
+class RoleProcesses:
     client: Client
-    kafka: Kafka
-    agents: Agents
+    kafka: TopicReader
+    agents: ThreadedAgents
 
     def order(self, value: bytes, key: bytes) -> None:
         self.write(self.kafka.topics.commands, value, key)
@@ -55,11 +55,11 @@ class Fleet:
 def fleet(
     session_folder: Path,
     tmp_path_factory: pytest.TempPathFactory,
-    agents: Agents,
+    agents: ThreadedAgents,
     postgres: PostgresServer,
     kafka_servers: str,
     kafka_admin: AdminClient,
-) -> Generator[Fleet]:
+) -> Generator[RoleProcesses]:
     folder = tmp_path_factory.mktemp("fleet")
     with ExitStack() as stack:
         topics = stack.enter_context(fresh_topics(kafka_admin))
@@ -74,16 +74,16 @@ def fleet(
         client = Client(stack.enter_context(trunkline_role(session_folder, folder, "api", settings)))
         greeter = agents.start(simple_success({"text": "Good morning"}))
         client.create_agent({"name": "Greeter", "url": greeter.url, "protocol": "simple-a2a"})
-        yield Fleet(client, Kafka(kafka_servers, topics), agents)
+        yield RoleProcesses(client, TopicReader(kafka_servers, topics), agents)
 
 
 @pytest.fixture
-def page(browser: Browser, fleet: Fleet) -> Generator[Page]:
+def page(browser: Browser, fleet: RoleProcesses) -> Generator[Page]:
     with watched_page(browser, fleet.client.url) as page:
         yield page
 
 
-def test_it_shows_every_process_and_what_they_need(page: Page, fleet: Fleet) -> None:
+def test_it_shows_every_process_and_what_they_need(page: Page, fleet: RoleProcesses) -> None:
     page.goto("/system")
     expect(page.get_by_test_id("version")).to_contain_text("PostgreSQL")
     for dependency in ("The store is ready", "The broker is ready"):
@@ -107,7 +107,7 @@ def test_it_shows_every_process_and_what_they_need(page: Page, fleet: Fleet) -> 
 
 
 def test_what_waits_in_kafka_is_shown_until_somebody_takes_it(
-    page: Page, fleet: Fleet, kafka_admin: AdminClient
+    page: Page, fleet: RoleProcesses, kafka_admin: AdminClient
 ) -> None:
     topic, group = fleet.kafka.topics.tasks_of("gpu"), f"{fleet.kafka.topics.tasks}.bridge.gpu"
     fleet.client.create_agent({"name": "Painter", "url": "http://127.0.0.1:9/", "pool": "gpu"})
@@ -134,7 +134,9 @@ def test_what_waits_in_kafka_is_shown_until_somebody_takes_it(
     expect(page.get_by_test_id("warnings")).to_have_count(0)
 
 
-def test_an_order_that_came_too_early_is_replayed_and_its_run_followed(page: Page, fleet: Fleet) -> None:
+def test_an_order_that_came_too_early_is_replayed_and_its_run_followed(
+    page: Page, fleet: RoleProcesses
+) -> None:
     page.goto("/system?tab=letters")
     expect(page.get_by_test_id("no-letters")).to_be_visible()
     fleet.order(encode({"workflow": "greet", "correlation_id": "order-1"}), b"early")

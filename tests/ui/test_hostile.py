@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.ui.agents import Agents
+from tests.ui.agents import ThreadedAgents
 from tests.ui.browser import watched_page
 from tests.ui.hostile_texts import ALL, FORMS, HTML, SVG, TAKEN
 from tests.ui.wheel_install import trunkline_up
@@ -24,7 +24,7 @@ AGENT, WORKFLOW = FORMS[13], FORMS[14]
 
 
 @dataclass(frozen=True)
-class Hostile:
+class HostileSystem:
     client: Client
     completed: str
     failed: str
@@ -73,8 +73,8 @@ def answer(call: Call) -> Reply | Json:
 
 @pytest.fixture(scope="module")
 def hostile(
-    agents: Agents, session_folder: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Generator[Hostile]:
+    agents: ThreadedAgents, session_folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Generator[HostileSystem]:
     with trunkline_up(session_folder, tmp_path_factory.mktemp("hostile")) as url:
         client = Client(url)
         spec: JsonObject = {"name": AGENT, "url": agents.start(answer).url, "protocol": "jsonrpc-2.0"}
@@ -89,11 +89,11 @@ def hostile(
         runs = [client.execute(name, {"all": ALL})["id"] for name in (WORKFLOW, "failing", "asking")]
         statuses = [follow_run(client, run, show="nothing")["status"] for run in runs]
         assert statuses == ["COMPLETED", "FAILED", "WAITING"]
-        yield Hostile(client, *runs)
+        yield HostileSystem(client, *runs)
 
 
 @pytest.fixture
-def page(browser: Browser, hostile: Hostile) -> Generator[Page]:
+def page(browser: Browser, hostile: HostileSystem) -> Generator[Page]:
     with watched_page(browser, hostile.client.url) as page:
         page.on("dialog", lambda dialog: pytest.fail(f"A dialog says {dialog.message}"))
         yield page
@@ -131,7 +131,7 @@ def test_a_search_that_is_markup_is_text(page: Page) -> None:
     ],
 )
 def test_what_an_agent_has_said_is_text_in_every_tab(
-    page: Page, hostile: Hostile, which: str, tab: str
+    page: Page, hostile: HostileSystem, which: str, tab: str
 ) -> None:
     page.goto(f"/runs/{getattr(hostile, which)}?step=only&attempt=1&tab={tab}")
     expect(page.get_by_test_id("inspector")).to_contain_text("window.taken=1")
@@ -140,7 +140,7 @@ def test_what_an_agent_has_said_is_text_in_every_tab(
 
 
 @pytest.mark.parametrize("tab", ["events", "logs"])
-def test_what_is_told_of_a_failure_is_text(page: Page, hostile: Hostile, tab: str) -> None:
+def test_what_is_told_of_a_failure_is_text(page: Page, hostile: HostileSystem, tab: str) -> None:
     page.goto(f"/runs/{hostile.failed}?tab={tab}")
     expect(page.get_by_test_id("inspector")).to_contain_text("StepFailed" if tab == "events" else "only")
     assert page.evaluate(TAKEN) is False
@@ -159,7 +159,7 @@ def test_a_question_is_text(page: Page) -> None:
     shown_as_text(page, FORMS[0])
 
 
-def test_files_of_agents_are_never_documents_of_our_origin(hostile: Hostile, page: Page) -> None:
+def test_files_of_agents_are_never_documents_of_our_origin(hostile: HostileSystem, page: Page) -> None:
     """Opened by themselves they run nothing either: they come as downloads, or in a sandbox."""
     page.goto(f"/runs/{hostile.completed}?step=only&tab=output")
     expect(page.get_by_test_id("inspector")).to_be_visible()

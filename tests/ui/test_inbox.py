@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.ui.agents import Agents
+from tests.ui.agents import ThreadedAgents
 from tests.ui.browser import look_at
-from tests.ui.conftest import Demo
+from tests.ui.conftest import DemoSystem
 
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.testing.agents import Call, Hangup, Script, ScriptedAgent, jsonrpc_task
@@ -44,10 +44,10 @@ def asking(text: str, data: Json) -> Callable[[Call], Json]:
     return answer
 
 
-class Waiting:
+class WaitingSystem:
     """Runs that wait for a person, each of an agent of its own."""
 
-    def __init__(self, demo: Demo, agents: Agents) -> None:
+    def __init__(self, demo: DemoSystem, agents: ThreadedAgents) -> None:
         self.client = demo.client
         self._agents = agents
 
@@ -79,8 +79,8 @@ def _yaml(definition: JsonObject) -> bytes:
 
 
 @pytest.fixture
-def waiting(demo: Demo, agents: Agents) -> Waiting:
-    return Waiting(demo, agents)
+def waiting(demo: DemoSystem, agents: ThreadedAgents) -> WaitingSystem:
+    return WaitingSystem(demo, agents)
 
 
 def test_an_empty_inbox_says_what_would_be_in_it(page: Page) -> None:
@@ -90,7 +90,9 @@ def test_an_empty_inbox_says_what_would_be_in_it(page: Page) -> None:
     look_at(page, "inbox-empty")
 
 
-def test_a_question_is_counted_on_every_page_and_answered_in_words(page: Page, waiting: Waiting) -> None:
+def test_a_question_is_counted_on_every_page_and_answered_in_words(
+    page: Page, waiting: WaitingSystem
+) -> None:
     page.goto("/runs")
     run, agent = waiting.start(
         "Guide", jsonrpc_task(QUESTION, state="input-required"), jsonrpc_task("Rome it is.")
@@ -113,7 +115,7 @@ def test_a_question_is_counted_on_every_page_and_answered_in_words(page: Page, w
     assert agent.calls[1].message["parts"] == [{"kind": "text", "text": "Rome"}]
 
 
-def test_a_question_with_a_schema_is_answered_by_a_form(page: Page, waiting: Waiting) -> None:
+def test_a_question_with_a_schema_is_answered_by_a_form(page: Page, waiting: WaitingSystem) -> None:
     run, agent = waiting.start("Clerk", asking("Fill this in.", FORM), jsonrpc_task("Paid."))
     page.goto("/inbox")
     page.get_by_test_id("send-answer").click()
@@ -127,7 +129,7 @@ def test_a_question_with_a_schema_is_answered_by_a_form(page: Page, waiting: Wai
     assert agent.calls[1].message["parts"] == [{"kind": "data", "data": {"amount": 12.5, "urgent": True}}]
 
 
-def test_a_wish_to_log_in_is_told_apart(page: Page, waiting: Waiting) -> None:
+def test_a_wish_to_log_in_is_told_apart(page: Page, waiting: WaitingSystem) -> None:
     run, _ = waiting.start(
         "Vault",
         jsonrpc_task("Log in at https://example.com/login.", state="auth-required"),
@@ -147,7 +149,7 @@ def test_a_wish_to_log_in_is_told_apart(page: Page, waiting: Waiting) -> None:
     assert waiting.end(run) == "COMPLETED"
 
 
-def test_an_unknown_outcome_is_resolved_by_who_has_found_it_out(page: Page, waiting: Waiting) -> None:
+def test_an_unknown_outcome_is_resolved_by_who_has_found_it_out(page: Page, waiting: WaitingSystem) -> None:
     run, agent = waiting.start("Bank", Hangup(), delivery="at_most_once")
     page.goto("/inbox")
     expect(page.get_by_test_id("send-outcome")).to_be_disabled()
@@ -160,7 +162,7 @@ def test_an_unknown_outcome_is_resolved_by_who_has_found_it_out(page: Page, wait
     assert len(agent.calls) == 1
 
 
-def test_who_comes_second_is_told_that_somebody_else_was_first(page: Page, waiting: Waiting) -> None:
+def test_who_comes_second_is_told_that_somebody_else_was_first(page: Page, waiting: WaitingSystem) -> None:
     question = jsonrpc_task("Now?", state="input-required")
     run, _ = waiting.start("Twin", question, question, jsonrpc_task("Done."))
     item = waiting.client.waiting_step(run, "only")["id"]
@@ -179,7 +181,7 @@ def test_who_comes_second_is_told_that_somebody_else_was_first(page: Page, waiti
 
 
 def test_what_one_has_written_stays_when_somebody_else_answers_and_leads_to_the_next_question(
-    page: Page, waiting: Waiting
+    page: Page, waiting: WaitingSystem
 ) -> None:
     run, agent = waiting.start(
         "Overtaken",
@@ -208,7 +210,7 @@ def test_what_one_has_written_stays_when_somebody_else_answers_and_leads_to_the_
     ]
 
 
-def test_many_questions_are_a_list_with_one_chosen_in_the_address(page: Page, waiting: Waiting) -> None:
+def test_many_questions_are_a_list_with_one_chosen_in_the_address(page: Page, waiting: WaitingSystem) -> None:
     runs = [
         waiting.start(name, jsonrpc_task(f"{name}?", state="input-required"))[0] for name in ("One", "Two")
     ]
@@ -223,7 +225,7 @@ def test_many_questions_are_a_list_with_one_chosen_in_the_address(page: Page, wa
         waiting.client.act(run, "cancel")
 
 
-def test_runs_of_one_workflow_that_ask_the_same_are_told_apart(page: Page, waiting: Waiting) -> None:
+def test_runs_of_one_workflow_that_ask_the_same_are_told_apart(page: Page, waiting: WaitingSystem) -> None:
     question = jsonrpc_task("Which berth?", state="input-required")
     first, agent = waiting.start("Harbour", question)
     agent.script(question)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.ui.agents import Agents
+from tests.ui.agents import ThreadedAgents
 from tests.ui.browser import look_at, watched_page
 from tests.ui.inspected_run import (
     DRAWING,
@@ -19,7 +19,7 @@ from tests.ui.inspected_run import (
     PICTURE,
     ROWS,
     SERIAL,
-    Inspected,
+    InspectedRun,
     begin_slow_run,
 )
 
@@ -55,12 +55,12 @@ def page(inspected_page: Page) -> Page:
     return inspected_page
 
 
-def look_into(page: Page, inspected: Inspected, query: str = "") -> None:
+def look_into(page: Page, inspected: InspectedRun, query: str = "") -> None:
     page.goto(f"/runs/{inspected.run}{query}")
     expect(page.get_by_test_id("inspector")).to_be_visible()
 
 
-def test_without_a_step_the_run_itself_is_shown(page: Page, inspected: Inspected) -> None:
+def test_without_a_step_the_run_itself_is_shown(page: Page, inspected: InspectedRun) -> None:
     look_into(page, inspected)
     panel = page.get_by_test_id("panel-error")
     expect(panel.get_by_test_id("error-code")).to_have_text("agent_jsonrpc_error")
@@ -71,7 +71,7 @@ def test_without_a_step_the_run_itself_is_shown(page: Page, inspected: Inspected
     expect(page).to_have_url(f"{inspected.url}/runs/{inspected.run}?step=broken&attempt=1")
 
 
-def test_a_tab_and_its_form_are_in_the_address(page: Page, inspected: Inspected) -> None:
+def test_a_tab_and_its_form_are_in_the_address(page: Page, inspected: InspectedRun) -> None:
     look_into(page, inspected, "?step=files")
     expect(page.get_by_test_id("text")).to_contain_text("Four files")
     page.get_by_test_id("value").get_by_text("JSON", exact=True).click()
@@ -83,7 +83,7 @@ def test_a_tab_and_its_form_are_in_the_address(page: Page, inspected: Inspected)
 
 
 def test_megabytes_of_json_are_searched_and_only_what_is_in_sight_is_drawn(
-    page: Page, inspected: Inspected
+    page: Page, inspected: InspectedRun
 ) -> None:
     look_into(page, inspected, "?step=long&tab=output.json")
     rows = page.get_by_test_id("json-row")
@@ -105,7 +105,7 @@ def test_megabytes_of_json_are_searched_and_only_what_is_in_sight_is_drawn(
     expect(page.get_by_test_id("json-found")).to_have_text("Not found")
 
 
-def test_a_tree_is_walked_through_with_the_keyboard(page: Page, inspected: Inspected) -> None:
+def test_a_tree_is_walked_through_with_the_keyboard(page: Page, inspected: InspectedRun) -> None:
     look_into(page, inspected, "?step=long&tab=output.json")
     tree = page.get_by_test_id("json-rows")
     path = page.get_by_test_id("json-path")
@@ -125,7 +125,7 @@ def test_a_tree_is_walked_through_with_the_keyboard(page: Page, inspected: Inspe
     look_at(page, "inspector-json")
 
 
-def test_a_number_is_shown_found_and_copied_in_all_its_digits(page: Page, inspected: Inspected) -> None:
+def test_a_number_is_shown_found_and_copied_in_all_its_digits(page: Page, inspected: InspectedRun) -> None:
     look_into(page, inspected, "?step=files&tab=output.json")
     for number, row in [("12.0", "depth12.0"), (f"{SERIAL}", f"serial{SERIAL}")]:
         page.get_by_test_id("json-search").fill(number)
@@ -137,7 +137,7 @@ def test_a_number_is_shown_found_and_copied_in_all_its_digits(page: Page, inspec
 
 
 def test_pictures_are_shown_and_every_file_is_downloaded_as_it_is(
-    page: Page, inspected: Inspected, tmp_path: Path
+    page: Page, inspected: InspectedRun, tmp_path: Path
 ) -> None:
     look_into(page, inspected, "?step=files&tab=output.files")
     files = page.get_by_test_id("file")
@@ -159,7 +159,7 @@ def test_pictures_are_shown_and_every_file_is_downloaded_as_it_is(
     look_at(page, "inspector-files")
 
 
-def test_each_attempt_says_why_it_failed_and_what_followed(page: Page, inspected: Inspected) -> None:
+def test_each_attempt_says_why_it_failed_and_what_followed(page: Page, inspected: InspectedRun) -> None:
     look_into(page, inspected, "?step=flaky&tab=error")
     failures = page.get_by_test_id("failure")
     expect(failures).to_have_count(2)
@@ -178,7 +178,7 @@ def test_each_attempt_says_why_it_failed_and_what_followed(page: Page, inspected
     expect(page.get_by_test_id("no-value")).to_have_text("Attempt 1 gave no output; attempt 2 followed it.")
 
 
-def test_the_last_failure_says_that_no_attempt_follows(page: Page, inspected: Inspected) -> None:
+def test_the_last_failure_says_that_no_attempt_follows(page: Page, inspected: InspectedRun) -> None:
     look_into(page, inspected, "?step=broken")
     expect(page.get_by_test_id("error-next")).to_have_text(
         "No attempt follows. Retry the run from this step once the cause is gone."
@@ -187,7 +187,7 @@ def test_the_last_failure_says_that_no_attempt_follows(page: Page, inspected: In
     expect(page.get_by_test_id("wire-count")).to_have_text("1 exchange")
 
 
-def test_events_are_those_of_the_run_or_of_what_is_selected(page: Page, inspected: Inspected) -> None:
+def test_events_are_those_of_the_run_or_of_what_is_selected(page: Page, inspected: InspectedRun) -> None:
     look_into(page, inspected, "?tab=events")
     listed = page.get_by_test_id("events")
     expect(listed.get_by_test_id("event").first).to_contain_text("RunStarted")
@@ -212,7 +212,7 @@ def test_events_are_those_of_the_run_or_of_what_is_selected(page: Page, inspecte
     expect(listed.get_by_label("Event", exact=False).last).to_contain_text('"code": "agent_connection_lost"')
 
 
-def test_the_log_is_read_line_by_line_and_downloaded_whole(page: Page, inspected: Inspected) -> None:
+def test_the_log_is_read_line_by_line_and_downloaded_whole(page: Page, inspected: InspectedRun) -> None:
     look_into(page, inspected, "?step=flaky&tab=logs")
     lines = page.get_by_test_id("log-line")
     expect(lines.first).to_contain_text("Attempt 1 begins: Flaky is called.")
@@ -229,7 +229,7 @@ def test_the_log_is_read_line_by_line_and_downloaded_whole(page: Page, inspected
     expect(lines.last).to_contain_text("The run has failed.")
 
 
-def test_items_are_listed_page_by_page_and_one_is_looked_into(page: Page, inspected: Inspected) -> None:
+def test_items_are_listed_page_by_page_and_one_is_looked_into(page: Page, inspected: InspectedRun) -> None:
     look_into(page, inspected, "?step=each")
     items = page.get_by_test_id("item")
     expect(items).to_have_count(50)
@@ -268,7 +268,7 @@ def test_items_are_listed_page_by_page_and_one_is_looked_into(page: Page, inspec
 
 
 @pytest.fixture(scope="module")
-def nested(inspected: Inspected) -> str:
+def nested(inspected: InspectedRun) -> str:
     """A run that the only item of the run it has begun has failed."""
     each: JsonObject = {
         "agent": "Each",
@@ -285,7 +285,7 @@ def nested(inspected: Inspected) -> str:
 
 
 def test_the_failure_of_another_run_leads_there_and_to_the_item_that_failed_it(
-    page: Page, inspected: Inspected, nested: str
+    page: Page, inspected: InspectedRun, nested: str
 ) -> None:
     page.goto(f"/runs/{nested}?step=inner")
     failure = page.get_by_test_id("failure")
@@ -307,7 +307,7 @@ def test_the_failure_of_another_run_leads_there_and_to_the_item_that_failed_it(
 
 
 def test_pictures_that_begin_alike_are_each_shown_as_they_are(
-    page: Page, inspected: Inspected, nested: str
+    page: Page, inspected: InspectedRun, nested: str
 ) -> None:
     page.goto(f"/runs/{nested}?tab=input.files")
     pictures = page.get_by_test_id("picture")
@@ -317,7 +317,7 @@ def test_pictures_that_begin_alike_are_each_shown_as_they_are(
         assert pictures.nth(place).evaluate(COLOUR_OF) == [*colour, 255]
 
 
-def test_what_agents_say_is_text_wherever_it_is_shown(page: Page, inspected: Inspected) -> None:
+def test_what_agents_say_is_text_wherever_it_is_shown(page: Page, inspected: InspectedRun) -> None:
     for query in ("?step=files&tab=output.text", "?step=files&tab=output.json", "?step=files&tab=input"):
         look_into(page, inspected, query)
         expect(page.get_by_test_id("inspector").get_by_text(HARM).first).to_be_visible()
@@ -326,7 +326,7 @@ def test_what_agents_say_is_text_wherever_it_is_shown(page: Page, inspected: Ins
     assert page.get_by_test_id("inspector").locator("img, script, iframe, a[href^=javascript]").count() == 0
 
 
-def test_a_step_and_an_attempt_that_are_none_say_which_there_are(page: Page, inspected: Inspected) -> None:
+def test_a_step_and_an_attempt_that_are_none_say_which_there_are(page: Page, inspected: InspectedRun) -> None:
     look_into(page, inspected, "?step=nobody")
     problem = page.get_by_test_id("inspector").get_by_test_id("problem")
     expect(problem).to_contain_text("has no step nobody")
@@ -347,7 +347,9 @@ def test_a_step_and_an_attempt_that_are_none_say_which_there_are(page: Page, ins
     )
 
 
-def test_a_run_is_looked_into_while_it_goes_on(page: Page, inspected: Inspected, agents: Agents) -> None:
+def test_a_run_is_looked_into_while_it_goes_on(
+    page: Page, inspected: InspectedRun, agents: ThreadedAgents
+) -> None:
     run = begin_slow_run(inspected, agents)
     page.goto(f"/runs/{run.id}?step=only&tab=output")
     expect(page.get_by_test_id("no-value")).to_have_text("The output comes when the step is done.")
@@ -372,7 +374,7 @@ def test_a_run_is_looked_into_while_it_goes_on(page: Page, inspected: Inspected,
     expect(page.get_by_test_id("item")).to_have_count(2)
 
 
-def test_it_is_read_on_a_narrow_screen_too(browser: Browser, inspected: Inspected) -> None:
+def test_it_is_read_on_a_narrow_screen_too(browser: Browser, inspected: InspectedRun) -> None:
     with watched_page(browser, inspected.url, width=1024, height=768) as page:
         look_into(page, inspected, "?step=flaky&tab=wire")
         expect(page.get_by_test_id("exchanges")).to_be_visible()

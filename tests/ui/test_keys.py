@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.scenarios.api.test_dead_letters import put
 from tests.scenarios.api.test_keys import create_key, keys_of
-from tests.ui.agents import Agents
+from tests.ui.agents import ThreadedAgents
 from tests.ui.browser import look_at, watched_page
 from tests.ui.wheel_install import trunkline_up
 
@@ -22,11 +22,11 @@ NAMES: dict[KeyRole, str] = {"viewer": "vera", "operator": "otto", "admin": "ann
 
 
 @dataclass(frozen=True)
-class Guarded:
+class GuardedServer:
     url: str
     data: Path
     keys: dict[KeyRole, str]
-    agents: Agents
+    agents: ThreadedAgents
 
 
 async def revoke(data: Path, name: str) -> None:
@@ -36,19 +36,19 @@ async def revoke(data: Path, name: str) -> None:
 
 @pytest.fixture(scope="module")
 def guarded(
-    session_folder: Path, tmp_path_factory: pytest.TempPathFactory, agents: Agents
-) -> Generator[Guarded]:
+    session_folder: Path, tmp_path_factory: pytest.TempPathFactory, agents: ThreadedAgents
+) -> Generator[GuardedServer]:
     folder = tmp_path_factory.mktemp("keys")
     data = folder / "trunkline"
     keys: dict[KeyRole, str] = {
         role: agents.portal.call(create_key, data, role, name) for role, name in NAMES.items()
     }
     with trunkline_up(session_folder, folder, flags=["--require-keys"]) as url:
-        yield Guarded(url, data, keys, agents)
+        yield GuardedServer(url, data, keys, agents)
 
 
 @pytest.fixture
-def page(browser: Browser, guarded: Guarded) -> Generator[Page]:
+def page(browser: Browser, guarded: GuardedServer) -> Generator[Page]:
     with watched_page(browser, guarded.url) as page:
         yield page
 
@@ -72,7 +72,7 @@ def test_every_page_asks_for_a_key_and_for_nothing_else(page: Page, path: str) -
 
 
 def test_a_wrong_key_is_told_and_the_right_one_opens_the_page_until_one_leaves(
-    page: Page, guarded: Guarded
+    page: Page, guarded: GuardedServer
 ) -> None:
     context = page.context
     beside = context.new_page()
@@ -115,7 +115,7 @@ def test_a_wrong_key_is_told_and_the_right_one_opens_the_page_until_one_leaves(
     expect(later.get_by_test_id("key-dialog")).to_be_visible()
 
 
-def test_what_a_role_may_not_do_cannot_be_pressed_and_says_why(page: Page, guarded: Guarded) -> None:
+def test_what_a_role_may_not_do_cannot_be_pressed_and_says_why(page: Page, guarded: GuardedServer) -> None:
     (letter,) = guarded.agents.portal.call(put, guarded.data, b"a")
     page.goto(f"/system?tab=letters&letter={letter}")
     enter(page, guarded.keys["viewer"])
@@ -135,7 +135,9 @@ def test_what_a_role_may_not_do_cannot_be_pressed_and_says_why(page: Page, guard
     expect(entry).to_contain_text("otto")
 
 
-def test_a_viewer_is_told_before_writing_a_workflow_or_starting_one(page: Page, guarded: Guarded) -> None:
+def test_a_viewer_is_told_before_writing_a_workflow_or_starting_one(
+    page: Page, guarded: GuardedServer
+) -> None:
     Client(guarded.url, api_key=guarded.keys["admin"]).save_workflow(
         b"{name: read, steps: {write: {agent: Writer}}}"
     )
@@ -152,7 +154,7 @@ def test_a_viewer_is_told_before_writing_a_workflow_or_starting_one(page: Page, 
     look_at(page, "editor-not-allowed")
 
 
-def test_a_viewer_is_told_before_filling_in_the_form_of_an_agent(page: Page, guarded: Guarded) -> None:
+def test_a_viewer_is_told_before_filling_in_the_form_of_an_agent(page: Page, guarded: GuardedServer) -> None:
     Client(guarded.url, api_key=guarded.keys["admin"]).create_agent(
         {"name": "Told", "url": "http://127.0.0.1:9/", "protocol": "simple-a2a"}
     )
@@ -169,7 +171,7 @@ def test_a_viewer_is_told_before_filling_in_the_form_of_an_agent(page: Page, gua
         look_at(page, f"{button}-not-allowed")
 
 
-def test_a_key_that_is_revoked_meanwhile_is_asked_for_again(page: Page, guarded: Guarded) -> None:
+def test_a_key_that_is_revoked_meanwhile_is_asked_for_again(page: Page, guarded: GuardedServer) -> None:
     key = guarded.agents.portal.call(create_key, guarded.data, "viewer", "leaked")
     page.goto("/system")
     enter(page, key)

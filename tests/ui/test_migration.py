@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 from tests.scenarios.kit_server import served
-from tests.ui.agents import Agents
+from tests.ui.agents import ThreadedAgents
 from tests.ui.browser import look_at, watched_page
 from tests.ui.wheel_install import trunkline_up
 
@@ -22,7 +22,7 @@ from trunkline.jsontypes import JsonObject
 
 
 @dataclass(frozen=True)
-class Harbour:
+class MigratingSystem:
     """A system, and two agents beside it: what the new one says differs from what the old one says in one place."""
 
     client: Client
@@ -59,25 +59,25 @@ def side(word: str) -> AbstractAsyncContextManager[str]:
 
 
 @contextmanager
-def harbour_beside(session: Path, folder: Path, agents: Agents) -> Generator[Harbour]:
+def harbour_beside(session: Path, folder: Path, agents: ThreadedAgents) -> Generator[MigratingSystem]:
     with ExitStack() as stack:
         old, new = (
             stack.enter_context(agents.portal.wrap_async_context_manager(side(word)))
             for word in ("Good morning", "Good evening")
         )
-        yield Harbour(Client(stack.enter_context(trunkline_up(session, folder))), old, new)
+        yield MigratingSystem(Client(stack.enter_context(trunkline_up(session, folder))), old, new)
 
 
 @pytest.fixture(scope="module")
 def harbour(
-    session_folder: Path, tmp_path_factory: pytest.TempPathFactory, agents: Agents
-) -> Generator[Harbour]:
+    session_folder: Path, tmp_path_factory: pytest.TempPathFactory, agents: ThreadedAgents
+) -> Generator[MigratingSystem]:
     with harbour_beside(session_folder, tmp_path_factory.mktemp("harbour"), agents) as harbour:
         yield harbour
 
 
 @pytest.fixture
-def page(browser: Browser, harbour: Harbour) -> Generator[Page]:
+def page(browser: Browser, harbour: MigratingSystem) -> Generator[Page]:
     with watched_page(browser, harbour.client.url) as page:
         yield page
 
@@ -95,7 +95,9 @@ def fits(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
 
-def test_an_agent_is_shadowed_and_where_both_sides_differ_is_shown(page: Page, harbour: Harbour) -> None:
+def test_an_agent_is_shadowed_and_where_both_sides_differ_is_shown(
+    page: Page, harbour: MigratingSystem
+) -> None:
     harbour.add("Greeter")
     page.goto("/migration?q=greeter")
     expect(page.get_by_test_id("column-planned").get_by_test_id("card")).to_have_count(1)
@@ -136,7 +138,7 @@ def test_an_agent_is_shadowed_and_where_both_sides_differ_is_shown(page: Page, h
     expect(card(page, "Greeter")).to_contain_text("100 % shadowed: 1 of 1 differ (100 %)")
 
 
-def test_an_agent_is_tried_cut_over_and_brought_back(page: Page, harbour: Harbour) -> None:
+def test_an_agent_is_tried_cut_over_and_brought_back(page: Page, harbour: MigratingSystem) -> None:
     harbour.add("Ferry", repeatable=False)
     page.goto("/migration/Ferry?act=canary")
     dialog = page.get_by_role("dialog")
@@ -180,7 +182,7 @@ def test_an_agent_is_tried_cut_over_and_brought_back(page: Page, harbour: Harbou
     expect(page.get_by_test_id("column-rolled_back")).to_contain_text("It greets in the evening only")
 
 
-def test_what_cannot_be_done_says_why(page: Page, harbour: Harbour) -> None:
+def test_what_cannot_be_done_says_why(page: Page, harbour: MigratingSystem) -> None:
     harbour.add("Pilot", repeatable=False)
     page.goto("/migration/Pilot")
     for action, reason in (
@@ -201,7 +203,7 @@ def test_what_cannot_be_done_says_why(page: Page, harbour: Harbour) -> None:
     expect(page.get_by_test_id("standing")).to_be_visible()
 
 
-def test_what_the_server_refuses_is_said_in_the_dialog(page: Page, harbour: Harbour) -> None:
+def test_what_the_server_refuses_is_said_in_the_dialog(page: Page, harbour: MigratingSystem) -> None:
     harbour.add("Tug")
     page.goto("/migration/Tug?act=shadow")
     dialog = page.get_by_role("dialog")
@@ -217,7 +219,7 @@ def test_an_agent_that_is_none_is_said_to_be_none(page: Page) -> None:
 
 
 def test_all_agents_are_a_board_and_are_rolled_back_at_once(
-    browser: Browser, session_folder: Path, tmp_path: Path, agents: Agents
+    browser: Browser, session_folder: Path, tmp_path: Path, agents: ThreadedAgents
 ) -> None:
     with harbour_beside(session_folder, tmp_path, agents) as harbour:
         with watched_page(browser, harbour.client.url) as page:

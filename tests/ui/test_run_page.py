@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.ui.agents import Agents
+from tests.ui.agents import ThreadedAgents
 from tests.ui.browser import look_at, watched_page
 from tests.ui.run_page import (
     SEEN,
@@ -31,7 +31,7 @@ from tests.ui.run_page import (
     shown_statuses,
     sight,
 )
-from tests.ui.sample_runs import LEGS, LOST, SUNK, Voyages, voyages
+from tests.ui.sample_runs import LEGS, LOST, SUNK, SampleRuns, sample_runs
 
 from trunkline.cli.follow import follow_run
 
@@ -41,19 +41,23 @@ READABLE = 0.75
 
 
 @pytest.fixture(scope="module")
-def sea(agents: Agents, session_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Generator[Voyages]:
-    with voyages(agents, session_folder, tmp_path_factory.mktemp("voyages")) as stage:
+def sea(
+    agents: ThreadedAgents, session_folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Generator[SampleRuns]:
+    with sample_runs(agents, session_folder, tmp_path_factory.mktemp("voyages")) as stage:
         yield stage
 
 
 @pytest.fixture
-def page(browser: Browser, sea: Voyages) -> Generator[Page]:
+def page(browser: Browser, sea: SampleRuns) -> Generator[Page]:
     sea.open_gate()
     with watched_page(browser, sea.url, width=1440, height=900) as page:
         yield page
 
 
-def test_what_is_shown_live_is_what_rest_says_and_what_a_fresh_load_shows(page: Page, sea: Voyages) -> None:
+def test_what_is_shown_live_is_what_rest_says_and_what_a_fresh_load_shows(
+    page: Page, sea: SampleRuns
+) -> None:
     sea.close_gate()
     run = sea.start("voyage")
     show(page, run)
@@ -85,7 +89,7 @@ def test_what_is_shown_live_is_what_rest_says_and_what_a_fresh_load_shows(page: 
     assert shown_statuses(page, run) == live
 
 
-def test_a_run_that_is_over_says_so_before_its_history_is_there(page: Page, sea: Voyages) -> None:
+def test_a_run_that_is_over_says_so_before_its_history_is_there(page: Page, sea: SampleRuns) -> None:
     run = sea.start("coast")
     follow_run(sea.client, run, show="nothing")
     held = held_back(page, run)
@@ -109,7 +113,7 @@ def test_a_run_that_is_over_says_so_before_its_history_is_there(page: Page, sea:
 
 
 def test_a_run_that_goes_on_is_shown_as_it_stands_before_its_history_is_there(
-    page: Page, sea: Voyages
+    page: Page, sea: SampleRuns
 ) -> None:
     run = open_waiting(page, sea)
     sea.client.act(run, "pause")
@@ -129,7 +133,7 @@ def test_a_run_that_goes_on_is_shown_as_it_stands_before_its_history_is_there(
     expect_status(page, "WAITING")
 
 
-def test_the_age_of_a_run_goes_on_though_its_page_is_drawn_more_often(page: Page, sea: Voyages) -> None:
+def test_the_age_of_a_run_goes_on_though_its_page_is_drawn_more_often(page: Page, sea: SampleRuns) -> None:
     sea.close_gate()
     page.clock.install()
     run = sea.start("voyage")
@@ -148,7 +152,7 @@ def test_the_age_of_a_run_goes_on_though_its_page_is_drawn_more_often(page: Page
     expect(facts).to_contain_text("Took")
 
 
-def test_the_chart_tells_calls_back_off_work_elsewhere_and_waiting_apart(page: Page, sea: Voyages) -> None:
+def test_the_chart_tells_calls_back_off_work_elsewhere_and_waiting_apart(page: Page, sea: SampleRuns) -> None:
     open_waiting(page, sea)
     assert [kind for kind in kinds_of(page, "scout") if kind != "queued"] == ["call", "backoff", "call"]
     failed = row(page, "scout").locator("[data-failed]")
@@ -169,7 +173,7 @@ def test_the_chart_tells_calls_back_off_work_elsewhere_and_waiting_apart(page: P
     look_at(page, "run")
 
 
-def test_bars_are_as_long_as_the_ruler_says_however_many_a_row_has(page: Page, sea: Voyages) -> None:
+def test_bars_are_as_long_as_the_ruler_says_however_many_a_row_has(page: Page, sea: SampleRuns) -> None:
     run = open_waiting(page, sea)
     # No answer tells the page that its clock is wrong.
     page.route("**/api/v1/**", lambda _: None)
@@ -203,7 +207,7 @@ def test_bars_are_as_long_as_the_ruler_says_however_many_a_row_has(page: Page, s
     assert label["x"] + label["width"] <= chart["x"] + chart["width"]
 
 
-def test_a_call_that_waits_for_its_turn_is_shown_as_queued(page: Page, sea: Voyages) -> None:
+def test_a_call_that_waits_for_its_turn_is_shown_as_queued(page: Page, sea: SampleRuns) -> None:
     run = open_waiting(page, sea, legs=30)
     # Its agent takes three calls at once.
     show(page, f"{run}?step=legs[20]")
@@ -221,7 +225,7 @@ def test_a_call_that_waits_for_its_turn_is_shown_as_queued(page: Page, sea: Voya
     assert chart.evaluate("element => element.scrollTop") == 0
 
 
-def test_one_selection_is_shared_and_the_address_keeps_it(page: Page, sea: Voyages) -> None:
+def test_one_selection_is_shared_and_the_address_keeps_it(page: Page, sea: SampleRuns) -> None:
     run = open_waiting(page, sea)
     press(node(page, "scout").get_by_role("button").first)
     expect(page).to_have_url(f"{sea.url}/runs/{run}?step=scout")
@@ -248,7 +252,7 @@ def test_one_selection_is_shared_and_the_address_keeps_it(page: Page, sea: Voyag
     expect(row(page, "scout")).to_have_attribute("data-selected", "true")
 
 
-def test_items_open_as_a_group_and_each_can_be_chosen(page: Page, sea: Voyages) -> None:
+def test_items_open_as_a_group_and_each_can_be_chosen(page: Page, sea: SampleRuns) -> None:
     run = open_waiting(page, sea)
     expect(node(page, "legs")).to_contain_text(f"{LEGS - 1}/{LEGS}Completed · 1 failed")
     assert_uncut(node(page, "legs"))
@@ -296,7 +300,7 @@ def test_items_open_as_a_group_and_each_can_be_chosen(page: Page, sea: Voyages) 
     )
 
 
-def test_of_very_many_items_those_that_failed_are_shown_and_the_first(page: Page, sea: Voyages) -> None:
+def test_of_very_many_items_those_that_failed_are_shown_and_the_first(page: Page, sea: SampleRuns) -> None:
     open_waiting(page, sea, legs=MANY)
     page.get_by_test_id("gantt-open-legs").click()
     expect(page.locator("[data-testid^=graph-item-]")).to_have_count(SHOWN_ITEMS)
@@ -324,7 +328,7 @@ def test_of_very_many_items_those_that_failed_are_shown_and_the_first(page: Page
     assert page.locator("[data-testid^=gantt-row-]").count() < SHOWN_ITEMS
 
 
-def test_a_run_of_another_workflow_opens_inside_and_on_its_own_page(page: Page, sea: Voyages) -> None:
+def test_a_run_of_another_workflow_opens_inside_and_on_its_own_page(page: Page, sea: SampleRuns) -> None:
     run = open_waiting(page, sea)
     see_all(page)
     press(page.get_by_test_id("graph-open-provisions"))
@@ -380,7 +384,7 @@ def test_a_run_of_another_workflow_opens_inside_and_on_its_own_page(page: Page, 
     expect(page.get_by_test_id("run-title")).to_have_text("stock")
 
 
-def test_what_is_open_of_another_workflow_lives_and_is_read_once(page: Page, sea: Voyages) -> None:
+def test_what_is_open_of_another_workflow_lives_and_is_read_once(page: Page, sea: SampleRuns) -> None:
     sea.close_gate()
     paths: list[str] = []
     page.on("request", lambda request: paths.append(urlsplit(request.url).path))
@@ -404,7 +408,7 @@ def test_what_is_open_of_another_workflow_lives_and_is_read_once(page: Page, sea
     assert asked.count(f"/api/v1{urlsplit(page.url).path}") == 1
 
 
-def test_a_failed_run_says_why_and_what_to_do(page: Page, sea: Voyages) -> None:
+def test_a_failed_run_says_why_and_what_to_do(page: Page, sea: SampleRuns) -> None:
     run = sea.start("wreck")
     show(page, run)
     notice = page.get_by_test_id("run-notice")
@@ -418,7 +422,7 @@ def test_a_failed_run_says_why_and_what_to_do(page: Page, sea: Voyages) -> None:
 
 
 def test_of_a_run_too_long_to_be_read_as_a_whole_the_part_that_matters_is_shown(
-    page: Page, sea: Voyages
+    page: Page, sea: SampleRuns
 ) -> None:
     run = sea.start("coast")
     show(page, run)
@@ -459,7 +463,7 @@ def test_of_a_run_too_long_to_be_read_as_a_whole_the_part_that_matters_is_shown(
     assert sight(page)[2] >= READABLE
 
 
-def test_a_run_that_is_over_is_read_once(page: Page, sea: Voyages) -> None:
+def test_a_run_that_is_over_is_read_once(page: Page, sea: SampleRuns) -> None:
     run = open_waiting(page, sea)
     sea.client.act(run, "cancel")
     expect_status(page, "CANCELLED")
@@ -476,7 +480,7 @@ def test_a_run_that_is_over_is_read_once(page: Page, sea: Voyages) -> None:
     assert paths.count(f"/api/v1/runs/{run}/events") == 2
 
 
-def test_a_repeated_run_shows_what_it_has_kept(page: Page, sea: Voyages) -> None:
+def test_a_repeated_run_shows_what_it_has_kept(page: Page, sea: SampleRuns) -> None:
     first = open_waiting(page, sea)
     sea.client.reply(first, "harbour", {"text": "The third."})
     expect_status(page, "COMPLETED")
@@ -488,7 +492,7 @@ def test_a_repeated_run_shows_what_it_has_kept(page: Page, sea: Voyages) -> None
     assert shown_statuses(page, run) == sea.statuses(run)
 
 
-def test_a_run_that_is_paused_and_one_that_is_cancelled_say_so(page: Page, sea: Voyages) -> None:
+def test_a_run_that_is_paused_and_one_that_is_cancelled_say_so(page: Page, sea: SampleRuns) -> None:
     run = open_waiting(page, sea)
     sea.client.act(run, "pause")
     expect_status(page, "PAUSED")
@@ -503,7 +507,7 @@ def test_a_run_that_is_paused_and_one_that_is_cancelled_say_so(page: Page, sea: 
     assert shown_statuses(page, run) == sea.statuses(run)
 
 
-def test_a_call_whose_outcome_nobody_knows_asks_for_somebody_who_does(page: Page, sea: Voyages) -> None:
+def test_a_call_whose_outcome_nobody_knows_asks_for_somebody_who_does(page: Page, sea: SampleRuns) -> None:
     run = sea.start("bottle")
     show(page, run)
     expect(node(page, "throw")).to_have_attribute("data-status", "OUTCOME_UNKNOWN")
@@ -512,7 +516,7 @@ def test_a_call_whose_outcome_nobody_knows_asks_for_somebody_who_does(page: Page
     assert shown_statuses(page, run) == sea.statuses(run)
 
 
-def test_arrows_lead_through_the_graph_and_enter_chooses(page: Page, sea: Voyages) -> None:
+def test_arrows_lead_through_the_graph_and_enter_chooses(page: Page, sea: SampleRuns) -> None:
     run = open_waiting(page, sea)
     page.get_by_test_id("direction-right").click()
     expect(page.get_by_test_id("graph")).to_have_attribute("data-direction", "RIGHT")
@@ -523,7 +527,7 @@ def test_arrows_lead_through_the_graph_and_enter_chooses(page: Page, sea: Voyage
     expect(node(page, "plan")).not_to_have_attribute("data-selected", "true")
 
 
-def test_a_step_that_the_tab_key_leads_to_is_brought_into_sight(page: Page, sea: Voyages) -> None:
+def test_a_step_that_the_tab_key_leads_to_is_brought_into_sight(page: Page, sea: SampleRuns) -> None:
     # Loaded again: what the graph begins at is where the run stands then.
     show(page, open_waiting(page, sea))
     closer = page.get_by_test_id("graph").get_by_role("button", name="Zoom In")
@@ -536,7 +540,7 @@ def test_a_step_that_the_tab_key_leads_to_is_brought_into_sight(page: Page, sea:
     expect(node(page, "plan")).to_be_in_viewport(ratio=0.9)
 
 
-def test_the_chart_is_one_stop_of_the_tab_key_and_arrows_lead_through_it(page: Page, sea: Voyages) -> None:
+def test_the_chart_is_one_stop_of_the_tab_key_and_arrows_lead_through_it(page: Page, sea: SampleRuns) -> None:
     run = open_waiting(page, sea, legs=MANY)
     page.get_by_test_id("gantt-in").focus()
     page.keyboard.press("Tab")
@@ -561,7 +565,7 @@ def test_the_chart_is_one_stop_of_the_tab_key_and_arrows_lead_through_it(page: P
     expect(row(page, "plan")).to_be_in_viewport(ratio=0.9)
 
 
-def test_the_direction_of_graphs_is_remembered(page: Page, sea: Voyages) -> None:
+def test_the_direction_of_graphs_is_remembered(page: Page, sea: SampleRuns) -> None:
     open_waiting(page, sea)
     for direction in ("right", "down"):
         page.get_by_test_id(f"direction-{direction}").click()
@@ -571,7 +575,7 @@ def test_the_direction_of_graphs_is_remembered(page: Page, sea: Voyages) -> None
     expect(page.get_by_test_id("graph")).to_have_attribute("data-direction", "DOWN")
 
 
-def test_the_chart_can_be_looked_at_more_closely(page: Page, sea: Voyages) -> None:
+def test_the_chart_can_be_looked_at_more_closely(page: Page, sea: SampleRuns) -> None:
     open_waiting(page, sea)
     chart = page.get_by_role("region", name="Time of each step")
     before = chart.evaluate("element => element.scrollWidth")
@@ -592,7 +596,7 @@ def test_a_run_that_is_not_there_is_a_problem_with_a_way_out(page: Page) -> None
 
 @pytest.mark.parametrize("width", [1024, 390])
 def test_on_a_smaller_screen_what_is_known_of_a_chosen_step_is_in_sight(
-    browser: Browser, sea: Voyages, width: int
+    browser: Browser, sea: SampleRuns, width: int
 ) -> None:
     sea.open_gate()
     with watched_page(browser, sea.url, width=width, height=768) as page:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
-from tests.ui.agents import Agents
+from tests.ui.agents import ThreadedAgents
 from tests.ui.browser import look_at, watched_page
 from tests.ui.wheel_install import trunkline_up
 
@@ -30,11 +30,11 @@ WORKFLOWS: tuple[JsonObject, ...] = (
 
 
 @dataclass
-class Works:
+class RunsSystem:
     """A Trunkline whose runs a test begins; `gate` is what the slow ones wait for."""
 
     client: Client
-    agents: Agents
+    agents: ThreadedAgents
     gate: asyncio.Event = field(default_factory=asyncio.Event)
 
     def start(self, workflow: str) -> str:
@@ -53,9 +53,11 @@ class Works:
 
 
 @pytest.fixture(scope="module")
-def works(session_folder: Path, tmp_path_factory: pytest.TempPathFactory, agents: Agents) -> Generator[Works]:
+def works(
+    session_folder: Path, tmp_path_factory: pytest.TempPathFactory, agents: ThreadedAgents
+) -> Generator[RunsSystem]:
     with trunkline_up(session_folder, tmp_path_factory.mktemp("runs")) as url:
-        works = Works(Client(url), agents)
+        works = RunsSystem(Client(url), agents)
 
         async def sleep(call: Call) -> Json:
             await works.gate.wait()
@@ -76,7 +78,7 @@ def works(session_folder: Path, tmp_path_factory: pytest.TempPathFactory, agents
 
 
 @pytest.fixture
-def page(browser: Browser, works: Works) -> Generator[Page]:
+def page(browser: Browser, works: RunsSystem) -> Generator[Page]:
     with watched_page(browser, works.client.url) as page:
         yield page
 
@@ -105,7 +107,7 @@ def refuse(route: Route) -> None:
 
 
 def test_an_empty_list_shows_the_next_command_to_copy(
-    browser: Browser, session_folder: Path, tmp_path: Path, agents: Agents
+    browser: Browser, session_folder: Path, tmp_path: Path, agents: ThreadedAgents
 ) -> None:
     with trunkline_up(session_folder, tmp_path) as url, watched_page(browser, url) as page:
         client = Client(url)
@@ -126,7 +128,7 @@ def test_an_empty_list_shows_the_next_command_to_copy(
         expect(page).to_have_url(re.compile("/workflows/a%20report/start$"))
 
 
-def test_a_run_is_shown_with_all_that_tells_it_apart(page: Page, works: Works) -> None:
+def test_a_run_is_shown_with_all_that_tells_it_apart(page: Page, works: RunsSystem) -> None:
     run, failed = works.run("guild"), works.run("broken")
     page.goto("/runs")
     shown = row(page, run)
@@ -145,7 +147,7 @@ def test_a_run_is_shown_with_all_that_tells_it_apart(page: Page, works: Works) -
     expect(page).to_have_url(f"{works.client.url}/runs/{run}")
 
 
-def test_filters_stand_in_the_address_and_outlast_a_reload(page: Page, works: Works) -> None:
+def test_filters_stand_in_the_address_and_outlast_a_reload(page: Page, works: RunsSystem) -> None:
     done, failed = works.run("weather"), works.run("broken")
     page.goto("/runs")
     page.get_by_test_id("filter-failed").click()
@@ -182,7 +184,7 @@ def test_filters_stand_in_the_address_and_outlast_a_reload(page: Page, works: Wo
     expect(row(page, failed)).to_be_visible()
 
 
-def test_what_is_typed_finds_ids_workflows_and_correlation_ids(page: Page, works: Works) -> None:
+def test_what_is_typed_finds_ids_workflows_and_correlation_ids(page: Page, works: RunsSystem) -> None:
     run, other = works.run("guild"), works.run("weather")
     page.goto("/runs")
     expect(row(page, other)).to_be_visible()
@@ -206,7 +208,7 @@ def test_what_is_typed_finds_ids_workflows_and_correlation_ids(page: Page, works
     expect(search).to_have_value("")
 
 
-def test_runs_between_two_times_are_asked_for_in_the_readers_zone(page: Page, works: Works) -> None:
+def test_runs_between_two_times_are_asked_for_in_the_readers_zone(page: Page, works: RunsSystem) -> None:
     run = works.run("weather")
     page.goto("/runs")
     page.get_by_test_id("times").click()
@@ -226,7 +228,7 @@ def test_runs_between_two_times_are_asked_for_in_the_readers_zone(page: Page, wo
     expect(page.get_by_test_id("filter-time")).to_have_value("Between…")
 
 
-def test_child_runs_are_shown_when_one_wants_them(page: Page, works: Works) -> None:
+def test_child_runs_are_shown_when_one_wants_them(page: Page, works: RunsSystem) -> None:
     above = works.run("above")
     (child,) = [run["id"] for run in works.client.runs({"parent": above}).items]
     page.goto("/runs?q=above")
@@ -243,7 +245,7 @@ def test_child_runs_are_shown_when_one_wants_them(page: Page, works: Works) -> N
     expect(row(page, child)).to_have_count(0)
 
 
-def test_a_view_is_saved_by_name_and_deleted(page: Page, works: Works) -> None:
+def test_a_view_is_saved_by_name_and_deleted(page: Page, works: RunsSystem) -> None:
     works.run("broken")
     page.goto("/runs?status=FAILED&workflow=broken")
     expect(page.get_by_test_id("view")).to_have_text(["All runs"])
@@ -266,7 +268,7 @@ def test_a_view_is_saved_by_name_and_deleted(page: Page, works: Works) -> None:
     expect(page.get_by_test_id("view")).to_have_text(["All runs"])
 
 
-def test_a_run_that_begins_and_ends_is_seen_at_once(page: Page, works: Works) -> None:
+def test_a_run_that_begins_and_ends_is_seen_at_once(page: Page, works: RunsSystem) -> None:
     works.run("weather")
     page.goto("/runs")
     away(page)
@@ -279,7 +281,7 @@ def test_a_run_that_begins_and_ends_is_seen_at_once(page: Page, works: Works) ->
     expect(row(page, run).get_by_test_id("status")).to_have_text("Cancelled")
 
 
-def test_rows_do_not_move_while_one_points_at_them(page: Page, works: Works) -> None:
+def test_rows_do_not_move_while_one_points_at_them(page: Page, works: RunsSystem) -> None:
     run = works.start("slow")
     page.goto("/runs?status=RUNNING")
     away(page)
@@ -311,7 +313,7 @@ def test_rows_do_not_move_while_one_points_at_them(page: Page, works: Works) -> 
         works.client.act(each, "cancel")
 
 
-def test_older_runs_come_page_by_page(page: Page, works: Works) -> None:
+def test_older_runs_come_page_by_page(page: Page, works: RunsSystem) -> None:
     while len(works.client.runs({"children": "false"}, limit=60).items) < 60:
         works.run("weather")
     page.goto("/runs")
@@ -338,7 +340,7 @@ def test_older_runs_come_page_by_page(page: Page, works: Works) -> None:
     assert page.evaluate("scrollY") == 0
 
 
-def test_keys_go_from_run_to_run_select_and_open(page: Page, works: Works) -> None:
+def test_keys_go_from_run_to_run_select_and_open(page: Page, works: RunsSystem) -> None:
     second, first = works.run("weather"), works.run("guild")
     page.goto("/runs")
     expect(row(page, first)).to_be_visible()
@@ -359,7 +361,7 @@ def test_keys_go_from_run_to_run_select_and_open(page: Page, works: Works) -> No
     expect(page).to_have_url(f"{works.client.url}/runs/{first}")
 
 
-def test_the_way_back_leads_to_the_run_that_was_opened(page: Page, works: Works) -> None:
+def test_the_way_back_leads_to_the_run_that_was_opened(page: Page, works: RunsSystem) -> None:
     while len(works.client.runs({"children": "false"}, limit=40).items) < 40:
         works.run("weather")
     page.goto("/runs")
@@ -377,7 +379,7 @@ def test_the_way_back_leads_to_the_run_that_was_opened(page: Page, works: Works)
     expect(page.get_by_role("heading", name="Runs")).to_be_focused()
 
 
-def test_many_runs_are_cancelled_at_once(page: Page, works: Works) -> None:
+def test_many_runs_are_cancelled_at_once(page: Page, works: RunsSystem) -> None:
     done = works.run("weather")
     slow = [works.start("slow") for _ in range(3)]
     page.goto("/runs")
@@ -402,7 +404,7 @@ def test_many_runs_are_cancelled_at_once(page: Page, works: Works) -> None:
     assert works.status(done) == "COMPLETED"
 
 
-def test_many_runs_are_retried_once_each_and_failures_are_told(page: Page, works: Works) -> None:
+def test_many_runs_are_retried_once_each_and_failures_are_told(page: Page, works: RunsSystem) -> None:
     done = works.run("weather")
     refused, lost, failed = (works.run("broken") for _ in range(3))
     page.goto("/runs")
@@ -445,7 +447,7 @@ def test_many_runs_are_retried_once_each_and_failures_are_told(page: Page, works
     assert [retries.count(run) for run in (done, refused, lost, failed)] == [1, 1, 1, 1]
 
 
-def test_who_stops_half_way_finds_the_rest_still_selected(page: Page, works: Works) -> None:
+def test_who_stops_half_way_finds_the_rest_still_selected(page: Page, works: RunsSystem) -> None:
     runs = [works.run("weather") for _ in range(6)]
     page.goto("/runs")
     for run in runs:
@@ -471,7 +473,7 @@ def test_who_stops_half_way_finds_the_rest_still_selected(page: Page, works: Wor
         expect(row(page, run).get_by_test_id("select-run")).to_be_checked()
 
 
-def test_all_runs_shown_are_selected_and_none(page: Page, works: Works) -> None:
+def test_all_runs_shown_are_selected_and_none(page: Page, works: RunsSystem) -> None:
     works.run("weather")
     page.goto("/runs")
     expect(page.get_by_test_id("run").nth(0)).to_be_visible()
@@ -484,7 +486,7 @@ def test_all_runs_shown_are_selected_and_none(page: Page, works: Works) -> None:
     expect(page.get_by_test_id("shown")).to_be_visible()
 
 
-def test_a_lost_doorbell_is_told_and_heals(browser: Browser, works: Works) -> None:
+def test_a_lost_doorbell_is_told_and_heals(browser: Browser, works: RunsSystem) -> None:
     with watched_page(browser, works.client.url, cuts_are_expected=True) as page:
         page.route("**/api/v1/runs/changes", lambda route: route.abort())
         page.goto("/runs")
@@ -504,7 +506,7 @@ def test_an_error_says_what_to_do(page: Page) -> None:
 
 
 @pytest.mark.parametrize("width", [390, 1024])
-def test_a_small_screen_shows_all_of_it(browser: Browser, works: Works, width: int) -> None:
+def test_a_small_screen_shows_all_of_it(browser: Browser, works: RunsSystem, width: int) -> None:
     run = works.run("guild")
     works.run("broken")
     with watched_page(browser, works.client.url, width=width) as page:

@@ -7,12 +7,12 @@ import re
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.ui.browser import look_at, watched_page
-from tests.ui.conftest import Demo
+from tests.ui.conftest import DemoSystem
 
 PLACES = ("runs", "inbox", "workflows", "agents", "migration", "system")
 
 
-def test_the_first_address_shows_the_runs(page: Page, demo: Demo) -> None:
+def test_the_first_address_shows_the_runs(page: Page, demo: DemoSystem) -> None:
     page.goto("/")
     expect(page).to_have_url(f"{demo.url}/runs")
     expect(page.get_by_test_id("run")).to_have_count(1)
@@ -60,7 +60,7 @@ def test_a_place_is_current_has_its_title_and_gives_its_heading_the_focus(page: 
     expect(page.get_by_role("heading", name="Migration", level=1)).to_be_focused()
 
 
-def test_a_page_that_fails_says_so_and_leaves_the_rest_working(page: Page, demo: Demo) -> None:
+def test_a_page_that_fails_says_so_and_leaves_the_rest_working(page: Page, demo: DemoSystem) -> None:
     broken = re.compile(r"/assets/MigrationPage-.*\.js")
     page.route(
         broken,
@@ -87,7 +87,7 @@ def test_the_content_can_be_reached_without_the_navigation(page: Page) -> None:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_two_keys_go_to_a_place(page: Page, demo: Demo, place: str) -> None:
+def test_two_keys_go_to_a_place(page: Page, demo: DemoSystem, place: str) -> None:
     page.goto("/runs/one/two")
     expect(page.get_by_test_id("nav-runs")).to_be_visible()
     page.keyboard.press("g")
@@ -119,7 +119,7 @@ def test_a_question_mark_lists_what_keys_do_here(page: Page) -> None:
     expect(dialog).to_have_count(0)
 
 
-def test_the_palette_finds_pages_agents_workflows_and_runs(page: Page, demo: Demo) -> None:
+def test_the_palette_finds_pages_agents_workflows_and_runs(page: Page, demo: DemoSystem) -> None:
     page.goto("/runs")
     expect(page.get_by_test_id("nav-runs")).to_be_visible()
     page.keyboard.press("Control+k")
@@ -145,7 +145,7 @@ def test_the_palette_finds_pages_agents_workflows_and_runs(page: Page, demo: Dem
 
 
 def test_the_palette_has_the_beginnings_of_words_first_and_is_empty_when_it_is_opened_again(
-    page: Page, demo: Demo
+    page: Page, demo: DemoSystem
 ) -> None:
     steps = b"steps: {only: {agent: Writer}}"
     for name in ("ways-of-being", "sub-mitter", "mitigation of all that is known"):
@@ -181,7 +181,7 @@ def test_the_palette_has_the_beginnings_of_words_first_and_is_empty_when_it_is_o
     ],
 )
 def test_what_an_address_cannot_mean_shows_the_first_and_leaves_the_address(
-    page: Page, demo: Demo, address: str, shown: str, first: str
+    page: Page, demo: DemoSystem, address: str, shown: str, first: str
 ) -> None:
     page.goto(address)
     expect(page.get_by_test_id(first)).to_have_attribute("aria-selected", "true")
@@ -189,7 +189,9 @@ def test_what_an_address_cannot_mean_shows_the_first_and_leaves_the_address(
 
 
 @pytest.mark.parametrize("attempt", ["abc", "0", "-1", "1.5"])
-def test_an_attempt_that_is_none_leaves_the_address_of_a_run(page: Page, demo: Demo, attempt: str) -> None:
+def test_an_attempt_that_is_none_leaves_the_address_of_a_run(
+    page: Page, demo: DemoSystem, attempt: str
+) -> None:
     page.goto(f"/runs/{demo.run}?step=research&attempt={attempt}")
     expect(page.get_by_test_id("graph-step-research")).to_be_visible()
     expect(page).to_have_url(f"{demo.url}/runs/{demo.run}?step=research")
@@ -213,7 +215,7 @@ def test_the_palette_is_used_with_the_arrows_and_acts(page: Page) -> None:
     expect(page.get_by_test_id("open-palette")).to_be_focused()
 
 
-def test_a_name_cannot_turn_what_is_shown_around(page: Page, demo: Demo) -> None:
+def test_a_name_cannot_turn_what_is_shown_around(page: Page, demo: DemoSystem) -> None:
     name = "invoice\u202egnp.exe"
     demo.client.create_agent({"name": name, "url": "http://127.0.0.1:9/", "protocol": "simple-a2a"})
     demo.client.save_workflow(f'name: "{name}"\nsteps: {{only: {{agent: "{name}"}}}}'.encode())
@@ -236,7 +238,7 @@ def test_times_are_local_or_utc_as_one_likes(page: Page) -> None:
     expect(page.get_by_test_id("times")).to_have_text("UTC")
 
 
-def test_a_phone_has_the_places_behind_a_button(browser: Browser, demo: Demo) -> None:
+def test_a_phone_has_the_places_behind_a_button(browser: Browser, demo: DemoSystem) -> None:
     with watched_page(browser, demo.url, width=390, height=800) as page:
         page.goto("/runs")
         expect(page.get_by_test_id("run")).to_have_count(1)

@@ -7,9 +7,9 @@ import re
 
 import pytest
 from playwright.sync_api import Page, Request, expect
-from tests.ui.agents import Agents
+from tests.ui.agents import ThreadedAgents
 from tests.ui.browser import look_at
-from tests.ui.conftest import Demo
+from tests.ui.conftest import DemoSystem
 
 from trunkline.jsontypes import Json
 from trunkline.testing.agents import simple_success
@@ -70,7 +70,7 @@ FREE = b"{name: free, steps: {bring: {agent: Waiter, input: '${ input }'}}}"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def waiter(demo: Demo, agents: Agents) -> None:
+def waiter(demo: DemoSystem, agents: ThreadedAgents) -> None:
     agent = agents.start(simple_success({"text": "Here you are."}))
     demo.client.create_agent({"name": "Waiter", "url": agent.url, "protocol": "simple-a2a"})
     demo.client.save_workflow(ORDER)
@@ -83,12 +83,12 @@ def write_json(page: Page, label: str, value: Json) -> None:
     page.get_by_role("textbox", name=label).fill(json.dumps(value))
 
 
-def started_input(page: Page, demo: Demo) -> Json:
+def started_input(page: Page, demo: DemoSystem) -> Json:
     page.wait_for_url(re.compile(r"/runs/[0-9a-f-]{36}"))
     return demo.client.run(page.url.rpartition("/")[2])["input"]
 
 
-def test_a_form_asks_for_what_the_schema_says_and_the_run_gets_it(page: Page, demo: Demo) -> None:
+def test_a_form_asks_for_what_the_schema_says_and_the_run_gets_it(page: Page, demo: DemoSystem) -> None:
     page.goto("/workflows/order/start")
     page.get_by_label("Dish").fill("Soup")
     page.get_by_role("combobox", name="size").click()
@@ -132,7 +132,7 @@ def test_what_the_server_refuses_is_said_at_the_field(page: Page) -> None:
 
 
 def test_a_list_that_is_needed_is_asked_for_and_adding_to_it_leads_into_the_new_field(
-    page: Page, demo: Demo
+    page: Page, demo: DemoSystem
 ) -> None:
     page.goto("/workflows/lists/start")
     page.get_by_test_id("start").click()
@@ -153,7 +153,7 @@ def test_a_list_that_is_needed_is_asked_for_and_adding_to_it_leads_into_the_new_
     assert started_input(page, demo) == {"names": ["Ann", "Ben"], "places": [{"town": "Rome"}]}
 
 
-def test_a_double_click_starts_one_run(page: Page, demo: Demo) -> None:
+def test_a_double_click_starts_one_run(page: Page, demo: DemoSystem) -> None:
     keys: list[str | None] = []
 
     def look(request: Request) -> None:
@@ -172,7 +172,7 @@ def test_a_double_click_starts_one_run(page: Page, demo: Demo) -> None:
     assert keys[0]
 
 
-def test_a_form_and_its_json_are_the_same_input(page: Page, demo: Demo) -> None:
+def test_a_form_and_its_json_are_the_same_input(page: Page, demo: DemoSystem) -> None:
     page.goto("/workflows/order/start")
     page.get_by_label("Dish").fill("Bread")
     page.get_by_test_id("start-as").get_by_text("JSON").click()
@@ -193,7 +193,7 @@ def test_a_form_and_its_json_are_the_same_input(page: Page, demo: Demo) -> None:
     assert started_input(page, demo) == given
 
 
-def test_a_workflow_without_a_schema_takes_any_json(page: Page, demo: Demo) -> None:
+def test_a_workflow_without_a_schema_takes_any_json(page: Page, demo: DemoSystem) -> None:
     page.goto("/workflows/free/start")
     write_json(page, "Input", None)
     look_at(page, "start-free")
@@ -201,7 +201,7 @@ def test_a_workflow_without_a_schema_takes_any_json(page: Page, demo: Demo) -> N
     assert started_input(page, demo) is None
 
 
-def test_the_start_can_be_copied_as_a_command(page: Page, demo: Demo) -> None:
+def test_the_start_can_be_copied_as_a_command(page: Page, demo: DemoSystem) -> None:
     page.goto("/workflows/free/start")
     write_json(page, "Input", {"it's": 1})
     page.get_by_test_id("copy-curl").click()
@@ -242,7 +242,7 @@ def test_what_was_filled_in_outlasts_a_reload_but_secrets_do_not(page: Page) -> 
     assert "trunkline.start" not in page.evaluate(kept)
 
 
-def test_what_was_started_is_not_kept(page: Page, demo: Demo) -> None:
+def test_what_was_started_is_not_kept(page: Page, demo: DemoSystem) -> None:
     page.goto("/workflows/free/start")
     write_json(page, "Input", {"mine": [1, 2]})
     page.wait_for_function("() => JSON.stringify(sessionStorage).includes('mine')")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.scenarios.api.test_dead_letters import put
-from tests.ui.agents import Agents
+from tests.ui.agents import ThreadedAgents
 from tests.ui.browser import look_at, watched_page
 from tests.ui.wheel_install import trunkline_up
 
@@ -23,19 +23,21 @@ HOSTILE = b'<img src=x onerror="console.error(1)"> \xc3\xbc'
 
 
 @dataclass(frozen=True)
-class Stage:
+class SystemPageServer:
     """A system with one finished run."""
 
     client: Client
     data: Path
-    agents: Agents
+    agents: ThreadedAgents
 
     def put_letters(self, *values: bytes | None) -> list[str]:
         return self.agents.portal.call(partial(put, self.data, *values))
 
 
 @pytest.fixture(scope="module")
-def stage(session_folder: Path, tmp_path_factory: pytest.TempPathFactory, agents: Agents) -> Generator[Stage]:
+def stage(
+    session_folder: Path, tmp_path_factory: pytest.TempPathFactory, agents: ThreadedAgents
+) -> Generator[SystemPageServer]:
     folder = tmp_path_factory.mktemp("system")
     with trunkline_up(session_folder, folder) as url:
         client = Client(url)
@@ -44,16 +46,16 @@ def stage(session_folder: Path, tmp_path_factory: pytest.TempPathFactory, agents
         )
         client.save_workflow(b"{name: write, steps: {a: {agent: Writer}}}")
         assert follow_run(client, client.execute("write", {})["id"], show="nothing")["status"] == "COMPLETED"
-        yield Stage(client, folder / "trunkline", agents)
+        yield SystemPageServer(client, folder / "trunkline", agents)
 
 
 @pytest.fixture
-def page(browser: Browser, stage: Stage) -> Generator[Page]:
+def page(browser: Browser, stage: SystemPageServer) -> Generator[Page]:
     with watched_page(browser, stage.client.url) as page:
         yield page
 
 
-def test_it_shows_that_all_is_well(page: Page, stage: Stage) -> None:
+def test_it_shows_that_all_is_well(page: Page, stage: SystemPageServer) -> None:
     page.goto("/system")
     expect(page.get_by_test_id("dependencies")).to_contain_text("The store is ready")
     expect(page.get_by_test_id("version")).to_contain_text("embedded · SQLite")
@@ -69,7 +71,7 @@ def test_it_shows_that_all_is_well(page: Page, stage: Stage) -> None:
     expect(page).to_have_url(f"{stage.client.url}/runs?status=COMPLETED&children=true")
 
 
-def test_what_waits_changes_while_one_looks(page: Page, stage: Stage) -> None:
+def test_what_waits_changes_while_one_looks(page: Page, stage: SystemPageServer) -> None:
     page.goto("/system")
     dead = page.get_by_test_id("queues").locator("[data-name=dead_letters]")
     expect(dead).to_contain_text("0")
@@ -82,7 +84,9 @@ def test_what_waits_changes_while_one_looks(page: Page, stage: Stage) -> None:
     expect(page.get_by_test_id("warnings")).to_have_count(0)
 
 
-def test_a_dead_letter_is_looked_into_and_thrown_away_after_a_question(page: Page, stage: Stage) -> None:
+def test_a_dead_letter_is_looked_into_and_thrown_away_after_a_question(
+    page: Page, stage: SystemPageServer
+) -> None:
     page.goto("/system?tab=letters")
     expect(page.get_by_test_id("no-letters")).to_be_visible()
     look_at(page, "letters-none")
@@ -114,7 +118,9 @@ def test_a_dead_letter_that_is_gone_says_so(page: Page) -> None:
     expect(page.get_by_test_id("letter")).to_have_count(0)
 
 
-def test_changes_are_found_by_what_they_concern_and_appear_by_themselves(page: Page, stage: Stage) -> None:
+def test_changes_are_found_by_what_they_concern_and_appear_by_themselves(
+    page: Page, stage: SystemPageServer
+) -> None:
     page.goto("/system?tab=audit")
     entries = page.get_by_test_id("audit-entry")
     expect(entries.filter(has_text="saved the workflow write")).to_have_count(1)
@@ -138,7 +144,7 @@ def test_changes_are_found_by_what_they_concern_and_appear_by_themselves(page: P
     expect(entries.first).to_be_visible()
 
 
-def test_older_changes_come_when_one_asks(page: Page, stage: Stage) -> None:
+def test_older_changes_come_when_one_asks(page: Page, stage: SystemPageServer) -> None:
     for number in range(52):
         stage.client.set_secret("often", f"value {number}")
     page.goto("/system?tab=audit&subject=often")
@@ -150,7 +156,9 @@ def test_older_changes_come_when_one_asks(page: Page, stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("tab", ["overview", "letters", "audit"])
-def test_a_phone_shows_it_without_scrolling_sideways(browser: Browser, stage: Stage, tab: str) -> None:
+def test_a_phone_shows_it_without_scrolling_sideways(
+    browser: Browser, stage: SystemPageServer, tab: str
+) -> None:
     with watched_page(browser, stage.client.url, width=390, height=800) as page:
         page.goto(f"/system?tab={tab}")
         expect(page.get_by_test_id(f"tab-{tab}")).to_have_attribute("aria-selected", "true")

@@ -14,10 +14,10 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 from tests.har_schema import check_har
-from tests.ui.agents import Agents
+from tests.ui.agents import ThreadedAgents
 from tests.ui.browser import look_at
-from tests.ui.inspected_run import HARM, ITEMS, Inspected, begin_slow_run
-from tests.ui.request_capture import Captured, capturing
+from tests.ui.inspected_run import HARM, ITEMS, InspectedRun, begin_slow_run
+from tests.ui.request_capture import RequestCapture, request_capture
 
 from trunkline.bridge.wire.exchanges import to_curl
 from trunkline.jsontypes import Json, JsonObject, decode, encode
@@ -55,7 +55,7 @@ def page(inspected_page: Page) -> Page:
     return inspected_page
 
 
-def open_wire(page: Page, inspected: Inspected, query: str) -> Locator:
+def open_wire(page: Page, inspected: InspectedRun, query: str) -> Locator:
     page.goto(f"/runs/{inspected.run}?{query}")
     expect(page.get_by_test_id("wire-count")).to_be_visible()
     return page.get_by_test_id("exchange")
@@ -66,7 +66,7 @@ def open_up(row: Locator) -> Locator:
     return row.get_by_test_id("exchange-detail")
 
 
-def test_every_exchange_is_shown_with_all_that_was_on_the_wire(page: Page, inspected: Inspected) -> None:
+def test_every_exchange_is_shown_with_all_that_was_on_the_wire(page: Page, inspected: InspectedRun) -> None:
     exchanges = open_wire(page, inspected, "step=flaky&tab=wire")
     expect(page.get_by_test_id("wire-count")).to_have_text("6 exchanges")
     expect(exchanges).to_have_count(3)
@@ -108,7 +108,9 @@ def test_every_exchange_is_shown_with_all_that_was_on_the_wire(page: Page, inspe
     expect(page).to_have_url(re.compile(r"[?&]exchange=\d+$"))
 
 
-def test_an_exchange_is_found_by_its_number_on_whatever_page_it_is(page: Page, inspected: Inspected) -> None:
+def test_an_exchange_is_found_by_its_number_on_whatever_page_it_is(
+    page: Page, inspected: InspectedRun
+) -> None:
     def in_small_pages(route: Route) -> None:
         route.continue_(url=route.request.url.replace("limit=200", "limit=1"))
 
@@ -124,7 +126,7 @@ def test_an_exchange_is_found_by_its_number_on_whatever_page_it_is(page: Page, i
 
 
 def test_polls_that_follow_each_other_are_one_row_until_it_is_opened(
-    page: Page, inspected: Inspected
+    page: Page, inspected: InspectedRun
 ) -> None:
     exchanges = open_wire(page, inspected, "step=flaky&attempt=3&tab=wire")
     polls = page.get_by_test_id("polls")
@@ -140,7 +142,9 @@ def test_polls_that_follow_each_other_are_one_row_until_it_is_opened(
     expect(page).not_to_have_url(re.compile("exchange="))
 
 
-def test_a_stream_is_shown_event_by_event_with_what_was_negotiated(page: Page, inspected: Inspected) -> None:
+def test_a_stream_is_shown_event_by_event_with_what_was_negotiated(
+    page: Page, inspected: InspectedRun
+) -> None:
     exchanges = open_wire(page, inspected, "step=stream&tab=wire")
     expect(exchanges).to_have_count(3)
     stream = open_up(page.locator("[data-kind=stream]"))
@@ -156,7 +160,7 @@ def test_a_stream_is_shown_event_by_event_with_what_was_negotiated(page: Page, i
     look_at(page, "wire-stream")
 
 
-def test_a_body_that_was_cut_says_so(page: Page, inspected: Inspected) -> None:
+def test_a_body_that_was_cut_says_so(page: Page, inspected: InspectedRun) -> None:
     # The only exchange is open at once.
     open_wire(page, inspected, "step=long&tab=wire")
     expect(page.get_by_test_id("exchange-notes")).to_contain_text(
@@ -173,14 +177,14 @@ def test_a_body_that_was_cut_says_so(page: Page, inspected: Inspected) -> None:
     expect(page.get_by_test_id("exchange").get_by_role("button")).to_have_attribute("aria-expanded", "false")
 
 
-def test_what_agents_write_on_the_wire_is_text(page: Page, inspected: Inspected) -> None:
+def test_what_agents_write_on_the_wire_is_text(page: Page, inspected: InspectedRun) -> None:
     open_wire(page, inspected, "step=broken&tab=wire")
     expect(page.get_by_test_id("response").get_by_test_id("body")).to_contain_text(HARM)
     expect(page.get_by_test_id("exchange-notes")).to_contain_text(HARM)
     assert page.get_by_test_id("wire").locator("img, script, iframe, a[href]").count() == 0
 
 
-def test_two_attempts_are_laid_side_by_side(page: Page, inspected: Inspected) -> None:
+def test_two_attempts_are_laid_side_by_side(page: Page, inspected: InspectedRun) -> None:
     open_wire(page, inspected, "step=flaky&attempt=1&tab=wire")
     page.get_by_test_id("compare").click()
     expect(page.get_by_test_id("attempt-diff")).to_be_visible()
@@ -196,7 +200,7 @@ def test_two_attempts_are_laid_side_by_side(page: Page, inspected: Inspected) ->
     expect(before).to_contain_text("message/send")
 
 
-def test_a_body_is_laid_out_with_every_name_and_number_as_it_was(page: Page, inspected: Inspected) -> None:
+def test_a_body_is_laid_out_with_every_name_and_number_as_it_was(page: Page, inspected: InspectedRun) -> None:
     first: JsonObject = {"method": "POST", "url": "http://agent", "headers": {}}
     body = '{"10":1.0,"2":[12345678901234567890,1E2,{}],"1":"\\u00e9, \\"x\\": {"}'
     lines = ["{", '  "10": 1.0,', '  "2": [', "    12345678901234567890,", "    1E2,", "    {}", "  ],"]
@@ -210,7 +214,7 @@ def test_a_body_is_laid_out_with_every_name_and_number_as_it_was(page: Page, ins
     expect(page.get_by_label("Attempt 2", exact=True)).to_contain_text('"10": 1,')
 
 
-def test_what_is_compared_is_in_the_address(page: Page, inspected: Inspected) -> None:
+def test_what_is_compared_is_in_the_address(page: Page, inspected: InspectedRun) -> None:
     open_wire(page, inspected, "step=flaky&tab=wire")
     page.get_by_test_id("compare").click()
     diff = page.get_by_test_id("attempt-diff")
@@ -237,7 +241,7 @@ def test_what_is_compared_is_in_the_address(page: Page, inspected: Inspected) ->
     ("step", "attempt", "count"), [("stream", None, 3), ("flaky", 3, 4), (None, None, ITEMS + 12)]
 )
 def test_the_archive_is_the_one_that_the_command_line_makes(
-    page: Page, inspected: Inspected, step: str | None, attempt: int | None, count: int
+    page: Page, inspected: InspectedRun, step: str | None, attempt: int | None, count: int
 ) -> None:
     def in_small_pages(route: Route) -> None:
         route.continue_(url=route.request.url.replace("limit=500", "limit=20"))
@@ -270,8 +274,8 @@ def entries(archive: Json) -> list[JsonObject]:
 
 
 @pytest.fixture
-def captured() -> Generator[Captured]:
-    with capturing() as server:
+def captured() -> Generator[RequestCapture]:
+    with request_capture() as server:
         yield server
 
 
@@ -297,7 +301,7 @@ def show_instead(page: Page, exchanges: list[JsonObject], query: str = "*") -> N
 
 
 def test_pages_that_were_asked_for_stay_while_the_step_moves_and_while_nobody_answers(
-    page: Page, inspected: Inspected, agents: Agents
+    page: Page, inspected: InspectedRun, agents: ThreadedAgents
 ) -> None:
     run = begin_slow_run(inspected, agents)
     one = exchange_of({"method": "POST", "url": run.agent_url, "headers": {}, "body": "{}"})
@@ -365,7 +369,7 @@ def pasted(form: str, text: str, folder: Path) -> subprocess.CompletedProcess[st
 
 @pytest.mark.parametrize("form", ["curl", "httpie", "python"])
 def test_a_copied_request_arrives_as_it_was_recorded(
-    page: Page, inspected: Inspected, captured: Captured, tmp_path: Path, form: str
+    page: Page, inspected: InspectedRun, captured: RequestCapture, tmp_path: Path, form: str
 ) -> None:
     requests: list[JsonObject] = [
         {"method": "POST", "url": f"{captured.url}/agent?q={place}", "headers": {**HEADERS}, "body": body}
@@ -394,7 +398,7 @@ CUT = "The request body is cut: it has 300,074 bytes, 65,536 are kept. The setti
 
 @pytest.mark.parametrize("form", ["curl", "httpie", "python"])
 def test_a_request_that_is_cut_is_copied_with_a_file_for_its_body(
-    page: Page, inspected: Inspected, captured: Captured, tmp_path: Path, form: str
+    page: Page, inspected: InspectedRun, captured: RequestCapture, tmp_path: Path, form: str
 ) -> None:
     request: JsonObject = {"method": "POST", "url": f"{captured.url}/agent", "headers": {}, "body": "half of"}
     exchange: JsonObject = {**exchange_of(request), "notes": [CUT]}
@@ -422,7 +426,7 @@ def test_a_request_that_is_cut_is_copied_with_a_file_for_its_body(
 
 @pytest.mark.parametrize("form", ["curl", "httpie", "python"])
 def test_a_login_and_a_key_in_the_address_come_from_the_environment(
-    page: Page, inspected: Inspected, captured: Captured, tmp_path: Path, form: str
+    page: Page, inspected: InspectedRun, captured: RequestCapture, tmp_path: Path, form: str
 ) -> None:
     request: JsonObject = {
         "method": "GET",
@@ -442,7 +446,7 @@ def test_a_login_and_a_key_in_the_address_come_from_the_environment(
     assert arrived.target == ("/card?key=u%24er%3As3cret%20%60x%60" if form == "python" else "/card?key=k")
 
 
-def test_what_cannot_be_repeated_has_no_command(page: Page, inspected: Inspected) -> None:
+def test_what_cannot_be_repeated_has_no_command(page: Page, inspected: InspectedRun) -> None:
     program: JsonObject = {"method": "POST", "url": "stdio:zone", "headers": {}, "body": "{}"}
     show_instead(page, [exchange_of(program)])
     open_wire(page, inspected, "step=flaky&attempt=1&tab=wire")

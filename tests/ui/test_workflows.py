@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Dialog, Locator, Page, expect
 from tests.ui.browser import look_at, watched_page
-from tests.ui.conftest import Demo
+from tests.ui.conftest import DemoSystem
 from tests.ui.wheel_install import trunkline_up
 
 from trunkline.jsontypes import decode
@@ -37,7 +37,7 @@ steps:
 """
 
 
-def letter(demo: Demo, name: str) -> str:
+def letter(demo: DemoSystem, name: str) -> str:
     """A workflow of the test's own; its text."""
     text = LETTER.format(name=name)
     demo.client.save_workflow(text.encode())
@@ -75,7 +75,7 @@ def write_at_the_end(page: Page, text: str) -> None:
 # --- seeing
 
 
-def test_the_list_says_what_each_is_made_of_and_how_its_last_runs_ended(page: Page, demo: Demo) -> None:
+def test_the_list_says_what_each_is_made_of_and_how_its_last_runs_ended(page: Page, demo: DemoSystem) -> None:
     letter(demo, "list")
     page.goto("/workflows")
     row = page.locator("[data-testid=workflow][data-workflow=demo]")
@@ -90,7 +90,7 @@ def test_the_list_says_what_each_is_made_of_and_how_its_last_runs_ended(page: Pa
     expect(page).to_have_url(f"{demo.url}/runs/{demo.run}")
 
 
-def test_a_search_is_part_of_the_address(page: Page, demo: Demo) -> None:
+def test_a_search_is_part_of_the_address(page: Page, demo: DemoSystem) -> None:
     letter(demo, "Search for 100%")
     page.goto("/workflows")
     expect(page.locator("[data-workflow=demo]")).to_be_visible()
@@ -116,7 +116,7 @@ def test_where_there_is_none_the_next_command_is_shown(
         look_at(page, "workflows-none")
 
 
-def test_a_step_is_selected_in_the_graph_and_in_the_text_alike(page: Page, demo: Demo) -> None:
+def test_a_step_is_selected_in_the_graph_and_in_the_text_alike(page: Page, demo: DemoSystem) -> None:
     letter(demo, "selection")
     page.goto("/workflows/selection")
     marked = page.locator("[data-marked]")
@@ -131,7 +131,7 @@ def test_a_step_is_selected_in_the_graph_and_in_the_text_alike(page: Page, demo:
     look_at(page, "workflow")
 
 
-def test_the_last_runs_lead_to_all_of_them(page: Page, demo: Demo) -> None:
+def test_the_last_runs_lead_to_all_of_them(page: Page, demo: DemoSystem) -> None:
     page.goto("/workflows/demo")
     run = page.get_by_test_id("last-run")
     expect(run).to_contain_text("Completed")
@@ -140,7 +140,7 @@ def test_the_last_runs_lead_to_all_of_them(page: Page, demo: Demo) -> None:
     expect(page).to_have_url(f"{demo.url}/runs?workflow=demo")
 
 
-def test_what_changed_between_two_versions_is_shown(page: Page, demo: Demo) -> None:
+def test_what_changed_between_two_versions_is_shown(page: Page, demo: DemoSystem) -> None:
     text = letter(demo, "versions")
     demo.client.save_workflow(text.replace("agent: Writer", "agent: FactChecker", 1).encode())
     demo.client.save_workflow(f"{text}deadline: 5m\n".encode())
@@ -161,7 +161,9 @@ def test_what_changed_between_two_versions_is_shown(page: Page, demo: Demo) -> N
     expect(page.get_by_test_id("code")).to_contain_text("FactChecker")
 
 
-def test_a_definition_that_was_saved_as_json_is_shown_and_edited_as_yaml(page: Page, demo: Demo) -> None:
+def test_a_definition_that_was_saved_as_json_is_shown_and_edited_as_yaml(
+    page: Page, demo: DemoSystem
+) -> None:
     text = '{"name":"as-json","deadline":"5m","steps":{"write":{"agent":"Writer","input":{"n":1.0,"of":[]}}}}'
     demo.client.save_workflow(text.encode())
     yaml = demo.client.workflow("as-json", 1)["yaml"]
@@ -178,7 +180,7 @@ def test_a_definition_that_was_saved_as_json_is_shown_and_edited_as_yaml(page: P
     assert demo.client.workflow("as-json", 1)["source"] == text
 
 
-def test_saving_what_came_as_json_again_changes_nothing(page: Page, demo: Demo) -> None:
+def test_saving_what_came_as_json_again_changes_nothing(page: Page, demo: DemoSystem) -> None:
     text = (
         '{"name":"json-again","steps":{"write":{"agent":"Writer","input":{"n":1.0,"of":[{"a b":"x: y"}]}}}}'
     )
@@ -192,7 +194,7 @@ def test_saving_what_came_as_json_again_changes_nothing(page: Page, demo: Demo) 
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-def test_the_call_that_is_copied_starts_a_run(page: Page, demo: Demo) -> None:
+def test_the_call_that_is_copied_starts_a_run(page: Page, demo: DemoSystem) -> None:
     page.goto("/workflows/demo")
     expect(step(page, "research")).to_be_visible()
     page.get_by_test_id("execute-call").click()
@@ -216,7 +218,7 @@ def test_a_workflow_that_does_not_exist_says_what_to_do(page: Page) -> None:
 # --- writing
 
 
-def test_what_is_wrong_is_shown_where_it_is_as_one_writes(page: Page, demo: Demo) -> None:
+def test_what_is_wrong_is_shown_where_it_is_as_one_writes(page: Page, demo: DemoSystem) -> None:
     letter(demo, "findings")
     page.goto("/workflows/findings/edit")
     expect(page.get_by_test_id("valid")).to_be_visible()
@@ -237,7 +239,7 @@ def test_what_is_wrong_is_shown_where_it_is_as_one_writes(page: Page, demo: Demo
     expect(page.get_by_test_id("valid")).to_be_visible()
 
 
-def test_the_graph_follows_what_is_written_and_saving_makes_a_version(page: Page, demo: Demo) -> None:
+def test_the_graph_follows_what_is_written_and_saving_makes_a_version(page: Page, demo: DemoSystem) -> None:
     text = letter(demo, "saving")
     page.goto("/workflows/saving/edit")
     expect(step(page, "apologize")).to_be_visible()
@@ -255,7 +257,7 @@ def test_the_graph_follows_what_is_written_and_saving_makes_a_version(page: Page
     assert "agent: Nobody" in str(demo.client.workflow("saving", 2)["source"])
 
 
-def test_completion_knows_the_language_the_agents_and_the_steps(page: Page, demo: Demo) -> None:
+def test_completion_knows_the_language_the_agents_and_the_steps(page: Page, demo: DemoSystem) -> None:
     letter(demo, "completion")
     page.goto("/workflows/completion/edit")
     expect(page.get_by_test_id("valid")).to_be_visible()
@@ -281,7 +283,7 @@ def test_completion_knows_the_language_the_agents_and_the_steps(page: Page, demo
     look_at(page, "editor-completion")
 
 
-def test_a_letter_in_place_of_all_that_is_written_can_be_undone(page: Page, demo: Demo) -> None:
+def test_a_letter_in_place_of_all_that_is_written_can_be_undone(page: Page, demo: DemoSystem) -> None:
     letter(demo, "replaced")
     page.goto("/workflows/replaced/edit")
     expect(page.get_by_test_id("valid")).to_be_visible()
@@ -308,7 +310,7 @@ def test_a_letter_in_place_of_all_that_is_written_can_be_undone(page: Page, demo
     expect(page.get_by_test_id("code")).to_contain_text("For the readers.")
 
 
-def test_what_is_not_valid_is_not_saved_and_one_is_led_to_what_is_wrong(page: Page, demo: Demo) -> None:
+def test_what_is_not_valid_is_not_saved_and_one_is_led_to_what_is_wrong(page: Page, demo: DemoSystem) -> None:
     letter(demo, "refused")
     page.goto("/workflows/refused/edit")
     paste(page, "name: refused\nsteps: {}\n")
@@ -334,7 +336,7 @@ def test_what_is_not_valid_is_not_saved_and_one_is_led_to_what_is_wrong(page: Pa
     expect(page.get_by_test_id("save")).not_to_have_attribute("aria-disabled", "true")
 
 
-def test_what_nobody_has_checked_is_not_called_valid(browser: Browser, demo: Demo) -> None:
+def test_what_nobody_has_checked_is_not_called_valid(browser: Browser, demo: DemoSystem) -> None:
     letter(demo, "unchecked")
     with watched_page(browser, demo.url, cuts_are_expected=True) as page:
         page.goto("/workflows/unchecked/edit")
@@ -355,7 +357,7 @@ def test_what_nobody_has_checked_is_not_called_valid(browser: Browser, demo: Dem
         expect(page.get_by_test_id("not-checked")).to_have_count(0)
 
 
-def test_unsaved_changes_are_kept_and_warned_about(page: Page, demo: Demo) -> None:
+def test_unsaved_changes_are_kept_and_warned_about(page: Page, demo: DemoSystem) -> None:
     letter(demo, "unsaved")
     page.goto("/workflows/unsaved/edit")
     expect(page.get_by_test_id("valid")).to_be_visible()
@@ -389,7 +391,7 @@ def test_unsaved_changes_are_kept_and_warned_about(page: Page, demo: Demo) -> No
     expect(page.get_by_test_id("restored")).to_have_count(0)
 
 
-def test_a_version_that_came_meanwhile_is_not_taken_back_unasked(page: Page, demo: Demo) -> None:
+def test_a_version_that_came_meanwhile_is_not_taken_back_unasked(page: Page, demo: DemoSystem) -> None:
     text = letter(demo, "meanwhile")
     page.goto("/workflows/meanwhile/edit")
     expect(page.get_by_test_id("valid")).to_be_visible()
@@ -406,7 +408,9 @@ def test_a_version_that_came_meanwhile_is_not_taken_back_unasked(page: Page, dem
     assert "timeout: 7s" in str(demo.client.workflow("meanwhile", 3)["source"])
 
 
-def test_a_new_one_begins_with_a_template_and_takes_no_name_that_is_taken(page: Page, demo: Demo) -> None:
+def test_a_new_one_begins_with_a_template_and_takes_no_name_that_is_taken(
+    page: Page, demo: DemoSystem
+) -> None:
     page.goto("/workflows")
     page.get_by_test_id("new-workflow").click()
     expect(page.get_by_test_id("valid")).to_be_visible()
@@ -423,7 +427,7 @@ def test_a_new_one_begins_with_a_template_and_takes_no_name_that_is_taken(page: 
     expect(page.get_by_test_id("workflow-name")).to_have_text("my-workflow")
 
 
-def test_another_name_makes_another_workflow_and_says_so(page: Page, demo: Demo) -> None:
+def test_another_name_makes_another_workflow_and_says_so(page: Page, demo: DemoSystem) -> None:
     text = letter(demo, "first-name")
     page.goto("/workflows/first-name/edit")
     paste(page, text.replace("first-name", "second-name"))
@@ -434,7 +438,7 @@ def test_another_name_makes_another_workflow_and_says_so(page: Page, demo: Demo)
 
 
 @pytest.mark.parametrize("width", [1024, 390])
-def test_every_page_fits_a_narrow_screen(browser: Browser, demo: Demo, width: int) -> None:
+def test_every_page_fits_a_narrow_screen(browser: Browser, demo: DemoSystem, width: int) -> None:
     letter(demo, "narrow")
     with watched_page(browser, demo.url, width=width) as page:
         for place, shown in {

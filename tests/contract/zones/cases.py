@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from hashlib import sha256
 
 import pytest
-from tests.contract.zones.transports import Carrier
+from tests.contract.zones.transports import ZoneTransport
 
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.zones.client import ZoneCallFailed
@@ -20,7 +20,7 @@ from trunkline.zones.client import ZoneCallFailed
 # What an id begins with that is not made up on the way.
 FIXED = "00000000-0000-4000-8000-"
 
-Case = Callable[[Carrier], Awaitable[None]]
+Case = Callable[[ZoneTransport], Awaitable[None]]
 
 
 def fixed(name: str) -> str:
@@ -58,13 +58,13 @@ def data(body: bytes) -> JsonObject:
 # --- bytes
 
 
-async def success(carrier: Carrier) -> None:
+async def success(carrier: ZoneTransport) -> None:
     answer = await carrier.send(request("success", params={"text": "tea 🍵"}))
     assert read(answer)["id"] == fixed("success")
     assert result(answer) == {"status": "success", "response_text": "did tea 🍵", "runs": 1}
 
 
-async def accepted_and_asked_for(carrier: Carrier) -> None:
+async def accepted_and_asked_for(carrier: ZoneTransport) -> None:
     answer = result(await carrier.send(request("accepted", "slow", {"text": "a walk"})))
     assert answer["status"] == "accepted"
     question: JsonObject = {"task_id": answer["task_id"]}
@@ -76,7 +76,7 @@ async def accepted_and_asked_for(carrier: Carrier) -> None:
     assert result(third) == result(second)
 
 
-async def accepted_and_failed(carrier: Carrier) -> None:
+async def accepted_and_failed(carrier: ZoneTransport) -> None:
     answer = result(await carrier.send(request("failed late", "slow_failure", {"text": "p1"})))
     question: JsonObject = {"task_id": answer["task_id"]}
     await carrier.send(request("failed late, asked", "get_task_result", question))
@@ -84,39 +84,39 @@ async def accepted_and_failed(carrier: Carrier) -> None:
     assert error(end)["code"] == -32050
 
 
-async def unknown_task(carrier: Carrier) -> None:
+async def unknown_task(carrier: ZoneTransport) -> None:
     answer = await carrier.send(request("unknown", "get_task_result", {"task_id": fixed("no task")}))
     assert error(answer)["code"] == -32602
 
 
-async def same_id_twice(carrier: Carrier) -> None:
+async def same_id_twice(carrier: ZoneTransport) -> None:
     body = request("twice", params={"text": "once"})
     answers = [await carrier.send(body), await carrier.send(body)]
     assert answers[0] == answers[1]
     assert result(answers[1])["runs"] == 1
 
 
-async def same_id_at_once(carrier: Carrier) -> None:
+async def same_id_at_once(carrier: ZoneTransport) -> None:
     body = request("at once", "slow", {"text": "one walk"})
     first, second = await asyncio.gather(carrier.send(body), carrier.send(body))
     assert first == second
     await carrier.send(request("at once, asked", "get_task_result", {"task_id": result(first)["task_id"]}))
 
 
-async def same_id_with_other_params(carrier: Carrier) -> None:
+async def same_id_with_other_params(carrier: ZoneTransport) -> None:
     await carrier.send(request("reused", params={"text": "this"}))
     answer = await carrier.send(request("reused", params={"text": "that"}))
     assert error(answer)["code"] == -32000
     assert data(answer)["reason"] == "id_reused"
 
 
-async def numbers_as_ids(carrier: Carrier) -> None:
+async def numbers_as_ids(carrier: ZoneTransport) -> None:
     for id_ in (b"7", b"7.5", b"-0.0"):
         body = b'{"jsonrpc":"2.0","id":%b,"method":"execute_task","params":{"text":"%b"}}' % (id_, id_)
         assert (await carrier.send(body)).startswith(b'{"jsonrpc":"2.0","id":%b,"result":' % id_)
 
 
-async def invalid_params(carrier: Carrier) -> None:
+async def invalid_params(carrier: ZoneTransport) -> None:
     answer = await carrier.send(request("invalid", params={"times": 0, "correlation_id": "c-1"}))
     assert error(answer)["code"] == -32602
     assert data(answer)["fields"] == [
@@ -126,7 +126,7 @@ async def invalid_params(carrier: Carrier) -> None:
     assert data(answer)["correlation_id"] == "c-1"
 
 
-async def profile(carrier: Carrier) -> None:
+async def profile(carrier: ZoneTransport) -> None:
     params: JsonObject = {"channel": "C1", "text": "hello", "bot_token": "xoxb-example"}
     more: JsonObject = {"thread_ts": "1.2", "attachments": [{"title": "a"}], "team_id": "T1", "user_id": "U1"}
     answer = await carrier.send(request("profile", "post", {**params, **more, "correlation_id": "c-2"}))
@@ -136,18 +136,18 @@ async def profile(carrier: Carrier) -> None:
     assert b"xoxb" not in answer + lacking
 
 
-async def renewed_secret(carrier: Carrier) -> None:
+async def renewed_secret(carrier: ZoneTransport) -> None:
     params: JsonObject = {"channel": "C1", "text": "hello"}
     first = await carrier.send(request("renewed", "post", {**params, "bot_token": "xoxb-first"}))
     second = await carrier.send(request("renewed", "post", {**params, "bot_token": "xoxb-second"}))
     assert first == second
 
 
-async def method_not_found(carrier: Carrier) -> None:
+async def method_not_found(carrier: ZoneTransport) -> None:
     assert error(await carrier.send(request("not found", "no_such_method", {})))["code"] == -32601
 
 
-async def handlers_own_error(carrier: Carrier) -> None:
+async def handlers_own_error(carrier: ZoneTransport) -> None:
     answer = await carrier.send(request("own error", "fail", {"text": "p1", "correlation_id": "c-3"}))
     assert error(answer) == {
         "code": -32050,
@@ -156,7 +156,7 @@ async def handlers_own_error(carrier: Carrier) -> None:
     }
 
 
-async def internal_error(carrier: Carrier) -> None:
+async def internal_error(carrier: ZoneTransport) -> None:
     answer = await carrier.send(request("internal", "crash", {"text": "a spanner", "correlation_id": "c-4"}))
     assert error(answer) == {
         "code": -32603,
@@ -165,13 +165,13 @@ async def internal_error(carrier: Carrier) -> None:
     }
 
 
-async def timeout(carrier: Carrier) -> None:
+async def timeout(carrier: ZoneTransport) -> None:
     answer = await carrier.send(request("timeout", "late", {"correlation_id": "c-5"}))
     assert error(answer)["code"] == -32001
     assert data(answer)["correlation_id"] == "c-5"
 
 
-async def concurrent_calls(carrier: Carrier) -> None:
+async def concurrent_calls(carrier: ZoneTransport) -> None:
     """They end in another order than they begin."""
     bodies = [request(name, "meet", {"place": "bytes", "text": name}) for name in ("Ann", "Ben", "Cleo")]
     answers = await asyncio.gather(*(carrier.send(body) for body in bodies))
@@ -183,17 +183,17 @@ async def concurrent_calls(carrier: Carrier) -> None:
 # --- a link
 
 
-async def link_success(carrier: Carrier) -> None:
+async def link_success(carrier: ZoneTransport) -> None:
     found = await carrier.link().execute_task({"text": "by link"}, id=fixed("link"), correlation_id="c-6")
     assert found == {"status": "success", "response_text": "did by link", "runs": 1}
 
 
-async def link_asks_for_accepted_work(carrier: Carrier) -> None:
+async def link_asks_for_accepted_work(carrier: ZoneTransport) -> None:
     found = await carrier.link("slow").execute_task({"text": "a link's walk"}, id=fixed("link, accepted"))
     assert found == {"status": "success", "response_text": "did a link's walk at last"}
 
 
-async def link_with_a_profile(carrier: Carrier) -> None:
+async def link_with_a_profile(carrier: ZoneTransport) -> None:
     """The correlation id travels in the params, and comes back in errors."""
     params: JsonObject = {"channel": "C1", "text": "hello", "bot_token": "xoxb-example"}
     posted = carrier.link("post", profile="slack")
@@ -209,14 +209,14 @@ async def link_with_a_profile(carrier: Carrier) -> None:
     assert unsent.value.error.code == "request_not_encodable"
 
 
-async def link_comes_again(carrier: Carrier) -> None:
+async def link_comes_again(carrier: ZoneTransport) -> None:
     first = await carrier.link().execute_task({"text": "once by link"}, id=fixed("link, twice"))
     assert await carrier.link().execute_task({"text": "once by link"}, id=fixed("link, twice")) == first
     assert first["runs"] == 1
     assert await link_code(carrier, "execute_task", {"text": "otherwise"}, "link, twice") == -32000
 
 
-async def link_errors(carrier: Carrier) -> None:
+async def link_errors(carrier: ZoneTransport) -> None:
     codes = [
         await link_code(carrier, "execute_task", {"times": 1}),
         await link_code(carrier, "no_such_method", {}),
@@ -228,13 +228,13 @@ async def link_errors(carrier: Carrier) -> None:
     assert codes == [-32602, -32601, -32050, -32603, -32001, -32050]
 
 
-async def link_code(carrier: Carrier, method: str, params: JsonObject, id_: str = "") -> int | None:
+async def link_code(carrier: ZoneTransport, method: str, params: JsonObject, id_: str = "") -> int | None:
     with pytest.raises(ZoneCallFailed) as raised:
         await carrier.link(method).execute_task(params, id=fixed(id_ or f"link, {method}"))
     return raised.value.error.jsonrpc_code
 
 
-async def link_calls_at_once(carrier: Carrier) -> None:
+async def link_calls_at_once(carrier: ZoneTransport) -> None:
     link = carrier.link("meet")
     names = ("Dan", "Eve", "Fay")
     answers = await asyncio.gather(
@@ -246,15 +246,15 @@ async def link_calls_at_once(carrier: Carrier) -> None:
 # --- bytes that are no request of the contract
 
 
-async def reserved_method(carrier: Carrier) -> None:
+async def reserved_method(carrier: ZoneTransport) -> None:
     assert error(await carrier.send(request("reserved", "rpc.discover", {})))["code"] == -32601
 
 
-async def positional_params(carrier: Carrier) -> None:
+async def positional_params(carrier: ZoneTransport) -> None:
     assert error(await carrier.send(request("positional", params=["tea"])))["code"] == -32602
 
 
-async def invalid_request(carrier: Carrier) -> None:
+async def invalid_request(carrier: ZoneTransport) -> None:
     bodies = (
         b'{"jsonrpc":"1.0","id":"a","method":"execute_task","params":{}}',
         b'{"id":"a","method":"execute_task","params":{}}',
@@ -273,17 +273,17 @@ async def refused(answer: bytes, code: int) -> None:
     assert read(answer)["id"] is None
 
 
-async def parse_error(carrier: Carrier) -> None:
+async def parse_error(carrier: ZoneTransport) -> None:
     for body in (b'{"jsonrpc": "2.0", "method": "foobar, "params": "bar", "baz]', b"\xff\xfe", b"{"):
         await refused(await carrier.send_unlabelled(body), -32700)
 
 
-async def batch(carrier: Carrier) -> None:
+async def batch(carrier: ZoneTransport) -> None:
     for body in (b"[]", b"[1]", b"[" + request("in a batch", params={"text": "no"}) + b"]"):
         await refused(await carrier.send_unlabelled(body), -32600)
 
 
-async def notification(carrier: Carrier) -> None:
+async def notification(carrier: ZoneTransport) -> None:
     body = b'{"jsonrpc":"2.0","method":"execute_task","params":{"text":"no"}}'
     await refused(await carrier.send_unlabelled(body), -32600)
 

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 import uvloop
 from tests.contract.zones.cases import CASES, FIXED
-from tests.contract.zones.transports import Exchange, http
+from tests.contract.zones.transports import PayloadExchange, http
 
 from trunkline.telemetry.logs import configure_logs
 
@@ -30,7 +30,7 @@ def path_of(case: str) -> Path:
     return FOLDER / f"{case}.json"
 
 
-def text_of(exchanges: Sequence[Exchange]) -> str:
+def text_of(exchanges: Sequence[PayloadExchange]) -> str:
     """A golden file. Each id that was made up on the way has a number, in the order in which they appear."""
     shown = [{"request": _shown(request), "response": _shown(response)} for request, response in exchanges]
     text = msgspec.json.format(msgspec.json.encode(shown), indent=2).decode()

@@ -8,7 +8,7 @@ import jsonschema_rs
 import pytest
 from tests.contract.zones.cases import CASES, PROPER
 from tests.contract.zones.golden import FOLDER, path_of, text_of
-from tests.contract.zones.transports import CARRIERS, Carrier
+from tests.contract.zones.transports import CARRIERS, ZoneTransport
 
 from trunkline.jsontypes import decode
 from trunkline.zones.documents import contract_schemas
@@ -26,13 +26,13 @@ REQUEST, RESPONSE = (
 @pytest.fixture(scope="module", params=list(CARRIERS))
 async def carrier(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncGenerator[Carrier]:
+) -> AsyncGenerator[ZoneTransport]:
     async with CARRIERS[str(request.param)](tmp_path_factory.mktemp("zone")) as opened:
         yield opened
 
 
 @pytest.mark.parametrize("case", list(CASES))
-async def test_every_transport_carries_the_same_bytes(carrier: Carrier, case: str) -> None:
+async def test_every_transport_carries_the_same_bytes(carrier: ZoneTransport, case: str) -> None:
     carrier.forget()
     await CASES[case](carrier)
     assert sorted(carrier.here) == sorted(carrier.there)

@@ -41,29 +41,29 @@ SERVE = (sys.executable, "-m", "trunkline", "zone", "serve", "served_zone:zone")
 ARN = "arn:aws:bedrock-agentcore:eu-central-1:123456789012:runtime/contract"
 
 
-class Exchange(NamedTuple):
+class PayloadExchange(NamedTuple):
     """The application's payloads, as they are."""
 
     request: bytes
     response: bytes
 
 
-class Recorder:
+class RecordingTransport:
     """A transport that writes down what it is given and what it brings, in the order in which it was asked."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
-        self._said: dict[int, Exchange] = {}
+        self._said: dict[int, PayloadExchange] = {}
         self._number = 0
 
     @property
-    def exchanges(self) -> list[Exchange]:
+    def exchanges(self) -> list[PayloadExchange]:
         return [self._said[number] for number in sorted(self._said)]
 
     def forget(self) -> None:
         self._said.clear()
 
-    def note(self, exchange: Exchange) -> None:
+    def note(self, exchange: PayloadExchange) -> None:
         self._number += 1
         self._said[self._number] = exchange
 
@@ -77,7 +77,7 @@ class Recorder:
     ) -> AgentAnswer:
         number = self._number = self._number + 1
         answer = await self._transport.post(url, body, headers, timeout, tls)
-        self._said[number] = Exchange(body, answer.body)
+        self._said[number] = PayloadExchange(body, answer.body)
         return answer
 
     async def get(
@@ -100,7 +100,7 @@ class Recorder:
         return self._transport.stream(url, body, headers, limits, tls)
 
 
-class Carrier:
+class ZoneTransport:
     """A way to a zone."""
 
     def __init__(
@@ -112,7 +112,7 @@ class Carrier:
         proof: Credentials = NO_CREDENTIALS,
         unlabelled: Callable[[bytes], Awaitable[bytes]] | None = None,
     ) -> None:
-        self._recorder = Recorder(transport)
+        self._recorder = RecordingTransport(transport)
         self._unlabelled = unlabelled
         self._url = url
         self._record = record
@@ -136,7 +136,7 @@ class Carrier:
         if self._unlabelled is None:
             return await self.send(body)
         answer = await self._unlabelled(body)
-        self._recorder.note(Exchange(body, answer))
+        self._recorder.note(PayloadExchange(body, answer))
         return answer
 
     def forget(self) -> None:
@@ -144,17 +144,17 @@ class Carrier:
         self._record.write_bytes(b"")
 
     @property
-    def here(self) -> list[Exchange]:
+    def here(self) -> list[PayloadExchange]:
         """What was said, as it was at this end."""
         return self._recorder.exchanges
 
     @property
-    def there(self) -> list[Exchange]:
+    def there(self) -> list[PayloadExchange]:
         """As it was at the zone's end."""
         pairs = [
             msgspec.json.decode(line, type=tuple[str, str]) for line in self._record.read_bytes().splitlines()
         ]
-        return [Exchange(*(text.encode("latin-1") for text in pair)) for pair in pairs]
+        return [PayloadExchange(*(text.encode("latin-1") for text in pair)) for pair in pairs]
 
 
 # --- the zone as a process
@@ -191,23 +191,23 @@ async def served(folder: Path, *flags: str) -> AsyncGenerator[str]:
 
 
 @asynccontextmanager
-async def http(folder: Path) -> AsyncGenerator[Carrier]:
+async def http(folder: Path) -> AsyncGenerator[ZoneTransport]:
     async with served(folder) as url, HttpTransport(AddressPolicy(allow_loopback=True)) as transport:
-        yield Carrier(transport, url, folder / "record")
+        yield ZoneTransport(transport, url, folder / "record")
 
 
 @asynccontextmanager
-async def https_with_certificate(folder: Path) -> AsyncGenerator[Carrier]:
+async def https_with_certificate(folder: Path) -> AsyncGenerator[ZoneTransport]:
     root = made("root")
     server, client = made("server", signed_by=root), made("verification", signed_by=root)
     config: JsonObject = {"certificate": client[0], "key": client[1], "authority": root[0]}
     flags = (*_server_files(folder, server), "--client-ca", _file(folder, "root.pem", root[0]))
     async with served(folder, *flags) as url, HttpTransport(AddressPolicy(allow_loopback=True)) as transport:
-        yield Carrier(transport, url, folder / "record", proof=credentials("zone", "mtls", config))
+        yield ZoneTransport(transport, url, folder / "record", proof=credentials("zone", "mtls", config))
 
 
 @asynccontextmanager
-async def https_with_token(folder: Path) -> AsyncGenerator[Carrier]:
+async def https_with_token(folder: Path) -> AsyncGenerator[ZoneTransport]:
     root = made("root")
     private, public = signing_key()
     _file(folder, "public.pem", public)
@@ -223,20 +223,20 @@ async def https_with_token(folder: Path) -> AsyncGenerator[Carrier]:
         *("--policy", _file(folder, "policy.json", policy)),
     )
     async with served(folder, *flags) as url, HttpTransport(AddressPolicy(allow_loopback=True)) as transport:
-        yield Carrier(transport, url, folder / "record", proof=credentials("zone", "signed", config))
+        yield ZoneTransport(transport, url, folder / "record", proof=credentials("zone", "signed", config))
 
 
 @asynccontextmanager
-async def aws_agentcore(folder: Path) -> AsyncGenerator[Carrier]:
+async def aws_agentcore(folder: Path) -> AsyncGenerator[ZoneTransport]:
     async with served(folder) as url, StandIn(url) as endpoint:
         with _variables(endpoint.env):
             async with AgentCoreTransport() as transport:
-                yield Carrier(transport, ARN, folder / "record")
+                yield ZoneTransport(transport, ARN, folder / "record")
         assert endpoint.complaints == []
 
 
 @asynccontextmanager
-async def stdio(folder: Path) -> AsyncGenerator[Carrier]:
+async def stdio(folder: Path) -> AsyncGenerator[ZoneTransport]:
     variables = {RECORD: str(folder / "record"), "PYTHONPATH": str(HERE)}
     program = StdioProgram((*SERVE, "--stdio", "--data", str(folder / "program")), tuple(variables))
     # The transport does not send what has no id; a program that gets it all the same must answer it, too.
@@ -250,7 +250,7 @@ async def stdio(folder: Path) -> AsyncGenerator[Carrier]:
 
         with _variables(variables):
             async with StdioTransport({"contract": program}, end_seconds=AMPLE) as transport:
-                yield Carrier(transport, "stdio:contract", folder / "record", unlabelled=say)
+                yield ZoneTransport(transport, "stdio:contract", folder / "record", unlabelled=say)
 
 
 @contextmanager
@@ -275,7 +275,7 @@ def _file(folder: Path, name: str, text: str) -> str:
     return str(path)
 
 
-CARRIERS: Mapping[str, Callable[[Path], AbstractAsyncContextManager[Carrier]]] = {
+CARRIERS: Mapping[str, Callable[[Path], AbstractAsyncContextManager[ZoneTransport]]] = {
     "https-with-certificate": https_with_certificate,
     "https-with-token": https_with_token,
     "http": http,

@@ -30,7 +30,7 @@ async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
     await Response(b"no", 413)(scope, receive, send)
 
 
-class Hasty(ApiConnection):
+class ImpatientClient(ApiConnection):
     """A patience that a test can outwait."""
 
     head_seconds = 0.01
@@ -122,7 +122,7 @@ async def test_who_is_refused_before_all_is_sent_sees_the_answer_where_it_ends_t
 
 
 async def test_who_is_refused_and_does_not_go_on_is_let_go_of() -> None:
-    async with connected(Hasty, refuse) as (reader, writer):
+    async with connected(ImpatientClient, refuse) as (reader, writer):
         writer.write(HEAD + b"Connection: close\r\nContent-Length: 9000000\r\n\r\nb")
         assert (await all_that_comes(reader)).endswith(b"\r\n\r\nno")
 
@@ -132,7 +132,7 @@ async def test_who_is_refused_and_does_not_go_on_is_let_go_of() -> None:
     [b"POST /ec", HEAD, HEAD + b"Content-Length: 5\r\n\r\n", HEAD + b"Content-Length: 5\r\n\r\nhi"],
 )
 async def test_a_request_that_does_not_end_is_given_up(beginning: bytes) -> None:
-    async with connected(Hasty) as (reader, writer):
+    async with connected(ImpatientClient) as (reader, writer):
         writer.write(beginning)
         assert_problem(await all_that_comes(reader), 408)
 
@@ -146,7 +146,7 @@ async def test_a_connection_on_which_nothing_is_asked_is_closed() -> None:
 
 
 async def test_a_second_request_that_does_not_end_is_given_up_after_the_first_was_answered() -> None:
-    async with connected(Hasty) as (reader, writer):
+    async with connected(ImpatientClient) as (reader, writer):
         writer.write(WHOLE)
         assert (await reader.readuntil(b"\r\n\r\nhi")).startswith(b"HTTP/1.1 200 ")
         writer.write(HEAD)

@@ -214,7 +214,7 @@ async def test_a_silent_stream_shows_that_it_lives(system: RunningSystem, agent:
     gate.set()
 
 
-class Absent:
+class UnavailableStore:
     """A store that goes away when a stream has begun, and comes back after two vain looks at it."""
 
     def __init__(self, store: Store) -> None:
@@ -232,10 +232,10 @@ class Absent:
 
 
 async def test_a_stream_outlasts_a_store_that_is_away(tmp_path: Path) -> None:
-    stores: list[Absent] = []
+    stores: list[UnavailableStore] = []
 
     def between(store: Store) -> Store:
-        stores.append(Absent(store))
+        stores.append(UnavailableStore(store))
         return cast("Store", stores[0])
 
     async with ScriptedAgent(simple_success("ok")) as agent, running_system(tmp_path / "data") as system:

@@ -71,7 +71,7 @@ async def test_it_counts_runs_and_what_waits(system: RunningSystem, tmp_path: Pa
     assert any("2 messages" in warning for warning in found.warnings)
 
 
-class _Away:
+class _UnavailableStore:
     """A store that cannot be reached."""
 
     async def queues(self, most: int) -> object:
@@ -89,7 +89,9 @@ async def test_while_the_store_is_away_it_still_says_what_it_is() -> None:
         return [lag]
 
     lag = Lag(ConsumerGroup("g", "t", "bridge"), 3, 4)
-    sight = await SystemMonitor(cast("Store", _Away()), FakeClock(), process, setup, lags_of).snapshot()
+    sight = await SystemMonitor(
+        cast("Store", _UnavailableStore()), FakeClock(), process, setup, lags_of
+    ).snapshot()
     assert (sight.processes, sight.queues, sight.this.name) == (None, None, "host:1")
     assert (sight.lags, asked) == ([lag], [()])
 

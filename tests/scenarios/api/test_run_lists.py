@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import pytest
 from starlette.types import Message
-from tests.scenarios.change_notifications import HELLO, RING, rings
+from tests.scenarios.change_notifications import HELLO, RING, change_notifications
 
 from trunkline.api.event_streams import RunsChangedStream
 from trunkline.api.schemas import RunPage
@@ -146,7 +146,7 @@ async def test_what_cannot_be_asked_is_refused_with_the_place(
 async def test_the_doorbell_rings_for_a_run_that_begins_and_ends(
     system: RunningSystem, agent: ScriptedAgent
 ) -> None:
-    bell = rings(system)
+    bell = change_notifications(system)
     assert await anext(bell) == HELLO
     run = await system.start("weather")
     assert await anext(bell) == RING
@@ -161,7 +161,7 @@ async def test_the_doorbell_rings_for_a_run_that_begins_and_ends(
 async def test_the_doorbell_ends_when_the_process_is_asked_to_stop(
     system: RunningSystem, agent: ScriptedAgent
 ) -> None:
-    bell = rings(system)
+    bell = change_notifications(system)
     assert await anext(bell) == HELLO
     system.embedded.stopping.set()
     assert [line async for line in bell if line != RING] == []

@@ -32,7 +32,7 @@ def trunkline(*arguments: str, **environment: str) -> Result:
     return Result(done.returncode, done.stdout, done.stderr)
 
 
-class Guarded(NamedTuple):
+class GuardedServer(NamedTuple):
     url: str
     data: str
     log: Path
@@ -47,7 +47,7 @@ class Guarded(NamedTuple):
 @pytest.fixture(scope="module")
 def guarded(
     shared_settings: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> Generator[Guarded]:
+) -> Generator[GuardedServer]:
     """Listens on every address, so it asks for keys, on loopback too."""
     folder = tmp_path_factory.mktemp("guarded")
     data, log = str(folder / "data"), folder / "log"
@@ -65,7 +65,7 @@ def guarded(
         "debug",
     ]
     with running("Trunkline", arguments, log) as url:
-        yield Guarded(url.replace("0.0.0.0", "127.0.0.1"), data, log, key)
+        yield GuardedServer(url.replace("0.0.0.0", "127.0.0.1"), data, log, key)
 
 
 def test_a_key_is_printed_alone_and_once(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_without_a_key_the_server_does_not_listen_to_the_world(tmp_path: Path) -
     assert "trunkline keys create NAME --role admin" in result.err
 
 
-def test_the_command_line_brings_its_key(guarded: Guarded) -> None:
+def test_the_command_line_brings_its_key(guarded: GuardedServer) -> None:
     refused = guarded.call("runs", "list")
     assert (refused.code, refused.out) == (5, "")
     assert "TRUNKLINE_API_KEY" in refused.err
@@ -115,7 +115,7 @@ def test_the_command_line_brings_its_key(guarded: Guarded) -> None:
     assert guarded.call("runs", "list", key=f" {guarded.key}\n").code == 0
 
 
-def test_too_little_a_role_is_not_allowed(guarded: Guarded) -> None:
+def test_too_little_a_role_is_not_allowed(guarded: GuardedServer) -> None:
     made = trunkline("keys", "create", "reader", "--role", "viewer", "--data", guarded.data)
     result = guarded.call("agents", "remove", "Nobody", key=made.out.strip())
     assert result.code == 5
@@ -123,13 +123,13 @@ def test_too_little_a_role_is_not_allowed(guarded: Guarded) -> None:
 
 
 @pytest.mark.parametrize("odd", ["tl_ä", "tl_a b", "tl_a\r\nX-Other: 1"])
-def test_what_cannot_be_a_key_is_not_sent_and_not_shown(guarded: Guarded, odd: str) -> None:
+def test_what_cannot_be_a_key_is_not_sent_and_not_shown(guarded: GuardedServer, odd: str) -> None:
     result = guarded.call("runs", "list", key=odd)
     assert result.code == 2
     assert odd not in result.out + result.err
 
 
-def test_no_command_and_no_log_shows_the_key(guarded: Guarded) -> None:
+def test_no_command_and_no_log_shows_the_key(guarded: GuardedServer) -> None:
     for arguments in (
         ("runs", "list", "--json"),
         ("runs", "show", "none", "--json"),

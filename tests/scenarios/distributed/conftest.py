@@ -7,7 +7,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 
 import pytest
-from tests.scenarios.distributed.topic_records import Kafka
+from tests.scenarios.distributed.topic_records import TopicReader
 
 from trunkline.messages import TopicNames
 
@@ -25,7 +25,7 @@ def shared_secrets(
 
 
 @pytest.fixture
-def kafka(backend_settings: Mapping[str, str], kafka_servers: str) -> Kafka:
+def kafka(backend_settings: Mapping[str, str], kafka_servers: str) -> TopicReader:
     tasks = backend_settings["TRUNKLINE_TASKS_TOPIC"]
     names = TopicNames(
         tasks=tasks,
@@ -33,11 +33,11 @@ def kafka(backend_settings: Mapping[str, str], kafka_servers: str) -> Kafka:
         events=backend_settings["TRUNKLINE_EVENTS_TOPIC"],
         commands=f"{tasks.removesuffix('tasks')}commands",
     )
-    return Kafka(kafka_servers, names)
+    return TopicReader(kafka_servers, names)
 
 
 @pytest.fixture
-def commands(kafka: Kafka, monkeypatch: pytest.MonkeyPatch) -> str:
+def commands(kafka: TopicReader, monkeypatch: pytest.MonkeyPatch) -> str:
     """The topic whose messages start runs, for whatever is started from here on."""
     monkeypatch.setenv("TRUNKLINE_COMMANDS_TOPIC", kafka.topics.commands)
     return kafka.topics.commands

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-from tests.scenarios.distributed.server_process import Served
+from tests.scenarios.distributed.server_process import ServerProcess
 
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.testing import Call, ScriptedAgent, simple_success
@@ -18,7 +18,7 @@ TWO: JsonObject = {
 }
 
 
-class Gate:
+class CallGate:
     """Holds every call until it is let go."""
 
     def __init__(self) -> None:
@@ -29,13 +29,13 @@ class Gate:
         return simple_success("ok")(call)
 
 
-class Work(NamedTuple):
+class HeldRun(NamedTuple):
     """A run whose first call is under way, in a process that is ready."""
 
-    server: Served
+    server: ServerProcess
     run_id: str
     agent: ScriptedAgent
-    gate: Gate
+    gate: CallGate
 
     async def end(self, *others: str) -> None:
         """All runs end well, and no agent has been called twice for a step."""
@@ -47,23 +47,23 @@ class Work(NamedTuple):
 
 
 @asynccontextmanager
-async def at_work(server: Served) -> AsyncGenerator[Work]:
+async def held_run(server: ServerProcess) -> AsyncGenerator[HeldRun]:
     """As soon as the process is ready."""
-    gate = Gate()
+    gate = CallGate()
     async with ScriptedAgent(gate) as agent:
         await server.is_ready()
         await prepare(server, agent)
         run_id = await server.start("two")
         await agent.called()
-        yield Work(server, run_id, agent, gate)
+        yield HeldRun(server, run_id, agent, gate)
 
 
-async def prepare(server: Served, agent: ScriptedAgent) -> None:
+async def prepare(server: ServerProcess, agent: ScriptedAgent) -> None:
     await server.answer("POST", "/agents", {"name": "Agent", "url": agent.url, "protocol": "simple-a2a"})
     await server.answer("POST", "/workflows", TWO)
 
 
-async def runs_through(server: Served) -> None:
+async def runs_through(server: ServerProcess) -> None:
     """What was wrong is mended: the process has become ready by itself, and takes work."""
     await server.is_ready()
     async with ScriptedAgent(simple_success("ok")) as agent:

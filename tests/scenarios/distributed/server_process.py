@@ -23,23 +23,23 @@ ROLES = ("--role", "api", "--role", "executor", "--role", "bridge")
 FINAL = {"COMPLETED", "FAILED", "CANCELLED"}
 
 
-class Program(NamedTuple):
+class TrunklineCommand(NamedTuple):
     code: int
     out: str
     err: str
 
 
-async def trunkline(*arguments: str, **environment: str) -> Program:
+async def trunkline(*arguments: str, **environment: str) -> TrunklineCommand:
     """A command to its end."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "trunkline", *arguments,
         stdout=PIPE, stderr=PIPE, env={**os.environ, **environment},
     )  # fmt: skip
     out, err = await process.communicate()
-    return Program(process.returncode or 0, out.decode(), err.decode())
+    return TrunklineCommand(process.returncode or 0, out.decode(), err.decode())
 
 
-class Served:
+class ServerProcess:
     """A process with all roles; it may not be ready yet."""
 
     def __init__(self, url: str, log: Path, process: Process, session: aiohttp.ClientSession) -> None:
@@ -122,7 +122,7 @@ class Served:
 
 
 @asynccontextmanager
-async def served(folder: Path, **environment: str) -> AsyncGenerator[Served]:
+async def server_process(folder: Path, **environment: str) -> AsyncGenerator[ServerProcess]:
     """Started, and not waited for; gone at the end."""
     log, port = folder / "serve.log", free_port()
     with log.open("wb") as stderr:
@@ -134,7 +134,7 @@ async def served(folder: Path, **environment: str) -> AsyncGenerator[Served]:
     guard = Guard(process.pid, signal.SIGKILL)
     async with aiohttp.ClientSession() as session:
         try:
-            yield Served(f"http://127.0.0.1:{port}", log, process, session)
+            yield ServerProcess(f"http://127.0.0.1:{port}", log, process, session)
         finally:
             if process.returncode is None:
                 process.kill()

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from deploy.local.postgres import PostgresServer
-from tests.scenarios.distributed.held_run import at_work, prepare, runs_through
-from tests.scenarios.distributed.server_process import served, trunkline
-from tests.scenarios.distributed.topic_records import Kafka
+from tests.scenarios.distributed.held_run import held_run, prepare, runs_through
+from tests.scenarios.distributed.server_process import server_process, trunkline
+from tests.scenarios.distributed.topic_records import TopicReader
 
 from trunkline.jsontypes import Json
 from trunkline.stores.migrations import HEAD, REVISIONS
@@ -28,7 +28,7 @@ def database(backend_settings: Mapping[str, str]) -> str:
 
 async def test_a_database_one_migration_behind_is_waited_for_until_it_is_upgraded(tmp_path: Path) -> None:
     assert (await trunkline("db", "downgrade", REVISIONS[-2])).code == 0
-    async with served(tmp_path) as server:
+    async with server_process(tmp_path) as server:
         detail = await server.misses("store", f"is at schema revision {REVISIONS[-2]}", f"needs {HEAD}")
         line = await server.says("waiting_for_dependency")
         assert (line["dependency"], str(line["reason"]) in detail) == ("store", True)
@@ -41,7 +41,7 @@ async def test_a_database_that_a_newer_program_has_written_is_left_alone(
     tmp_path: Path, postgres: PostgresServer, database: str
 ) -> None:
     postgres.execute("UPDATE alembic_version SET version_num = '9999'", database)
-    async with served(tmp_path) as server:
+    async with server_process(tmp_path) as server:
         await server.misses("store", "is at schema revision 9999", "does not know")
         line = await server.says("waiting_for_dependency")
         assert "Install the newer version" in str(line["fix"])
@@ -57,7 +57,7 @@ async def test_a_login_that_postgres_refuses_is_named_without_its_password(
 ) -> None:
     user, password = f"user_{secrets.token_hex(6)}", "canary-90c1"
     url = f"postgresql://{user}:{password}@127.0.0.1:{postgres.port}/{database}"
-    async with served(tmp_path, TRUNKLINE_STORE=url) as server:
+    async with server_process(tmp_path, TRUNKLINE_STORE=url) as server:
         await server.misses("store", "it refuses the login", user)
         line = await server.says("waiting_for_dependency")
         assert "TRUNKLINE_STORE" in str(line["fix"])
@@ -72,7 +72,7 @@ async def test_a_database_that_does_not_exist_is_named_with_the_fix(
     tmp_path: Path, postgres: PostgresServer
 ) -> None:
     name = f"test_{secrets.token_hex(8)}"
-    async with served(tmp_path, TRUNKLINE_STORE=postgres.url(name)) as server:
+    async with server_process(tmp_path, TRUNKLINE_STORE=postgres.url(name)) as server:
         await server.misses("store", "there is no such database", name)
         assert "createdb" in str((await server.says("waiting_for_dependency"))["fix"])
         postgres.create_database(name)
@@ -106,7 +106,7 @@ def fill_disk(postgres: PostgresServer, database: str) -> None:
 async def test_a_full_disk_of_the_database_stops_the_work_and_loses_none(
     tmp_path: Path, postgres: PostgresServer, database: str
 ) -> None:
-    async with served(tmp_path) as server, at_work(server) as work:
+    async with server_process(tmp_path) as server, held_run(server) as work:
         fill_disk(postgres, database)
         work.gate.opened.set()
         await server.misses("store", "the disk is full")
@@ -132,7 +132,7 @@ async def test_a_database_for_reading_only_stops_the_work_and_loses_none(
             database,
         )
 
-    async with served(tmp_path) as server, at_work(server) as work:
+    async with server_process(tmp_path) as server, held_run(server) as work:
         set_reading_only("on")
         work.gate.opened.set()
         await server.misses("store", "for reading only")
@@ -146,7 +146,7 @@ async def test_a_database_for_reading_only_stops_the_work_and_loses_none(
 
 
 async def test_topics_that_do_not_exist_are_named_and_used_once_they_are_made(
-    tmp_path: Path, kafka: Kafka
+    tmp_path: Path, kafka: TopicReader
 ) -> None:
     prefix = kafka.topics.tasks.removesuffix("tasks")
     names = {
@@ -154,7 +154,7 @@ async def test_topics_that_do_not_exist_are_named_and_used_once_they_are_made(
         "TRUNKLINE_RESULTS_TOPIC": f"{prefix}other.results",
         "TRUNKLINE_EVENTS_TOPIC": f"{prefix}other.events",
     }
-    async with served(tmp_path, **names) as server:
+    async with server_process(tmp_path, **names) as server:
         await server.misses("broker", f"Kafka has no topic {prefix}other.", "trunkline topics create")
         assert (await server.says("waiting_for_dependency"))["dependency"] == "broker"
         made = await trunkline("topics", "create", **names)
@@ -163,10 +163,10 @@ async def test_topics_that_do_not_exist_are_named_and_used_once_they_are_made(
 
 
 async def test_without_the_topic_of_the_events_runs_go_on_and_their_events_wait(
-    tmp_path: Path, kafka: Kafka
+    tmp_path: Path, kafka: TopicReader
 ) -> None:
     events = {"TRUNKLINE_EVENTS_TOPIC": f"{kafka.topics.events}.later"}
-    async with ScriptedAgent(simple_success("ok")) as agent, served(tmp_path, **events) as server:
+    async with ScriptedAgent(simple_success("ok")) as agent, server_process(tmp_path, **events) as server:
         await server.is_ready()
         await prepare(server, agent)
         run_id = await server.start("two")
@@ -182,10 +182,10 @@ async def test_without_the_topic_of_the_events_runs_go_on_and_their_events_wait(
 
 
 async def test_too_few_partitions_are_a_warning_with_its_fix_and_work_goes_on(
-    tmp_path: Path, kafka: Kafka
+    tmp_path: Path, kafka: TopicReader
 ) -> None:
     six = {"TRUNKLINE_TOPIC_PARTITIONS": "6"}
-    async with ScriptedAgent(simple_success("ok")) as agent, served(tmp_path, **six) as server:
+    async with ScriptedAgent(simple_success("ok")) as agent, server_process(tmp_path, **six) as server:
         await server.is_ready()
         await prepare(server, agent)
         line = await server.says("topic_narrow")
@@ -205,8 +205,8 @@ def _list(value: Json) -> list[Json]:
     return value
 
 
-async def test_a_message_of_another_version_is_told_and_put_aside(tmp_path: Path, kafka: Kafka) -> None:
-    async with served(tmp_path) as server:
+async def test_a_message_of_another_version_is_told_and_put_aside(tmp_path: Path, kafka: TopicReader) -> None:
+    async with server_process(tmp_path) as server:
         await runs_through(server)
         (sent, *_) = await kafka.written(kafka.topics.tasks)
         await kafka.write(sent.topic, sent.value, sent.key, {**sent.headers, "trunkline-version": b"7"})

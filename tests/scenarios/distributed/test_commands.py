@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from tests.scenarios.distributed.in_process_roles import serving_roles
-from tests.scenarios.distributed.topic_records import Kafka
+from tests.scenarios.distributed.topic_records import TopicReader
 
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.testing import RunningSystem, ScriptedAgent, simple_success
@@ -38,7 +38,7 @@ async def runs(system: RunningSystem, number: int) -> list[JsonObject]:
     return found
 
 
-async def test_a_message_starts_a_run_once_whichever_api_takes_it(kafka: Kafka, commands: str) -> None:
+async def test_a_message_starts_a_run_once_whichever_api_takes_it(kafka: TopicReader, commands: str) -> None:
     async with (
         ScriptedAgent(simple_success("hello")) as agent,
         serving_roles("api") as one,
@@ -66,7 +66,7 @@ async def test_a_message_starts_a_run_once_whichever_api_takes_it(kafka: Kafka, 
 
 
 async def test_what_cannot_be_started_is_put_aside_and_started_when_the_reason_is_gone(
-    kafka: Kafka, commands: str
+    kafka: TopicReader, commands: str
 ) -> None:
     async with (
         ScriptedAgent(simple_success("hello")) as agent,

@@ -8,7 +8,7 @@ import json
 import pytest
 from structlog.testing import capture_logs
 from tests.scenarios.distributed.in_process_roles import serving_roles
-from tests.scenarios.distributed.topic_records import Kafka
+from tests.scenarios.distributed.topic_records import TopicReader
 
 from trunkline.cli.app import run_command_line
 from trunkline.jsontypes import JsonObject
@@ -27,7 +27,7 @@ async def letters(system: RunningSystem, number: int) -> list[JsonObject]:
 
 
 async def test_a_message_of_another_version_is_put_aside_as_it_came_with_what_to_do(
-    kafka: Kafka, capsys: pytest.CaptureFixture[str]
+    kafka: TopicReader, capsys: pytest.CaptureFixture[str]
 ) -> None:
     topics = kafka.topics
     async with (
@@ -74,7 +74,7 @@ async def test_a_message_of_another_version_is_put_aside_as_it_came_with_what_to
     assert len(agent.calls) == 2
 
 
-async def test_poison_among_good_records_holds_up_nothing(kafka: Kafka) -> None:
+async def test_poison_among_good_records_holds_up_nothing(kafka: TopicReader) -> None:
     poison = (b"", b"\xff\x00", b"{}", b"[" * 10_000, b'{"task_id": 1}')
     async with (
         ScriptedAgent(simple_success("ok")) as agent,

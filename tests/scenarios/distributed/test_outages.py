@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from tests.scenarios.distributed.held_run import at_work, runs_through
-from tests.scenarios.distributed.server_process import served, trunkline
+from tests.scenarios.distributed.held_run import held_run, runs_through
+from tests.scenarios.distributed.server_process import server_process, trunkline
 from tests.services import private_kafka, private_postgres
 
 from trunkline.jsontypes import JsonObject
@@ -21,12 +21,12 @@ async def test_a_kafka_that_is_away_at_the_start_is_waited_for_and_later_runs_wa
         broker = {"TRUNKLINE_BROKER": f"kafka://{kafka.servers}"}
         assert (await trunkline("topics", "create", **broker)).code == 0
         await asyncio.to_thread(kafka.kill)
-        async with served(tmp_path, **broker) as server:
+        async with server_process(tmp_path, **broker) as server:
             await server.misses("broker", kafka.servers, "cannot be reached", "TRUNKLINE_BROKER")
             line = await server.says("waiting_for_dependency")
             assert line["dependency"] == "broker"
             await asyncio.to_thread(kafka.restart)
-            async with at_work(server) as work:
+            async with held_run(server) as work:
                 await asyncio.to_thread(kafka.kill)
                 await server.misses("broker", kafka.servers)
                 assert (await server.says("broker_unavailable"))["error"]
@@ -50,11 +50,11 @@ async def test_a_postgres_that_is_away_at_the_start_is_waited_for_and_later_lose
     with private_postgres() as postgres:
         store = {"TRUNKLINE_STORE": postgres.url("migrated")}
         await asyncio.to_thread(postgres.stop)
-        async with served(tmp_path, **store) as server:
+        async with server_process(tmp_path, **store) as server:
             await server.misses("store", "cannot be reached", f"127.0.0.1:{postgres.port}")
             assert (await server.says("waiting_for_dependency"))["dependency"] == "store"
             await asyncio.to_thread(postgres.start)
-            async with at_work(server) as work:
+            async with held_run(server) as work:
                 await asyncio.to_thread(postgres.crash)
                 work.gate.opened.set()
                 await server.misses("store", f"127.0.0.1:{postgres.port}")
@@ -83,10 +83,14 @@ async def test_a_login_that_kafka_refuses_is_named_without_its_password(tmp_path
             "TRUNKLINE_KAFKA_SASL_MECHANISM": "PLAIN",
             "TRUNKLINE_KAFKA_SASL_USERNAME": "trunkline",
         }
-        async with served(tmp_path, **login, TRUNKLINE_KAFKA_SASL_PASSWORD="wrong-canary-31") as server:
+        async with server_process(
+            tmp_path, **login, TRUNKLINE_KAFKA_SASL_PASSWORD="wrong-canary-31"
+        ) as server:
             await server.misses("broker", "does not let us in", "TRUNKLINE_KAFKA_SASL_PASSWORD")
             assert (await server.says("waiting_for_dependency"))["dependency"] == "broker"
         assert "canary-31" not in (tmp_path / "serve.log").read_text()
-        async with served(tmp_path, **login, TRUNKLINE_KAFKA_SASL_PASSWORD="right-canary-31") as server:
+        async with server_process(
+            tmp_path, **login, TRUNKLINE_KAFKA_SASL_PASSWORD="right-canary-31"
+        ) as server:
             await runs_through(server)
         assert "canary-31" not in (tmp_path / "serve.log").read_text()

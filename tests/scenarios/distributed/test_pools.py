@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from tests.scenarios.distributed.in_process_roles import serving_roles
-from tests.scenarios.distributed.topic_records import Kafka
+from tests.scenarios.distributed.topic_records import TopicReader
 from tests.services import wait_for_futures
 
 from trunkline.api.schemas import SystemState
@@ -25,14 +25,14 @@ FAR: JsonObject = {"name": "far", "steps": {"only": {"agent": "Far"}}}
 
 
 @pytest.fixture
-def pool(kafka: Kafka, kafka_admin: AdminClient) -> str:
+def pool(kafka: TopicReader, kafka_admin: AdminClient) -> str:
     """A pool that has its topic."""
     topic = NewTopic(kafka.topics.tasks_of("gpu"), 4)
     wait_for_futures(kafka_admin.create_topics([topic]))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - the library's futures
     return "gpu"
 
 
-async def until_waiting(system: RunningSystem, kafka: Kafka, wanted: dict[str, int]) -> SystemState:
+async def until_waiting(system: RunningSystem, kafka: TopicReader, wanted: dict[str, int]) -> SystemState:
     """By the ends of their topics' names: records that consumers have not settled."""
     prefix = kafka.topics.tasks.removesuffix("tasks")
     async with asyncio.timeout(60):
@@ -49,7 +49,7 @@ async def never(call: Call) -> Json:
     return None
 
 
-async def test_only_a_bridge_of_the_pool_takes_its_tasks(pool: str, kafka: Kafka) -> None:
+async def test_only_a_bridge_of_the_pool_takes_its_tasks(pool: str, kafka: TopicReader) -> None:
     async with (
         ScriptedAgent(simple_success("near")) as near,
         ScriptedAgent(simple_success("far")) as far,

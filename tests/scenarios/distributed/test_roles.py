@@ -11,7 +11,7 @@ from typing import NamedTuple
 import aiohttp
 import pytest
 from tests.scenarios.distributed.in_process_roles import serving_roles
-from tests.scenarios.distributed.topic_records import Kafka
+from tests.scenarios.distributed.topic_records import TopicReader
 
 from trunkline.jsontypes import Json, JsonObject
 from trunkline.messages.codec import LONGEST_VALUE
@@ -112,7 +112,7 @@ async def test_max_concurrency_holds_over_all_bridges(fleet: Fleet) -> None:
     assert len(agent.calls) == 12
 
 
-async def test_a_cancel_reaches_a_call_that_another_bridge_holds(kafka: Kafka) -> None:
+async def test_a_cancel_reaches_a_call_that_another_bridge_holds(kafka: TopicReader) -> None:
     async with (
         ScriptedAgent(never) as agent,
         serving_roles("api", "executor") as system,
@@ -185,7 +185,7 @@ async def test_a_change_of_an_agent_is_seen_by_the_bridges_after_two_seconds_at_
     assert gone["status"] == "FAILED"
 
 
-async def test_what_is_too_long_for_a_record_travels_by_reference(kafka: Kafka) -> None:
+async def test_what_is_too_long_for_a_record_travels_by_reference(kafka: TopicReader) -> None:
     # More than Kafka takes in one record, in both directions.
     long = "x" * 3_000_000
     async with (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.scenarios.change_notifications import HELLO, RING, rings
+from tests.scenarios.change_notifications import HELLO, RING, change_notifications
 from tests.scenarios.distributed.in_process_roles import serving_roles
 
 from trunkline.jsontypes import JsonObject
@@ -22,7 +22,7 @@ async def test_a_doorbell_rings_for_a_run_that_another_process_has_begun_and_mov
     ):
         await system.register("Agent", agent.url, protocol="simple-a2a")
         await system.save(ONE)
-        bell = rings(other)
+        bell = change_notifications(other)
         assert await anext(bell) == HELLO
         # Nobody is there to move it.
         run = await system.start("one")

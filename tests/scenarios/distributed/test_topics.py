@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from tests.asyncapi_messages import at, fitting_messages
-from tests.scenarios.distributed.topic_records import Kafka
+from tests.asyncapi_messages import at, matching_messages
+from tests.scenarios.distributed.topic_records import TopicReader
 
 from trunkline.jsontypes import JsonObject, decode, encode
 from trunkline.messages.codec import LONGEST_VALUE
@@ -40,7 +40,7 @@ async def letters(system: RunningSystem, number: int) -> list[JsonObject]:
     return found
 
 
-async def test_every_record_is_as_the_document_has_it(distributed: RunningSystem, kafka: Kafka) -> None:
+async def test_every_record_is_as_the_document_has_it(distributed: RunningSystem, kafka: TopicReader) -> None:
     long = "x" * LONGEST_VALUE
     async with ScriptedAgent(simple_success({"text": long}), simple_success({"text": "hello"})) as agent:
         await distributed.register("Greeter", agent.url, protocol="simple-a2a")
@@ -62,14 +62,14 @@ async def test_every_record_is_as_the_document_has_it(distributed: RunningSystem
         address = at(document, "channels", channel)["address"]
         for record in seen:
             assert record.topic == address
-            fitting = fitting_messages(document, channel, record.headers, record.value)
+            fitting = matching_messages(document, channel, record.headers, record.value)
             assert fitting, record
             kinds.update(fitting)
             assert record.key == (b"order-1" if channel == "commands" else str(run["id"]).encode())
     assert kinds == {"AgentTask", "TaskReference", "AgentResult", "ResultReference", "RunEvent", "StartRun"}
 
 
-async def test_the_events_of_a_run_are_its_history(distributed: RunningSystem, kafka: Kafka) -> None:
+async def test_the_events_of_a_run_are_its_history(distributed: RunningSystem, kafka: TopicReader) -> None:
     async with ScriptedAgent(simple_success({"text": "hello"})) as agent:
         await distributed.register("Greeter", agent.url, protocol="simple-a2a")
         await distributed.save(WORKFLOW)
@@ -94,7 +94,7 @@ async def test_the_events_of_a_run_are_its_history(distributed: RunningSystem, k
 
 
 async def test_a_poisoned_record_is_put_aside_replayed_and_comes_back(
-    distributed: RunningSystem, kafka: Kafka
+    distributed: RunningSystem, kafka: TopicReader
 ) -> None:
     for topic in (kafka.topics.tasks, kafka.topics.results, kafka.topics.commands):
         await kafka.write(topic, b"\xff\x00poison", b"\xfe", {"origin": b"\xfd"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.scenarios.collector import collecting
 from tests.scenarios.distributed.in_process_roles import serving_roles
-from tests.scenarios.distributed.topic_records import Kafka
+from tests.scenarios.distributed.topic_records import TopicReader
 
 from trunkline.jsontypes import JsonObject, encode
 from trunkline.testing import ScriptedAgent, jsonrpc_task
@@ -19,7 +19,7 @@ ONE: JsonObject = {"name": "one", "steps": {"only": {"agent": "Agent"}}}
 
 
 async def test_a_trace_goes_with_the_task_over_the_topic_to_the_agent(
-    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+    kafka: TopicReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with collecting() as collector, ScriptedAgent(jsonrpc_task("done")) as agent:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
@@ -44,7 +44,9 @@ async def test_a_trace_goes_with_the_task_over_the_topic_to_the_agent(
     assert call.headers["tracestate"] == "congo=1"
 
 
-async def test_a_command_brings_its_trace_in_the_headers_of_its_record(kafka: Kafka, commands: str) -> None:
+async def test_a_command_brings_its_trace_in_the_headers_of_its_record(
+    kafka: TopicReader, commands: str
+) -> None:
     async with ScriptedAgent(jsonrpc_task("done")) as agent:
         async with serving_roles("api", "executor", "bridge") as system:
             await system.register("Agent", agent.url, protocol="jsonrpc-2.0")

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.distributed_only]
 RUNS = 30
 
 
-class HardOfHearing:
+class LostCommitReplies:
     """A store whose every fourth commit seems to fail, and has happened."""
 
     def __init__(self, store: Store) -> None:
@@ -52,10 +52,10 @@ class HardOfHearing:
 
 
 async def test_what_was_committed_unheard_is_done_once(tmp_path: Path) -> None:
-    hard_of_hearing: list[HardOfHearing] = []
+    hard_of_hearing: list[LostCommitReplies] = []
 
     def between(store: Store) -> Store:
-        hard_of_hearing.append(HardOfHearing(store))
+        hard_of_hearing.append(LostCommitReplies(store))
         return cast("Store", hard_of_hearing[0])
 
     async with (

@@ -13,7 +13,7 @@ from tests.services import PARTITIONS
 from trunkline.messages import TopicNames
 
 
-class Seen(NamedTuple):
+class TopicRecord(NamedTuple):
     topic: str
     key: bytes | None
     value: bytes
@@ -21,21 +21,21 @@ class Seen(NamedTuple):
     partition: int
 
 
-class Kafka(NamedTuple):
+class TopicReader(NamedTuple):
     servers: str
     topics: TopicNames
 
-    async def read(self, topic: str, enough: Callable[[Sequence[Seen]], bool]) -> list[Seen]:
+    async def read(self, topic: str, enough: Callable[[Sequence[TopicRecord]], bool]) -> list[TopicRecord]:
         """All records from the first one on, until there are enough."""
         return await asyncio.to_thread(self._read, topic, enough)
 
-    async def written(self, *topics: str) -> list[Seen]:
+    async def written(self, *topics: str) -> list[TopicRecord]:
         """All that the topics have now."""
         return [record for topic in topics for record in await asyncio.to_thread(self._all_of, topic)]
 
-    def _read(self, topic: str, enough: Callable[[Sequence[Seen]], bool]) -> list[Seen]:
+    def _read(self, topic: str, enough: Callable[[Sequence[TopicRecord]], bool]) -> list[TopicRecord]:
         consumer = self._consumer(topic)
-        seen: list[Seen] = []
+        seen: list[TopicRecord] = []
         try:
             while not enough(seen):
                 for message in consumer.consume(100, timeout=0.5):
@@ -46,12 +46,12 @@ class Kafka(NamedTuple):
                     key, value = message.key(), message.value()
                     assert isinstance(value, bytes)
                     key = key if isinstance(key, bytes) else None
-                    seen.append(Seen(topic, key, value, headers, message.partition() or 0))
+                    seen.append(TopicRecord(topic, key, value, headers, message.partition() or 0))
         finally:
             consumer.close()
         return seen
 
-    def _all_of(self, topic: str) -> list[Seen]:
+    def _all_of(self, topic: str) -> list[TopicRecord]:
         consumer = self._consumer(topic)
         try:
             ends = [

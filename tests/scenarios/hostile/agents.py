@@ -9,16 +9,16 @@ from contextlib import asynccontextmanager, suppress
 
 from trunkline.transports.address_policy import AddressPolicy
 
-Talk = Callable[["Agent", asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+ConnectionScript = Callable[["RawAgent", asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 LOOPBACK = AddressPolicy(allow_loopback=True)
 OK = b'HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n{"ok":true}'
 
 
-class Agent:
+class RawAgent:
     """A server that does with each connection what a test says."""
 
-    def __init__(self, talk: Talk) -> None:
+    def __init__(self, talk: ConnectionScript) -> None:
         self.talk = talk
         self.url = ""
         self.connections = 0
@@ -56,8 +56,8 @@ class Agent:
 
 
 @asynccontextmanager
-async def running(talk: Talk, tls: ssl.SSLContext | None = None) -> AsyncGenerator[Agent]:
-    agent = Agent(talk)
+async def running(talk: ConnectionScript, tls: ssl.SSLContext | None = None) -> AsyncGenerator[RawAgent]:
+    agent = RawAgent(talk)
     server = await asyncio.start_server(agent.serve, "127.0.0.1", 0, backlog=512, ssl=tls)
     scheme = "http" if tls is None else "https"
     agent.url = f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}/agent"
@@ -68,16 +68,16 @@ async def running(talk: Talk, tls: ssl.SSLContext | None = None) -> AsyncGenerat
         await agent.stop()
 
 
-async def good(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def good(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     while True:
         await agent.request(reader)
         writer.write(OK)
 
 
-def answers(*pieces: bytes) -> Talk:
+def answers(*pieces: bytes) -> ConnectionScript:
     """Reads one request, writes these bytes, closes."""
 
-    async def talk(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await agent.request(reader)
         for piece in pieces:
             writer.write(piece)
@@ -86,8 +86,8 @@ def answers(*pieces: bytes) -> Talk:
     return talk
 
 
-def endless(start: bytes, piece: bytes, pause: float = 0.0) -> Talk:
-    async def talk(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+def endless(start: bytes, piece: bytes, pause: float = 0.0) -> ConnectionScript:
+    async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await agent.request(reader)
         writer.write(start)
         while not writer.is_closing():
@@ -98,6 +98,6 @@ def endless(start: bytes, piece: bytes, pause: float = 0.0) -> Talk:
     return talk
 
 
-async def silent(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def silent(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     await agent.request(reader)
     await reader.read()

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import aiohttp
 import pytest
-from tests.crash.client import Client
-from tests.crash.server import Server, server_on
+from tests.crash.client import TrunklineClient
+from tests.crash.server import KillableServer, server_on
 from tests.scenarios.hostile.bad_inputs import BadInput, bad_inputs, good, http
 
 from trunkline.jsontypes import JsonObject
@@ -70,7 +70,7 @@ async def agents_running() -> AsyncGenerator[Agents]:
         server.close()
 
 
-async def outcome(client: Client, url: str, number: int, one: BadInput) -> str:
+async def outcome(client: TrunklineClient, url: str, number: int, one: BadInput) -> str:
     name = f"bad-{number}"
     await client.call(
         "POST",
@@ -102,11 +102,11 @@ class Tried(NamedTuple):
     most: int
 
 
-async def tried(server: Server) -> dict[str, Tried]:
+async def tried(server: KillableServer) -> dict[str, Tried]:
     """One after the other, so that each has its own measure."""
     found: dict[str, Tried] = {}
     async with agents_running() as agents, aiohttp.ClientSession() as session:
-        client = Client(session, server.url)
+        client = TrunklineClient(session, server.url)
         for number, one in enumerate(INPUTS):
             before = memory_of(server.process_id, "VmRSS")
             forget_the_most(server.process_id)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import uvloop
 from tests.certificates import made
-from tests.scenarios.hostile.agents import LOOPBACK, OK, Agent, running
+from tests.scenarios.hostile.agents import LOOPBACK, OK, RawAgent, running
 
 from trunkline.agents.tls import TlsConfig
 from trunkline.transports.base import StreamLimits, TransportError
@@ -47,7 +47,7 @@ class Callers:
     def __init__(self) -> None:
         self.names: list[str] = []
 
-    async def talk(self, agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def talk(self, agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         certificate = writer.get_extra_info("peercert")
         while True:
             await agent.request(reader)
@@ -102,7 +102,7 @@ def test_calls_of_two_agents_at_once_are_never_mixed_up(tmp_path: Path) -> None:
         context = server_context(tmp_path, asks=True)
         wrong: list[str] = []
 
-        async def talk(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             name = writer.get_extra_info("peercert")["subject"][0][0][1]
             while True:
                 await agent.request(reader)

@@ -11,8 +11,8 @@ import uvloop
 from tests.scenarios.hostile.agents import (
     LOOPBACK,
     OK,
-    Agent,
-    Talk,
+    ConnectionScript,
+    RawAgent,
     answers,
     endless,
     good,
@@ -33,7 +33,7 @@ AMPLE = 60.0
 SHORT = 0.3
 
 
-async def refusing(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def refusing(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Closes as soon as it is connected."""
 
 
@@ -45,7 +45,7 @@ async def call(transport: HttpTransport, url: str, timeout: float = AMPLE) -> Ag
 
 
 def outcome(
-    talk: Talk, timeout: float = AMPLE, max_answer_bytes: int = 1_000_000
+    talk: ConnectionScript, timeout: float = AMPLE, max_answer_bytes: int = 1_000_000
 ) -> AgentAnswer | TransportError:
     """What a call of such an agent ends with; the same transport works afterwards."""
 
@@ -66,13 +66,15 @@ def outcome(
     return uvloop.run(main())
 
 
-def error(talk: Talk, timeout: float = AMPLE, max_answer_bytes: int = 1_000_000) -> TransportError:
+def error(
+    talk: ConnectionScript, timeout: float = AMPLE, max_answer_bytes: int = 1_000_000
+) -> TransportError:
     result = outcome(talk, timeout, max_answer_bytes)
     assert isinstance(result, TransportError), result
     return result
 
 
-def answer(talk: Talk) -> AgentAnswer:
+def answer(talk: ConnectionScript) -> AgentAnswer:
     result = outcome(talk)
     assert isinstance(result, AgentAnswer), result
     return result
@@ -147,7 +149,7 @@ def test_bytes_beyond_the_length_never_become_the_next_answer() -> None:
 
 
 def test_an_answer_nobody_asked_for_never_answers_the_next_request() -> None:
-    async def talk(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await agent.request(reader)
         writer.write(OK)
         await go_on.wait()
@@ -233,7 +235,7 @@ def test_a_broken_chunk_is_not_waited_for() -> None:
 
 
 def test_a_broken_chunk_on_an_open_connection_is_not_waited_for() -> None:
-    async def talk(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await agent.request(reader)
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n")
         await writer.drain()
@@ -300,7 +302,7 @@ def test_a_close_at_accept_is_a_lost_connection() -> None:
 
 
 def test_a_reset_is_a_lost_connection() -> None:
-    async def talk(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await agent.request(reader)
         writer.transport.abort()
 
@@ -309,7 +311,7 @@ def test_a_reset_is_a_lost_connection() -> None:
 
 @pytest.mark.parametrize("method", ["POST", "GET"])
 def test_a_reused_connection_that_closes_loses_the_request_and_sends_it_once(method: str) -> None:
-    async def one_answer(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def one_answer(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await agent.request(reader)
         writer.write(OK)
         await agent.request(reader)
@@ -355,7 +357,7 @@ def test_a_redirect_is_an_answer_and_leads_nowhere() -> None:
 
 
 def test_cookies_are_not_kept() -> None:
-    async def talk(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
             await agent.request(reader)
             writer.write(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n")
@@ -425,7 +427,7 @@ def test_cancelling_a_call_closes_its_connection() -> None:
 
 
 def test_a_request_that_is_never_read_does_not_outlive_its_deadline() -> None:
-    async def deaf(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def deaf(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await released.wait()
 
     released = asyncio.Event()
@@ -443,7 +445,7 @@ def test_a_request_that_is_never_read_does_not_outlive_its_deadline() -> None:
 def test_hundreds_of_calls_run_at_once() -> None:
     everyone = 300
 
-    async def together(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def together(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await agent.request(reader)
         if len(agent.requests) == everyone:
             all_here.set()

@@ -9,7 +9,16 @@ import struct
 
 import pytest
 import uvloop
-from tests.scenarios.hostile.agents import LOOPBACK, Agent, Talk, answers, endless, good, running, silent
+from tests.scenarios.hostile.agents import (
+    LOOPBACK,
+    ConnectionScript,
+    RawAgent,
+    answers,
+    endless,
+    good,
+    running,
+    silent,
+)
 
 from trunkline.transports.base import StreamLimits, TransportError
 from trunkline.transports.https import HttpTransport
@@ -46,7 +55,7 @@ async def read(
     return bytes(came), None
 
 
-def heard(talk: Talk, given: StreamLimits | None = None) -> tuple[bytes, TransportError | None]:
+def heard(talk: ConnectionScript, given: StreamLimits | None = None) -> tuple[bytes, TransportError | None]:
     """What a stream of such an agent gives; the same transport works afterwards."""
 
     async def main() -> tuple[bytes, TransportError | None]:
@@ -59,7 +68,7 @@ def heard(talk: Talk, given: StreamLimits | None = None) -> tuple[bytes, Transpo
     return uvloop.run(main())
 
 
-def broken(talk: Talk, given: StreamLimits | None = None) -> TransportError:
+def broken(talk: ConnectionScript, given: StreamLimits | None = None) -> TransportError:
     _, error = heard(talk, given)
     assert error is not None
     return error
@@ -82,12 +91,12 @@ async def opened_and_left(transport: HttpTransport, url: str) -> None:
     ],
     ids=["chunked", "byte by byte", "with a length", "until the close", "after an interim answer"],
 )
-def test_a_stream_that_is_ended_properly_is_heard_to_its_end(talk: Talk) -> None:
+def test_a_stream_that_is_ended_properly_is_heard_to_its_end(talk: ConnectionScript) -> None:
     assert heard(talk) == (b"".join(EVENTS), None)
 
 
 def test_pieces_are_given_on_as_they_come() -> None:
-    async def talk(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await agent.request(reader)
         writer.write(CHUNKED + b"d\r\ndata: first\n\n\r\n")
         await go_on.wait()
@@ -137,7 +146,7 @@ def test_a_close_at_any_byte_is_a_lost_connection(length: int) -> None:
 
 @pytest.mark.parametrize("start", [HEAD + b"Connection: close\r\n\r\n", HEAD + b"Content-Length: 9\r\n\r\n"])
 def test_a_reset_in_the_middle_is_a_lost_connection(start: bytes) -> None:
-    async def talk(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await agent.request(reader)
         writer.write(start + b"data: ")
         await writer.drain()
@@ -152,7 +161,7 @@ def test_a_reset_in_the_middle_is_a_lost_connection(start: bytes) -> None:
 
 @pytest.mark.parametrize("rest", [b"zz\r\nhello\r\n", b"-1\r\n", b"ffffffffffffffffff\r\n", b"5\r\nhelloXX"])
 def test_a_broken_chunk_is_an_error_though_the_connection_stays_open(rest: bytes) -> None:
-    async def talk(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await agent.request(reader)
         writer.write(CHUNKED + b"2\r\n: \r\n")
         await writer.drain()
@@ -228,7 +237,7 @@ def test_one_byte_after_the_other_ends_when_the_time_is_up() -> None:
 
 
 def test_silence_in_a_stream_ends_it() -> None:
-    async def talk(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await agent.request(reader)
         writer.write(CHUNKED + b"2\r\n: \r\n")
         await reader.read()
@@ -284,7 +293,7 @@ def test_a_stream_that_is_left_in_the_middle_closes_its_connection() -> None:
 
 
 def test_a_stream_that_was_heard_to_its_end_leaves_its_connection_to_the_next() -> None:
-    async def talk(agent: Agent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def talk(agent: RawAgent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
             await agent.request(reader)
             writer.write(WHOLE)
@@ -301,7 +310,7 @@ def test_a_stream_that_was_heard_to_its_end_leaves_its_connection_to_the_next() 
 
 
 @pytest.mark.parametrize("talk", [silent, endless(CHUNKED, b"1\r\n:\r\n", pause=0.01)])
-def test_cancelling_closes_the_connection_at_once(talk: Talk) -> None:
+def test_cancelling_closes_the_connection_at_once(talk: ConnectionScript) -> None:
     async def main() -> None:
         async with running(talk) as agent, HttpTransport(LOOPBACK) as transport:
             reading = asyncio.create_task(read(transport, agent.url, limits()))

@@ -14,11 +14,11 @@ from tests.scenarios.zones.zone_server import (
     AMPLE,
     BOT_TOKEN,
     PUBLIC,
-    Answered,
+    ZoneAnswer,
     call,
     post,
-    served,
     token_for,
+    zone_server,
 )
 
 from trunkline.agents.tls import TlsConfig
@@ -52,7 +52,7 @@ def zone_with(policy: JsonObject) -> Zone:
     return zone
 
 
-def refused(answer: Answered, status: int) -> str:
+def refused(answer: ZoneAnswer, status: int) -> str:
     """The message of a refusal, which is a JSON-RPC response whatever the status."""
     assert answer.status == status
     assert answer.body["jsonrpc"] == "2.0"
@@ -68,11 +68,11 @@ def reasons(folder: Path) -> list[str]:
 async def test_a_signed_call_is_answered_and_its_token_is_worth_nothing_any_more(tmp_path: Path) -> None:
     body = call(text="hello", bot_token=BOT_TOKEN)
     headers = token_for(body)
-    async with served(zone_with(SIGNED), tmp_path) as url:
+    async with zone_server(zone_with(SIGNED), tmp_path) as url:
         answer = await post(url, body, headers)
         assert answer.body["result"] == {"status": "success", "response_text": "hello"}
         assert refused(await post(url, body, headers), 401).startswith("Not authenticated.")
-    async with served(zone_with(SIGNED), tmp_path) as url:
+    async with zone_server(zone_with(SIGNED), tmp_path) as url:
         again = await post(url, body, headers)
         assert refused(again, 401)
         assert again.headers["www-authenticate"] == "Bearer"
@@ -81,7 +81,7 @@ async def test_a_signed_call_is_answered_and_its_token_is_worth_nothing_any_more
 
 async def test_the_same_call_with_a_new_token_is_answered_from_memory(tmp_path: Path) -> None:
     body = call(text="hello", id_="same")
-    async with served(zone_with(SIGNED), tmp_path) as url:
+    async with zone_server(zone_with(SIGNED), tmp_path) as url:
         first, second = [await post(url, body, token_for(body)) for _ in range(2)]
     assert first.body == second.body
 
@@ -89,7 +89,7 @@ async def test_the_same_call_with_a_new_token_is_answered_from_memory(tmp_path: 
 async def test_a_token_of_one_request_does_not_carry_another(tmp_path: Path) -> None:
     body = call(text="hello")
     headers = token_for(body)
-    async with served(zone_with(SIGNED), tmp_path) as url:
+    async with zone_server(zone_with(SIGNED), tmp_path) as url:
         refused(await post(url, call(text="steal"), headers), 401)
         assert (await post(url, body, headers)).status == 200
     assert reasons(tmp_path) == ["token_body"]
@@ -110,7 +110,7 @@ async def test_a_token_that_is_wrong_runs_nothing(
     tmp_path: Path, changed: dict[str, str | int], reason: str
 ) -> None:
     body = call(text="hello")
-    async with served(zone_with(SIGNED), tmp_path) as url:
+    async with zone_server(zone_with(SIGNED), tmp_path) as url:
         answer = await post(url, body, token_for(body, **changed))
     assert reason not in refused(answer, 401)
     assert answer.body["id"] is None
@@ -118,7 +118,7 @@ async def test_a_token_that_is_wrong_runs_nothing(
 
 
 async def test_a_stranger_is_answered_before_its_body_has_come(tmp_path: Path) -> None:
-    async with served(zone_with(SIGNED), tmp_path) as url:
+    async with zone_server(zone_with(SIGNED), tmp_path) as url:
         reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(url).port)
         writer.write(b"POST / HTTP/1.1\r\nHost: zone\r\nContent-Length: 50000000\r\n\r\n{")
         head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), AMPLE)
@@ -129,7 +129,7 @@ async def test_a_stranger_is_answered_before_its_body_has_come(tmp_path: Path) -
 
 async def test_documents_and_health_need_no_token(tmp_path: Path) -> None:
     async with (
-        served(zone_with(SIGNED), tmp_path) as url,
+        zone_server(zone_with(SIGNED), tmp_path) as url,
         HttpTransport(AddressPolicy(allow_loopback=True)) as transport,
     ):
         for path in ("/ping", "/openrpc.json"):
@@ -144,9 +144,9 @@ async def test_what_a_policy_limits_is_refused_with_its_own_status(tmp_path: Pat
         "rate": {"per_second": 0.001, "burst": 1},
         "profiles": ["slack"],
     }
-    async with served(zone_with({"callers": {"verification": rules}}), tmp_path) as url:
+    async with zone_server(zone_with({"callers": {"verification": rules}}), tmp_path) as url:
 
-        async def signed(body: bytes) -> Answered:
+        async def signed(body: bytes) -> ZoneAnswer:
             return await post(url, body, token_for(body))
 
         assert "It may call: execute_task." in refused(await signed(call("purge")), 403)
@@ -190,7 +190,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 async def test_a_certificate_is_as_good_as_a_token(tmp_path: Path, files: tuple[Path, Path]) -> None:
     tls = server_tls(files[0], authority=files[1])
-    async with served(zone_with(CERTIFIED), tmp_path / "data", tls) as url:
+    async with zone_server(zone_with(CERTIFIED), tmp_path / "data", tls) as url:
         known = await post(url, call(text="hello"), tls=tls_of(certified("verification.example")))
         assert known.body["result"] == {"status": "success", "response_text": "hello"}
         unknown = await post(url, call(text="hello"), tls=tls_of(certified("other.example")))
@@ -207,7 +207,7 @@ async def test_two_callers_with_certificates_do_not_see_each_others_calls(
     tls = server_tls(files[0], authority=files[1], required=True)
     zone = zone_with({})
     id_ = str(uuid4())
-    async with served(zone, tmp_path / "data", tls) as url:
+    async with zone_server(zone, tmp_path / "data", tls) as url:
         for name in ("a.example", "b.example"):
             answer = await post(url, call(text=name, id_=id_), tls=tls_of(certified(name)))
             assert answer.body["result"] == {"status": "success", "response_text": name}
@@ -216,7 +216,7 @@ async def test_two_callers_with_certificates_do_not_see_each_others_calls(
 async def test_no_token_and_no_secret_is_in_the_zones_file(tmp_path: Path) -> None:
     body = call(text="hello", bot_token=BOT_TOKEN)
     headers = token_for(body)
-    async with served(zone_with(SIGNED), tmp_path) as url:
+    async with zone_server(zone_with(SIGNED), tmp_path) as url:
         for _ in range(2):
             await post(url, body, headers)
         for changed in ({"audience": "billing"}, {"issuer": "stranger"}):

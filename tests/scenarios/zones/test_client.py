@@ -12,7 +12,7 @@ import pytest
 from cryptography import x509
 from structlog.testing import capture_logs
 from tests.certificates import made, signing_key
-from tests.scenarios.zones.zone_server import BOT_TOKEN, PRIVATE, PUBLIC, served
+from tests.scenarios.zones.zone_server import BOT_TOKEN, PRIVATE, PUBLIC, zone_server
 
 from trunkline.jsontypes import JsonObject
 from trunkline.serving import base_url, listen, serving
@@ -32,7 +32,7 @@ SIGNER: JsonObject = {"key": PRIVATE, "issuer": "verification", "audience": "exe
 PARAMS: JsonObject = {"channel": "C1", "text": "hello", "bot_token": BOT_TOKEN}
 
 
-class Desk:
+class GatedZone:
     """Work that waits at a gate, and how often it began."""
 
     def __init__(self, policy: JsonObject | None = None) -> None:
@@ -97,9 +97,9 @@ class Wire:
 
 
 async def test_each_sending_is_signed_anew_and_the_work_runs_once(tmp_path: Path) -> None:
-    desk = Desk(SIGNED)
+    desk = GatedZone(SIGNED)
     desk.gate.set()
-    async with served(desk.opened(), tmp_path) as zone_url, asyncio.timeout(PATIENCE_SECONDS):
+    async with zone_server(desk.opened(), tmp_path) as zone_url, asyncio.timeout(PATIENCE_SECONDS):
         wire = Wire(zone_url, cuts=2)
         async with (
             wire.open() as url,
@@ -117,7 +117,7 @@ async def test_a_caller_that_the_zone_does_not_know_is_told_at_once(tmp_path: Pa
     stranger: JsonObject = {**SIGNER, "key": signing_key()[0]}
     async with (
         asyncio.timeout(PATIENCE_SECONDS),
-        served(Desk(SIGNED).opened(), tmp_path) as url,
+        zone_server(GatedZone(SIGNED).opened(), tmp_path) as url,
         open_zone_client(url, auth_type="signed", auth_config=stranger) as link,
     ):
         with pytest.raises(ZoneCallFailed, match="Not authenticated") as raised:
@@ -132,10 +132,10 @@ async def test_a_caller_with_a_certificate_calls_over_mutual_tls(tmp_path: Path)
     (tmp_path / "root.pem").write_text(root[0])
     certificate, key = made("caller", signed_by=root, alternatives=[x509.DNSName("verification.example")])
     proof: JsonObject = {"certificate": certificate, "key": key, "authority": root[0]}
-    desk = Desk({"callers": {"verification": {"certificates": ["verification.example"]}}})
+    desk = GatedZone({"callers": {"verification": {"certificates": ["verification.example"]}}})
     desk.gate.set()
     tls = server_tls(tmp_path / "server.pem", authority=tmp_path / "root.pem", required=True)
-    async with served(desk.opened(), tmp_path / "data", tls) as url, asyncio.timeout(PATIENCE_SECONDS):
+    async with zone_server(desk.opened(), tmp_path / "data", tls) as url, asyncio.timeout(PATIENCE_SECONDS):
         async with open_zone_client(url, auth_type="mtls", auth_config=proof) as link:
             assert (await link.execute_task(PARAMS))["response_text"] == "hello!"
         async with open_zone_client(url) as nobody:
@@ -146,12 +146,12 @@ async def test_a_caller_with_a_certificate_calls_over_mutual_tls(tmp_path: Path)
 
 async def test_a_caller_that_calls_too_often_waits_as_long_as_the_zone_says(tmp_path: Path) -> None:
     rules: JsonObject = {"keys": [PUBLIC], "rate": {"per_second": 1, "burst": 1}}
-    desk = Desk({"callers": {"verification": rules}})
+    desk = GatedZone({"callers": {"verification": rules}})
     desk.gate.set()
     with capture_logs() as lines:
         async with (
             asyncio.timeout(PATIENCE_SECONDS),
-            served(desk.opened(), tmp_path) as url,
+            zone_server(desk.opened(), tmp_path) as url,
             open_zone_client(url, auth_type="signed", auth_config=SIGNER) as link,
         ):
             results = await asyncio.gather(link.execute_task(PARAMS), link.execute_task(PARAMS))
@@ -163,7 +163,7 @@ async def test_a_caller_that_calls_too_often_waits_as_long_as_the_zone_says(tmp_
 
 
 async def test_a_link_comes_through_a_restart_of_the_zone(tmp_path: Path) -> None:
-    desk, id_ = Desk(), str(uuid4())
+    desk, id_ = GatedZone(), str(uuid4())
     async with asyncio.timeout(PATIENCE_SECONDS):
         with listen("127.0.0.1", 0) as listener:
             url = base_url(listener)

@@ -28,7 +28,7 @@ MOST_BYTES = 2_000
 CALL = encode({"jsonrpc": "2.0", "id": "1", "method": "echo", "params": {"text": "hi"}})
 
 
-class Hasty(ZoneConnection):
+class ImpatientClient(ZoneConnection):
     """A patience that a test can outwait."""
 
     head_seconds = 0.05
@@ -221,7 +221,7 @@ async def test_whoever_is_not_authenticated_is_401_before_anything_is_read(tmp_p
 async def test_what_is_no_whole_http_request_is_answered_in_json_rpc(
     tmp_path: Path, sent: bytes, status: int
 ) -> None:
-    async with served(make_zone(), tmp_path, Hasty) as client:
+    async with served(make_zone(), tmp_path, ImpatientClient) as client:
         answer = await client.raw(sent)
     assert answer.status == status
     assert answer.error["code"] == -32600

@@ -29,7 +29,7 @@ PRIVATE, PUBLIC = signing_key()
 BOT_TOKEN = "xoxb-7f3a/é'\"\\nine-lives"
 
 
-class Answered(msgspec.Struct, frozen=True):
+class ZoneAnswer(msgspec.Struct, frozen=True):
     status: int
     headers: Mapping[str, str]
     body: JsonObject
@@ -40,7 +40,7 @@ class Answered(msgspec.Struct, frozen=True):
 
 
 @asynccontextmanager
-async def served(zone: Zone, folder: Path, tls: ssl.SSLContext | None = None) -> AsyncGenerator[str]:
+async def zone_server(zone: Zone, folder: Path, tls: ssl.SSLContext | None = None) -> AsyncGenerator[str]:
     with listen("127.0.0.1", 0) as listener:
         async with zone.running(folder), serving(zone, listener, ZoneConnection, tls=tls):
             yield base_url(listener, "http" if tls is None else "https")
@@ -59,7 +59,7 @@ def token_for(body: bytes, **changed: str | int) -> dict[str, str]:
 
 async def post(
     url: str, body: bytes, headers: Mapping[str, str] | None = None, tls: TlsConfig | None = None
-) -> Answered:
+) -> ZoneAnswer:
     async with HttpTransport(AddressPolicy(allow_loopback=True)) as transport:
         answer = await transport.post(url, body, headers or {}, AMPLE, tls)
-    return Answered(answer.status, answer.headers, cast("JsonObject", decode(answer.body)))
+    return ZoneAnswer(answer.status, answer.headers, cast("JsonObject", decode(answer.body)))

@@ -93,7 +93,7 @@ FAILURES = st.sampled_from(
 )
 
 
-class Moody:
+class RandomAgent:
     """Gives the answers in turn, and begins again when there are no more."""
 
     def __init__(self, answers: list[AgentAnswer | str]) -> None:
@@ -121,7 +121,7 @@ class Moody:
 @settings(max_examples=20)
 @given(answers=st.lists(ANSWERS | FAILURES, min_size=1, max_size=8))
 def test_a_check_ends_with_a_report(protocol: str, answers: list[AgentAnswer | str]) -> None:
-    checker = Checker(Moody(answers), SystemClock())
+    checker = Checker(RandomAgent(answers), SystemClock())
     report = asyncio.run(checker.check(Subject(url="http://agent.example/", protocol=protocol), active=True))
     assert report.passed == (report.failures() == [])
     assert report.passed == (report.grade in ("A", "B", "C"))

@@ -6,10 +6,10 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from tests.unit.executor.executor_harness import Stage, open_stage
+from tests.unit.executor.executor_harness import ExecutorHarness, open_executor
 
 
 @pytest.fixture
-async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:
-    async with open_stage(tmp_path) as opened:
+async def stage(tmp_path: Path) -> AsyncGenerator[ExecutorHarness]:
+    async with open_executor(tmp_path) as opened:
         yield opened

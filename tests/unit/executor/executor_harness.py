@@ -29,7 +29,7 @@ from trunkline.telemetry.metrics import Metrics
 from trunkline.testing import FakeClock
 
 
-class Stage:
+class ExecutorHarness:
     def __init__(self, store: Store, clock: FakeClock) -> None:
         self.store = store
         self.clock = clock
@@ -127,7 +127,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def open_stage(folder: Path) -> AsyncGenerator[Stage]:
+async def open_executor(folder: Path) -> AsyncGenerator[ExecutorHarness]:
     clock = FakeClock()
     async with open_sqlite(folder / "trunkline.db", clock=clock) as store:
-        yield Stage(store, clock)
+        yield ExecutorHarness(store, clock)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from tests.unit.executor.executor_harness import Stage
+from tests.unit.executor.executor_harness import ExecutorHarness
 
 from trunkline.ids import RunId, child_run_id
 from trunkline.machine.inputs import CancelRequested, PauseRequested
@@ -19,14 +19,14 @@ PARENT = "{name: parent, steps: {c: {workflow: child, input: {n: 1}}, after: {ag
 
 
 @pytest.fixture
-async def parent(stage: Stage) -> RunId:
+async def parent(stage: ExecutorHarness) -> RunId:
     """Its child has begun, and has taken no turn yet."""
     await stage.workflows.save(CHILD.encode())
     return await stage.start(PARENT)
 
 
 async def test_a_child_is_begun_with_the_decision_and_knows_where_it_comes_from(
-    stage: Stage, parent: RunId
+    stage: ExecutorHarness, parent: RunId
 ) -> None:
     record, _ = await stage.run(child_run_id(parent, "c", 1))
     above, steps = await stage.run(parent)
@@ -36,7 +36,9 @@ async def test_a_child_is_begun_with_the_decision_and_knows_where_it_comes_from(
     assert (above.status, steps["c"].status) == ("RUNNING", "RUNNING")
 
 
-async def test_a_child_inherits_what_agents_were_like_when_its_parent_was_accepted(stage: Stage) -> None:
+async def test_a_child_inherits_what_agents_were_like_when_its_parent_was_accepted(
+    stage: ExecutorHarness,
+) -> None:
     await stage.workflows.save(CHILD.encode())
     version = (await stage.workflows.save(PARENT.encode())).version
     run_id = await stage.accept(version, routes=7)
@@ -44,7 +46,7 @@ async def test_a_child_inherits_what_agents_were_like_when_its_parent_was_accept
     assert (await stage.run(child_run_id(run_id, "c", 1)))[0].routing_version == 7
 
 
-async def test_the_end_of_a_child_lets_its_parent_go_on(stage: Stage, parent: RunId) -> None:
+async def test_the_end_of_a_child_lets_its_parent_go_on(stage: ExecutorHarness, parent: RunId) -> None:
     await stage.turn()
     await stage.answer(stage.task("work"), "success", output={"text": "done"})
     await stage.turn()
@@ -56,7 +58,7 @@ async def test_the_end_of_a_child_lets_its_parent_go_on(stage: Stage, parent: Ru
 
 
 async def test_the_loop_is_not_left_to_sleep_while_a_child_has_something_to_take_in(
-    stage: Stage, parent: RunId
+    stage: ExecutorHarness, parent: RunId
 ) -> None:
     assert stage.driver.next_wake() == 0
     await stage.turn()
@@ -67,7 +69,7 @@ async def test_the_loop_is_not_left_to_sleep_while_a_child_has_something_to_take
     assert stage.driver.next_wake() == 0
 
 
-async def test_a_decision_that_is_not_written_begins_no_child(stage: Stage) -> None:
+async def test_a_decision_that_is_not_written_begins_no_child(stage: ExecutorHarness) -> None:
     await stage.workflows.save(CHILD.encode())
     version = (await stage.workflows.save(PARENT.encode())).version
     run_id = await stage.accept(version)
@@ -85,7 +87,7 @@ async def test_a_decision_that_is_not_written_begins_no_child(stage: Stage) -> N
     assert (await stage.run(child_run_id(run_id, "c", 1)))[0].status == "PENDING"
 
 
-async def test_a_child_is_told_what_happens_to_its_parent(stage: Stage, parent: RunId) -> None:
+async def test_a_child_is_told_what_happens_to_its_parent(stage: ExecutorHarness, parent: RunId) -> None:
     await stage.turn()
     child = child_run_id(parent, "c", 1)
     await stage.put(parent, "pause", PauseRequested())
@@ -102,7 +104,9 @@ async def test_a_child_is_told_what_happens_to_its_parent(stage: Stage, parent: 
     assert [(await stage.run(run_id))[0].status for run_id in (child, parent)] == ["CANCELLED"] * 2
 
 
-async def test_a_child_that_cannot_be_decided_fails_its_parent_too(stage: Stage, parent: RunId) -> None:
+async def test_a_child_that_cannot_be_decided_fails_its_parent_too(
+    stage: ExecutorHarness, parent: RunId
+) -> None:
     child = child_run_id(parent, "c", 1)
     await stage.put(child, "poison", b"{}")
     for _ in range(2):
@@ -131,7 +135,7 @@ async def test_a_child_that_cannot_be_decided_fails_its_parent_too(stage: Stage,
     ids=["no workflow", "no version", "unfit input"],
 )
 async def test_a_child_that_cannot_begin_is_a_failure_of_the_step(
-    stage: Stage, workflow: str, code: str
+    stage: ExecutorHarness, workflow: str, code: str
 ) -> None:
     await stage.workflows.save(CHILD.encode())
     run_id = await stage.start(workflow)
@@ -143,7 +147,7 @@ async def test_a_child_that_cannot_begin_is_a_failure_of_the_step(
     assert len(await stage.store.runs(limit=10)) == 1
 
 
-async def test_runs_that_begin_one_another_for_ever_end_at_the_deepest(stage: Stage) -> None:
+async def test_runs_that_begin_one_another_for_ever_end_at_the_deepest(stage: ExecutorHarness) -> None:
     # Each alone is no circle; the second is saved by somebody who does not look.
     version = (await stage.workflows.save(b"{name: a, steps: {c: {workflow: b}}}")).version
     back = (await stage.workflows.save(b"{name: b, steps: {c: {workflow: x}}}")).version

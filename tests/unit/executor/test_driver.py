@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from tests.unit.executor.executor_harness import Stage
+from tests.unit.executor.executor_harness import ExecutorHarness
 
 from trunkline.clock import after
 from trunkline.machine.inputs import PauseRequested, ReplyGiven, ResumeRequested
@@ -27,7 +27,7 @@ def timeout() -> StepError:
     return StepError(code="agent_timeout", message="Too slow.")
 
 
-async def test_a_turn_writes_the_run_its_events_and_its_task(stage: Stage) -> None:
+async def test_a_turn_writes_the_run_its_events_and_its_task(stage: ExecutorHarness) -> None:
     run_id = await stage.start(CHAIN, {"topic": "owls"})
     record, steps = await stage.run(run_id)
     assert (record.status, record.version, record.seq, record.started_at) == (
@@ -38,7 +38,7 @@ async def test_a_turn_writes_the_run_its_events_and_its_task(stage: Stage) -> No
     assert stage.task("a").input_data == {"topic": "owls"}
 
 
-async def test_a_run_goes_from_answer_to_answer_to_its_end(stage: Stage) -> None:
+async def test_a_run_goes_from_answer_to_answer_to_its_end(stage: ExecutorHarness) -> None:
     run_id = await stage.start(CHAIN)
     await stage.answer(stage.task("a"), "success", output={"text": "owls"})
     await stage.turn()
@@ -50,7 +50,7 @@ async def test_a_run_goes_from_answer_to_answer_to_its_end(stage: Stage) -> None
     assert (await stage.history(run_id))[-1] == "RunCompleted"
 
 
-async def test_an_answer_that_comes_twice_counts_once(stage: Stage) -> None:
+async def test_an_answer_that_comes_twice_counts_once(stage: ExecutorHarness) -> None:
     run_id = await stage.start(CHAIN)
     for _ in range(2):
         await stage.answer(stage.task("a"), "success", output=1)
@@ -59,7 +59,7 @@ async def test_an_answer_that_comes_twice_counts_once(stage: Stage) -> None:
     assert len(stage.published) == 2
 
 
-async def test_an_answer_that_was_given_up_for_lost_still_resolves_the_doubt(stage: Stage) -> None:
+async def test_an_answer_that_was_given_up_for_lost_still_resolves_the_doubt(stage: ExecutorHarness) -> None:
     run_id = await stage.start("{name: once, steps: {a: {agent: A, delivery: at_most_once}}}")
     await stage.answer(stage.task("a"), "unknown")
     await stage.turn()
@@ -70,13 +70,13 @@ async def test_an_answer_that_was_given_up_for_lost_still_resolves_the_doubt(sta
     assert (record.status, record.output) == ("COMPLETED", b'"late"')
 
 
-async def test_a_turn_without_anything_to_take_in_changes_nothing(stage: Stage) -> None:
+async def test_a_turn_without_anything_to_take_in_changes_nothing(stage: ExecutorHarness) -> None:
     run_id = await stage.start(CHAIN)
     await stage.turn()
     assert (await stage.run(run_id))[0].version == 1
 
 
-async def test_runs_that_are_woken_together_move_together(stage: Stage) -> None:
+async def test_runs_that_are_woken_together_move_together(stage: ExecutorHarness) -> None:
     version = (await stage.workflows.save(CHAIN.encode())).version
     ids = [await stage.accept(version, number) for number in range(20)]
     await stage.turn()
@@ -84,7 +84,7 @@ async def test_runs_that_are_woken_together_move_together(stage: Stage) -> None:
     assert [task.input_data for task in stage.published if isinstance(task, AgentTask)] == list(range(20))
 
 
-async def test_a_turn_that_is_rolled_back_is_taken_again_from_what_is_stored(stage: Stage) -> None:
+async def test_a_turn_that_is_rolled_back_is_taken_again_from_what_is_stored(stage: ExecutorHarness) -> None:
     run_id = await stage.start(CHAIN)
     await stage.answer(stage.task("a"), "success", output=1)
 
@@ -103,7 +103,7 @@ async def test_a_turn_that_is_rolled_back_is_taken_again_from_what_is_stored(sta
     assert [task.step for task in stage.published if isinstance(task, AgentTask)] == ["b"]
 
 
-async def test_a_state_kept_at_an_older_version_is_read_again(stage: Stage) -> None:
+async def test_a_state_kept_at_an_older_version_is_read_again(stage: ExecutorHarness) -> None:
     run_id = await stage.start(CHAIN)
     other = stage.another_driver()
     await stage.put(run_id, "pause/1", PauseRequested())
@@ -117,7 +117,7 @@ async def test_a_state_kept_at_an_older_version_is_read_again(stage: Stage) -> N
     assert stage.task("b").input_data == 1
 
 
-async def test_a_decision_that_fails_ends_its_own_run_and_no_other(stage: Stage) -> None:
+async def test_a_decision_that_fails_ends_its_own_run_and_no_other(stage: ExecutorHarness) -> None:
     poisoned, healthy = await stage.start(LIMITED), await stage.start(CHAIN)
     await stage.put(poisoned, "reply/nobody/0", ReplyGiven("nobody", ReplyMessage(text="Hello?")))
     await stage.answer(stage.task("a"), "success", output=1)
@@ -130,7 +130,7 @@ async def test_a_decision_that_fails_ends_its_own_run_and_no_other(stage: Stage)
     assert (await stage.store.backlog()).timers == 0
 
 
-async def test_an_input_that_cannot_be_read_ends_its_own_run_and_no_other(stage: Stage) -> None:
+async def test_an_input_that_cannot_be_read_ends_its_own_run_and_no_other(stage: ExecutorHarness) -> None:
     broken, healthy = await stage.start(LIMITED), await stage.start(CHAIN)
     await stage.put(broken, "result/a/1", b'{"type":"result_arrived","result":' + b"[" * 100_000)
     await stage.put(healthy, "pause/1", PauseRequested())
@@ -140,7 +140,7 @@ async def test_an_input_that_cannot_be_read_ends_its_own_run_and_no_other(stage:
     assert (await stage.store.backlog()).inbox == 0
 
 
-async def test_a_run_whose_workflow_cannot_be_used_any_more_ends_and_no_other(stage: Stage) -> None:
+async def test_a_run_whose_workflow_cannot_be_used_any_more_ends_and_no_other(stage: ExecutorHarness) -> None:
     healthy = await stage.start(CHAIN)
     refused = WorkflowVersion(
         workflow_id="018f0000-0000-7000-8000-aaaaaaaaaaaa",
@@ -162,7 +162,7 @@ async def test_a_run_whose_workflow_cannot_be_used_any_more_ends_and_no_other(st
     assert (await stage.run(healthy))[0].status == "PAUSED"
 
 
-async def test_a_retry_is_timed_and_taken_when_it_is_due(stage: Stage) -> None:
+async def test_a_retry_is_timed_and_taken_when_it_is_due(stage: ExecutorHarness) -> None:
     run_id = await stage.start("{name: w, steps: {a: {agent: A, retry: {first_delay: 5s, jitter: false}}}}")
     await stage.answer(stage.task("a"), "error", error=timeout())
     await stage.turn()
@@ -176,7 +176,7 @@ async def test_a_retry_is_timed_and_taken_when_it_is_due(stage: Stage) -> None:
     assert stage.timers.next_wake() is None
 
 
-async def test_a_timer_that_was_taken_in_a_turn_that_failed_is_taken_again(stage: Stage) -> None:
+async def test_a_timer_that_was_taken_in_a_turn_that_failed_is_taken_again(stage: ExecutorHarness) -> None:
     run_id = await stage.start(LIMITED)
     stage.clock.advance(timedelta(minutes=1))
 
@@ -192,7 +192,7 @@ async def test_a_timer_that_was_taken_in_a_turn_that_failed_is_taken_again(stage
     assert (await stage.run(run_id))[0].status == "FAILED"
 
 
-async def test_who_watches_a_run_is_told_when_a_change_is_durable(stage: Stage) -> None:
+async def test_who_watches_a_run_is_told_when_a_change_is_durable(stage: ExecutorHarness) -> None:
     run_id = await stage.start(CHAIN)
     with stage.watchers.watch(run_id) as watch:
         await stage.put(run_id, "pause/1", PauseRequested())
@@ -201,7 +201,7 @@ async def test_who_watches_a_run_is_told_when_a_change_is_durable(stage: Stage) 
     assert (await stage.run(run_id))[0].status == "PAUSED"
 
 
-async def test_more_inputs_than_a_turn_takes_are_taken_in_the_next(stage: Stage) -> None:
+async def test_more_inputs_than_a_turn_takes_are_taken_in_the_next(stage: ExecutorHarness) -> None:
     run_id = await stage.start(CHAIN)
     for number in range(520):
         await stage.put(run_id, f"pause/{number}", PauseRequested())

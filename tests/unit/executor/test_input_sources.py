@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from tests.unit.executor.executor_harness import Stage
+from tests.unit.executor.executor_harness import ExecutorHarness
 
 from trunkline.executor.input_sources import queue_delivered_results
 from trunkline.ids import RunId
@@ -21,7 +21,7 @@ def key_of(task: AgentTask) -> TaskKey:
     return TaskKey(task.task_id, task.attempt)
 
 
-async def dispatch(stage: Stage, task: AgentTask) -> None:
+async def dispatch(stage: ExecutorHarness, task: AgentTask) -> None:
     """As a broker does that can lose messages."""
     async with stage.store.transaction() as tx:
         await tx.put_dispatches(
@@ -29,7 +29,7 @@ async def dispatch(stage: Stage, task: AgentTask) -> None:
         )
 
 
-async def arrive(stage: Stage, task: AgentTask, status: ResultStatus) -> None:
+async def arrive(stage: ExecutorHarness, task: AgentTask, status: ResultStatus) -> None:
     result = AgentResult(
         task_id=task.task_id,
         run_id=task.run_id,
@@ -43,12 +43,12 @@ async def arrive(stage: Stage, task: AgentTask, status: ResultStatus) -> None:
         await queue_delivered_results(tx, [result])
 
 
-async def is_sent_again(stage: Stage, task: AgentTask) -> bool:
+async def is_sent_again(stage: ExecutorHarness, task: AgentTask) -> bool:
     async with stage.store.transaction() as tx:
         return key_of(task) in await tx.dispatched([key_of(task)])
 
 
-async def test_a_result_wakes_its_run_and_its_task_is_not_sent_again(stage: Stage) -> None:
+async def test_a_result_wakes_its_run_and_its_task_is_not_sent_again(stage: ExecutorHarness) -> None:
     run_id = await stage.start(ONE)
     await dispatch(stage, stage.task("a"))
     assert await is_sent_again(stage, stage.task("a"))
@@ -58,7 +58,7 @@ async def test_a_result_wakes_its_run_and_its_task_is_not_sent_again(stage: Stag
     assert (await stage.run(run_id))[0].status == "COMPLETED"
 
 
-async def test_a_result_that_arrives_twice_wakes_its_run_once(stage: Stage) -> None:
+async def test_a_result_that_arrives_twice_wakes_its_run_once(stage: ExecutorHarness) -> None:
     run_id = await stage.start(ONE)
     for _ in range(2):
         await arrive(stage, stage.task("a"), "working")
@@ -68,7 +68,9 @@ async def test_a_result_that_arrives_twice_wakes_its_run_once(stage: Stage) -> N
 
 
 @pytest.mark.parametrize("status", ["working", "unknown"])
-async def test_a_task_is_sent_again_until_its_last_result_is_here(stage: Stage, status: ResultStatus) -> None:
+async def test_a_task_is_sent_again_until_its_last_result_is_here(
+    stage: ExecutorHarness, status: ResultStatus
+) -> None:
     run_id = await stage.start(ONE)
     await dispatch(stage, stage.task("a"))
     await arrive(stage, stage.task("a"), status)

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.unit.executor.executor_harness import Stage
+from tests.unit.executor.executor_harness import ExecutorHarness
 
 from trunkline.executor.retention import Retention
 from trunkline.services.operations.audit_log import audit_entry
@@ -19,13 +19,13 @@ pytestmark = pytest.mark.anyio
 ONE = "{name: w, steps: {a: {agent: A}}}"
 
 
-async def finished(stage: Stage) -> None:
+async def finished(stage: ExecutorHarness) -> None:
     await stage.start(ONE)
     await stage.answer(stage.task("a"), "success")
     await stage.turn()
 
 
-async def sweep_down_to(stage: Stage, runs: int, keep: timedelta, files: BlobFolder) -> None:
+async def sweep_down_to(stage: ExecutorHarness, runs: int, keep: timedelta, files: BlobFolder) -> None:
     stopping = asyncio.Event()
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         group.create_task(Retention(stage.store, keep, files).run(stopping))
@@ -36,7 +36,9 @@ async def sweep_down_to(stage: Stage, runs: int, keep: timedelta, files: BlobFol
         stopping.set()
 
 
-async def test_runs_that_ended_long_ago_are_deleted_and_all_others_stay(stage: Stage, tmp_path: Path) -> None:
+async def test_runs_that_ended_long_ago_are_deleted_and_all_others_stay(
+    stage: ExecutorHarness, tmp_path: Path
+) -> None:
     for _ in range(120):
         await finished(stage)
     stage.clock.advance(timedelta(days=2))
@@ -46,7 +48,7 @@ async def test_runs_that_ended_long_ago_are_deleted_and_all_others_stay(stage: S
     assert (await stage.store.backlog()).runs_by_status == {"COMPLETED": 1, "RUNNING": 1}
 
 
-async def test_the_files_of_a_run_go_with_it(stage: Stage, tmp_path: Path) -> None:
+async def test_the_files_of_a_run_go_with_it(stage: ExecutorHarness, tmp_path: Path) -> None:
     files = BlobFolder(tmp_path)
     await finished(stage)
     (old,) = await stage.store.runs(limit=10)
@@ -64,7 +66,7 @@ async def test_the_files_of_a_run_go_with_it(stage: Stage, tmp_path: Path) -> No
     assert await files.get(young.id, also_kept) == b"a young file"
 
 
-async def test_what_agents_had_to_do_is_forgotten_after_a_day(stage: Stage, tmp_path: Path) -> None:
+async def test_what_agents_had_to_do_is_forgotten_after_a_day(stage: ExecutorHarness, tmp_path: Path) -> None:
     begin = minute_of(stage.clock.now())
     for _ in range(2):
         noted = AgentMinute(
@@ -82,7 +84,9 @@ async def test_what_agents_had_to_do_is_forgotten_after_a_day(stage: Stage, tmp_
     assert [each.minute - begin for each in left] == [20 * 60]
 
 
-async def test_who_has_changed_what_is_forgotten_in_its_own_time(stage: Stage, tmp_path: Path) -> None:
+async def test_who_has_changed_what_is_forgotten_in_its_own_time(
+    stage: ExecutorHarness, tmp_path: Path
+) -> None:
     for name in ("old", "young"):
         async with stage.store.transaction() as tx:
             await tx.put_audit([audit_entry("agent", "create", name)])
@@ -99,7 +103,7 @@ async def test_who_has_changed_what_is_forgotten_in_its_own_time(stage: Stage, t
     assert (await stage.store.backlog()).runs_by_status == {"COMPLETED": 1}
 
 
-async def test_a_period_of_zero_keeps_everything(stage: Stage, tmp_path: Path) -> None:
+async def test_a_period_of_zero_keeps_everything(stage: ExecutorHarness, tmp_path: Path) -> None:
     await finished(stage)
     stage.clock.advance(timedelta(days=1_000))
     await Retention(stage.store, timedelta(0), BlobFolder(tmp_path)).run(asyncio.Event())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from tests.unit.executor.executor_harness import Stage
+from tests.unit.executor.executor_harness import ExecutorHarness
 
 from trunkline.clock import after
 from trunkline.executor.run_state_cache import RunStateCache
@@ -16,7 +16,9 @@ pytestmark = pytest.mark.anyio
 ONE = "{name: w, steps: {a: {agent: A}}}"
 
 
-async def test_a_kept_state_is_used_at_its_own_version_only_and_by_one_at_a_time(stage: Stage) -> None:
+async def test_a_kept_state_is_used_at_its_own_version_only_and_by_one_at_a_time(
+    stage: ExecutorHarness,
+) -> None:
     run_id = await stage.start(ONE)
     states = RunStateCache(stage.workflows)
     present = [WokenRun(run_id, 1, [])]
@@ -30,7 +32,7 @@ async def test_a_kept_state_is_used_at_its_own_version_only_and_by_one_at_a_time
         assert (await states.load(tx, present))[run_id].version == 1
 
 
-async def test_what_is_kept_is_bounded_and_the_oldest_goes_first(stage: Stage) -> None:
+async def test_what_is_kept_is_bounded_and_the_oldest_goes_first(stage: ExecutorHarness) -> None:
     ids = [await stage.start(ONE) for _ in range(3)]
     states = RunStateCache(stage.workflows, most_kept=2)
     woken = [WokenRun(run_id, 1, []) for run_id in ids]
@@ -42,7 +44,7 @@ async def test_what_is_kept_is_bounded_and_the_oldest_goes_first(stage: Stage) -
     assert [again[run_id] is loaded[run_id] for run_id in ids] == [False, True, True]
 
 
-async def test_a_finished_run_is_not_kept(stage: Stage) -> None:
+async def test_a_finished_run_is_not_kept(stage: ExecutorHarness) -> None:
     run_id = await stage.start(ONE)
     states = RunStateCache(stage.workflows)
     async with stage.store.transaction() as tx:
@@ -52,7 +54,7 @@ async def test_a_finished_run_is_not_kept(stage: Stage) -> None:
         assert (await states.load(tx, [WokenRun(run_id, 1, [])]))[run_id] is not state
 
 
-async def test_a_run_that_was_deleted_meanwhile_is_missing(stage: Stage) -> None:
+async def test_a_run_that_was_deleted_meanwhile_is_missing(stage: ExecutorHarness) -> None:
     run_id = await stage.start(ONE)
     await stage.answer(stage.task("a"), "success")
     await stage.turn()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from tests.unit.executor.executor_harness import Stage
+from tests.unit.executor.executor_harness import ExecutorHarness
 
 from trunkline.brokers.kafka import RESEND_AFTER, KafkaBroker
 from trunkline.executor.task_resending import TaskResender
@@ -27,7 +27,7 @@ def broker() -> KafkaBroker:
 
 
 @pytest.fixture
-async def sent(stage: Stage, broker: KafkaBroker) -> AgentTask:
+async def sent(stage: ExecutorHarness, broker: KafkaBroker) -> AgentTask:
     """A task that has left for its bridge."""
     await stage.start(ONE)
     async with stage.store.transaction() as tx:
@@ -36,7 +36,7 @@ async def sent(stage: Stage, broker: KafkaBroker) -> AgentTask:
     return stage.task("a")
 
 
-async def turn(stage: Stage, resends: TaskResender) -> list[AgentTask]:
+async def turn(stage: ExecutorHarness, resends: TaskResender) -> list[AgentTask]:
     """One turn of the commit loop; what it has put into the outbox."""
     async with stage.store.transaction() as tx:
         await resends.work(tx)
@@ -46,7 +46,7 @@ async def turn(stage: Stage, resends: TaskResender) -> list[AgentTask]:
 
 
 async def test_a_task_whose_result_does_not_come_is_sent_again_ever_more_rarely(
-    stage: Stage, broker: KafkaBroker, sent: AgentTask
+    stage: ExecutorHarness, broker: KafkaBroker, sent: AgentTask
 ) -> None:
     resends = TaskResender(broker)
     begun = stage.clock.now()
@@ -60,7 +60,7 @@ async def test_a_task_whose_result_does_not_come_is_sent_again_ever_more_rarely(
 
 
 async def test_a_task_that_was_sent_again_in_a_turn_that_failed_is_still_due(
-    stage: Stage, broker: KafkaBroker, sent: AgentTask
+    stage: ExecutorHarness, broker: KafkaBroker, sent: AgentTask
 ) -> None:
     resends = TaskResender(broker)
     stage.clock.advance(RESEND_AFTER)

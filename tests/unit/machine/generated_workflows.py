@@ -24,13 +24,13 @@ T = TypeVar("T")
 NAMES = "abcdef"
 
 
-class Pick(Protocol):
+class Choose(Protocol):
     def __call__(self, options: Sequence[T], /) -> T: ...
 
 
-def invent_workflow(pick: Pick) -> CompiledWorkflow:
+def generate_workflow(pick: Choose) -> CompiledWorkflow:
     count = pick((1, 2, 3, 4, 5, 6, 6, 6))
-    steps = {NAMES[index]: _invent_step(pick, index, count) for index in range(count)}
+    steps = {NAMES[index]: _generate_step(pick, index, count) for index in range(count)}
     return compile_workflow(
         WorkflowDefinition(
             name="w",
@@ -41,7 +41,7 @@ def invent_workflow(pick: Pick) -> CompiledWorkflow:
     )
 
 
-def _invent_step(pick: Pick, index: int, count: int) -> StepDefinition:
+def _generate_step(pick: Choose, index: int, count: int) -> StepDefinition:
     earlier = NAMES[:index]
     needs = {pick(earlier) for _ in range(pick((0, 1, 1, 2, 3)))} if earlier else set[str]()
     # Weighted: a run that fails at once teaches little.
@@ -50,7 +50,7 @@ def _invent_step(pick: Pick, index: int, count: int) -> StepDefinition:
     inputs = ["${ input }"] * 8 + ["${ input.missing }", *(f"${{ steps.{name}.output }}" for name in earlier)]
     after_failure: list[Literal["fail", "continue"] | Goto] = ["fail", "continue", "continue", "continue"]
     after_failure += map(Goto, NAMES[index + 1 : count])
-    for_each = pick((None, None, None, _invent_loop(pick)))
+    for_each = pick((None, None, None, _generate_loop(pick)))
     if for_each is not None:
         conditions += ["index != 1", "item.missing"]
         inputs += ["${ item }", "${ index }"]
@@ -58,11 +58,11 @@ def _invent_step(pick: Pick, index: int, count: int) -> StepDefinition:
         name=NAMES[index],
         agent=pick("AB"),
         needs=tuple(sorted(needs)),
-        join=_invent_join(pick, len(needs)),
+        join=_generate_join(pick, len(needs)),
         for_each=for_each,
         when=pick(conditions),
         input=pick(inputs),
-        retry=pick((None, _invent_policy(pick))),
+        retry=pick((None, _generate_policy(pick))),
         deadline=pick((None, None, None, timedelta(minutes=2))),
         reply_timeout=pick((None, None, timedelta(minutes=1))),
         on_error=pick(after_failure),
@@ -76,7 +76,7 @@ def _invent_step(pick: Pick, index: int, count: int) -> StepDefinition:
     return step
 
 
-def _invent_loop(pick: Pick) -> ForEach:
+def _generate_loop(pick: Choose) -> ForEach:
     return ForEach(
         pick(("${ input.list }", "${ input.list }", "${ input.none }", "${ input.yes }")),
         pick(("parallel", "parallel", "sequential")),
@@ -85,7 +85,7 @@ def _invent_loop(pick: Pick) -> ForEach:
     )
 
 
-def _invent_join(pick: Pick, needs: int) -> Join:
+def _generate_join(pick: Choose, needs: int) -> Join:
     if needs < 2:
         return Join()
     wish = pick(("all", "any", "any", "majority", 1, 2))
@@ -104,7 +104,7 @@ def _possible(step: StepDefinition, steps: dict[str, StepDefinition]) -> StepDef
     return step
 
 
-def _invent_policy(pick: Pick) -> RetryPolicy:
+def _generate_policy(pick: Choose) -> RetryPolicy:
     return RetryPolicy(
         max_attempts=pick((1, 2, 3, 9)),
         backoff=pick(("fixed", "linear", "exponential")),

@@ -63,7 +63,7 @@ def fresh_state(workflow: CompiledWorkflow, run_input: Json = None) -> RunState:
     return state
 
 
-class Rehearsal:
+class MachineHarness:
     def __init__(self, workflow: str | CompiledWorkflow, run_input: Json = None) -> None:
         if isinstance(workflow, str):
             workflow = workflow_of(workflow)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Literal
 
 import msgspec
-from tests.unit.machine.machine_harness import Rehearsal, error, fresh_state
+from tests.unit.machine.machine_harness import MachineHarness, error, fresh_state
 
 from trunkline.ids import child_run_id
 from trunkline.jsontypes import Json
@@ -63,9 +63,9 @@ WEIGHTS: tuple[Kind, ...] = (
 )  # fmt: skip
 
 
-class World:
+class RunSimulation:
     def __init__(self, workflow: CompiledWorkflow) -> None:
-        self.play = Rehearsal(workflow, INPUT)
+        self.play = MachineHarness(workflow, INPUT)
         self.replayed = fresh_state(workflow, INPUT)
         self.stored: dict[str, bytes] = {}
         # Calls that have not ended, and all that ever were.

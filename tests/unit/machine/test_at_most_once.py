@@ -5,20 +5,20 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from tests.unit.machine.machine_harness import Rehearsal, error
+from tests.unit.machine.machine_harness import MachineHarness, error
 
 ONCE = "{name: w, steps: {s: {agent: A, delivery: at_most_once, retry: {on: [any]}}}}"
 
 
-def in_doubt() -> Rehearsal:
-    play = Rehearsal(ONCE)
+def in_doubt() -> MachineHarness:
+    play = MachineHarness(ONCE)
     play.start()
     play.fail("s", "agent_timeout")
     return play
 
 
 def test_the_task_says_that_it_must_not_be_sent_twice() -> None:
-    play = Rehearsal(ONCE)
+    play = MachineHarness(ONCE)
     play.start()
     assert play.task("s").at_most_once
 
@@ -35,14 +35,14 @@ def test_a_sent_call_without_an_answer_stops_in_doubt_and_is_never_made_again() 
 
 
 def test_a_call_whose_caller_died_stops_in_doubt() -> None:
-    play = Rehearsal(ONCE)
+    play = MachineHarness(ONCE)
     play.start()
     play.answer(play.task("s"), "unknown")
     assert play.step("s").status == "OUTCOME_UNKNOWN"
 
 
 def test_a_call_that_was_certainly_not_sent_is_made_again() -> None:
-    play = Rehearsal(ONCE)
+    play = MachineHarness(ONCE)
     play.start()
     play.fail("s", "agent_unreachable")
     play.pass_time(timedelta(seconds=1))
@@ -50,7 +50,7 @@ def test_a_call_that_was_certainly_not_sent_is_made_again() -> None:
 
 
 def test_an_answered_failure_is_the_end_whatever_the_policy_says() -> None:
-    play = Rehearsal(ONCE)
+    play = MachineHarness(ONCE)
     play.start()
     play.fail("s", "agent_http_error", http_status=503)
     assert (play.step("s").status, play.state.status) == ("FAILED", "FAILED")
@@ -101,7 +101,7 @@ def test_a_person_can_have_it_called_again_under_the_same_task_id() -> None:
 
 
 def test_only_a_step_in_doubt_can_be_resolved() -> None:
-    play = Rehearsal(ONCE)
+    play = MachineHarness(ONCE)
     play.start()
     assert play.resolve("s", "succeeded", 1).events == []
     assert play.step("s").status == "RUNNING"

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from tests.unit.machine.machine_harness import RUN, Rehearsal, error
+from tests.unit.machine.machine_harness import RUN, MachineHarness, error
 
 from trunkline.ids import child_run_id
 from trunkline.machine.decide import abandon
@@ -35,13 +35,13 @@ LOOP = "{name: w, steps: {c: {workflow: below, for_each: {items: [1, 2, 3], limi
 CHILD = child_run_id(RUN, "c", 1)
 
 
-def started(workflow: str = ONE) -> Rehearsal:
-    play = Rehearsal(workflow, {"text": "hello"})
+def started(workflow: str = ONE) -> MachineHarness:
+    play = MachineHarness(workflow, {"text": "hello"})
     play.start()
     return play
 
 
-def failure_of(play: Rehearsal, step: str = "c") -> StepError:
+def failure_of(play: MachineHarness, step: str = "c") -> StepError:
     failure = play.step(step).error
     assert failure is not None
     return failure
@@ -105,18 +105,18 @@ def test_without_a_policy_that_says_so_no_second_run_is_begun() -> None:
 
 
 def test_too_deep_a_run_begins_no_other() -> None:
-    play = Rehearsal(ONE, {"text": "hello"})
+    play = MachineHarness(ONE, {"text": "hello"})
     play.state.depth = MAX_DEPTH
     play.start()
     assert (play.state.status, failure_of(play).code, play.runs) == ("FAILED", "child_too_deep", [])
-    play = Rehearsal(ONE, {"text": "hello"})
+    play = MachineHarness(ONE, {"text": "hello"})
     play.state.depth = MAX_DEPTH - 1
     play.start()
     assert len(play.runs) == 1
 
 
 def test_an_input_that_cannot_be_made_begins_no_run() -> None:
-    play = Rehearsal(ONE, {})
+    play = MachineHarness(ONE, {})
     play.start()
     assert (failure_of(play).code, play.runs) == ("expression_failed", [])
 

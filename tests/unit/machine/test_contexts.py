@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from tests.unit.machine.machine_harness import Rehearsal
+from tests.unit.machine.machine_harness import MachineHarness
 
 
-def two_steps(context: str) -> Rehearsal:
-    play = Rehearsal(f"""
+def two_steps(context: str) -> MachineHarness:
+    play = MachineHarness(f"""
 name: w
 steps:
   first: {{agent: A, context: {context}}}
@@ -49,7 +49,7 @@ def test_a_reply_always_belongs_to_the_question(context: str) -> None:
 
 
 def test_a_step_with_a_context_of_its_own_leaves_the_runs_alone() -> None:
-    play = Rehearsal("""
+    play = MachineHarness("""
 name: w
 steps:
   a: {agent: A}
@@ -63,7 +63,7 @@ steps:
 
 
 def test_each_agent_has_a_conversation_of_its_own() -> None:
-    play = Rehearsal("""
+    play = MachineHarness("""
 name: w
 steps:
   a: {agent: A}

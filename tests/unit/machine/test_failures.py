@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from tests.unit.machine.machine_harness import Rehearsal
+from tests.unit.machine.machine_harness import MachineHarness
 
 from trunkline.machine.events import StepSkipped
 
@@ -19,7 +19,7 @@ steps:
 
 
 def test_a_failed_step_fails_its_run() -> None:
-    play = Rehearsal("{name: w, steps: {a: {agent: A}, b: {agent: B, needs: [a]}}}")
+    play = MachineHarness("{name: w, steps: {a: {agent: A}, b: {agent: B, needs: [a]}}}")
     play.start()
     play.fail("a", http_status=400)
     assert play.state.status == "FAILED"
@@ -32,7 +32,7 @@ def test_a_failed_step_fails_its_run() -> None:
 
 
 def test_calls_in_flight_end_before_a_run_fails_and_nothing_new_starts() -> None:
-    play = Rehearsal(PAIR)
+    play = MachineHarness(PAIR)
     play.start()
     play.fail("a")
     assert play.state.status == "RUNNING"
@@ -43,7 +43,7 @@ def test_calls_in_flight_end_before_a_run_fails_and_nothing_new_starts() -> None
 
 
 def test_a_call_that_fails_while_its_run_is_failing_is_not_retried() -> None:
-    play = Rehearsal(PAIR)
+    play = MachineHarness(PAIR)
     play.start()
     play.fail("a")
     play.fail("b", "agent_timeout")
@@ -53,7 +53,7 @@ def test_a_call_that_fails_while_its_run_is_failing_is_not_retried() -> None:
 
 
 def test_a_retry_that_waits_is_given_up_when_another_step_fails() -> None:
-    play = Rehearsal(PAIR)
+    play = MachineHarness(PAIR)
     play.start()
     play.fail("b", "agent_timeout")
     play.fail("a")
@@ -62,7 +62,7 @@ def test_a_retry_that_waits_is_given_up_when_another_step_fails() -> None:
 
 
 def test_a_retry_that_comes_due_while_its_run_is_failing_starts_no_call() -> None:
-    play = Rehearsal("{name: w, steps: {a: {agent: A}, b: {agent: B}, d: {agent: D}}}")
+    play = MachineHarness("{name: w, steps: {a: {agent: A}, b: {agent: B}, d: {agent: D}}}")
     play.start()
     play.fail("b", "agent_timeout")
     play.fail("a")
@@ -73,7 +73,7 @@ def test_a_retry_that_comes_due_while_its_run_is_failing_starts_no_call() -> Non
 
 
 def test_a_reply_to_a_run_that_is_failing_starts_no_call_and_the_agent_is_told() -> None:
-    play = Rehearsal("{name: w, steps: {a: {agent: A}, b: {agent: B}, d: {agent: D}}}")
+    play = MachineHarness("{name: w, steps: {a: {agent: A}, b: {agent: B}, d: {agent: D}}}")
     play.start()
     play.ask("b")
     play.fail("a")
@@ -85,7 +85,7 @@ def test_a_reply_to_a_run_that_is_failing_starts_no_call_and_the_agent_is_told()
 
 
 def test_of_two_failures_the_first_is_the_runs_own() -> None:
-    play = Rehearsal(PAIR)
+    play = MachineHarness(PAIR)
     play.start()
     play.fail("b")
     play.pass_time(timedelta(milliseconds=1))
@@ -95,7 +95,7 @@ def test_of_two_failures_the_first_is_the_runs_own() -> None:
 
 
 def test_of_two_failures_at_one_instant_the_first_steps_is_the_runs_own() -> None:
-    play = Rehearsal(PAIR)
+    play = MachineHarness(PAIR)
     play.start()
     play.fail("b")
     play.fail("a", "agent_http_error", http_status=404)
@@ -104,7 +104,7 @@ def test_of_two_failures_at_one_instant_the_first_steps_is_the_runs_own() -> Non
 
 
 def test_a_step_that_may_fail_lets_the_run_go_on() -> None:
-    play = Rehearsal("""
+    play = MachineHarness("""
 name: w
 steps:
   a: {agent: A, on_error: continue}
@@ -128,7 +128,7 @@ steps:
 
 
 def test_a_failure_leads_to_the_step_that_catches_it() -> None:
-    play = Rehearsal(GOTO)
+    play = MachineHarness(GOTO)
     play.start()
     play.fail("risky")
     assert play.task("rescue").input_data == {"why": "agent_task_failed"}
@@ -139,7 +139,7 @@ def test_a_failure_leads_to_the_step_that_catches_it() -> None:
 
 
 def test_a_step_that_catches_is_skipped_when_nothing_failed() -> None:
-    play = Rehearsal(GOTO)
+    play = MachineHarness(GOTO)
     play.start()
     play.succeed("risky")
     assert play.statuses == {"risky": "COMPLETED", "rescue": "SKIPPED", "last": "RUNNING"}
@@ -147,7 +147,7 @@ def test_a_step_that_catches_is_skipped_when_nothing_failed() -> None:
 
 
 def test_an_input_that_cannot_be_worked_out_fails_the_step_without_a_call() -> None:
-    play = Rehearsal("""
+    play = MachineHarness("""
 name: w
 steps:
   a: {agent: A, input: "${ input.missing }", on_error: continue}
@@ -163,7 +163,7 @@ steps:
 
 def test_an_input_that_outgrows_every_agent_fails_the_step_without_a_call() -> None:
     repeated = "${ input.text }" * 20
-    play = Rehearsal(
+    play = MachineHarness(
         f'{{name: w, steps: {{a: {{agent: A, input: "{repeated}"}}}}}}', {"text": "x" * 1_000_000}
     )
     play.start()
@@ -174,7 +174,7 @@ def test_an_input_that_outgrows_every_agent_fails_the_step_without_a_call() -> N
 
 
 def test_a_waiting_run_that_fails_while_another_call_starts_does_not_wait_any_more() -> None:
-    play = Rehearsal("""
+    play = MachineHarness("""
 name: w
 steps:
   a: {agent: A}

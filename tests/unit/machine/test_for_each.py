@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from tests.unit.machine.machine_harness import Rehearsal
+from tests.unit.machine.machine_harness import MachineHarness
 from tests.unit.machine.machine_harness import error as failure
 
 from trunkline.jsontypes import Json, decode, encode
@@ -14,8 +14,8 @@ from trunkline.machine.events import StepSkipped, StepStarted
 from trunkline.machine.inputs import RunRequested, decode_input, encode_input
 
 
-def each(more: str = "", options: str = "", items: Json = None, top: str = "") -> Rehearsal:
-    play = Rehearsal(
+def each(more: str = "", options: str = "", items: Json = None, top: str = "") -> MachineHarness:
+    play = MachineHarness(
         f"name: w\n{top}\nsteps:\n  s: {{agent: A, for_each: {{items: '${{ input.items }}'{options}}}{more}}}\n"
         "  after: {agent: B, input: '${ steps.s.output }', when: steps.s.status == 'COMPLETED'}",
         {"items": ["x", "y", "z"] if items is None else items, "topic": "owls"},
@@ -24,11 +24,11 @@ def each(more: str = "", options: str = "", items: Json = None, top: str = "") -
     return play
 
 
-def called(play: Rehearsal) -> list[str]:
+def called(play: MachineHarness) -> list[str]:
     return [task.step for task in play.tasks]
 
 
-def error_of(play: Rehearsal, step: str = "s") -> str:
+def error_of(play: MachineHarness, step: str = "s") -> str:
     error = play.step(step).error
     assert error is not None
     return f"{error.code}: {error.message}"
@@ -228,7 +228,7 @@ def test_an_item_goes_on_in_its_own_conversation() -> None:
 
 
 def test_a_retried_run_keeps_the_completed_items_and_their_list() -> None:
-    play = Rehearsal(each().state.workflow, {"items": ["other"]})
+    play = MachineHarness(each().state.workflow, {"items": ["other"]})
     request = RunRequested({"s[1]": msgspec.Raw(encode("kept"))}, {"s": msgspec.Raw(encode(["x", "y", "z"]))})
     play.take(decode_input(encode_input(request)))
     assert called(play) == ["s[0]", "s[2]"]
@@ -238,7 +238,7 @@ def test_a_retried_run_keeps_the_completed_items_and_their_list() -> None:
 
 
 def test_a_join_drops_a_loop_with_all_its_items() -> None:
-    play = Rehearsal(
+    play = MachineHarness(
         "{name: w, steps: {s: {agent: A, for_each: [1, 2]}, b: {agent: B},"
         " last: {agent: Z, needs: [s, b], join: any}}}"
     )

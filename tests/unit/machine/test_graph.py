@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.machine.machine_harness import Rehearsal
+from tests.unit.machine.machine_harness import MachineHarness
 
 from trunkline.machine.events import StepSkipped
 from trunkline.machine.inputs import RunRequested
@@ -34,7 +34,7 @@ steps:
 
 
 def test_a_run_starts_its_first_step_with_its_input() -> None:
-    play = Rehearsal(CHAIN, {"topic": "owls"})
+    play = MachineHarness(CHAIN, {"topic": "owls"})
     play.start()
     assert play.history == ["RunStarted", "StepStarted"]
     assert play.state.status == "RUNNING"
@@ -45,7 +45,7 @@ def test_a_run_starts_its_first_step_with_its_input() -> None:
 
 
 def test_a_run_is_pending_until_it_is_started_and_starts_once() -> None:
-    play = Rehearsal(CHAIN, {"topic": "owls"})
+    play = MachineHarness(CHAIN, {"topic": "owls"})
     assert play.take().events == []
     assert play.state.status == "PENDING"
     play.start()
@@ -53,7 +53,7 @@ def test_a_run_is_pending_until_it_is_started_and_starts_once() -> None:
 
 
 def test_a_step_reads_what_the_step_before_it_put_out() -> None:
-    play = Rehearsal(CHAIN, {"topic": "owls"})
+    play = MachineHarness(CHAIN, {"topic": "owls"})
     play.start()
     play.succeed("first", {"text": "They fly."})
     assert play.task("second").input_data == {"text": "They fly."}
@@ -64,7 +64,7 @@ def test_a_step_reads_what_the_step_before_it_put_out() -> None:
 
 
 def test_steps_that_do_not_need_one_another_run_side_by_side() -> None:
-    play = Rehearsal(DIAMOND)
+    play = MachineHarness(DIAMOND)
     play.start()
     play.succeed("top")
     assert play.statuses == {"top": "COMPLETED", "left": "RUNNING", "right": "RUNNING", "bottom": "PENDING"}
@@ -75,7 +75,7 @@ def test_steps_that_do_not_need_one_another_run_side_by_side() -> None:
 
 
 def test_no_more_steps_run_at_a_time_than_max_parallel() -> None:
-    play = Rehearsal(WIDE)
+    play = MachineHarness(WIDE)
     play.start()
     assert [task.step for task in play.tasks] == ["a", "b"]
     play.succeed("b")
@@ -83,7 +83,7 @@ def test_no_more_steps_run_at_a_time_than_max_parallel() -> None:
 
 
 def test_a_step_that_waits_for_its_next_attempt_keeps_its_place() -> None:
-    play = Rehearsal(WIDE)
+    play = MachineHarness(WIDE)
     play.start()
     play.fail("a", "agent_timeout")
     assert play.step("a").status == "WAITING"
@@ -91,14 +91,14 @@ def test_a_step_that_waits_for_its_next_attempt_keeps_its_place() -> None:
 
 
 def test_a_step_that_waits_for_a_person_gives_its_place_away() -> None:
-    play = Rehearsal(WIDE)
+    play = MachineHarness(WIDE)
     play.start()
     play.ask("a")
     assert [task.step for task in play.tasks] == ["a", "b", "c"]
 
 
 def test_a_reply_waits_until_there_is_a_place_for_its_call() -> None:
-    play = Rehearsal(WIDE)
+    play = MachineHarness(WIDE)
     play.start()
     play.ask("a")
     play.reply("a", "The second.")
@@ -111,7 +111,7 @@ def test_a_reply_waits_until_there_is_a_place_for_its_call() -> None:
 
 @pytest.mark.parametrize(("score", "status"), [(1, "RUNNING"), (0, "SKIPPED")])
 def test_a_condition_decides_whether_a_step_runs(score: int, status: str) -> None:
-    play = Rehearsal("{name: w, steps: {s: {agent: A, when: input.score > 0}, t: {agent: A, needs: [s]}}}", {
+    play = MachineHarness("{name: w, steps: {s: {agent: A, when: input.score > 0}, t: {agent: A, needs: [s]}}}", {
         "score": score
     })  # fmt: skip
     play.start()
@@ -119,7 +119,7 @@ def test_a_condition_decides_whether_a_step_runs(score: int, status: str) -> Non
 
 
 def test_a_skipped_step_satisfies_needs_and_its_output_is_null() -> None:
-    play = Rehearsal("""
+    play = MachineHarness("""
 name: w
 steps:
   s: {agent: A, when: "false"}
@@ -133,7 +133,7 @@ steps:
 
 @pytest.mark.parametrize("condition", ["input.missing > 0", "input.text", "input"])
 def test_a_condition_that_is_neither_true_nor_false_fails_the_step(condition: str) -> None:
-    play = Rehearsal(f"{{name: w, steps: {{s: {{agent: A, when: {condition}}}}}}}", {"text": "yes"})
+    play = MachineHarness(f"{{name: w, steps: {{s: {{agent: A, when: {condition}}}}}}}", {"text": "yes"})
     play.start()
     assert play.state.status == "FAILED"
     failure = play.step("s").error
@@ -143,7 +143,7 @@ def test_a_condition_that_is_neither_true_nor_false_fails_the_step(condition: st
 
 
 def test_a_run_whose_steps_are_all_skipped_is_complete_at_once() -> None:
-    play = Rehearsal('{name: w, steps: {s: {agent: A, when: "false"}}}')
+    play = MachineHarness('{name: w, steps: {s: {agent: A, when: "false"}}}')
     play.start()
     assert play.history == ["RunStarted", "StepSkipped", "RunCompleted"]
     assert play.output is None

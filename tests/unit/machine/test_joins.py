@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.machine.machine_harness import Rehearsal
+from tests.unit.machine.machine_harness import MachineHarness
 
 from trunkline.machine.events import StepCancelled, StepSkipped
 
 
-def three(join: str, more: str = "", branch: str = "") -> Rehearsal:
+def three(join: str, more: str = "", branch: str = "") -> MachineHarness:
     """Three branches of one step each, and a step that joins them."""
     branches = "\n".join(f"  {name}: {{agent: {name.upper()}{branch}}}" for name in "abc")
-    play = Rehearsal(
+    play = MachineHarness(
         f"name: w\nsteps:\n{branches}\n  last: {{agent: Z, needs: [a, b, c], join: {join}{more}}}"
     )
     play.start()
     return play
 
 
-def failure_of(play: Rehearsal, step: str = "last") -> str:
+def failure_of(play: MachineHarness, step: str = "last") -> str:
     error = play.step(step).error
     assert error is not None
     return error.code
@@ -64,7 +64,7 @@ def test_a_join_reads_its_branches_without_waiting_for_them() -> None:
 
 
 def test_a_join_waits_for_what_it_reads_beside_its_branches() -> None:
-    play = Rehearsal(
+    play = MachineHarness(
         "{name: w, steps: {a: {agent: A}, b: {agent: A}, x: {agent: X},"
         " last: {agent: Z, needs: [a, b], join: any, input: '${ steps.x.output }'}}}"
     )
@@ -120,7 +120,7 @@ steps:
 
 
 def test_all_of_a_losing_branch_is_dropped() -> None:
-    play = Rehearsal(LONG_BRANCHES)
+    play = MachineHarness(LONG_BRANCHES)
     play.start()
     play.succeed("top")
     play.succeed("b1")
@@ -130,7 +130,7 @@ def test_all_of_a_losing_branch_is_dropped() -> None:
 
 
 def test_a_failure_ends_its_branch_and_not_the_run() -> None:
-    play = Rehearsal(LONG_BRANCHES)
+    play = MachineHarness(LONG_BRANCHES)
     play.start()
     play.succeed("top")
     play.fail("a1")
@@ -152,7 +152,7 @@ steps:
 
 
 def test_a_branch_that_another_step_needs_goes_on() -> None:
-    play = Rehearsal(SHARED)
+    play = MachineHarness(SHARED)
     play.start()
     play.succeed("b")
     assert (play.statuses["a"], play.statuses["last"]) == ("RUNNING", "RUNNING")
@@ -161,7 +161,7 @@ def test_a_branch_that_another_step_needs_goes_on() -> None:
 
 
 def test_the_failure_of_a_branch_that_another_step_needs_fails_the_run() -> None:
-    play = Rehearsal(SHARED)
+    play = MachineHarness(SHARED)
     play.start()
     play.fail("a")
     play.succeed("b")
@@ -178,7 +178,7 @@ def test_a_branch_that_waits_for_its_next_attempt_or_for_a_person_is_dropped_wit
 
 
 def test_losers_make_room_for_the_join() -> None:
-    play = Rehearsal(
+    play = MachineHarness(
         "{name: w, max_parallel: 2, steps: {a: {agent: A}, b: {agent: B}, c: {agent: C},"
         " last: {agent: Z, needs: [a, b, c], join: any}}}"
     )
@@ -200,7 +200,7 @@ def test_losers_are_stopped_while_the_run_is_paused() -> None:
 
 def test_a_retried_run_does_not_call_the_losers_again() -> None:
     play = three("any", branch="")
-    again = Rehearsal(play.state.workflow)
+    again = MachineHarness(play.state.workflow)
     again.start(b="kept")
     assert again.statuses == {"a": "SKIPPED", "b": "COMPLETED", "c": "SKIPPED", "last": "RUNNING"}
     assert [task.step for task in again.tasks] == ["last"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from tests.unit.machine.machine_harness import Rehearsal, error
+from tests.unit.machine.machine_harness import MachineHarness, error
 
 ONE = "{name: w, steps: {s: {agent: A}}}"
 
 
 def test_an_answer_is_taken_while_the_next_attempt_is_waited_for() -> None:
-    play = Rehearsal(ONE)
+    play = MachineHarness(ONE)
     play.start()
     play.fail("s", "agent_timeout")
     play.succeed("s", "late")
@@ -19,7 +19,7 @@ def test_an_answer_is_taken_while_the_next_attempt_is_waited_for() -> None:
 
 
 def test_an_answer_to_an_earlier_attempt_is_taken_and_the_newer_one_is_stopped() -> None:
-    play = Rehearsal(ONE)
+    play = MachineHarness(ONE)
     play.start()
     first = play.task("s")
     play.fail("s", "agent_timeout")
@@ -30,7 +30,7 @@ def test_an_answer_to_an_earlier_attempt_is_taken_and_the_newer_one_is_stopped()
 
 
 def test_bad_news_from_an_earlier_attempt_changes_nothing() -> None:
-    play = Rehearsal(ONE)
+    play = MachineHarness(ONE)
     play.start()
     first = play.task("s")
     play.fail("s", "agent_timeout")
@@ -43,7 +43,7 @@ def test_bad_news_from_an_earlier_attempt_changes_nothing() -> None:
 
 
 def test_an_answer_to_a_task_that_has_failed_in_the_agents_own_words_is_history() -> None:
-    play = Rehearsal(ONE)
+    play = MachineHarness(ONE)
     play.start()
     first = play.task("s")
     play.fail("s", "agent_http_error", http_status=503)
@@ -54,7 +54,7 @@ def test_an_answer_to_a_task_that_has_failed_in_the_agents_own_words_is_history(
 
 
 def test_an_answer_is_taken_while_its_step_is_queued_in_a_paused_run() -> None:
-    play = Rehearsal(ONE)
+    play = MachineHarness(ONE)
     play.start()
     play.fail("s", "agent_timeout")
     play.pause()
@@ -67,7 +67,7 @@ def test_an_answer_is_taken_while_its_step_is_queued_in_a_paused_run() -> None:
 
 
 def test_an_answer_while_a_person_is_asked_ends_the_question() -> None:
-    play = Rehearsal(ONE)
+    play = MachineHarness(ONE)
     play.start()
     play.ask("s")
     assert play.state.status == "WAITING"
@@ -76,7 +76,7 @@ def test_an_answer_while_a_person_is_asked_ends_the_question() -> None:
 
 
 def test_an_answer_for_a_step_that_the_workflow_does_not_have_changes_nothing() -> None:
-    play = Rehearsal(ONE)
+    play = MachineHarness(ONE)
     play.start()
     task = play.task("s")
     task.step = "stranger"
@@ -84,7 +84,7 @@ def test_an_answer_for_a_step_that_the_workflow_does_not_have_changes_nothing() 
 
 
 def test_an_answer_for_a_step_that_has_not_begun_changes_nothing() -> None:
-    play = Rehearsal("{name: w, steps: {s: {agent: A}, t: {agent: A, needs: [s]}}}")
+    play = MachineHarness("{name: w, steps: {s: {agent: A}, t: {agent: A, needs: [s]}}}")
     play.start()
     task = play.task("s")
     task.step = "t"
@@ -92,7 +92,7 @@ def test_an_answer_for_a_step_that_has_not_begun_changes_nothing() -> None:
 
 
 def test_a_second_answer_to_a_call_changes_nothing() -> None:
-    play = Rehearsal("{name: w, steps: {s: {agent: A}, t: {agent: A}}}")
+    play = MachineHarness("{name: w, steps: {s: {agent: A}, t: {agent: A}}}")
     play.start()
     play.succeed("s", "first")
     assert play.succeed("s", "second").events == []

@@ -6,7 +6,7 @@ from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 from typing import Generic, TypeVar
 
 import pytest
-from tests.unit.machine.machine_harness import Rehearsal, fresh_state
+from tests.unit.machine.machine_harness import MachineHarness, fresh_state
 
 from trunkline.machine.evolve import restore
 from trunkline.machine.state import StepState
@@ -79,7 +79,7 @@ def test_a_turn_in_a_run_of_ten_thousand_steps_touches_a_handful_of_them(
 ) -> None:
     plans = CountedDict[CompiledStep](long_chain.steps)
     long_chain.steps = plans
-    play = Rehearsal(long_chain)
+    play = MachineHarness(long_chain)
     states = CountedDict[StepState]()
     play.state.steps = states
     play.start()
@@ -108,7 +108,7 @@ def test_a_turn_in_a_loop_of_ten_thousand_items_touches_a_handful_of_them() -> N
     loop = StepDefinition(
         name="s", agent="A", for_each=ForEach("${ input.items }"), input={"text": "${ item }"}
     )
-    play = Rehearsal(
+    play = MachineHarness(
         compile_workflow(WorkflowDefinition(name="loop", steps={"s": loop})), {"items": list(range(STEPS))}
     )
     states = CountedDict[StepState]()

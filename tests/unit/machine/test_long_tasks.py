@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from tests.unit.machine.machine_harness import Rehearsal
+from tests.unit.machine.machine_harness import MachineHarness
 
 ONE = "{name: w, steps: {s: {agent: A, input: {query: owls}}}}"
 TWO = "{name: w, steps: {s: {agent: A}, t: {agent: B}}}"
 
 
-def asked() -> Rehearsal:
-    play = Rehearsal(ONE)
+def asked() -> MachineHarness:
+    play = MachineHarness(ONE)
     play.start()
     play.ask("s", "Which owls?")
     return play
 
 
 def test_a_working_agent_is_waited_for() -> None:
-    play = Rehearsal(ONE)
+    play = MachineHarness(ONE)
     play.start()
     play.work("s", "remote-7")
     step = play.step("s")
@@ -30,14 +30,14 @@ def test_a_working_agent_is_waited_for() -> None:
 
 
 def test_news_that_an_agent_is_still_working_is_recorded_once() -> None:
-    play = Rehearsal(ONE)
+    play = MachineHarness(ONE)
     play.start()
     play.work("s")
     assert play.work("s").events == []
 
 
 def test_a_working_agent_that_fails_is_called_anew_without_its_old_task() -> None:
-    play = Rehearsal("{name: w, steps: {s: {agent: A, retry: {on: [any]}}}}")
+    play = MachineHarness("{name: w, steps: {s: {agent: A, retry: {on: [any]}}}}")
     play.start()
     play.work("s")
     play.fail("s", "agent_task_failed")
@@ -57,7 +57,7 @@ def test_a_question_makes_the_run_wait_for_a_person() -> None:
 
 
 def test_a_run_does_not_wait_for_a_person_while_anything_in_it_runs() -> None:
-    play = Rehearsal(TWO)
+    play = MachineHarness(TWO)
     play.start()
     play.ask("s")
     assert play.state.status == "RUNNING"
@@ -122,7 +122,7 @@ def test_a_reply_to_a_paused_run_waits_for_its_resumption() -> None:
 
 
 def test_a_reply_that_nobody_asked_for_changes_nothing() -> None:
-    play = Rehearsal(ONE)
+    play = MachineHarness(ONE)
     play.start()
     assert play.reply("s", "Hello?").events == []
     play.fail("s", "agent_timeout")

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from tests.unit.machine.machine_harness import Rehearsal
+from tests.unit.machine.machine_harness import MachineHarness
 
 from trunkline.machine.inputs import RunRequested, decode_input, encode_input
 
@@ -21,14 +21,14 @@ NOT_JSON = [b"nope", b'"\xff"', b"1e999", b"[" * 100_000 + b"]" * 100_000, b""]
 
 
 def test_without_an_output_the_last_steps_output_is_the_runs() -> None:
-    play = Rehearsal(CHAIN)
+    play = MachineHarness(CHAIN)
     play.start(a=1, b=2)
     play.succeed("c", {"text": "end"})
     assert play.output == {"text": "end"}
 
 
 def test_several_last_steps_put_out_by_name() -> None:
-    play = Rehearsal("""
+    play = MachineHarness("""
 name: w
 steps:
   a: {agent: A}
@@ -42,7 +42,7 @@ steps:
 
 
 def test_an_output_is_worked_out_from_the_steps() -> None:
-    play = Rehearsal("""
+    play = MachineHarness("""
 name: w
 steps: {a: {agent: A}}
 output: {said: "It was ${ steps.a.output.text }", whole: "${ steps.a.output }", for: "${ input.who }"}
@@ -53,7 +53,9 @@ output: {said: "It was ${ steps.a.output.text }", whole: "${ steps.a.output }", 
 
 
 def test_an_output_that_cannot_be_worked_out_fails_the_run() -> None:
-    play = Rehearsal('{name: w, deadline: 1h, steps: {a: {agent: A}}, output: "${ steps.a.output.text }"}')
+    play = MachineHarness(
+        '{name: w, deadline: 1h, steps: {a: {agent: A}}, output: "${ steps.a.output.text }"}'
+    )
     play.start()
     play.succeed("a", {"other": 1})
     assert (play.state.status, play.statuses["a"]) == ("FAILED", "COMPLETED")
@@ -65,7 +67,7 @@ def test_an_output_that_cannot_be_worked_out_fails_the_run() -> None:
 
 @pytest.mark.parametrize("text", NOT_JSON)
 def test_an_output_that_is_not_json_fails_the_step_that_reads_it(text: bytes) -> None:
-    play = Rehearsal(CHAIN)
+    play = MachineHarness(CHAIN)
     play.start()
     play.answer(play.task("a"), "success", output=msgspec.Raw(text))
     assert play.statuses == {"a": "COMPLETED", "b": "FAILED", "c": "PENDING"}
@@ -77,7 +79,7 @@ def test_an_output_that_is_not_json_fails_the_step_that_reads_it(text: bytes) ->
 
 @pytest.mark.parametrize("text", NOT_JSON)
 def test_an_output_that_is_not_json_fails_the_run_that_puts_it_out(text: bytes) -> None:
-    play = Rehearsal("{name: w, steps: {a: {agent: A}}}")
+    play = MachineHarness("{name: w, steps: {a: {agent: A}}}")
     play.start()
     play.answer(play.task("a"), "success", output=msgspec.Raw(text))
     assert play.state.error is not None
@@ -85,7 +87,7 @@ def test_an_output_that_is_not_json_fails_the_run_that_puts_it_out(text: bytes) 
 
 
 def test_a_condition_about_an_output_that_is_not_json_fails_its_step() -> None:
-    play = Rehearsal('{name: w, steps: {a: {agent: A}, b: {agent: B, when: "steps.a.output.x == 1"}}}')
+    play = MachineHarness('{name: w, steps: {a: {agent: A}, b: {agent: B, when: "steps.a.output.x == 1"}}}')
     play.start()
     play.answer(play.task("a"), "success", output=msgspec.Raw(b"{"))
     failure = play.step("b").error
@@ -94,7 +96,7 @@ def test_a_condition_about_an_output_that_is_not_json_fails_its_step() -> None:
 
 
 def test_an_input_that_is_not_json_fails_the_step_that_reads_it() -> None:
-    play = Rehearsal("{name: w, steps: {a: {agent: A}}}")
+    play = MachineHarness("{name: w, steps: {a: {agent: A}}}")
     play.state.input = b"nope"
     play.start()
     failure = play.step("a").error
@@ -103,14 +105,14 @@ def test_an_input_that_is_not_json_fails_the_step_that_reads_it() -> None:
 
 
 def test_a_number_that_no_machine_word_holds_passes_through() -> None:
-    play = Rehearsal("{name: w, steps: {a: {agent: A}, b: {agent: B, input: '${ steps.a.output }'}}}")
+    play = MachineHarness("{name: w, steps: {a: {agent: A}, b: {agent: B, input: '${ steps.a.output }'}}}")
     play.start()
     play.answer(play.task("a"), "success", output=msgspec.Raw(b'{"n":123456789012345678901234567890}'))
     assert play.task("b").input_data == {"n": 123456789012345678901234567890}
 
 
 def test_a_retried_run_takes_the_outputs_over_and_goes_on_after_them() -> None:
-    play = Rehearsal(CHAIN)
+    play = MachineHarness(CHAIN)
     play.start(a={"from": "before"}, b="also")
     assert play.history == ["RunStarted", "StepKept", "StepKept", "StepStarted"]
     assert play.statuses == {"a": "COMPLETED", "b": "COMPLETED", "c": "RUNNING"}
@@ -118,7 +120,9 @@ def test_a_retried_run_takes_the_outputs_over_and_goes_on_after_them() -> None:
 
 
 def test_a_retried_run_gives_a_step_the_input_that_a_person_wrote() -> None:
-    play = Rehearsal("{name: w, steps: {a: {agent: A}, b: {agent: B, input: '${ steps.a.output.missing }'}}}")
+    play = MachineHarness(
+        "{name: w, steps: {a: {agent: A}, b: {agent: B, input: '${ steps.a.output.missing }'}}}"
+    )
     request = RunRequested({"a": msgspec.Raw(b"1")}, inputs={"b": msgspec.Raw(b'{"mine":2}')})
     play.take(decode_input(encode_input(request)))
     assert play.history == ["RunStarted", "StepKept", "StepInputGiven", "StepStarted"]
@@ -129,7 +133,7 @@ def test_a_retried_run_gives_a_step_the_input_that_a_person_wrote() -> None:
 
 
 def test_a_given_input_waits_until_its_step_may_begin() -> None:
-    play = Rehearsal(CHAIN)
+    play = MachineHarness(CHAIN)
     play.take(RunRequested(inputs={"c": msgspec.Raw(b'"mine"')}))
     assert [task.step for task in play.tasks] == ["a"]
     play.succeed("a", {"from": "a"})
@@ -138,19 +142,19 @@ def test_a_given_input_waits_until_its_step_may_begin() -> None:
 
 
 def test_outputs_are_taken_over_in_whatever_order_they_come() -> None:
-    play = Rehearsal(CHAIN)
+    play = MachineHarness(CHAIN)
     play.start(b="also", a={"from": "before"})
     assert [task.step for task in play.tasks] == ["c"]
 
 
 def test_a_retried_run_that_has_everything_is_complete_at_once() -> None:
-    play = Rehearsal(CHAIN)
+    play = MachineHarness(CHAIN)
     play.take(RunRequested({name: msgspec.Raw(b'"kept"') for name in "abc"}))
     assert (play.state.status, play.output, play.tasks) == ("COMPLETED", "kept", [])
 
 
 def test_a_kept_step_in_the_middle_of_nothing_kept_does_not_wake_what_needs_more() -> None:
-    play = Rehearsal("""
+    play = MachineHarness("""
 name: w
 steps:
   a: {agent: A}

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.unit.machine.generated_workflows import T, invent_workflow
-from tests.unit.machine.run_simulation import World
+from tests.unit.machine.generated_workflows import T, generate_workflow
+from tests.unit.machine.run_simulation import RunSimulation
 
 from trunkline.machine.inputs import Input, RunRequested
 from trunkline.workflow import CompiledWorkflow
@@ -38,14 +38,14 @@ def workflows(draw: st.DrawFn) -> CompiledWorkflow:
     def pick(options: Sequence[T], /) -> T:
         return draw(st.sampled_from(options))
 
-    return invent_workflow(pick)
+    return generate_workflow(pick)
 
 
 # Each number chooses among what can happen at its time.
 SCRIPTS = st.lists(st.integers(0, 2**16), min_size=25, max_size=50)
 
 
-def perform(world: World, script: Iterable[int]) -> None:
+def perform(world: RunSimulation, script: Iterable[int]) -> None:
     world.turn([RunRequested()])
     waiting: list[Input] = []
     turns_left = TURNS_AFTER_THE_END
@@ -63,7 +63,7 @@ def perform(world: World, script: Iterable[int]) -> None:
     world.turn(waiting)
 
 
-def bring_to_an_end(world: World) -> None:
+def bring_to_an_end(world: RunSimulation) -> None:
     for _ in range(200):
         if world.play.state.is_final:
             return
@@ -74,7 +74,7 @@ def bring_to_an_end(world: World) -> None:
 @given(workflows(), SCRIPTS)
 @profile
 def test_the_promises_hold_after_every_turn(workflow: CompiledWorkflow, script: list[int]) -> None:
-    perform(World(workflow), script)
+    perform(RunSimulation(workflow), script)
 
 
 @given(workflows(), SCRIPTS)
@@ -82,14 +82,14 @@ def test_the_promises_hold_after_every_turn(workflow: CompiledWorkflow, script: 
 def test_a_run_whose_every_call_is_answered_in_the_end_ends(
     workflow: CompiledWorkflow, script: list[int]
 ) -> None:
-    world = World(workflow)
+    world = RunSimulation(workflow)
     perform(world, script)
     bring_to_an_end(world)
 
 
-def simulate(seed: int) -> World:
+def simulate(seed: int) -> RunSimulation:
     dice = random.Random(seed)
-    world = World(invent_workflow(dice.choice))
+    world = RunSimulation(generate_workflow(dice.choice))
     perform(world, (dice.getrandbits(24) for _ in range(ROUNDS)))
     bring_to_an_end(world)
     return world

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from tests.unit.machine.machine_harness import START, Rehearsal
+from tests.unit.machine.machine_harness import START, MachineHarness
 
 from trunkline.clock import after
 from trunkline.jsontypes import decode
@@ -21,14 +21,14 @@ UNTIMED = "{name: w, steps: {s: {agent: A}}}"
 TEN_MINUTES = timedelta(minutes=10)
 
 
-def asked(workflow: str = PATIENT) -> Rehearsal:
-    play = Rehearsal(workflow)
+def asked(workflow: str = PATIENT) -> MachineHarness:
+    play = MachineHarness(workflow)
     play.start()
     play.ask("s")
     return play
 
 
-def failure_of(play: Rehearsal) -> str:
+def failure_of(play: MachineHarness) -> str:
     error = play.step("s").error
     assert error is not None
     return error.code
@@ -123,7 +123,7 @@ def test_a_pause_does_not_stop_the_clock_of_a_question() -> None:
 
 
 def test_a_step_that_does_not_say_waits_as_long_as_the_settings_do() -> None:
-    play = Rehearsal(UNTIMED)
+    play = MachineHarness(UNTIMED)
     play.reply_timeout = timedelta(hours=1)
     play.start()
     play.ask("s")
@@ -132,7 +132,7 @@ def test_a_step_that_does_not_say_waits_as_long_as_the_settings_do() -> None:
 
 
 def test_the_steps_own_deadline_goes_before_that_of_the_settings() -> None:
-    play = Rehearsal(PATIENT)
+    play = MachineHarness(PATIENT)
     play.reply_timeout = timedelta(seconds=1)
     play.start()
     play.ask("s")
@@ -146,7 +146,7 @@ def test_without_any_deadline_a_question_waits_for_ever() -> None:
 
 
 def test_a_wish_to_log_in_waits_and_ends_like_a_question() -> None:
-    play = Rehearsal(PATIENT)
+    play = MachineHarness(PATIENT)
     play.start()
     question = Question(kind="auth", text="Who are you?")
     play.answer(play.task("s"), "interrupted", question=question, remote_task_id="remote-1")
@@ -160,7 +160,7 @@ def test_a_wish_to_log_in_waits_and_ends_like_a_question() -> None:
 
 
 def test_what_a_question_carries_beside_its_text_is_kept_and_the_history_names_its_size() -> None:
-    play = Rehearsal(PATIENT)
+    play = MachineHarness(PATIENT)
     play.start()
     question = Question(kind="input", text="May I?", data={"id": "call-1", "name": "pay"})
     turn = play.answer(play.task("s"), "interrupted", question=question, remote_task_id="remote-1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from tests.unit.machine.machine_harness import Rehearsal, error
+from tests.unit.machine.machine_harness import MachineHarness, error
 
 from trunkline.clock import after
 from trunkline.machine.retry import delay_before, is_worth_retrying
@@ -96,7 +96,7 @@ def test_without_conditions_nothing_is_worth_another_attempt() -> None:
 
 
 def test_a_call_without_an_answer_is_made_again_under_the_same_task_id() -> None:
-    play = Rehearsal(ONE)
+    play = MachineHarness(ONE)
     play.start()
     play.fail("s", "agent_timeout")
     waiting = play.step("s").waiting_for
@@ -111,7 +111,7 @@ def test_a_call_without_an_answer_is_made_again_under_the_same_task_id() -> None
 
 
 def test_an_answered_failure_gives_the_next_attempt_a_new_task_id() -> None:
-    play = Rehearsal(ONE)
+    play = MachineHarness(ONE)
     play.start()
     play.fail("s", "agent_http_error", http_status=503)
     play.pass_time(timedelta(seconds=1))
@@ -121,7 +121,7 @@ def test_an_answered_failure_gives_the_next_attempt_a_new_task_id() -> None:
 
 
 def test_after_the_last_attempt_the_step_has_failed() -> None:
-    play = Rehearsal(ONE)
+    play = MachineHarness(ONE)
     play.start()
     for _ in range(3):
         play.fail("s", "agent_timeout")
@@ -135,7 +135,7 @@ def test_after_the_last_attempt_the_step_has_failed() -> None:
 
 def test_the_steps_policy_counts_before_the_agents_and_the_agents_before_the_default() -> None:
     agents = RetryPolicy(max_attempts=1)
-    play = Rehearsal("""
+    play = MachineHarness("""
 name: w
 steps:
   s: {agent: A, retry: {max_attempts: 2, first_delay: 7s, jitter: false}}
@@ -149,7 +149,7 @@ steps:
 
 
 def test_a_retried_step_begins_where_it_began_first() -> None:
-    play = Rehearsal(ONE)
+    play = MachineHarness(ONE)
     play.start()
     began = play.step("s").started_at
     play.fail("s", "agent_timeout")
@@ -160,7 +160,7 @@ def test_a_retried_step_begins_where_it_began_first() -> None:
 
 
 def test_a_retry_timer_that_rings_twice_calls_once() -> None:
-    play = Rehearsal(ONE)
+    play = MachineHarness(ONE)
     play.start()
     play.fail("s", "agent_timeout")
     item = play.timers["retry/s/1"].item
@@ -170,7 +170,7 @@ def test_a_retry_timer_that_rings_twice_calls_once() -> None:
 
 
 def test_a_retry_timer_of_an_earlier_attempt_does_not_shorten_the_wait_for_the_next() -> None:
-    play = Rehearsal(ONE)
+    play = MachineHarness(ONE)
     play.start()
     play.fail("s", "agent_timeout")
     earlier = play.timers["retry/s/1"].item

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from tests.unit.machine.machine_harness import Rehearsal
+from tests.unit.machine.machine_harness import MachineHarness
 
 from trunkline.jsontypes import Json, encode
 from trunkline.machine.inputs import ReplyGiven
@@ -26,7 +26,7 @@ ONE = '{name: w, steps: {s: {agent: A, input: {token: {$secret: slack-bot}, give
     ],
 )
 def test_a_call_names_the_secrets_of_the_definition_and_nothing_that_came_as_data(given: Json) -> None:
-    play = Rehearsal(ONE, run_input=given)
+    play = MachineHarness(ONE, run_input=given)
     play.start()
     task = play.task("s")
     assert task.secrets == {"/token": "slack-bot"}
@@ -37,7 +37,7 @@ def test_a_call_names_the_secrets_of_the_definition_and_nothing_that_came_as_dat
     "step_input", ['"${ input }"', '{t: "${ input }"}', '["${ input }"]', '"${ steps.before.output }"']
 )
 def test_data_of_the_shape_of_a_secret_stays_data(step_input: str) -> None:
-    play = Rehearsal(
+    play = MachineHarness(
         f"{{name: w, steps: {{before: {{agent: B}}, s: {{agent: A, needs: [before], input: {step_input}}}}}}}",
         run_input=SECRET,
     )
@@ -48,13 +48,13 @@ def test_data_of_the_shape_of_a_secret_stays_data(step_input: str) -> None:
 
 
 def test_the_run_input_as_a_whole_is_data() -> None:
-    play = Rehearsal("{name: w, steps: {s: {agent: A}}}", run_input=SECRET)
+    play = MachineHarness("{name: w, steps: {s: {agent: A}}}", run_input=SECRET)
     play.start()
     assert (play.task("s").secrets, play.task("s").input_data) == ({}, SECRET)
 
 
 def test_the_next_attempt_names_the_same_secrets() -> None:
-    play = Rehearsal(ONE)
+    play = MachineHarness(ONE)
     play.start()
     play.fail("s", "agent_http_error", http_status=503)
     play.pass_time(timedelta(seconds=5))
@@ -64,7 +64,7 @@ def test_the_next_attempt_names_the_same_secrets() -> None:
 
 
 def test_a_reply_is_data_and_the_secret_that_the_agent_has_is_still_to_be_hidden() -> None:
-    play = Rehearsal(ONE)
+    play = MachineHarness(ONE)
     play.start()
     play.ask("s")
     play.take(ReplyGiven("s", ReplyMessage(data={"token": SECRET, "given": 1})))
@@ -76,7 +76,7 @@ def test_a_reply_is_data_and_the_secret_that_the_agent_has_is_still_to_be_hidden
 
 
 def test_a_reply_of_the_shape_of_the_input_is_not_filled_in() -> None:
-    play = Rehearsal("{name: w, steps: {s: {agent: A, input: {data: {$secret: slack-bot}}}}}")
+    play = MachineHarness("{name: w, steps: {s: {agent: A, input: {data: {$secret: slack-bot}}}}}")
     play.start()
     play.ask("s")
     play.take(ReplyGiven("s", ReplyMessage(data=SECRET)))
@@ -85,7 +85,7 @@ def test_a_reply_of_the_shape_of_the_input_is_not_filled_in() -> None:
 
 
 def test_what_one_step_tells_an_agent_is_hidden_in_every_step_that_calls_it() -> None:
-    play = Rehearsal("""
+    play = MachineHarness("""
 name: w
 steps:
   before: {agent: A}
@@ -107,7 +107,9 @@ steps:
 
 @pytest.mark.parametrize("code", ["secret_missing", "secret_unreadable"])
 def test_a_secret_that_is_not_there_is_not_worth_another_attempt(code: str) -> None:
-    play = Rehearsal("{name: w, steps: {s: {agent: A, input: {$secret: a}, retry: {on: [any, no_answer]}}}}")
+    play = MachineHarness(
+        "{name: w, steps: {s: {agent: A, input: {$secret: a}, retry: {on: [any, no_answer]}}}}"
+    )
     play.start()
     play.fail("s", code)
     assert play.statuses == {"s": "FAILED"}

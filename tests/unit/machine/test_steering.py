@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from tests.unit.machine.machine_harness import START, Rehearsal, error
+from tests.unit.machine.machine_harness import START, MachineHarness, error
 
 from trunkline.clock import after
 from trunkline.machine.decide import CANCEL_TIMEOUT
@@ -18,7 +18,7 @@ ONCE = "{name: w, steps: {a: {agent: A, delivery: at_most_once}}}"
 
 
 def test_a_paused_run_records_results_and_starts_nothing() -> None:
-    play = Rehearsal(CHAIN)
+    play = MachineHarness(CHAIN)
     play.start()
     play.pause()
     assert play.state.status == "PAUSED"
@@ -29,7 +29,7 @@ def test_a_paused_run_records_results_and_starts_nothing() -> None:
 
 
 def test_a_retry_that_comes_due_in_a_paused_run_is_made_after_it() -> None:
-    play = Rehearsal(CHAIN)
+    play = MachineHarness(CHAIN)
     play.start()
     play.fail("a", "agent_timeout")
     play.pause()
@@ -40,7 +40,7 @@ def test_a_retry_that_comes_due_in_a_paused_run_is_made_after_it() -> None:
 
 
 def test_a_retry_that_is_not_due_yet_survives_a_pause() -> None:
-    play = Rehearsal(CHAIN)
+    play = MachineHarness(CHAIN)
     play.start()
     play.fail("a", "agent_timeout")
     play.pause()
@@ -51,7 +51,7 @@ def test_a_retry_that_is_not_due_yet_survives_a_pause() -> None:
 
 
 def test_a_run_whose_last_step_ends_while_it_is_paused_is_complete_when_it_is_resumed() -> None:
-    play = Rehearsal("{name: w, steps: {a: {agent: A}}}")
+    play = MachineHarness("{name: w, steps: {a: {agent: A}}}")
     play.start()
     play.pause()
     play.succeed("a", 1)
@@ -61,7 +61,7 @@ def test_a_run_whose_last_step_ends_while_it_is_paused_is_complete_when_it_is_re
 
 
 def test_a_run_that_fails_while_it_is_paused_has_failed_when_it_is_resumed() -> None:
-    play = Rehearsal(CHAIN)
+    play = MachineHarness(CHAIN)
     play.start()
     play.pause()
     play.fail("a")
@@ -71,7 +71,7 @@ def test_a_run_that_fails_while_it_is_paused_has_failed_when_it_is_resumed() -> 
 
 
 def test_a_waiting_run_can_be_paused_and_waits_again_afterwards() -> None:
-    play = Rehearsal(CHAIN)
+    play = MachineHarness(CHAIN)
     play.start()
     play.ask("a")
     play.pause()
@@ -81,7 +81,7 @@ def test_a_waiting_run_can_be_paused_and_waits_again_afterwards() -> None:
 
 
 def test_pausing_twice_and_resuming_what_is_not_paused_change_nothing() -> None:
-    play = Rehearsal(CHAIN)
+    play = MachineHarness(CHAIN)
     play.start()
     assert play.resume().events == []
     play.pause()
@@ -89,14 +89,14 @@ def test_pausing_twice_and_resuming_what_is_not_paused_change_nothing() -> None:
 
 
 def test_a_run_that_has_not_started_is_cancelled_at_once() -> None:
-    play = Rehearsal(CHAIN)
+    play = MachineHarness(CHAIN)
     play.cancel()
     assert (play.state.status, play.tasks, play.timers) == ("CANCELLED", [], {})
     assert play.start().events == []
 
 
 def test_cancelling_stops_the_calls_in_flight_and_waits_for_them() -> None:
-    play = Rehearsal(PAIR)
+    play = MachineHarness(PAIR)
     play.start()
     play.cancel()
     assert [(stop.task_id, stop.attempt) for stop in play.stops] == [
@@ -111,7 +111,7 @@ def test_cancelling_stops_the_calls_in_flight_and_waits_for_them() -> None:
 
 
 def test_an_agent_that_does_not_confirm_in_time_is_left_alone() -> None:
-    play = Rehearsal(PAIR)
+    play = MachineHarness(PAIR)
     play.start()
     play.cancel()
     play.pass_time(CANCEL_TIMEOUT)
@@ -120,7 +120,7 @@ def test_an_agent_that_does_not_confirm_in_time_is_left_alone() -> None:
 
 
 def test_a_result_that_comes_before_the_stop_is_kept_and_the_run_is_cancelled_all_the_same() -> None:
-    play = Rehearsal(CHAIN)
+    play = MachineHarness(CHAIN)
     play.start()
     play.cancel()
     play.succeed("a", "just in time")
@@ -129,7 +129,7 @@ def test_a_result_that_comes_before_the_stop_is_kept_and_the_run_is_cancelled_al
 
 @pytest.mark.parametrize("code", ["agent_timeout", "agent_task_failed"])
 def test_a_call_that_fails_while_its_run_is_cancelled_is_not_retried(code: str) -> None:
-    play = Rehearsal(CHAIN)
+    play = MachineHarness(CHAIN)
     play.start()
     play.cancel()
     play.fail("a", code)
@@ -137,7 +137,7 @@ def test_a_call_that_fails_while_its_run_is_cancelled_is_not_retried(code: str) 
 
 
 def test_cancelling_ends_a_retry_that_waits() -> None:
-    play = Rehearsal(CHAIN)
+    play = MachineHarness(CHAIN)
     play.start()
     play.fail("a", "agent_timeout")
     play.cancel()
@@ -146,7 +146,7 @@ def test_cancelling_ends_a_retry_that_waits() -> None:
 
 
 def test_cancelling_tells_an_agent_that_waits_for_a_reply() -> None:
-    play = Rehearsal(CHAIN)
+    play = MachineHarness(CHAIN)
     play.start()
     play.ask("a")
     play.cancel()
@@ -155,7 +155,7 @@ def test_cancelling_tells_an_agent_that_waits_for_a_reply() -> None:
 
 
 def test_cancelling_tells_an_agent_whose_reply_is_still_queued() -> None:
-    play = Rehearsal(CHAIN)
+    play = MachineHarness(CHAIN)
     play.start()
     play.ask("a")
     play.pause()
@@ -166,7 +166,7 @@ def test_cancelling_tells_an_agent_whose_reply_is_still_queued() -> None:
 
 
 def test_cancelling_ends_a_step_in_doubt() -> None:
-    play = Rehearsal(ONCE)
+    play = MachineHarness(ONCE)
     play.start()
     play.fail("a", "agent_timeout")
     play.cancel()
@@ -174,7 +174,7 @@ def test_cancelling_ends_a_step_in_doubt() -> None:
 
 
 def test_cancelling_ends_a_retry_that_came_due_during_a_pause() -> None:
-    play = Rehearsal(CHAIN)
+    play = MachineHarness(CHAIN)
     play.start()
     play.fail("a", "agent_timeout")
     play.pause()
@@ -186,7 +186,7 @@ def test_cancelling_ends_a_retry_that_came_due_during_a_pause() -> None:
 
 
 def test_a_paused_run_can_be_cancelled() -> None:
-    play = Rehearsal(CHAIN)
+    play = MachineHarness(CHAIN)
     play.start()
     play.pause()
     play.cancel()
@@ -196,7 +196,7 @@ def test_a_paused_run_can_be_cancelled() -> None:
 
 
 def test_a_run_that_is_being_cancelled_cannot_be_paused_or_cancelled_again() -> None:
-    play = Rehearsal(CHAIN)
+    play = MachineHarness(CHAIN)
     play.start()
     play.cancel()
     assert play.pause().events == []
@@ -205,14 +205,14 @@ def test_a_run_that_is_being_cancelled_cannot_be_paused_or_cancelled_again() -> 
 
 
 def test_the_deadline_counts_from_the_runs_creation() -> None:
-    play = Rehearsal(DEADLINE)
+    play = MachineHarness(DEADLINE)
     play.now = after(START, timedelta(seconds=3))
     play.start()
     assert play.timers["deadline"].due == after(START, timedelta(seconds=10))
 
 
 def test_the_deadline_stops_what_runs_and_fails_the_run() -> None:
-    play = Rehearsal(DEADLINE)
+    play = MachineHarness(DEADLINE)
     play.start()
     play.pass_time(timedelta(seconds=10))
     assert (play.state.status, play.statuses) == ("FAILED", {"a": "CANCELLED", "b": "PENDING"})
@@ -223,7 +223,7 @@ def test_the_deadline_stops_what_runs_and_fails_the_run() -> None:
 
 def test_the_deadline_ends_a_paused_run_and_one_that_waits() -> None:
     for hold in ("pause", "ask", "back off"):
-        play = Rehearsal(DEADLINE)
+        play = MachineHarness(DEADLINE)
         play.start()
         match hold:
             case "pause":
@@ -237,7 +237,7 @@ def test_the_deadline_ends_a_paused_run_and_one_that_waits() -> None:
 
 
 def test_a_run_that_ends_in_time_drops_its_deadline() -> None:
-    play = Rehearsal(DEADLINE)
+    play = MachineHarness(DEADLINE)
     play.start()
     play.succeed("a")
     play.succeed("b")
@@ -246,7 +246,7 @@ def test_a_run_that_ends_in_time_drops_its_deadline() -> None:
 
 @pytest.mark.parametrize("end", ["COMPLETED", "FAILED", "CANCELLED"])
 def test_final_states_are_final(end: str) -> None:
-    play = Rehearsal("{name: w, steps: {a: {agent: A}}}")
+    play = MachineHarness("{name: w, steps: {a: {agent: A}}}")
     play.start()
     match end:
         case "COMPLETED":

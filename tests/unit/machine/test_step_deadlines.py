@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from tests.unit.machine.machine_harness import Rehearsal
+from tests.unit.machine.machine_harness import MachineHarness
 
 from trunkline.machine.inputs import StepDeadlinePassed, decode_input, encode_input
 
@@ -16,13 +16,13 @@ ONCE = "{name: w, steps: {s: {agent: A, deadline: 1m, delivery: at_most_once}}}"
 MINUTE = timedelta(minutes=1)
 
 
-def started(workflow: str = HURRIED) -> Rehearsal:
-    play = Rehearsal(workflow)
+def started(workflow: str = HURRIED) -> MachineHarness:
+    play = MachineHarness(workflow)
     play.start()
     return play
 
 
-def failure_of(play: Rehearsal) -> str:
+def failure_of(play: MachineHarness) -> str:
     error = play.step("s").error
     assert error is not None
     return error.code

@@ -12,12 +12,12 @@ import pytest
 from tests.unit.zones.work_harness import (
     HELLO,
     NEVER,
-    Handler,
-    Stage,
+    GatedHandler,
+    WorkHarness,
     error_of,
     reason_of,
-    staged,
     task_of,
+    work_harness,
 )
 
 from trunkline.stores.zones import ZoneStore
@@ -36,26 +36,26 @@ def store(tmp_path: Path) -> Generator[ZoneStore]:
 
 
 @pytest.fixture
-async def patient(store: ZoneStore) -> AsyncGenerator[Stage]:
+async def patient(store: ZoneStore) -> AsyncGenerator[WorkHarness]:
     """Answers nothing before it is done."""
-    async with staged(store) as stage:
+    async with work_harness(store) as stage:
         yield stage
 
 
 @pytest.fixture
-async def hasty(store: ZoneStore) -> AsyncGenerator[Stage]:
+async def hasty(store: ZoneStore) -> AsyncGenerator[WorkHarness]:
     """Answers at once that it is under way."""
-    async with staged(store, accept_after=0.0) as stage:
+    async with work_harness(store, accept_after=0.0) as stage:
         yield stage
 
 
-async def test_a_quick_call_is_answered_with_its_result(patient: Stage) -> None:
-    assert await patient.answer(patient.job(Handler(is_open=True))) == CallSucceeded(HELLO)
+async def test_a_quick_call_is_answered_with_its_result(patient: WorkHarness) -> None:
+    assert await patient.answer(patient.job(GatedHandler(is_open=True))) == CallSucceeded(HELLO)
     assert patient.store.running() == []
     assert not patient.work.is_busy
 
 
-async def test_a_call_is_written_down_before_its_handler_runs(patient: Stage) -> None:
+async def test_a_call_is_written_down_before_its_handler_runs(patient: WorkHarness) -> None:
     known: list[int] = []
 
     async def look() -> bytes:
@@ -66,7 +66,7 @@ async def test_a_call_is_written_down_before_its_handler_runs(patient: Stage) ->
     assert known == [1]
 
 
-async def test_a_fault_is_answered_as_an_error_with_its_correlation_id(patient: Stage) -> None:
+async def test_a_fault_is_answered_as_an_error_with_its_correlation_id(patient: WorkHarness) -> None:
     async def fail() -> bytes:
         raise ZoneFault(-32050, "No such channel", {"channel": "C1"})
 
@@ -80,7 +80,7 @@ async def test_a_fault_is_answered_as_an_error_with_its_correlation_id(patient: 
 
 @pytest.mark.parametrize("error", [RuntimeError("xoxb-secret"), asyncio.CancelledError("xoxb-secret")])
 async def test_whatever_else_a_handler_raises_is_an_internal_error(
-    patient: Stage, error: BaseException
+    patient: WorkHarness, error: BaseException
 ) -> None:
     async def break_() -> bytes:
         raise error
@@ -93,15 +93,15 @@ async def test_whatever_else_a_handler_raises_is_an_internal_error(
     }
 
 
-async def test_the_same_call_again_gets_the_same_answer_and_runs_nothing(patient: Stage) -> None:
-    handler = Handler(is_open=True)
+async def test_the_same_call_again_gets_the_same_answer_and_runs_nothing(patient: WorkHarness) -> None:
+    handler = GatedHandler(is_open=True)
     first = await patient.answer(patient.job(handler))
     assert await patient.answer(patient.job(handler)) == first
     assert handler.runs == 1
 
 
-async def test_the_same_call_twice_at_once_runs_once_and_both_get_its_answer(patient: Stage) -> None:
-    handler = Handler()
+async def test_the_same_call_twice_at_once_runs_once_and_both_get_its_answer(patient: WorkHarness) -> None:
+    handler = GatedHandler()
     async with asyncio.TaskGroup() as group:
         calls = [group.create_task(patient.answer(patient.job(handler))) for _ in range(5)]
         await handler.began.wait()
@@ -110,8 +110,8 @@ async def test_the_same_call_twice_at_once_runs_once_and_both_get_its_answer(pat
     assert handler.runs == 1
 
 
-async def test_an_id_is_refused_for_other_params_while_it_runs(hasty: Stage) -> None:
-    handler = Handler()
+async def test_an_id_is_refused_for_other_params_while_it_runs(hasty: WorkHarness) -> None:
+    handler = GatedHandler()
     task_id = task_of(await hasty.answer(hasty.job(handler)))
     refused = await hasty.answer(hasty.job(handler, digest=b"other"))
     assert refused != CallAccepted(task_id)
@@ -119,8 +119,8 @@ async def test_an_id_is_refused_for_other_params_while_it_runs(hasty: Stage) -> 
     assert handler.runs == 1
 
 
-async def test_an_id_is_refused_for_other_params_after_it_has_ended(patient: Stage) -> None:
-    handler = Handler(is_open=True)
+async def test_an_id_is_refused_for_other_params_after_it_has_ended(patient: WorkHarness) -> None:
+    handler = GatedHandler(is_open=True)
     first = await patient.answer(patient.job(handler))
     refused = await patient.answer(patient.job(handler, digest=b"other"))
     assert refused != first
@@ -128,8 +128,8 @@ async def test_an_id_is_refused_for_other_params_after_it_has_ended(patient: Sta
     assert handler.runs == 1
 
 
-async def test_slow_work_is_accepted_and_its_result_is_there_later(hasty: Stage) -> None:
-    handler = Handler()
+async def test_slow_work_is_accepted_and_its_result_is_there_later(hasty: WorkHarness) -> None:
+    handler = GatedHandler()
     task_id = task_of(await hasty.answer(hasty.job(handler)))
     assert hasty.work.is_busy
     assert hasty.work.result_of("partner", task_id) == CallAccepted(task_id)
@@ -141,13 +141,13 @@ async def test_slow_work_is_accepted_and_its_result_is_there_later(hasty: Stage)
     assert not hasty.work.is_busy
 
 
-async def test_a_task_is_nobody_elses(hasty: Stage) -> None:
-    task_id = task_of(await hasty.answer(hasty.job(Handler())))
+async def test_a_task_is_nobody_elses(hasty: WorkHarness) -> None:
+    task_id = task_of(await hasty.answer(hasty.job(GatedHandler())))
     assert hasty.work.result_of("another partner", task_id) is None
     assert hasty.work.result_of("partner", "another task") is None
 
 
-async def test_accepted_work_that_fails_is_an_error_when_it_is_asked_for(hasty: Stage) -> None:
+async def test_accepted_work_that_fails_is_an_error_when_it_is_asked_for(hasty: WorkHarness) -> None:
     gate = asyncio.Event()
 
     async def fail() -> bytes:
@@ -159,8 +159,8 @@ async def test_accepted_work_that_fails_is_an_error_when_it_is_asked_for(hasty: 
     assert error_of(await hasty.end_of(task_id))["code"] == -32050
 
 
-async def test_work_is_cancelled_at_its_deadline_and_answered_with_a_timeout(patient: Stage) -> None:
-    handler = Handler()
+async def test_work_is_cancelled_at_its_deadline_and_answered_with_a_timeout(patient: WorkHarness) -> None:
+    handler = GatedHandler()
     error = error_of(await patient.answer(patient.job(handler, deadline=0.01)))
     assert error == {
         "code": -32001,
@@ -171,12 +171,12 @@ async def test_work_is_cancelled_at_its_deadline_and_answered_with_a_timeout(pat
         await asyncio.sleep(0)
 
 
-async def test_accepted_work_has_a_deadline_too(hasty: Stage) -> None:
-    task_id = task_of(await hasty.answer(hasty.job(Handler(), deadline=0.05)))
+async def test_accepted_work_has_a_deadline_too(hasty: WorkHarness) -> None:
+    task_id = task_of(await hasty.answer(hasty.job(GatedHandler(), deadline=0.05)))
     assert error_of(await hasty.end_of(task_id))["code"] == -32001
 
 
-async def test_what_a_handler_returns_after_its_deadline_does_not_count(patient: Stage) -> None:
+async def test_what_a_handler_returns_after_its_deadline_does_not_count(patient: WorkHarness) -> None:
     ended = asyncio.Event()
 
     async def stubborn() -> bytes:
@@ -194,7 +194,7 @@ async def test_what_a_handler_returns_after_its_deadline_does_not_count(patient:
 
 
 async def test_a_handler_in_a_thread_is_answered_for_at_its_deadline_and_what_it_returns_is_dropped(
-    patient: Stage,
+    patient: WorkHarness,
 ) -> None:
     threads, gate, left = DaemonThreadPool(), threading.Event(), threading.Event()
 
@@ -214,8 +214,8 @@ async def test_a_handler_in_a_thread_is_answered_for_at_its_deadline_and_what_it
     threads.shutdown()
 
 
-async def test_a_caller_that_goes_away_does_not_end_the_work(patient: Stage) -> None:
-    handler = Handler()
+async def test_a_caller_that_goes_away_does_not_end_the_work(patient: WorkHarness) -> None:
+    handler = GatedHandler()
     caller = asyncio.create_task(patient.work.run(patient.job(handler)))
     await handler.began.wait()
     caller.cancel()
@@ -228,8 +228,8 @@ async def test_a_caller_that_goes_away_does_not_end_the_work(patient: Stage) -> 
     assert (handler.runs, handler.cancelled) == (1, 0)
 
 
-async def test_answers_are_forgotten_after_their_time_and_running_work_never(hasty: Stage) -> None:
-    handler, endless = Handler(is_open=True), Handler()
+async def test_answers_are_forgotten_after_their_time_and_running_work_never(hasty: WorkHarness) -> None:
+    handler, endless = GatedHandler(is_open=True), GatedHandler()
     await hasty.answer(hasty.job(handler))
     task_id = task_of(await hasty.answer(hasty.job(endless, "2")))
     hasty.clock.advance(timedelta(hours=23))
@@ -243,9 +243,11 @@ async def test_answers_are_forgotten_after_their_time_and_running_work_never(has
     assert hasty.work.result_of("partner", task_id) == CallAccepted(task_id)
 
 
-async def test_params_are_at_rest_only_where_they_may_be_needed_and_never_in_clear(hasty: Stage) -> None:
-    await hasty.answer(hasty.job(Handler(), "1"))
-    await hasty.answer(hasty.job(Handler(), "2", restartable=True))
+async def test_params_are_at_rest_only_where_they_may_be_needed_and_never_in_clear(
+    hasty: WorkHarness,
+) -> None:
+    await hasty.answer(hasty.job(GatedHandler(), "1"))
+    await hasty.answer(hasty.job(GatedHandler(), "2", restartable=True))
     plain, sealed = (call.params for call in hasty.store.running())
     assert plain is None
     assert sealed is not None
@@ -253,12 +255,14 @@ async def test_params_are_at_rest_only_where_they_may_be_needed_and_never_in_cle
 
 
 @pytest.mark.parametrize("deadline", [NEVER, 0.0])
-async def test_an_answer_is_one_even_when_everything_happens_at_once(hasty: Stage, deadline: float) -> None:
+async def test_an_answer_is_one_even_when_everything_happens_at_once(
+    hasty: WorkHarness, deadline: float
+) -> None:
     answers = [
-        await hasty.answer(hasty.job(Handler(is_open=True), str(number), deadline=deadline))
+        await hasty.answer(hasty.job(GatedHandler(is_open=True), str(number), deadline=deadline))
         for number in range(50)
     ]
     for number, answer in enumerate(answers):
         end = await hasty.end_of(answer.task_id) if isinstance(answer, CallAccepted) else answer
         assert isinstance(end, CallSucceeded | CallErrored)
-        assert await hasty.answer(hasty.job(Handler(), str(number))) == end
+        assert await hasty.answer(hasty.job(GatedHandler(), str(number))) == end

@@ -9,7 +9,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from tests.unit.zones.work_harness import HELLO, Handler, Stage, error_of, reason_of, staged, task_of
+from tests.unit.zones.work_harness import (
+    HELLO,
+    GatedHandler,
+    WorkHarness,
+    error_of,
+    reason_of,
+    task_of,
+    work_harness,
+)
 
 from trunkline.errors import Unavailable
 from trunkline.services.security.vault import KEY_BYTES, Vault
@@ -31,8 +39,8 @@ async def left_behind(
     store: ZoneStore, id_: str = "1", *, accepted: bool = True, restartable: bool = False
 ) -> str:
     """A call that has begun in a process that then died; its task."""
-    dead = Stage(store, accept_after=0.0 if accepted else 3_600.0)
-    handler = Handler()
+    dead = WorkHarness(store, accept_after=0.0 if accepted else 3_600.0)
+    handler = GatedHandler()
     call = asyncio.create_task(dead.answer(dead.job(handler, id_, restartable=restartable)))
     await handler.began.wait()
     if accepted:
@@ -46,12 +54,12 @@ async def left_behind(
 
 async def test_work_that_died_with_the_zone_is_reported_as_failed_and_not_run_again(store: ZoneFile) -> None:
     task_id = await left_behind(store)
-    async with staged(store) as stage:
+    async with work_harness(store) as stage:
         answer = stage.work.result_of("partner", task_id)
         assert answer != CallAccepted(task_id)
         assert reason_of(answer) == (-32000, "interrupted")
         assert "interrupted by a restart" in str(error_of(answer)["message"])
-        handler = Handler(is_open=True)
+        handler = GatedHandler(is_open=True)
         assert await stage.answer(stage.job(handler)) == answer
         assert handler.runs == 0
         assert stage.revived.runs == 0
@@ -59,8 +67,8 @@ async def test_work_that_died_with_the_zone_is_reported_as_failed_and_not_run_ag
 
 async def test_a_call_that_died_before_its_first_answer_is_known_by_its_id(store: ZoneFile) -> None:
     await left_behind(store, accepted=False)
-    async with staged(store) as stage:
-        handler = Handler(is_open=True)
+    async with work_harness(store) as stage:
+        handler = GatedHandler(is_open=True)
         answer = await stage.answer(stage.job(handler))
         assert reason_of(answer) == (-32000, "interrupted")
         refused = await stage.answer(stage.job(handler, digest=b"other"))
@@ -74,11 +82,11 @@ async def test_restartable_work_is_run_again_with_its_params_and_finishes(
     store: ZoneFile, accepted: bool
 ) -> None:
     task_id = await left_behind(store, accepted=accepted, restartable=True)
-    async with staged(store) as stage:
+    async with work_harness(store) as stage:
         assert stage.work.is_busy
         await stage.revived.began.wait()
         assert stage.revived_params == [{"text": "hi", "bot_token": "xoxb-secret"}]
-        assert await stage.answer(stage.job(Handler())) == CallAccepted(task_id)
+        assert await stage.answer(stage.job(GatedHandler())) == CallAccepted(task_id)
         stage.revived.gate.set()
         assert await stage.end_of(task_id) == CallSucceeded(HELLO)
         assert stage.revived.runs == 1
@@ -89,10 +97,10 @@ async def test_work_that_is_under_way_at_every_death_is_given_up_in_the_end(stor
     task_id = await left_behind(store, restartable=True)
     for _ in range(MAX_RUNS - 1):
         # It dies as the first one did: without a stop.
-        dead = Stage(store)
+        dead = WorkHarness(store)
         await dead.work.resume_calls(dead.revive)
         await dead.revived.began.wait()
-    async with staged(store) as stage:
+    async with work_harness(store) as stage:
         assert not stage.work.is_busy
         answer = stage.work.result_of("partner", task_id)
         assert reason_of(answer) == (-32000, "interrupted")
@@ -108,7 +116,7 @@ async def test_work_whose_method_may_not_run_again_any_more_is_reported_as_faile
             return None
         raise ZoneFault(-32602)
 
-    stage = Stage(store)
+    stage = WorkHarness(store)
     await stage.work.resume_calls(revive)
     for task_id in (gone, changed):
         assert reason_of(stage.work.result_of("partner", task_id)) == (-32000, "interrupted")
@@ -117,7 +125,7 @@ async def test_work_whose_method_may_not_run_again_any_more_is_reported_as_faile
 
 async def test_work_whose_params_were_sealed_with_another_key_is_reported_as_failed(store: ZoneFile) -> None:
     task_id = await left_behind(store, restartable=True)
-    stage = Stage(store)
+    stage = WorkHarness(store)
     stage.work = CallRunner(
         store, Vault(b"x" * KEY_BYTES), accept_after=1, keep=stage.keep, clock=stage.clock
     )
@@ -127,8 +135,8 @@ async def test_work_whose_params_were_sealed_with_another_key_is_reported_as_fai
 
 
 async def test_a_stop_lets_work_end(store: ZoneFile) -> None:
-    async with staged(store) as stage:
-        handler = Handler()
+    async with work_harness(store) as stage:
+        handler = GatedHandler()
         call = asyncio.create_task(stage.answer(stage.job(handler)))
         await handler.began.wait()
         stopping = asyncio.create_task(stage.work.stop(20))
@@ -140,8 +148,8 @@ async def test_a_stop_lets_work_end(store: ZoneFile) -> None:
 
 
 async def test_a_stop_waits_for_accepted_work_too(store: ZoneFile) -> None:
-    async with staged(store, accept_after=0.0) as stage:
-        handler = Handler()
+    async with work_harness(store, accept_after=0.0) as stage:
+        handler = GatedHandler()
         task_id = task_of(await stage.answer(stage.job(handler)))
         stopping = asyncio.create_task(stage.work.stop(20))
         await asyncio.sleep(0)
@@ -151,39 +159,39 @@ async def test_a_stop_waits_for_accepted_work_too(store: ZoneFile) -> None:
 
 
 async def test_a_call_that_comes_during_a_stop_runs_nothing_and_is_told_so(store: ZoneFile) -> None:
-    async with staged(store) as stage:
+    async with work_harness(store) as stage:
         await stage.work.stop(0)
-        handler = Handler(is_open=True)
+        handler = GatedHandler(is_open=True)
         assert reason_of(await stage.answer(stage.job(handler))) == (-32000, "stopping")
         assert handler.runs == 0
-    async with staged(store) as stage:
+    async with work_harness(store) as stage:
         assert await stage.answer(stage.job(handler)) == CallSucceeded(HELLO)
 
 
 async def test_what_outlasts_a_stop_is_cancelled_and_answered_as_it_will_be_later(store: ZoneFile) -> None:
-    async with staged(store) as stage:
-        handler = Handler()
+    async with work_harness(store) as stage:
+        handler = GatedHandler()
         call = asyncio.create_task(stage.answer(stage.job(handler)))
         await handler.began.wait()
         await stage.work.stop(0)
         answer = await call
         assert reason_of(answer) == (-32000, "interrupted")
         assert handler.cancelled == 1
-    async with staged(store) as stage:
-        assert await stage.answer(stage.job(Handler())) == answer
+    async with work_harness(store) as stage:
+        assert await stage.answer(stage.job(GatedHandler())) == answer
 
 
 async def test_restartable_work_that_outlasts_a_stop_is_accepted_and_finished_after_the_next_start(
     store: ZoneFile,
 ) -> None:
-    async with staged(store) as stage:
-        handler = Handler()
+    async with work_harness(store) as stage:
+        handler = GatedHandler()
         call = asyncio.create_task(stage.answer(stage.job(handler, restartable=True)))
         await handler.began.wait()
         await stage.work.stop(0)
         task_id = task_of(await call)
         assert handler.cancelled == 1
-    async with staged(store) as stage:
+    async with work_harness(store) as stage:
         stage.revived.gate.set()
         assert await stage.end_of(task_id) == CallSucceeded(HELLO)
 
@@ -194,10 +202,10 @@ async def test_what_a_handler_returns_to_a_stop_is_not_the_end_of_restartable_wo
             await asyncio.Event().wait()
         return b'{"half": "done"}'
 
-    async with staged(store, accept_after=0.0) as stage:
+    async with work_harness(store, accept_after=0.0) as stage:
         task_id = task_of(await stage.answer(stage.job(stubborn, restartable=True)))
         await stage.work.stop(0)
-    async with staged(store) as stage:
+    async with work_harness(store) as stage:
         stage.revived.gate.set()
         assert await stage.end_of(task_id) == CallSucceeded(HELLO)
 
@@ -214,8 +222,8 @@ def full_disk() -> Generator[None]:
 
 
 async def test_nothing_is_run_when_it_cannot_be_written_down(store: ZoneFile) -> None:
-    async with staged(store) as stage:
-        handler = Handler(is_open=True)
+    async with work_harness(store) as stage:
+        handler = GatedHandler(is_open=True)
         with full_disk():
             answer = await stage.answer(stage.job(handler))
         assert reason_of(answer) == (-32000, "store_unavailable")
@@ -225,8 +233,8 @@ async def test_nothing_is_run_when_it_cannot_be_written_down(store: ZoneFile) ->
 
 
 async def test_an_end_that_cannot_be_written_is_answered_and_written_when_it_can_be(store: ZoneFile) -> None:
-    async with staged(store) as stage:
-        handler = Handler()
+    async with work_harness(store) as stage:
+        handler = GatedHandler()
         call = asyncio.create_task(stage.answer(stage.job(handler)))
         await handler.began.wait()
         with full_disk():
@@ -252,8 +260,8 @@ def undecided(store: ZoneFile, monkeypatch: pytest.MonkeyPatch) -> ZoneFile:
 
 
 async def test_nothing_is_accepted_that_is_not_on_the_disk(undecided: ZoneFile) -> None:
-    async with staged(undecided, accept_after=0.0) as stage:
-        handler = Handler()
+    async with work_harness(undecided, accept_after=0.0) as stage:
+        handler = GatedHandler()
         call = asyncio.create_task(stage.answer(stage.job(handler)))
         await handler.began.wait()
         again = asyncio.create_task(stage.answer(stage.job(handler)))
@@ -266,8 +274,8 @@ async def test_nothing_is_accepted_that_is_not_on_the_disk(undecided: ZoneFile) 
 
 
 async def test_a_stop_that_cannot_write_promises_nothing(undecided: ZoneFile) -> None:
-    async with staged(undecided, accept_after=0.0) as stage:
-        handler = Handler()
+    async with work_harness(undecided, accept_after=0.0) as stage:
+        handler = GatedHandler()
         call = asyncio.create_task(stage.answer(stage.job(handler, restartable=True)))
         await handler.began.wait()
         await stage.work.stop(0)
@@ -297,8 +305,8 @@ async def test_who_comes_while_it_is_being_accepted_is_told_so_too(
 ) -> None:
     disk = SlowDisk(store)
     monkeypatch.setattr(store, "accept", disk.accept)
-    async with staged(store, accept_after=0.0) as stage:
-        handler = Handler()
+    async with work_harness(store, accept_after=0.0) as stage:
+        handler = GatedHandler()
         first = asyncio.create_task(stage.answer(stage.job(handler)))
         await disk.asked.wait()
         second = asyncio.create_task(stage.answer(stage.job(handler)))
@@ -312,8 +320,8 @@ async def test_work_that_ends_while_it_is_being_accepted_is_answered_with_its_en
 ) -> None:
     disk = SlowDisk(store, fails=True)
     monkeypatch.setattr(store, "accept", disk.accept)
-    async with staged(store, accept_after=0.0) as stage:
-        handler = Handler()
+    async with work_harness(store, accept_after=0.0) as stage:
+        handler = GatedHandler()
         call = asyncio.create_task(stage.answer(stage.job(handler)))
         await disk.asked.wait()
         handler.gate.set()
@@ -328,8 +336,8 @@ async def test_work_that_ends_while_a_stop_sees_to_another_is_done(
 ) -> None:
     disk = SlowDisk(store)
     monkeypatch.setattr(store, "accept", disk.accept)
-    async with staged(store) as stage:
-        slow, quick = Handler(), Handler()
+    async with work_harness(store) as stage:
+        slow, quick = GatedHandler(), GatedHandler()
         first = asyncio.create_task(stage.answer(stage.job(slow, "1", restartable=True)))
         second = asyncio.create_task(stage.answer(stage.job(quick, "2", restartable=True)))
         await quick.began.wait()

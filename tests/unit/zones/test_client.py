@@ -417,7 +417,7 @@ class Direct(Carrier):
         return AgentAnswer(reply.status, {}, reply.body)
 
 
-class Desk:
+class GatedZone:
     """A zone whose work waits at a gate."""
 
     def __init__(self) -> None:
@@ -435,8 +435,8 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk() -> AsyncGenerator[Desk]:
-    made = Desk()
+async def desk() -> AsyncGenerator[GatedZone]:
+    made = GatedZone()
     async with made.zone.running():
         yield made
 

@@ -22,7 +22,7 @@ KEY = b"k" * KEY_BYTES
 HELLO = b'{"status":"success","response_text":"hello"}'
 
 
-class Handler:
+class GatedHandler:
     """Notes each run; waits at its gate."""
 
     def __init__(self, *, is_open: bool = False) -> None:
@@ -44,7 +44,7 @@ class Handler:
         return HELLO
 
 
-class Stage:
+class WorkHarness:
     def __init__(
         self, store: ZoneStore, *, accept_after: float = NEVER, clock: FakeClock | None = None
     ) -> None:
@@ -53,7 +53,7 @@ class Stage:
         self.keep = timedelta(hours=24)
         self.work = CallRunner(store, Vault(KEY), accept_after=accept_after, keep=self.keep, clock=self.clock)
         # What a call that was interrupted runs with.
-        self.revived = Handler()
+        self.revived = GatedHandler()
         self.revived_params: list[JsonObject] = []
 
     def job(self, handler: Any, id_: str = "1", **more: Any) -> CallJob:
@@ -85,8 +85,8 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(store: ZoneStore, *, accept_after: float = NEVER) -> AsyncGenerator[Stage]:
-    stage = Stage(store, accept_after=accept_after)
+async def work_harness(store: ZoneStore, *, accept_after: float = NEVER) -> AsyncGenerator[WorkHarness]:
+    stage = WorkHarness(store, accept_after=accept_after)
     await stage.work.resume_calls(stage.revive)
     try:
         yield stage

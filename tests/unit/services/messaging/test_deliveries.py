@@ -31,7 +31,7 @@ from trunkline.telemetry.metrics import Metrics
 pytestmark = pytest.mark.anyio
 
 
-class Shelf:
+class FakeSource:
     """A source with what a test puts on it."""
 
     trouble: str | None = None
@@ -51,7 +51,7 @@ class Shelf:
     def on_arrival(self, ring: Callable[[], None]) -> None: ...
 
 
-class Taker:
+class RecordingTaker:
     """Writes what it takes into the inbox, which refuses some of it as a database would."""
 
     def __init__(self, *refused: str) -> None:
@@ -119,7 +119,7 @@ def count(metrics: Metrics, line: str) -> bool:
 
 
 async def test_what_is_waiting_is_taken_and_settled(store: Store) -> None:
-    shelf, taker, metrics = Shelf(sent(1), sent(2)), Taker(), Metrics()
+    shelf, taker, metrics = FakeSource(sent(1), sent(2)), RecordingTaker(), Metrics()
     deliveries = task_deliveries(shelf, taker.tasks, metrics)
     assert deliveries.next_wake() == 0
     await turn(store, deliveries)
@@ -130,8 +130,8 @@ async def test_what_is_waiting_is_taken_and_settled(store: Store) -> None:
 
 
 async def test_with_nothing_waiting_nobody_is_called(store: Store) -> None:
-    taker = Taker()
-    await turn(store, task_deliveries(Shelf(), taker.tasks, Metrics()))
+    taker = RecordingTaker()
+    await turn(store, task_deliveries(FakeSource(), taker.tasks, Metrics()))
     assert taker.calls == 0
 
 
@@ -142,23 +142,23 @@ async def test_a_stop_comes_after_the_task_that_it_stops(store: Store) -> None:
         taken.extend(messages)
 
     stop = CancelTask(task_id=task(1).task_id, attempt=1, run_id=task(1).run_id)
-    await turn(store, task_deliveries(Shelf(sent(1), encode_task(stop, "tasks")), take, Metrics()))
+    await turn(store, task_deliveries(FakeSource(sent(1), encode_task(stop, "tasks")), take, Metrics()))
     assert taken == [task(1), stop]
 
 
 async def test_when_the_store_is_away_the_same_records_wait(store: Store) -> None:
-    shelf, taker = Shelf(sent(1), NOISE), Taker()
+    shelf, taker = FakeSource(sent(1), NOISE), RecordingTaker()
     deliveries = task_deliveries(shelf, taker.tasks, Metrics())
     for _ in range(2):
         with pytest.raises(Unavailable):
-            await turn(store, deliveries, Away())
+            await turn(store, deliveries, UnavailableStore())
         assert len(shelf.records) == 2
     await turn(store, deliveries)
     assert shelf.records == []
     assert [letter.offset for letter in await letters(store)] == [1]
 
 
-class Away:
+class UnavailableStore:
     """A part that finds the store gone."""
 
     async def work(self, tx: Transaction) -> None:
@@ -181,7 +181,7 @@ async def test_an_unreadable_record_goes_to_the_dead_letters_as_it_came(store: S
         value=b"\x00\xff",
         headers=(("odd", b"\xfe"), ("odd", b"")),
     )
-    shelf, taker, metrics = Shelf(sent(1), bad, sent(2)), Taker(), Metrics()
+    shelf, taker, metrics = FakeSource(sent(1), bad, sent(2)), RecordingTaker(), Metrics()
     await turn(store, task_deliveries(shelf, taker.tasks, metrics))
     assert taker.taken == ids(1, 2)
     assert shelf.records == []
@@ -194,14 +194,14 @@ async def test_an_unreadable_record_goes_to_the_dead_letters_as_it_came(store: S
 
 async def test_a_record_that_comes_twice_is_one_dead_letter(store: Store) -> None:
     for _ in range(2):
-        await turn(store, task_deliveries(Shelf(NOISE), Taker().tasks, Metrics()))
+        await turn(store, task_deliveries(FakeSource(NOISE), RecordingTaker().tasks, Metrics()))
     assert len(await letters(store)) == 1
 
 
 async def test_what_the_store_refuses_is_found_among_the_others_and_put_aside(store: Store) -> None:
     shelf, taker, metrics = (
-        Shelf(*(sent(number) for number in range(1, 31))),
-        Taker(*ids(7, 8, 30)),
+        FakeSource(*(sent(number) for number in range(1, 31))),
+        RecordingTaker(*ids(7, 8, 30)),
         Metrics(),
     )
     deliveries = task_deliveries(shelf, taker.tasks, metrics)
@@ -227,7 +227,7 @@ async def test_of_a_record_that_is_refused_nothing_is_written_and_of_the_others_
             raise ValueError("on purpose")
 
     await insert(store, new_run(1), new_run(2), new_run(3))
-    deliveries = task_deliveries(Shelf(sent(1), sent(2), sent(3)), take, Metrics())
+    deliveries = task_deliveries(FakeSource(sent(1), sent(2), sent(3)), take, Metrics())
     with pytest.raises(ValueError, match="on purpose"):
         await turn(store, deliveries)
     await turn(store, deliveries)
@@ -245,7 +245,7 @@ async def test_a_store_that_goes_away_while_a_bad_record_is_looked_for_condemns_
         calls += 1
         raise (ValueError("on purpose") if calls < 3 else Unavailable("The database is away."))
 
-    shelf = Shelf(sent(1), sent(2))
+    shelf = FakeSource(sent(1), sent(2))
     deliveries = task_deliveries(shelf, take, Metrics())
     with pytest.raises(ValueError, match="on purpose"):
         await turn(store, deliveries)
@@ -271,12 +271,12 @@ async def test_a_task_that_travels_by_its_name_is_the_one_that_was_sent(store: S
     async with store.transaction() as tx:
         dispatch = Dispatch(TaskKey(made.task_id, made.attempt), RunId(made.run_id), encode(made))
         await tx.put_dispatches([dispatch], timedelta(seconds=30))
-    await turn(store, task_deliveries(Shelf(encode_task(made, "tasks"), sent(2)), take, Metrics()))
+    await turn(store, task_deliveries(FakeSource(encode_task(made, "tasks"), sent(2)), take, Metrics()))
     assert taken == [made, task(2)]
 
 
 async def test_a_name_whose_message_is_settled_is_dropped(store: Store) -> None:
-    shelf, taker = Shelf(encode_task(long_task(1), "tasks")), Taker()
+    shelf, taker = FakeSource(encode_task(long_task(1), "tasks")), RecordingTaker()
     await turn(store, task_deliveries(shelf, taker.tasks, Metrics()))
     assert taker.calls == 0
     assert shelf.records == []
@@ -306,7 +306,7 @@ async def test_a_result_that_travels_by_its_name_is_the_stored_one(store: Store)
         taken.extend(results)
 
     deliveries: Deliveries[AgentResult] = result_deliveries(
-        Shelf(encode_result(result, "results")), take, Metrics()
+        FakeSource(encode_result(result, "results")), take, Metrics()
     )
     await turn(store, deliveries)
     assert taken == [result]

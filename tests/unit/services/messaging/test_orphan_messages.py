@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 from tests.contract.samples import insert, new_run, task
-from tests.unit.services.messaging.test_deliveries import Shelf, letters, turn
+from tests.unit.services.messaging.test_deliveries import FakeSource, letters, turn
 
 from trunkline.brokers.base import TaskMessage
 from trunkline.clock import Instant
@@ -37,7 +37,7 @@ async def deliver(store: Store, run_id: str, keep: timedelta) -> tuple[list[str]
     await insert(store, new_run(1))
     metrics = Metrics()
     stranger = AgentTask(task_id=f"{run_id}/a/0", run_id=run_id, step="a", agent="A")
-    shelf = Shelf(encode_task(task(1), "tasks"), encode_task(stranger, "tasks"))
+    shelf = FakeSource(encode_task(task(1), "tasks"), encode_task(stranger, "tasks"))
     await turn(store, task_deliveries(shelf, take, metrics, OrphanMessages(keep, metrics)))
     assert shelf.records == []
     return taken, metrics

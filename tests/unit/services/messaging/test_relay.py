@@ -17,7 +17,7 @@ from trunkline.stores.base import Store
 pytestmark = pytest.mark.anyio
 
 
-class Postman:
+class FakeProducer:
     """A producer that remembers what it has delivered, refuses some topics, and may be away."""
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ async def running(relay: Relay) -> AsyncGenerator[None]:
 
 
 async def test_what_is_sent_leaves_the_outbox(store: Store) -> None:
-    postman = Postman()
+    postman = FakeProducer()
     await put(store, message(1), message(2))
     await send_once(relay_of(store, postman))
     assert postman.delivered == [message(1), message(2)]
@@ -95,7 +95,7 @@ async def test_what_is_sent_leaves_the_outbox(store: Store) -> None:
 
 
 async def test_a_large_outbox_is_emptied_in_one_go(store: Store) -> None:
-    postman = Postman()
+    postman = FakeProducer()
     for number in range(0, 2_000, 100):
         await put(store, *(message(number + each) for each in range(100)))
     await send_once(relay_of(store, postman))
@@ -104,7 +104,7 @@ async def test_a_large_outbox_is_emptied_in_one_go(store: Store) -> None:
 
 
 async def test_what_was_not_delivered_stays_and_the_rest_goes(store: Store) -> None:
-    postman = Postman()
+    postman = FakeProducer()
     postman.refused = {"events"}
     relay = relay_of(store, postman)
     await put(store, message(1), message(2, "events"), message(3))
@@ -115,7 +115,7 @@ async def test_what_was_not_delivered_stays_and_the_rest_goes(store: Store) -> N
 
 
 async def test_a_topic_that_takes_nothing_is_left_alone_for_a_while(store: Store) -> None:
-    postman = Postman()
+    postman = FakeProducer()
     postman.refused = {"events"}
     relay = relay_of(store, postman)
     await put(store, message(1, "events"))
@@ -129,7 +129,7 @@ async def test_a_topic_that_takes_nothing_is_left_alone_for_a_while(store: Store
 
 
 async def test_what_waits_for_a_missing_topic_does_not_hide_what_comes_after_it(store: Store) -> None:
-    postman = Postman()
+    postman = FakeProducer()
     postman.refused = {"events"}
     relay = relay_of(store, postman)
     await put(store, *(message(number, "events") for number in range(600)))
@@ -142,7 +142,7 @@ async def test_what_waits_for_a_missing_topic_does_not_hide_what_comes_after_it(
 
 
 async def test_one_message_that_is_refused_does_not_hold_up_its_topic(store: Store) -> None:
-    postman = Postman()
+    postman = FakeProducer()
     postman.too_long = b"1"
     relay = relay_of(store, postman)
     await put(store, message(1), message(2))
@@ -155,7 +155,7 @@ async def test_one_message_that_is_refused_does_not_hold_up_its_topic(store: Sto
 
 
 async def test_a_missing_topic_that_was_made_gets_what_waited(store: Store) -> None:
-    postman = Postman()
+    postman = FakeProducer()
     postman.refused = {"events"}
     relay = relay_of(store, postman)
     await put(store, message(1, "events"))
@@ -168,7 +168,7 @@ async def test_a_missing_topic_that_was_made_gets_what_waited(store: Store) -> N
 
 
 async def test_while_the_broker_is_away_nothing_leaves_and_it_goes_on_by_itself(store: Store) -> None:
-    postman = Postman()
+    postman = FakeProducer()
     postman.away = True
     relay = relay_of(store, postman)
     await put(store, message(1))
@@ -183,7 +183,7 @@ async def test_while_the_broker_is_away_nothing_leaves_and_it_goes_on_by_itself(
 
 
 async def test_a_stop_does_not_wait_for_a_broker_that_is_away(store: Store) -> None:
-    postman = Postman()
+    postman = FakeProducer()
     postman.away = True
     relay = relay_of(store, postman)
     await put(store, message(1))
@@ -205,7 +205,7 @@ async def test_a_stop_cuts_a_sending_that_takes_too_long_and_forgets_nothing(sto
 
 
 async def test_a_ring_sends_at_once_and_a_stop_sends_what_is_left(store: Store) -> None:
-    postman = Postman()
+    postman = FakeProducer()
     relay = relay_of(store, postman)
     async with running(relay):
         await put(store, message(1))
@@ -234,7 +234,7 @@ async def test_a_relay_that_is_cancelled_while_it_sends_forgets_nothing(store: S
 
 
 async def test_a_producer_with_a_bug_is_tried_again(store: Store) -> None:
-    class Buggy(Postman):
+    class Buggy(FakeProducer):
         async def send(self, messages: Sequence[OutgoingMessage]) -> list[Undelivered]:
             if self.rounds == 0:
                 self.rounds = 1

@@ -31,7 +31,7 @@ PROCESS = Process(
 SOON = timedelta(milliseconds=1)
 
 
-class Away:
+class UnavailableStore:
     """A store that cannot be reached for the first few times."""
 
     def __init__(self, store: Store, refusals: int) -> None:
@@ -67,7 +67,7 @@ async def test_it_is_listed_while_it_runs_and_not_after(tmp_path: Path) -> None:
 
 async def test_a_store_that_is_away_is_tried_again_and_told_of_once(tmp_path: Path) -> None:
     async with open_sqlite(tmp_path / "trunkline.db") as store:
-        away = cast("Store", Away(store, refusals=3))
+        away = cast("Store", UnavailableStore(store, refusals=3))
         with capture_logs() as logs:
             beating = asyncio.create_task(ProcessHeartbeat(away, PROCESS, SOON).run())
             await until_seen(store)
