@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import asynccontextmanager
 from typing import cast
 
-from trunkline.agents.tls import TlsConfig
+from trunkline.agents.authentication.credentials import TlsConfig
 from trunkline.brokers.base import Broker, Producer, RecordSource, TaskMessage, Undelivered
 from trunkline.errors import Unavailable
 from trunkline.messages import AgentResult, BrokerRecord, OutgoingMessage

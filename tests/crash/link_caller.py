@@ -16,7 +16,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from trunkline.agents.tls import TlsConfig
+from trunkline.agents.authentication.credentials import TlsConfig
 from trunkline.jsontypes import decode
 from trunkline.protocols import AgentAnswer
 from trunkline.telemetry.logs import configure_logs

@@ -16,7 +16,7 @@ from trunkline.api.views import agent_view, page_json
 from trunkline.clock import Instant, rfc3339
 from trunkline.jsontypes import encode
 from trunkline.services.agents.activity import AgentOverview, RecentActivity
-from trunkline.services.cards import CardView
+from trunkline.services.agents.inspection import CardView
 from trunkline.stores.port.activity import AgentMinute, EndedCall, Grade, begin_of
 
 

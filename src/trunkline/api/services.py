@@ -13,10 +13,9 @@ from trunkline.clock import Instant
 from trunkline.messages import StepError, TopicNames
 from trunkline.services.agents.activity import AgentActivityReader
 from trunkline.services.agents.checks import Checks
-from trunkline.services.agents.inspection import AgentTestCalls
+from trunkline.services.agents.inspection import AgentTestCalls, LookAtCard
 from trunkline.services.agents.push_notifications import PushNotifications
 from trunkline.services.agents.registry import Registry
-from trunkline.services.cards import LookAtCard
 from trunkline.services.messaging.dead_letters import DeadLetters
 from trunkline.services.migration.migrations import Migrations
 from trunkline.services.migration.plan import MigrationPlan

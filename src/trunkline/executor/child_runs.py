@@ -1,6 +1,6 @@
 """
-Runs that steps of other runs begin: inserted in the transaction that decides the step, and reported to the parent's
-inbox in the transaction that ends them. So neither a crash nor a second decision begins one twice, or forgets its end.
+Child runs: inserted in the transaction that decides their step, and reported to the parent's input queue in the
+transaction that ends them. So neither a crash nor a second decision starts one twice, or loses its end.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ChildRuns:
         self._begun: list[NewRun] = []
 
     async def write(self, tx: Transaction, turns: Sequence[Turn]) -> bool:
-        """What these turns mean for other runs; False: nothing."""
+        """Writes what these turns mean for other runs; False: nothing."""
         self._begun = []
         items: list[InboxItem] = []
         found: dict[tuple[str, int | None], _Found] = {}
@@ -75,7 +75,7 @@ class ChildRuns:
             return StepError(code="workflow_unknown", message=exc.message, fix=fix_for("workflow_unknown"))
 
     def _begin(self, turn: Turn, effect: StartChildRun, found: _Found) -> InboxItem:
-        """The first item for the child, or word to its parent that there is none."""
+        """The first input for the child, or the refusal for its parent."""
         parent = turn.state
         if not isinstance(found, StepError):
             saved, workflow = found

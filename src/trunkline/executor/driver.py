@@ -1,7 +1,7 @@
 """
-The driver: loads woken runs, lets the machine decide, and writes what it decided, all in one transaction.
+The driver: loads runs with queued inputs, lets the machine decide, and writes the transitions, in one transaction.
 
-Knows nothing of agents or HTTP; tasks leave through the broker.
+It does not know agents or HTTP; tasks leave through the broker.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import structlog
 from trunkline.brokers.base import Broker, TaskMessage
 from trunkline.clock import Instant, seconds_between
 from trunkline.executor.child_runs import ChildRuns
+from trunkline.executor.input_sources import Timers
 from trunkline.executor.run_state_cache import RunStateCache
-from trunkline.executor.timers import Timers
 from trunkline.ids import RunId
 from trunkline.machine.decide import abandon, decide
 from trunkline.machine.effects import (
@@ -69,7 +69,7 @@ class RunDriver:
         self._children = children
         self._watchers = watchers
         self._metrics = metrics
-        # Where the events of runs are told to other systems; empty: nowhere.
+        # The topic on which run events are published for other systems; empty: none.
         self._events_topic = events_topic
         # How long an agent's question waits where its step does not say; None: for ever.
         self._reply_timeout = reply_timeout

@@ -1,20 +1,28 @@
-"""Takes results from the broker into the inboxes of their runs."""
+"""
+What fills the input queues of runs besides requests: results from the broker, and timers that are due.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
 
+from trunkline.clock import Instant, after
 from trunkline.ids import RunId
 from trunkline.machine.inputs import ResultArrived, encode_input
 from trunkline.messages import AgentResult
-from trunkline.stores.base import InboxItem, TaskKey, Transaction
+from trunkline.stores.base import InboxItem, TaskKey, Timer, Transaction
 
-# After these the call may still go on, or its answer may still come.
+# After these the call may continue, or its answer may still come.
 _NOT_THE_END = frozenset({"working", "progress", "unknown"})
+_MOST_A_TURN = 512
+# Timers of other processes are found by this poll; of its own this process knows.
+_LOOK_EVERY = timedelta(seconds=1)
+_NOW = Instant(0)
 
 
 async def queue_results(tx: Transaction, results: Sequence[AgentResult]) -> None:
-    """A result that came before finds its row and stops there."""
+    """Puts results into the input queues of their runs; a result that was queued before is dropped by its key."""
     await tx.put_inbox(
         [
             InboxItem(RunId(result.run_id), _key(result), encode_input(ResultArrived(result)))
@@ -24,7 +32,7 @@ async def queue_results(tx: Transaction, results: Sequence[AgentResult]) -> None
 
 
 async def queue_delivered_results(tx: Transaction, results: Sequence[AgentResult]) -> None:
-    """The same for results that could have been lost: their tasks need not be sent again."""
+    """Queues results that a broker has delivered, and marks their tasks as not to be sent again."""
     await queue_results(tx, results)
     ended = {
         TaskKey(result.task_id, result.attempt) for result in results if result.status not in _NOT_THE_END
@@ -37,3 +45,37 @@ def _key(result: AgentResult) -> str:
     # By status: an answer that was given up for lost may come after all, and it must not look like a repetition.
     number = f"/{result.number}" if result.number else ""
     return f"{result.status}/{result.task_id.partition('/')[2]}/{result.attempt}{number}"
+
+
+class Timers:
+    """A part of the commit loop, before the driver: what is due is applied in the same turn."""
+
+    def __init__(self) -> None:
+        self._next: Instant | None = None
+        self._look_at = _NOW
+
+    async def work(self, tx: Transaction) -> None:
+        if self._look_at <= tx.now:
+            await tx.take_due_timers(_MOST_A_TURN)
+            self._next = await tx.next_timer()
+            self._look_at = after(tx.now, _LOOK_EVERY)
+            if self._next is not None:
+                self._look_at = min(self._look_at, self._next)
+
+    def expect(self, timers: Iterable[Timer]) -> None:
+        """The driver has written these after `work` has read the next due time."""
+        for timer in timers:
+            if self._next is None or timer.due < self._next:
+                self._next = timer.due
+                self._look_at = min(self._look_at, timer.due)
+
+    def committed(self) -> None:
+        pass
+
+    def rolled_back(self) -> None:
+        # Look again: what was taken is back.
+        self._next = None
+        self._look_at = _NOW
+
+    def next_wake(self) -> Instant | None:
+        return self._next

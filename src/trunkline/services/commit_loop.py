@@ -24,11 +24,11 @@ from trunkline.telemetry.metrics import Metrics
 
 log = structlog.stdlib.get_logger()
 
-# A doorbell may be lost; this look at the store is the guarantee.
+# A notification may be lost; this poll of the store is the guarantee.
 MAX_IDLE = timedelta(seconds=1)
-# A store that is away is tried again at this pace; what waits is kept.
+# An unavailable store is tried again at this interval; waiting work is kept.
 _RETRY_PAUSE = 0.5
-# Short beside a call of an agent.
+# Short compared with a call of an agent.
 _MAX_GATHERING = 0.01
 
 
@@ -47,7 +47,7 @@ class CommitPart(Protocol):
     def rolled_back(self) -> None: ...
 
     def next_wake(self) -> Instant | None:
-        """When the store will have something for this part without anybody ringing."""
+        """When the store will have work for this part without a notification."""
         ...
 
 

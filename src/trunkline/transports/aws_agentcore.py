@@ -23,7 +23,7 @@ from uuid import uuid4
 
 import structlog
 
-from trunkline.agents.tls import TlsConfig
+from trunkline.agents.authentication.credentials import TlsConfig
 from trunkline.agents.transport_urls import AgentCoreRuntime, parse_runtime
 from trunkline.agents.urls import UrlError
 from trunkline.protocols.base import AgentAnswer

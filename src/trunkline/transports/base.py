@@ -14,7 +14,7 @@ from typing import Protocol
 import msgspec
 
 from trunkline import __version__
-from trunkline.agents.tls import TlsConfig
+from trunkline.agents.authentication.credentials import TlsConfig
 from trunkline.messages import ERROR_CODES
 from trunkline.protocols.base import AgentAnswer
 

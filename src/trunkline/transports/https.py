@@ -25,7 +25,7 @@ from aiohttp.connector import Connection
 from yarl import URL
 
 from trunkline.agents.authentication.auth_config import RESERVED_HEADERS
-from trunkline.agents.tls import TlsConfig
+from trunkline.agents.authentication.credentials import TlsConfig
 from trunkline.agents.urls import UrlError, parse_url
 from trunkline.protocols.base import AgentAnswer
 from trunkline.transports.address_policy import AddressPolicy

@@ -22,8 +22,8 @@ from typing import Self
 import msgspec
 from msgspec import UNSET
 
+from trunkline.agents.authentication.credentials import TlsConfig
 from trunkline.agents.stdio_programs import StdioProgram
-from trunkline.agents.tls import TlsConfig
 from trunkline.agents.transport_urls import parse_program
 from trunkline.agents.urls import UrlError
 from trunkline.protocols.base import AgentAnswer

@@ -7,7 +7,7 @@ import ssl
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from trunkline.agents.tls import TlsConfig
+from trunkline.agents.authentication.credentials import TlsConfig
 from trunkline.transports.base import TransportError
 
 _MOST_KEPT = 1_024

@@ -28,9 +28,9 @@ from trunkline.bridge.migration.rollback import RollbackWatch
 from trunkline.bridge.migration.shadow_calls import ShadowCalls
 from trunkline.executor.child_runs import ChildRuns
 from trunkline.executor.driver import RunDriver
+from trunkline.executor.input_sources import Timers
 from trunkline.executor.retention import Retention
 from trunkline.executor.run_state_cache import RunStateCache
-from trunkline.executor.timers import Timers
 from trunkline.id_generation import new_id
 from trunkline.services.commit_loop import CommitLoop, CommitPart
 from trunkline.services.operations.process_heartbeat import PROCESS_NAME

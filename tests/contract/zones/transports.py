@@ -19,10 +19,9 @@ from deploy.local.agentcore import StandIn
 from tests.certificates import made, signing_key
 
 from trunkline.agents.authentication.auth_config import credentials
-from trunkline.agents.authentication.credentials import NO_CREDENTIALS, Credentials
+from trunkline.agents.authentication.credentials import NO_CREDENTIALS, Credentials, TlsConfig
 from trunkline.agents.authentication.signed_tokens import signed_token
 from trunkline.agents.stdio_programs import StdioProgram
-from trunkline.agents.tls import TlsConfig
 from trunkline.jsontypes import JsonObject, encode
 from trunkline.protocols.base import AgentAnswer
 from trunkline.system_clock import SystemClock

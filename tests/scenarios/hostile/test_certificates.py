@@ -12,7 +12,7 @@ import uvloop
 from tests.certificates import made
 from tests.scenarios.hostile.agents import LOOPBACK, OK, RawAgent, running
 
-from trunkline.agents.tls import TlsConfig
+from trunkline.agents.authentication.credentials import TlsConfig
 from trunkline.transports.base import StreamLimits, TransportError
 from trunkline.transports.https import HttpTransport
 

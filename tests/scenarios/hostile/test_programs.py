@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from trunkline.agents.authentication.credentials import TlsConfig
 from trunkline.agents.stdio_programs import StdioProgram
-from trunkline.agents.tls import TlsConfig
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.protocols.base import AgentAnswer
 from trunkline.transports.base import StreamLimits, TransportError

@@ -21,7 +21,7 @@ from tests.scenarios.zones.zone_server import (
     zone_server,
 )
 
-from trunkline.agents.tls import TlsConfig
+from trunkline.agents.authentication.credentials import TlsConfig
 from trunkline.jsontypes import JsonObject
 from trunkline.serving.tls import server_tls
 from trunkline.transports.address_policy import AddressPolicy

@@ -15,7 +15,7 @@ from cryptography import x509
 from starlette.types import Receive, Scope, Send
 from tests.certificates import made, signing_key
 
-from trunkline.agents.tls import TlsConfig
+from trunkline.agents.authentication.credentials import TlsConfig
 from trunkline.errors import ConfigurationError
 from trunkline.jsontypes import Json, decode, encode
 from trunkline.serving import base_url, listen, serving

@@ -17,7 +17,7 @@ import pytest
 from tests.certificates import made
 from tests.scenarios.zones.zone_server import AMPLE, BOT_TOKEN, PUBLIC, call, post, token_for
 
-from trunkline.agents.tls import TlsConfig
+from trunkline.agents.authentication.credentials import TlsConfig
 from trunkline.transports.base import TransportError
 
 # A zone has a store of its own, and no broker.

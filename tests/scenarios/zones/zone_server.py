@@ -12,9 +12,8 @@ from uuid import uuid4
 import msgspec
 from tests.certificates import signing_key
 
-from trunkline.agents.authentication.credentials import RequestSigner
+from trunkline.agents.authentication.credentials import RequestSigner, TlsConfig
 from trunkline.agents.authentication.signed_tokens import signed_token
-from trunkline.agents.tls import TlsConfig
 from trunkline.jsontypes import Json, JsonObject, decode, encode
 from trunkline.serving import base_url, listen, serving
 from trunkline.system_clock import SystemClock

@@ -12,9 +12,8 @@ from trunkline.brokers.base import TaskMessage
 from trunkline.brokers.memory import MemoryBroker
 from trunkline.executor.child_runs import ChildRuns
 from trunkline.executor.driver import RunDriver
-from trunkline.executor.input_sources import queue_results
+from trunkline.executor.input_sources import Timers, queue_results
 from trunkline.executor.run_state_cache import RunStateCache
-from trunkline.executor.timers import Timers
 from trunkline.ids import RunId
 from trunkline.jsontypes import Json, encode
 from trunkline.machine.inputs import Input, RunRequested, encode_input

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from trunkline import zones
 from trunkline.agents.authentication.auth_config import NO_CREDENTIALS, Credentials
-from trunkline.agents.tls import TlsConfig
+from trunkline.agents.authentication.credentials import TlsConfig
 from trunkline.errors import Invalid
 from trunkline.jsontypes import Json, JsonObject, encode
 from trunkline.protocols import AgentAnswer

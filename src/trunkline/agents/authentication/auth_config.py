@@ -31,8 +31,8 @@ from trunkline.agents.authentication.credentials import (
     Credentials,
     OAuthClient,
     RequestSigner,
+    TlsConfig,
 )
-from trunkline.agents.tls import TlsConfig
 from trunkline.agents.urls import UrlError, origin_of, parse_url
 from trunkline.errors import Finding, Invalid
 from trunkline.jsontypes import Json, JsonObject

@@ -1,4 +1,4 @@
-"""What the calls of one agent carry so that it knows us: made of its `auth_config` (`agents.auth`)."""
+"""The credentials of the calls to one agent, made from its `auth_config` (`auth_config`)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,20 @@ from urllib.parse import quote
 
 import msgspec
 
-from trunkline.agents.tls import TlsConfig
-
 ClientAuth = Literal["basic", "post"]
 # A signed token is for one request, which leaves at once; a zone takes none that lives longer than this.
 MOST_TOKEN_SECONDS = 300
+
+
+class TlsConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """PEM texts: the authority of the agent's certificate, if it is not a public one; our certificate and its key."""
+
+    authority: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+
+    def __repr__(self) -> str:
+        return "Tls(…)"
 
 
 class OAuthClient(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +32,7 @@ class OAuthClient(msgspec.Struct, frozen=True, kw_only=True):
     client_secret: str
     scope: str | None = None
     audience: str | None = None
-    # How the endpoint hears the client's id and secret: in a header, or in the form.
+    # How the client's id and secret are sent: in a header, or in the form.
     client_auth: ClientAuth = "basic"
     # The endpoint's; the agent has its own.
     tls: TlsConfig | None = None

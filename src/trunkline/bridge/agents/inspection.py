@@ -25,7 +25,7 @@ from trunkline.clock import Clock, Instant, seconds_between
 from trunkline.messages import StepError
 from trunkline.protocols import CardFetch, describe_fetch, next_card_url
 from trunkline.protocols.answer_json import NotJson, parse
-from trunkline.services.cards import CardView
+from trunkline.services.agents.inspection import CardView
 from trunkline.transports.base import Transport, TransportError
 
 _HEALTH_SECONDS = 5.0

@@ -15,7 +15,7 @@ from typing import Self
 
 import structlog
 
-from trunkline.agents.tls import TlsConfig
+from trunkline.agents.authentication.credentials import TlsConfig
 from trunkline.protocols import AgentAnswer
 from trunkline.protocols.batches import BatchLimits, is_call, join_requests, request_id, split_answers
 from trunkline.telemetry import names

@@ -1,8 +1,8 @@
 """
-Test calls: one message to an agent, sent as a step would send it, and what came back.
+Looking at one agent: its card as it is now, and test calls.
 
-A test call is not a run: nothing is stored or retried, and it does not count for the agent's limits and breaker. The
-composition root passes in the function that calls the agent.
+A test call is one message to an agent, sent as a step would send it. It is not a run: nothing is stored or retried, and
+it does not count for the agent's limits and breaker. The composition root passes in the functions that reach the agent.
 """
 
 from __future__ import annotations
@@ -25,6 +25,25 @@ log = structlog.stdlib.get_logger()
 
 # The caller waits for it.
 MAX_TEST_CALL = timedelta(seconds=60)
+
+
+class CardView(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent's card, redacted; or, as text, why there is none."""
+
+    asked_at: Instant
+    # As text: a status and what it was, an error, no answer.
+    detail: str
+    # The last URL that was requested; None: no request was sent.
+    url: str | None = None
+    card: Json = None
+    # Of the card's bytes, as `Dialect.card_digest` has it.
+    digest: str | None = None
+
+
+class LookAtCard(Protocol):
+    """Fetches an agent's card, with its own credentials; whatever it answers is a view."""
+
+    async def __call__(self, agent: Agent) -> CardView: ...
 
 
 class AgentTestResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""The door of the commit loop for wishes from outside: new runs, and items for the inboxes of runs."""
+"""The entrance of the commit loop for requests: new runs, and inputs for the input queues of runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trunkline.stores.base import ExistingRun, InboxFilled, InboxItem, NewRun, T
 from trunkline.stores.port.operations import NewAuditEntry
 
 START = "start"
-# A database that fails over is back sooner, and then nobody has noticed.
+# A database that fails over is back sooner, and then no caller notices.
 TIMEOUT = timedelta(seconds=20)
 
 AnyAnswer = TypeVar("AnyAnswer")
@@ -25,7 +25,7 @@ class Intake:
     """
     A part of the commit loop. What it accepts is durable when the call returns.
 
-    What the store does not take in time is refused as `Unavailable`, and not tried any more.
+    What the store does not accept in time is refused as `Unavailable`, and not tried again.
     """
 
     def __init__(self, loop: CommitLoop, patience: timedelta = TIMEOUT) -> None:
@@ -80,7 +80,7 @@ class Intake:
             )
 
     async def work(self, tx: Transaction) -> None:
-        # Whoever has given up, or has gone away, wants nothing any more.
+        # The caller has timed out, or has been cancelled.
         self._runs = [waiting for waiting in self._runs if not waiting[2].done()]
         self._items = [waiting for waiting in self._items if not waiting[1].done()]
         runs = self._runs.copy()
@@ -89,7 +89,7 @@ class Intake:
         self._carried = (len(runs), len(items))
         if runs:
             self._answers = await tx.insert_runs([run for run, *_ in runs])
-            # Who asks again has changed nothing.
+            # A repeated request has changed nothing.
             audit += [
                 entry
                 for (*_, entry), existing in zip(runs, self._answers, strict=True)

@@ -11,8 +11,7 @@ from trunkline.agents.authentication.auth_config import (
     sends_elsewhere,
     validate_auth_config,
 )
-from trunkline.agents.authentication.credentials import OAuthClient
-from trunkline.agents.tls import TlsConfig
+from trunkline.agents.authentication.credentials import OAuthClient, TlsConfig
 from trunkline.errors import Invalid
 from trunkline.jsontypes import JsonObject
 

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from trunkline.agents import Agent, Dialect
 from trunkline.agents.authentication.auth_config import NO_CREDENTIALS
-from trunkline.agents.tls import TlsConfig
+from trunkline.agents.authentication.credentials import TlsConfig
 from trunkline.bridge.agents.negotiation import DialectNegotiator
 from trunkline.bridge.agents.tokens import TokenProvider
 from trunkline.clock import Instant

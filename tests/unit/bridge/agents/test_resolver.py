@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from trunkline.agents import Agent
-from trunkline.agents.tls import TlsConfig
+from trunkline.agents.authentication.credentials import TlsConfig
 from trunkline.bridge.agents.negotiation import CARD_FRESH_FOR, DialectNegotiator
 from trunkline.bridge.agents.resolver import AgentResolver, ResolvedAgent
 from trunkline.bridge.agents.tokens import TokenProvider
