@@ -11,6 +11,9 @@ import aiohttp
 import msgspec
 
 from trunkline.jsontypes import Json, JsonObject, decode, encode
+from trunkline.sse import SseParser
+
+_MAX_EVENT_BYTES = 16 * 1024 * 1024
 
 
 class ServerGone(Exception):
@@ -78,9 +81,10 @@ class TrunklineClient:
             async with self._session.get(
                 f"{self.url}/api/v1/runs/{run_id}/events", headers={"Accept": "text/event-stream"}
             ) as response:
-                async for line in response.content:
-                    if line.startswith(b"data: "):
-                        event = msgspec.json.decode(line[len(b"data: ") :], type=RunEvent)
+                parser = SseParser(max_line_bytes=_MAX_EVENT_BYTES, max_event_bytes=_MAX_EVENT_BYTES)
+                async for chunk in response.content.iter_any():
+                    for message in parser.feed(chunk):
+                        event = msgspec.json.decode(message.data, type=RunEvent)
                         yield event
         except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as exc:
             raise ServerGone from exc

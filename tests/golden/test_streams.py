@@ -19,7 +19,7 @@ from tests.golden.test_wire import adapter_for, as_json
 from trunkline.jsontypes import JsonObject, decode, encode
 from trunkline.messages import AgentTask
 from trunkline.protocols import ProtocolTranslationError, StreamUpdate, TaskStreamReader
-from trunkline.protocols.sse import SseParser
+from trunkline.sse import SseParser
 
 HERE = Path(__file__).parent / "streams"
 MEGABYTE = 1024 * 1024

@@ -13,7 +13,7 @@ _MISBEHAVING = "tests/scenarios/hostile/test_misbehaving_agents.py"
 _STREAMS = "tests/scenarios/hostile/test_streams.py"
 _SECRETS = "tests/scenarios/test_secrets.py"
 _TOKENS = "tests/unit/bridge/agents/test_tokens.py"
-_SSE = "tests/unit/protocols/test_sse.py"
+_SSE = "tests/unit/test_sse.py"
 _WAYS_OUT = ("call", "look", "listen", "listen_again", "read_card", "fetch_token")
 
 WAY_OUT: Sequence[Rule] = (
@@ -95,7 +95,7 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="event-has-an-end",
         breaks="An event that never ends fills the memory, line by line.",
-        symbol="trunkline.protocols.sse:SseParser._add",
+        symbol="trunkline.sse:SseParser._add",
         change=Change("condition", 1, of=2, becomes="False"),
         caught_by=(
             f"{_SSE}::test_an_event_may_be_as_long_as_the_cap_and_no_longer",
@@ -106,7 +106,7 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="line-has-an-end",
         breaks="A line of a stream that never ends fills the memory.",
-        symbol="trunkline.protocols.sse:SseParser._read",
+        symbol="trunkline.sse:SseParser._read",
         change=Change("condition", 2, of=5, becomes="False"),
         caught_by=(f"{_SSE}::test_a_line_may_be_as_long_as_the_cap_and_no_longer",),
         shows="DID NOT RAISE",

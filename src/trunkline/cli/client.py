@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
@@ -23,7 +24,7 @@ from trunkline.cli.http_client import (
     RestResponse,
     with_query,
 )
-from trunkline.cli.sse import ServerEvent, read_events
+from trunkline.sse import SseEvent, SseParser
 
 if TYPE_CHECKING:
     from trunkline.api.resources.secrets import SecretResource
@@ -55,6 +56,8 @@ STREAM_SILENCE_SECONDS = 60.0
 # A restart of the server takes less; a server that is away for longer is reported.
 RECONNECT_SECONDS = 30.0
 RECONNECT_PAUSE_SECONDS = 0.5
+# No limit: the server bounded the events when it stored them.
+_MAX_EVENT_BYTES = sys.maxsize
 # Longer than a check may take, which asks an agent many things.
 CHECK_SECONDS = 180.0
 # Longer than the server lets an agent take that is tried out, and is then asked to stop.
@@ -295,7 +298,7 @@ class Client:
                 for message in self._stream(run_id, last_id, until):
                     away_since = None
                     last_id = message.id
-                    event = cast("Event", json.loads(message.data))
+                    event = cast("Event", json.loads(message.data.decode(errors="replace")))
                     yield event
                     if event["type"] in FINAL_EVENTS:
                         return
@@ -307,12 +310,14 @@ class Client:
             _check(until)
             time.sleep(RECONNECT_PAUSE_SECONDS)
 
-    def _stream(self, run_id: str, last_id: str | None, until: float | None) -> Iterator[ServerEvent]:
+    def _stream(self, run_id: str, last_id: str | None, until: float | None) -> Iterator[SseEvent]:
         headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last_id} if last_id else {})
         request = RestRequest("GET", f"{API}/runs/{_segment(run_id)}/events", headers=headers)
         timeout = STREAM_SILENCE_SECONDS if until is None else max(0.1, until - time.monotonic())
         with self._http.open(request, timeout=min(timeout, STREAM_SILENCE_SECONDS)) as response:
-            yield from read_events(_lines(response, until))
+            parser = SseParser(max_line_bytes=_MAX_EVENT_BYTES, max_event_bytes=_MAX_EVENT_BYTES)
+            for line in _lines(response, until):
+                yield from parser.feed(line)
 
     def _send(
         self,

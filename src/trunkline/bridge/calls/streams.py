@@ -25,7 +25,7 @@ from trunkline.protocols import (
     Working,
     failure_of,
 )
-from trunkline.protocols.sse import SseParser, StreamTooLong
+from trunkline.sse import SseParser, StreamTooLong
 from trunkline.telemetry.redaction import Redaction
 from trunkline.transports.base import StreamedAnswer, TransportError
 

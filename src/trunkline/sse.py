@@ -1,5 +1,5 @@
 """
-Server-sent events, from bytes as they come.
+The parser of server-sent events: of agents' streams, and of the API's for the command line.
 
     : a comment
     event: message
@@ -8,8 +8,8 @@ Server-sent events, from bytes as they come.
     data:  "result": {…}}
     (an empty line)
 
-Lines end with LF, CRLF or CR. Nothing is kept but the line and the event that are not complete yet, and both
-have a cap; an event that a cut leaves unfinished is never given out.
+Lines end with LF, CRLF or CR. The parser keeps only the line and the event that are not complete yet, and both are
+bounded. It never returns an event that the end of the stream leaves unfinished.
 """
 
 from __future__ import annotations

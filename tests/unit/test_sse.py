@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trunkline.protocols.sse import SseEvent, SseParser, StreamTooLong
+from trunkline.sse import SseEvent, SseParser, StreamTooLong
 
 ENDINGS = [b"\n", b"\r\n", b"\r"]
 
@@ -55,6 +55,9 @@ def test_an_event_is_given_out_by_the_line_end_that_completes_it() -> None:
         (b"\xef\xbb\xbfdata: a\n\n", [SseEvent(b"a")]),
         (b"data: a\n\n\xef\xbb\xbfdata: b\n\n", [SseEvent(b"a")]),
         (b": ping\n\n:\n\n", []),
+        (b": hello\n\n: ping\n\n", []),
+        (b"id:7\r\ndata:a\r\ndata: b\r\n\r\n", [SseEvent(b"a\nb", id="7")]),
+        (b"id: 1\ndata: a\n\nid: 2\ndata: b\n", [SseEvent(b"a", id="1")]),
         (b"data\n\n", [SseEvent(b"")]),
         (b"data:\n\n", [SseEvent(b"")]),
         (b"data:\ndata:\n\n", [SseEvent(b"\n")]),
