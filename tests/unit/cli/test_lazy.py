@@ -1,12 +1,14 @@
-"""Lazy modules: named by text, so a test sees that each of them exists."""
+"""Lazy modules are named by text: what the type checker reads and what is imported at run time are the same."""
 
 from __future__ import annotations
 
-import re
+import ast
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -14,19 +16,46 @@ import trunkline.cli
 from trunkline.cli.lazy import lazy_module
 
 CLI = Path(trunkline.cli.__file__).parent
-NAMED = sorted(
-    {
-        name
-        for file in CLI.rglob("*.py")
-        for name in re.findall(r'= lazy_module\("([\w.]+)"\)$', file.read_text(), re.MULTILINE)
-        if file.name != "lazy.py"
-    }
-)
 
 
-@pytest.mark.parametrize("name", NAMED)
-def test_a_lazy_module_of_the_command_line_exists(name: str) -> None:
-    assert find_spec(name) is not None
+class Lazy(NamedTuple):
+    file: str
+    name: str
+    module: str
+    type_checked: str | None
+
+
+def lazies() -> Iterator[Lazy]:
+    for file in sorted(CLI.rglob("*.py")):
+        for block in ast.parse(file.read_text()).body:
+            if isinstance(block, ast.If) and block.orelse and ast.unparse(block.test) == "TYPE_CHECKING":
+                checked = dict(imported(block.body))
+                for line in block.orelse:
+                    assert isinstance(line, ast.Assign), ast.unparse(line)
+                    name, call = ast.unparse(line.targets[0]), line.value
+                    assert isinstance(call, ast.Call), ast.unparse(line)
+                    module = ast.literal_eval(call.args[0])
+                    yield Lazy(str(file.relative_to(CLI)), name, module, checked.get(name))
+
+
+def imported(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+    for line in body:
+        match line:
+            case ast.Import(names=names):
+                yield from ((each.asname or each.name, each.name) for each in names)
+            case ast.ImportFrom(module=str(package), names=names):
+                yield from ((each.asname or each.name, f"{package}.{each.name}") for each in names)
+            case _:
+                pass
+
+
+NAMED = list(lazies())
+
+
+@pytest.mark.parametrize("lazy", NAMED, ids=lambda lazy: f"{lazy.file}:{lazy.name}")
+def test_a_lazy_module_is_the_one_that_the_type_checker_reads(lazy: Lazy) -> None:
+    assert lazy.type_checked == lazy.module
+    assert find_spec(lazy.module) is not None
 
 
 def test_a_lazy_module_is_imported_by_its_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,4 +66,4 @@ def test_a_lazy_module_is_imported_by_its_first_use(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_list_is_not_empty() -> None:
-    assert "trunkline.settings" in NAMED
+    assert "trunkline.settings" in {lazy.module for lazy in NAMED}

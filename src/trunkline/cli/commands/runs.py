@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 else:
     har_archive = lazy_module("trunkline.services.runs.har")
     rendered_exchanges = lazy_module("trunkline.cli.rendering.exchanges")
-    recorded = lazy_module("trunkline.services.runs.stored_exchanges")
+    stored_exchanges = lazy_module("trunkline.services.runs.stored_exchanges")
     wire_exchanges = lazy_module("trunkline.bridge.wire.exchanges")
 
 Status = Literal["PENDING", "RUNNING", "WAITING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"]

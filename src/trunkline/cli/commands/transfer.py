@@ -26,8 +26,8 @@ else:
     import_definitions = lazy_module("trunkline.cli.commands.import_definitions")
     clock = lazy_module("trunkline.clock")
     errors = lazy_module("trunkline.errors")
-    inbox = lazy_module("trunkline.executor.input_sources")
-    transfer = lazy_module("trunkline.services.operations.store_transfer")
+    input_sources = lazy_module("trunkline.executor.input_sources")
+    store_transfer = lazy_module("trunkline.services.operations.store_transfer")
     wiring = lazy_module("trunkline.wiring")
 
 _ROWS_A_LINE = 10_000

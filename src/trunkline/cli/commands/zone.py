@@ -34,7 +34,7 @@ else:
     settings = lazy_module("trunkline.settings")
     zones = lazy_module("trunkline.zones")
     zone_audit = lazy_module("trunkline.zones.access.audit")
-    profile_folder = lazy_module("trunkline.services.operations.zone_profiles")
+    zone_profiles = lazy_module("trunkline.services.operations.zone_profiles")
     logs = lazy_module("trunkline.telemetry.logs")
     zone_stdio = lazy_module("trunkline.zones.serving.stdio")
     zone_server = lazy_module("trunkline.zones.serving.http_server")
