@@ -119,7 +119,7 @@ class AgentResolver:
         other = self._resolved(agent, alternatives[0], refused.credentials)
         if isinstance(other, StepError):
             return other
-        return msgspec.structs.replace(other, others=tuple(alternatives[1:]))
+        return msgspec.structs.replace(other, untried=tuple(alternatives[1:]))
 
     async def refresh(self, agent: Agent) -> StepError | None:
         """Looks now at what the agent says of itself, and keeps it; why that was not possible."""
@@ -136,7 +136,7 @@ class AgentResolver:
     async def adopt(self, resolved: ResolvedAgent) -> None:
         """The agent speaks this dialect from now on."""
         await self._dialects.adopt(resolved.agent, resolved.dialect)
-        self._keep(msgspec.structs.replace(resolved, others=None))
+        self._keep(msgspec.structs.replace(resolved, untried=None))
 
     def invalidate(self, resolved: ResolvedAgent) -> None:
         """Finds out anew before the next call what the agent speaks, unless that is pinned."""

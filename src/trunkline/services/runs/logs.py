@@ -93,7 +93,7 @@ async def log_lines(
     store: Store, run_id: RunId, after: LogPosition, wanted: LogFilter
 ) -> AsyncGenerator[RunLogLine]:
     """The lines behind a place, as long as somebody wants more."""
-    place = after
+    position = after
     async with (
         aclosing(_events(store, run_id, after.event, wanted)) as events,
         aclosing(_exchanges(store, run_id, after.exchange, wanted)) as exchanges,
@@ -103,11 +103,11 @@ async def log_lines(
             if exchange is None or (event is not None and event.at <= exchange.at):
                 assert event is not None  # noqa: S101 - one of them is there
                 line, event = event, await _next(events)
-                place = place._replace(event=line.position.event)
+                position = position._replace(event=line.position.event)
             else:
                 line, exchange = exchange, await _next(exchanges)
-                place = place._replace(exchange=line.position.exchange)
-            yield msgspec.structs.replace(line, place=place)
+                position = position._replace(exchange=line.position.exchange)
+            yield msgspec.structs.replace(line, position=position)
 
 
 async def _next(lines: AsyncIterator[RunLogLine]) -> RunLogLine | None:
