@@ -59,14 +59,14 @@ CALLS: Sequence[Rule] = (
         name="zombie-publishes-nothing",
         breaks="The executor hears the answer of a bridge that has lost its task.",
         symbol="trunkline.bridge.commit_parts:AnswerWriter.work",
-        change=Drop("operand", 2, of=2),
+        change=Drop("operand", 4, of=6),
         caught_by=(f"{_WORKER}::test_an_answer_that_is_not_ours_any_more_is_not_published",),
     ),
     Rule(
         name="remote-task-asked",
         breaks="An agent that works on a task gets it again instead of being asked how it stands.",
-        symbol="trunkline.bridge.calls.agent_call:AgentCaller._call",
-        change=Change("condition", 5, of=9, becomes="False"),
+        symbol="trunkline.bridge.calls.agent_call:AgentCall._call",
+        change=Change("condition", 5, of=6, becomes="True"),
         caught_by=(f"{_RUNS}::test_an_agent_that_works_first_is_asked_until_it_is_done",),
     ),
     Rule(

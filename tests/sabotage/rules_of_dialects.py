@@ -36,7 +36,7 @@ DIALECTS: Sequence[Rule] = (
     Rule(
         name="another-dialect-only-after-proof",
         breaks="An agent that has taken a task and then fails gets it once more in every dialect.",
-        symbol="trunkline.bridge.calls.client:AgentClient.send",
+        symbol="trunkline.bridge.calls.session:AgentSession.send",
         change=Drop("operand", 2, of=4),
         caught_by=(
             f"{_NEGOTIATION}::test_without_proof_nothing_is_sent_twice[embedded--32603]",

@@ -65,8 +65,8 @@ DOORS: Sequence[Rule] = (
     Rule(
         name="no-secret-in-a-message",
         breaks="An agent that repeats its credentials has them written to topics, database and logs.",
-        symbol="trunkline.bridge.calls.session:AgentSession._decode",
-        change=Change("assigned value", 2, of=2, becomes="it.args[0]"),
+        symbol="trunkline.bridge.calls.channel:TaskTranslator.decode",
+        change=Change("assigned value", 3, of=3, becomes="it.args[0]"),
         caught_by=(f"{_SECRETS}::test_neither_credentials_nor_their_echo_are_in_a_message",),
     ),
     Rule(

@@ -77,7 +77,7 @@ LIMITS: Sequence[Rule] = (
         name="questions-do-not-count",
         breaks="A long task that is asked often closes a breaker, or opens it.",
         symbol="trunkline.bridge.breaker:_noted",
-        change=Drop("operand", 2, of=4),
+        change=Drop("operand", 2, of=2),
         caught_by=(f"{_WATCH}::test_a_call_that_goes_on_and_a_question_how_it_stands_count_for_nothing",),
     ),
 )

@@ -41,7 +41,7 @@ LINES: Sequence[Rule] = (
     Rule(
         name="stream-taken-up-again-is-confirmed",
         breaks="The output of a stream that was cut lacks what was said in between.",
-        symbol="trunkline.bridge.calls.client:AgentClient._listen",
+        symbol="trunkline.bridge.calls.session:AgentSession._listen",
         change=Change("call statement", becomes="if (again := it.value):\n    return again.outcome"),
         caught_by=(
             f"{_STREAMS}::test_a_stream_that_is_cut_is_taken_up_again_and_then_the_task_is_read[embedded-begins anew]",
@@ -90,14 +90,14 @@ LINES: Sequence[Rule] = (
     Rule(
         name="never-called-twice",
         breaks="An agent that must not be called twice is called again after its answer was lost.",
-        symbol="trunkline.bridge.calls.agent_call:AgentCaller._check_before_resend",
+        symbol="trunkline.bridge.calls.agent_call:AgentCall._check_before_resend",
         change=ReplaceText("never", ""),
         caught_by=(f"{_SECOND_CALLS}::test_an_agent_that_is_not_to_be_called_twice_is_not[embedded]",),
     ),
     Rule(
         name="asked-before-it-is-called-again",
         breaks="An agent that has the task, and would have said so, gets it again.",
-        symbol="trunkline.bridge.calls.agent_call:AgentCaller._check_before_resend",
+        symbol="trunkline.bridge.calls.agent_call:AgentCall._check_before_resend",
         change=ReplaceText("ask_first", ""),
         caught_by=(
             f"{_SECOND_CALLS}::test_an_agent_that_lists_its_tasks_is_asked_and_not_called_again[embedded]",
@@ -106,7 +106,7 @@ LINES: Sequence[Rule] = (
     Rule(
         name="failed-question-is-no-answer",
         breaks="An agent that cannot say whether it has a task passes for one that has failed at it.",
-        symbol="trunkline.bridge.calls.client:AgentClient.find",
+        symbol="trunkline.bridge.calls.session:AgentSession.find",
         change=Change("operand", 2, of=2, becomes="False"),
         caught_by=(
             f"{_SECOND_CALLS}::test_an_agent_that_cannot_say_whether_it_has_the_task_gets_the_same_message[embedded]",

@@ -64,14 +64,14 @@ MOVES: Sequence[Rule] = (
         name="shadow-of-repeatable-agents-only",
         breaks="Work is given twice to an agent that must not get it twice.",
         symbol="trunkline.bridge.migration.shadow_calls:_shadow_task",
-        change=Drop("operand", 7, of=12),
+        change=Drop("operand", 6, of=11),
         caught_by=(f"{_SHADOW}::test_only_what_is_meant_is_asked_twice",),
     ),
     Rule(
         name="no-shadow-of-at-most-once",
         breaks="A step that is marked at_most_once is done twice.",
         symbol="trunkline.bridge.migration.shadow_calls:_shadow_task",
-        change=Drop("operand", 9, of=12),
+        change=Drop("operand", 8, of=11),
         caught_by=(f"{_SHADOW}::test_only_what_is_meant_is_asked_twice",),
     ),
     Rule(

@@ -58,7 +58,7 @@ SECRETS: Sequence[Rule] = (
     Rule(
         name="secret-in-no-record",
         breaks="The value is in wire records, logs, outputs and topics.",
-        symbol="trunkline.bridge.calls.session:AgentSession.with_secrets_hidden",
+        symbol="trunkline.bridge.calls.recording:ExchangeRecorder.hide_secrets_of",
         change=Drop("keyword", 1, of=2),
         caught_by=(
             f"{_REPEATS}[embedded-simple output]",
@@ -69,15 +69,15 @@ SECRETS: Sequence[Rule] = (
     Rule(
         name="secret-travels-alone",
         breaks="What an agent says to a batch shows the secret of one call in the record of another.",
-        symbol="trunkline.bridge.calls.session:AgentSession.with_secrets_hidden",
+        symbol="trunkline.bridge.calls.recording:ExchangeRecorder.hide_secrets_of",
         change=Drop("keyword", 2, of=2),
         caught_by=(f"{_RUNS}::test_a_call_with_a_secret_does_not_travel_with_others[embedded]",),
     ),
     Rule(
         name="secret-in-no-line-of-a-program",
         breaks="A program that prints what it got has it in our log.",
-        symbol="trunkline.bridge.calls.session:AgentSession.attach_secrets",
-        change=Change("argument", becomes="it[:0]"),
+        symbol="trunkline.bridge.calls.client:AgentClient.open_secrets",
+        change=Change("argument", 8, of=8, becomes="it[:0]"),
         caught_by=(
             f"{_RUNS}::test_a_program_that_prints_what_it_got_does_not_bring_it_into_the_log[embedded]",
         ),
@@ -85,8 +85,8 @@ SECRETS: Sequence[Rule] = (
     Rule(
         name="secret-is-there-first",
         breaks="An agent is called with the name of a secret instead of the secret.",
-        symbol="trunkline.bridge.calls.agent_call:AgentCaller._call",
-        change=Change("operand", 4, of=17, becomes="False"),
+        symbol="trunkline.bridge.calls.agent_call:AgentCall._call",
+        change=Change("operand", 4, of=6, becomes="False"),
         caught_by=(
             f"{_RUNS}::test_without_the_secret_nothing_is_sent_and_a_retry_after_it_is_set_goes_through[embedded]",
         ),
@@ -94,8 +94,8 @@ SECRETS: Sequence[Rule] = (
     Rule(
         name="no-question-without-its-secret",
         breaks="A long task whose secret was removed shows it in its answers.",
-        symbol="trunkline.bridge.calls.agent_call:AgentCaller._call",
-        change=Change("operand", 6, of=17, becomes="False"),
+        symbol="trunkline.bridge.calls.agent_call:AgentCall._call",
+        change=Change("condition", 6, of=6, becomes="False"),
         caught_by=(
             f"{_RUNS}::test_a_long_task_is_not_asked_while_what_it_repeats_could_not_be_hidden[embedded]",
         ),

@@ -14,7 +14,7 @@ TRIALS: Sequence[Rule] = (
     Rule(
         name="trial-ends-what-it-has-begun",
         breaks="An agent that asks something while it is tried out waits for an answer for ever.",
-        symbol="trunkline.bridge.calls.detached:DetachedCaller._call",
+        symbol="trunkline.bridge.calls.detached:DetachedCall._call",
         change=ReplaceText("trial", "shadow"),
         caught_by=(f"{_TRIALS}::test_an_agent_that_asks_is_told_that_nobody_answers[embedded]",),
     ),

@@ -162,7 +162,7 @@ WAY_OUT: Sequence[Rule] = (
     Rule(
         name="bell-not-on-the-wire",
         breaks="Who reads what went over the wire can ring for the task.",
-        symbol="trunkline.bridge.calls.session:AgentSession._record",
+        symbol="trunkline.bridge.calls.recording:ExchangeRecorder.add",
         change=Change("keyword", 1, of=11, becomes="it.args[0]"),
         caught_by=(
             "tests/scenarios/test_pushes.py::test_an_agent_is_told_where_to_ring_and_asked_when_it_does[embedded]",

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from trunkline.bridge.calls.results import CallUpdate
+from trunkline.bridge.calls.results import CallProgress, CallResult
 from trunkline.clock import Instant
 from trunkline.stores.base import TaskAnswer, Transaction
 from trunkline.stores.port.activity import AgentMinute, minute_of
@@ -18,14 +18,14 @@ from trunkline.stores.port.activity import AgentMinute, minute_of
 _FAILURES = frozenset({"error", "unknown"})
 
 
-def with_call_times(item: CallUpdate, answer: TaskAnswer) -> TaskAnswer:
-    """With when the call began, and how it has ended if it has."""
-    result = item.result
+def with_call_times(update: CallProgress | CallResult) -> TaskAnswer:
+    """The answer with when the call began, and how it has ended if it has."""
+    answer, result = update.answer, update.result
     if answer.new_status != "done" or result is None:
-        return msgspec.structs.replace(answer, called_at=item.claim.called_at)
+        return msgspec.structs.replace(answer, called_at=update.claim.called_at)
     return msgspec.structs.replace(
         answer,
-        called_at=item.claim.called_at,
+        called_at=update.claim.called_at,
         ended_at=result.at,
         outcome=result.status,
         error_code=None if result.error is None else result.error.code,
@@ -36,8 +36,8 @@ class ActivityRecorder:
     def __init__(self, bridge: str) -> None:
         self._bridge = bridge
 
-    async def note(self, tx: Transaction, finished: Sequence[CallUpdate]) -> None:
-        minutes = minutes_of(finished)
+    async def note(self, tx: Transaction, results: Sequence[CallResult]) -> None:
+        minutes = minutes_of(results)
         if minutes:
             await tx.note_activity(self._bridge, minutes)
 
@@ -48,12 +48,12 @@ class ActivityRecorder:
         """As above."""
 
 
-def minutes_of(finished: Sequence[CallUpdate]) -> list[AgentMinute]:
+def minutes_of(results: Sequence[CallResult]) -> list[AgentMinute]:
     """One for each agent and minute; what was broken off tells nothing of an agent."""
     sums: dict[tuple[str, int], list[int]] = {}
-    for item in finished:
+    for item in results:
         result = item.result
-        if item.answer is None or item.answer.new_status != "done" or result is None:
+        if item.answer.new_status != "done" or result is None:
             continue
         if result.status == "cancelled":
             continue

@@ -12,7 +12,7 @@ import structlog
 
 from trunkline.agents import BreakerPolicy
 from trunkline.agents.call_limits.breaker import CallEnd
-from trunkline.bridge.calls.results import CallUpdate
+from trunkline.bridge.calls.results import CallResult
 from trunkline.messages import StepError
 from trunkline.stores.base import BreakerChange, NotedCall, Transaction
 from trunkline.telemetry import names
@@ -68,8 +68,8 @@ class BreakerObserver:
         self._metrics = metrics
         self._changes: list[BreakerChange] = []
 
-    async def note(self, tx: Transaction, finished: Sequence[CallUpdate]) -> None:
-        calls = [call for item in finished if (call := _noted(item)) is not None]
+    async def note(self, tx: Transaction, results: Sequence[CallResult]) -> None:
+        calls = [call for item in results if (call := _noted(item)) is not None]
         self._changes = await tx.note_calls(calls) if calls else []
 
     def committed(self) -> None:
@@ -85,14 +85,14 @@ class BreakerObserver:
         self._changes = []
 
 
-def _noted(item: CallUpdate) -> NotedCall | None:
+def _noted(item: CallResult) -> NotedCall | None:
     policy = item.claim.breaker
-    if policy is None or item.claim.remote_task_id is not None or item.answer is None or item.answer.holds:
+    if policy is None or item.claim.remote_task_id is not None:
         return None
     return NotedCall(item.claim.task.agent, policy, _end_of(item, policy))
 
 
-def _end_of(item: CallUpdate, policy: BreakerPolicy) -> CallEnd:
+def _end_of(item: CallResult, policy: BreakerPolicy) -> CallEnd:
     result = item.result
     if result is None:
         return _ENDED_WELL

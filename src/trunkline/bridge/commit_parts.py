@@ -16,7 +16,7 @@ import structlog
 
 from trunkline.bridge.activity import with_call_times
 from trunkline.bridge.calls.active_calls import ActiveCalls
-from trunkline.bridge.calls.results import CallUpdate
+from trunkline.bridge.calls.results import CallExchanges, CallProgress, CallResult
 from trunkline.bridge.heartbeat import RECLAIM_GRACE, Heartbeat
 from trunkline.brokers.base import Broker, TaskMessage
 from trunkline.clock import Instant, after
@@ -45,7 +45,7 @@ Ending: TypeAlias = Literal["cancelled", "unknown"]
 class CallObserver(Protocol):
     """Learns from how calls have ended, in the transaction that writes their answers."""
 
-    async def note(self, tx: Transaction, finished: Sequence[CallUpdate]) -> None: ...
+    async def note(self, tx: Transaction, results: Sequence[CallResult]) -> None: ...
 
     def committed(self) -> None: ...
 
@@ -58,59 +58,66 @@ class AnswerWriter:
     """A part of the commit loop, before the driver: an answer is applied in the turn that stores it."""
 
     def __init__(
-        self, broker: Broker[Transaction], calls: ActiveCalls, owner: str, *watches: CallObserver
+        self, broker: Broker[Transaction], calls: ActiveCalls, owner: str, *observers: CallObserver
     ) -> None:
         self._broker = broker
         self._calls = calls
         self._owner = owner
-        self._observers = watches
+        self._observers = observers
         self._carried = 0
         # The last commit may have happened though we were told that it failed.
         self._unsure = False
 
     async def work(self, tx: Transaction) -> None:
         # More may come while this waits for the store.
-        finished = self._calls.updates.copy()
-        self._carried = len(finished)
-        if not finished:
+        updates = self._calls.updates.copy()
+        self._carried = len(updates)
+        if not updates:
             return
-        # The last word on a task is all that is written; what was said before it is news for the executor.
-        answers = {item.claim.key: self._stored_answer(item) for item in finished if item.answer is not None}
+        answered = [update for update in updates if not isinstance(update, CallExchanges)]
+        # Only the last answer of a task is written; what was reported before it is for the executor.
+        answers = {update.claim.key: self._stored_answer(update) for update in answered}
         lost = await tx.write_answers(self._owner, list(answers.values()))
         for key in lost:
             log.warning(names.ANSWER_TOO_LATE, task_id=key.task_id, attempt=key.attempt)
         # After a turn that seemed to fail, what is not ours any more may have been written by it.
         written = lost if self._unsure else ()
         await tx.put_exchanges(
-            [exchange for item in finished if item.claim.key not in written for exchange in item.exchanges]
+            [
+                exchange
+                for update in updates
+                if not isinstance(update, CallProgress) and update.claim.key not in written
+                for exchange in update.exchanges
+            ]
         )
-        results = [item.result for item in finished if item.result is not None and item.claim.key not in lost]
+        results = [each.result for each in answered if each.result is not None and each.claim.key not in lost]
         if results:
             await self._broker.publish_results(tx, results)
-        heard = [item for item in finished if item.claim.key not in written]
-        for watch in self._observers:
-            await watch.note(tx, heard)
+        ended = [
+            update for update in updates if isinstance(update, CallResult) and update.claim.key not in written
+        ]
+        for observer in self._observers:
+            await observer.note(tx, ended)
 
-    def _stored_answer(self, item: CallUpdate) -> TaskAnswer:
-        """The answer to write, with its times, and with the result where that may be lost on its way."""
-        assert item.answer is not None  # noqa: S101 - the caller's condition
-        answer = with_call_times(item, item.answer)
-        if item.result is None or item.result.status == "progress" or self._broker.hands_over_in_transaction:
+    def _stored_answer(self, update: CallProgress | CallResult) -> TaskAnswer:
+        """The answer to write, with its times, and with the result where the broker may lose it."""
+        answer, result = with_call_times(update), update.result
+        if result is None or result.status == "progress" or self._broker.hands_over_in_transaction:
             return answer
-        return msgspec.structs.replace(answer, result=encode(item.result))
+        return msgspec.structs.replace(answer, result=encode(result))
 
     def committed(self) -> None:
         del self._calls.updates[: self._carried]
         self._carried = 0
         self._unsure = False
-        for watch in self._observers:
-            watch.committed()
+        for observer in self._observers:
+            observer.committed()
 
     def rolled_back(self) -> None:
         self._carried = 0
         self._unsure = True
-        for watch in self._observers:
-            watch.rolled_back()
+        for observer in self._observers:
+            observer.rolled_back()
 
     def next_wake(self) -> Instant | None:
         return None

@@ -63,9 +63,7 @@ class BridgeRole:
         client = agent_client(context)
         attachments = Attachments(context.blobs, context.settings.max_inline_bytes)
         self._calls = calls = ActiveCalls(
-            AgentCaller(
-                client, context.agent_routes, context.directory, context.clock, context.metrics, attachments
-            )
+            AgentCaller(client, context.agent_routes, context.directory, attachments)
         )
         calls.on_update(loop.wake)
         context.hooks.on_push(loop.wake)
@@ -75,8 +73,8 @@ class BridgeRole:
         self.claims = TaskClaimer(
             messaging.broker, calls, self._owner, context.stopping, pools=pools, heartbeat=self.heartbeat
         )
-        detached = DetachedCaller(client, context.clock)
-        self._shadow = ShadowCalls(
+        detached = DetachedCaller(client)
+        self._shadow_calls = ShadowCalls(
             detached, context.agent_routes, context.store, context.clock, context.metrics
         )
         self._rollback_watch = RollbackWatch(
@@ -89,7 +87,7 @@ class BridgeRole:
             ActivityRecorder(self._owner),
             BreakerObserver(context.metrics),
             self._rollback_watch,
-            self._shadow,
+            self._shadow_calls,
         )
 
     @asynccontextmanager
@@ -99,7 +97,7 @@ class BridgeRole:
         try:
             yield
         finally:
-            await self._shadow.close()
+            await self._shadow_calls.close()
             await self._rollback_watch.close()
 
     async def begin(self) -> None:

@@ -29,13 +29,13 @@ def agent_client(context: ProcessContext) -> AgentClient:
         context.batches,
         context.clock,
         context.metrics,
-        manners=CallLimits(
+        limits=CallLimits(
             max_stream_seconds=context.settings.line_timeout.total_seconds(),
             max_answer_bytes=context.settings.max_answer_bytes,
             max_wire_bytes=context.settings.max_wire_bytes,
         ),
         traces=context.traces,
-        pushes=context.hooks,
+        push_targets=context.hooks,
         secrets=context.secrets,
     )
 
@@ -93,9 +93,7 @@ def api_services(
         activities=AgentActivityReader(context.store, context.registry, context.clock),
         trials=AgentTestCalls(
             context.registry,
-            AgentTestCaller(
-                DetachedCaller(agent_client(context), context.clock), context.agent_routes, context.clock
-            ),
+            AgentTestCaller(DetachedCaller(agent_client(context)), context.agent_routes, context.clock),
         ),
         look_at_card=CardViewer(context.transport, context.agent_resolver, context.tokens, context.clock),
         migrations=migrations(context),

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import msgspec
-from tests.unit.bridge.agents.test_resolver import URL, Cards
+from tests.unit.bridge.agents.test_resolver import URL, FakeCardServer
 
 from trunkline.agents import Agent
 from trunkline.agents.migration import (
@@ -20,7 +20,7 @@ from trunkline.bridge.agents.negotiation import DialectNegotiator
 from trunkline.bridge.agents.resolver import AgentResolver
 from trunkline.bridge.agents.routes import AgentRoutes, Route
 from trunkline.bridge.agents.tokens import TokenProvider
-from trunkline.bridge.calls.results import CallUpdate
+from trunkline.bridge.calls.results import CallResult
 from trunkline.clock import Instant
 from trunkline.id_generation import new_id
 from trunkline.jsontypes import Json, encode
@@ -36,10 +36,10 @@ from trunkline.testing import FakeClock
 TARGET = TargetEndpoint(url="http://new.example/agent", protocol="jsonrpc-2.0")
 
 
-class Moving(msgspec.Struct):
+class MigratingAgent(msgspec.Struct):
     store: Store
     clock: FakeClock
-    cards: Cards
+    cards: FakeCardServer
     registry: Registry
     routes: RoutingTable
     sides: AgentRoutes
@@ -100,7 +100,7 @@ class Moving(msgspec.Struct):
         ms: int = 100,
         output: Json = None,
         **task: object,
-    ) -> CallUpdate:
+    ) -> CallResult:
         """A call of a run with this stamp, and how it has ended."""
         made = msgspec.convert(
             {
@@ -118,7 +118,7 @@ class Moving(msgspec.Struct):
         # Its first message was `ms` before.
         deadline = Instant(now + (route.agent.timeout_ms - ms) * 1000)
         key = TaskKey(made.task_id, 1)
-        return CallUpdate(
+        return CallResult(
             claim=ClaimedTask(key=key, task=made, epoch=1, deadline=deadline),
             answer=TaskAnswer(key=key, epoch=1),
             result=AgentResult(
@@ -138,8 +138,8 @@ class Moving(msgspec.Struct):
 
 
 @asynccontextmanager
-async def moving_agent(store: Store, clock: FakeClock, **fields: object) -> AsyncGenerator[Moving]:
-    cards = Cards()
+async def migrating_agent(store: Store, clock: FakeClock, **fields: object) -> AsyncGenerator[MigratingAgent]:
+    cards = FakeCardServer()
     registry = Registry(store, Vault(bytes(KEY_BYTES)), AgentCache(store, clock))
     tokens = TokenProvider(cards, clock)
     routes = RoutingTable(store, clock)
@@ -154,4 +154,4 @@ async def moving_agent(store: Store, clock: FakeClock, **fields: object) -> Asyn
             lambda found: AgentResolver(found, registry, tokens),
         ) as sides,
     ):
-        yield Moving(store, clock, cards, registry, routes, sides, agent)
+        yield MigratingAgent(store, clock, cards, registry, routes, sides, agent)

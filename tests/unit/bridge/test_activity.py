@@ -7,7 +7,7 @@ from datetime import timedelta
 import msgspec
 
 from trunkline.bridge.activity import minutes_of, with_call_times
-from trunkline.bridge.calls.results import CallUpdate, step_error
+from trunkline.bridge.calls.results import CallResult, step_error
 from trunkline.clock import Instant, after
 from trunkline.messages import AgentResult, AgentTask
 from trunkline.messages.model import ResultStatus
@@ -24,10 +24,10 @@ def finished(
     agent: str = "A",
     code: str | None = None,
     called_at: Instant | None = BEGAN,
-) -> CallUpdate:
+) -> CallResult:
     task = AgentTask(task_id="run/step/0", run_id="run", step="step", agent=agent)
     key = TaskKey(task.task_id, 1)
-    return CallUpdate(
+    return CallResult(
         claim=ClaimedTask(key=key, task=task, epoch=1, called_at=called_at),
         answer=TaskAnswer(key=key, epoch=1),
         result=AgentResult(
@@ -60,12 +60,10 @@ def test_other_agents_and_minutes_have_sums_of_their_own() -> None:
 
 
 def test_what_goes_on_or_was_broken_off_is_not_counted() -> None:
-    asked_later, held, told = finished(10), finished(10), finished(10)
-    assert asked_later.answer is not None
-    asked_later.answer = msgspec.structs.replace(asked_later.answer, poll_at=BEGAN)
-    held.answer = msgspec.structs.replace(asked_later.answer, poll_at=None, holds=True)
-    told.answer = None
-    assert minutes_of([asked_later, held, told, finished(10, "cancelled")]) == []
+    polled_later, held = finished(10), finished(10)
+    polled_later.answer = msgspec.structs.replace(polled_later.answer, poll_at=BEGAN)
+    held.answer = msgspec.structs.replace(held.answer, holds=True)
+    assert minutes_of([polled_later, held, finished(10, "cancelled")]) == []
 
 
 def test_a_clock_of_another_bridge_makes_no_time_less_than_nothing() -> None:
@@ -75,14 +73,13 @@ def test_a_clock_of_another_bridge_makes_no_time_less_than_nothing() -> None:
 
 def test_an_answer_is_kept_with_when_it_was_asked_for_and_how_it_ended() -> None:
     failed = finished(25, "error", code="agent_timeout")
-    assert failed.answer is not None
-    kept = with_call_times(failed, failed.answer)
+    kept = with_call_times(failed)
     assert (kept.called_at, kept.ended_at) == (BEGAN, after(BEGAN, timedelta(milliseconds=25)))
     assert (kept.outcome, kept.error_code) == ("error", "agent_timeout")
 
 
 def test_an_answer_that_is_not_the_end_has_only_its_beginning() -> None:
     working = finished(25, "working")
-    assert working.answer is not None
-    kept = with_call_times(working, msgspec.structs.replace(working.answer, poll_at=BEGAN))
+    working.answer = msgspec.structs.replace(working.answer, poll_at=BEGAN)
+    kept = with_call_times(working)
     assert (kept.called_at, kept.ended_at, kept.outcome) == (BEGAN, None, None)

@@ -12,12 +12,12 @@ import pytest
 from structlog.testing import capture_logs
 from tests.contract.bridges import ME, claim, register
 from tests.contract.samples import queue, task
-from tests.unit.bridge.test_commit_parts import Deaf, Letterbox, finished
+from tests.unit.bridge.test_commit_parts import FakeBroker, HangingAgent, finished
 
 from trunkline.agents import AgentOptions, BreakerPolicy
 from trunkline.bridge.breaker import BreakerObserver, judge_error
 from trunkline.bridge.calls.active_calls import ActiveCalls
-from trunkline.bridge.calls.results import CallUpdate
+from trunkline.bridge.calls.results import CallProgress, CallResult, CallUpdate
 from trunkline.bridge.commit_parts import AnswerWriter, TaskClaimer
 from trunkline.messages import ERROR_CODES, StepError
 from trunkline.stores.base import ClaimedTask, Store
@@ -114,10 +114,10 @@ def test_an_error_of_json_rpc_counts_as_the_policy_says() -> None:
     assert verdict("agent_jsonrpc_error", STRICT) is True
 
 
-class Prompt(Deaf):
+class PromptAgent(HangingAgent):
     """An agent that answers at once."""
 
-    async def call(self, claim: ClaimedTask, report: Callable[[CallUpdate], None]) -> CallUpdate:
+    async def call(self, claim: ClaimedTask, report: Callable[[CallUpdate], None]) -> CallResult:
         del report
         return finished(claim, "success")
 
@@ -126,9 +126,9 @@ class Bridge:
     def __init__(self, store: Store) -> None:
         self._store = store
         self.metrics = Metrics()
-        self.calls = ActiveCalls(Prompt())
-        self.answers = AnswerWriter(Letterbox(), self.calls, ME, BreakerObserver(self.metrics))
-        self.claims = TaskClaimer(Letterbox(), self.calls, ME, asyncio.Event())
+        self.calls = ActiveCalls(PromptAgent())
+        self.answers = AnswerWriter(FakeBroker(), self.calls, ME, BreakerObserver(self.metrics))
+        self.claims = TaskClaimer(FakeBroker(), self.calls, ME, asyncio.Event())
 
     async def ends(self, *items: CallUpdate, commits: bool = True) -> None:
         """A turn in which these calls are over."""
@@ -194,9 +194,11 @@ async def test_what_is_rolled_back_is_noted_when_it_is_written(store: Store) -> 
 async def test_a_call_that_goes_on_and_a_question_how_it_stands_count_for_nothing(store: Store) -> None:
     bridge = Bridge(store)
     first, second = await claimed(store, 2)
-    streaming = finished(first, "error", DOWN)
-    assert streaming.answer is not None
-    streaming.answer = msgspec.structs.replace(streaming.answer, holds=True)
+    ended = finished(first, "error", DOWN)
+    assert ended.result is not None
+    streaming = CallProgress(
+        claim=first, answer=msgspec.structs.replace(ended.answer, holds=True), result=ended.result
+    )
     asked = finished(msgspec.structs.replace(second, remote_task_id="r"), "error", DOWN)
     await bridge.ends(streaming, asked)
     assert await failures(store) == 0

@@ -12,22 +12,23 @@ from tests.contract.samples import queue, task
 
 from trunkline.bridge.breaker import BreakerObserver
 from trunkline.bridge.calls.active_calls import ActiveCalls
-from trunkline.bridge.calls.results import CallUpdate
+from trunkline.bridge.calls.results import CallExchanges, CallResult, CallUpdate
 from trunkline.bridge.commit_parts import AnswerWriter, TaskClaimer
 from trunkline.bridge.heartbeat import Heartbeat, Lease
 from trunkline.brokers.base import TaskMessage
 from trunkline.clock import Instant
+from trunkline.ids import RunId
 from trunkline.jsontypes import encode
 from trunkline.messages import AgentResult, AgentTask, CancelTask, ResultStatus, StepError, TaskKey
 from trunkline.services.commit_loop import CommitPart
-from trunkline.stores.base import ClaimedTask, Store, TaskAnswer, Transaction
+from trunkline.stores.base import ClaimedTask, ExchangeRecord, Store, TaskAnswer, Transaction
 from trunkline.telemetry.metrics import Metrics
 from trunkline.testing import FakeClock
 
 pytestmark = pytest.mark.anyio
 
 
-class Letterbox:
+class FakeBroker:
     """A broker that keeps what is published, as one does whose messages can be lost."""
 
     hands_over_in_transaction = False
@@ -42,14 +43,14 @@ class Letterbox:
         self.results += results
 
 
-class Deaf:
+class HangingAgent:
     """An agent that is called and never answers."""
 
     def __init__(self) -> None:
         self.called: list[AgentTask] = []
         self.told: list[TaskKey] = []
 
-    async def call(self, claim: ClaimedTask, report: Callable[[CallUpdate], None]) -> CallUpdate:
+    async def call(self, claim: ClaimedTask, report: Callable[[CallUpdate], None]) -> CallResult:
         del report
         self.called.append(claim.task)
         await asyncio.Event().wait()
@@ -58,15 +59,15 @@ class Deaf:
     def stop_listening(self) -> None:
         """There is nothing to wait for."""
 
-    async def cancel(self, claim: ClaimedTask, *, ended: bool) -> CallUpdate:
+    async def cancel(self, claim: ClaimedTask, *, ended: bool) -> CallResult:
         del ended
         self.told.append(claim.key)
         return self.cancelled(claim)
 
-    def cancelled(self, claim: ClaimedTask) -> CallUpdate:
+    def cancelled(self, claim: ClaimedTask) -> CallResult:
         return finished(claim, "cancelled")
 
-    def failed(self, claim: ClaimedTask, error: StepError) -> CallUpdate:
+    def failed(self, claim: ClaimedTask, error: StepError) -> CallResult:
         return finished(claim, "error", error)
 
 
@@ -75,12 +76,12 @@ class Bridge:
 
     def __init__(self, store: Store, *, heartbeat: Heartbeat | None = None) -> None:
         self.store = store
-        self.letterbox = Letterbox()
-        self.agent = Deaf()
+        self.broker = FakeBroker()
+        self.agent = HangingAgent()
         self.calls = ActiveCalls(self.agent)
         self.stopping = asyncio.Event()
-        self.answers = AnswerWriter(self.letterbox, self.calls, ME, BreakerObserver(Metrics()))
-        self.claims = TaskClaimer(self.letterbox, self.calls, ME, self.stopping, heartbeat=heartbeat)
+        self.answers = AnswerWriter(self.broker, self.calls, ME, BreakerObserver(Metrics()))
+        self.claims = TaskClaimer(self.broker, self.calls, ME, self.stopping, heartbeat=heartbeat)
 
     async def turn(self, *others: CommitPart) -> None:
         """One turn of the commit loop."""
@@ -103,13 +104,13 @@ class Bridge:
             await self.claims.take_tasks(tx, messages)
 
     def published(self) -> list[tuple[str, str]]:
-        return [(result.task_id, result.status) for result in self.letterbox.results]
+        return [(result.task_id, result.status) for result in self.broker.results]
 
     async def end(self) -> None:
         await self.calls.drain(0)
 
 
-class Spoiler:
+class FailingPart:
     """A part whose turn fails."""
 
     async def work(self, tx: Transaction) -> None:
@@ -123,7 +124,7 @@ class Spoiler:
     def next_wake(self) -> Instant | None: ...
 
 
-class Arrival:
+class LateUpdate:
     """A call that ends while the turn waits for the store."""
 
     def __init__(self, calls: ActiveCalls, late: CallUpdate) -> None:
@@ -153,8 +154,8 @@ def result_of(made: AgentTask, status: ResultStatus, error: StepError | None = N
     )
 
 
-def finished(claimed: ClaimedTask, status: ResultStatus, error: StepError | None = None) -> CallUpdate:
-    return CallUpdate(
+def finished(claimed: ClaimedTask, status: ResultStatus, error: StepError | None = None) -> CallResult:
+    return CallResult(
         claim=claimed,
         answer=TaskAnswer(key=claimed.key, epoch=claimed.epoch),
         result=result_of(claimed.task, status, error),
@@ -208,7 +209,7 @@ async def test_an_answer_whose_turn_failed_is_written_in_the_next(store: Store) 
     await queue(store, task(1))
     (claimed,) = await claim(store)
     bridge.calls.updates.append(finished(claimed, "success"))
-    await bridge.turn(Spoiler())
+    await bridge.turn(FailingPart())
     assert (await store.backlog()).claimed_tasks == 1
     await bridge.turn()
     assert (await store.backlog()).claimed_tasks == 0
@@ -220,16 +221,46 @@ async def test_an_answer_that_comes_during_a_turn_waits_for_the_next(store: Stor
     await queue(store, task(1), task(2))
     first, second = await claim(store)
     bridge.calls.updates.append(finished(first, "success"))
-    await bridge.turn(Arrival(bridge.calls, finished(second, "success")))
+    await bridge.turn(LateUpdate(bridge.calls, finished(second, "success")))
     await bridge.turn()
     assert [task_id for task_id, _ in bridge.published()] == [first.key.task_id, second.key.task_id]
     assert (await store.backlog()).claimed_tasks == 0
 
 
+class RecordingObserver:
+    """Keeps the results that it was told of."""
+
+    def __init__(self) -> None:
+        self.noted: list[CallResult] = []
+
+    async def note(self, tx: Transaction, results: Sequence[CallResult]) -> None:
+        del tx
+        self.noted += results
+
+    def committed(self) -> None: ...
+
+    def rolled_back(self) -> None: ...
+
+
+async def test_exchanges_of_a_call_that_decides_nothing_are_kept_and_count_for_nothing(store: Store) -> None:
+    bridge, observer = Bridge(store), RecordingObserver()
+    bridge.answers = AnswerWriter(bridge.broker, bridge.calls, ME, observer)
+    await queue(store, task(1))
+    (claimed,) = await claim(store)
+    run_id = RunId(task(1).run_id)
+    exchange = ExchangeRecord(run_id, task(1).step, 1, b'{"kind": "send"}')
+    bridge.calls.updates.append(CallExchanges(claim=claimed, exchanges=[exchange]))
+    await bridge.turn()
+    assert (await store.backlog()).claimed_tasks == 1
+    assert observer.noted == bridge.published() == []
+    stored = await store.exchanges(run_id, after=0, limit=2)
+    assert [record for _, record in stored] == [exchange.record]
+
+
 async def test_an_agent_is_called_only_when_the_claim_is_durable(store: Store) -> None:
     bridge = Bridge(store)
     await queue(store, task(1))
-    await bridge.turn(Spoiler())
+    await bridge.turn(FailingPart())
     assert bridge.agent.called == []
     assert (await store.backlog()).queued_tasks == 1
     await bridge.turn()
@@ -302,7 +333,7 @@ async def test_an_agent_that_goes_on_when_the_stop_comes_is_told(store: Store, c
     await queue(store, task(1))
     (claimed,) = await claim(store)
     went_on = TaskAnswer(key=claimed.key, epoch=claimed.epoch, poll_at=Instant(8), remote_task_id="remote-1")
-    bridge.calls.updates.append(CallUpdate(claim=claimed, answer=went_on, result=None, exchanges=[]))
+    bridge.calls.updates.append(CallResult(claim=claimed, answer=went_on, result=None, exchanges=[]))
     # The stop and the news that the agent has taken the task are in one turn, as they are where Kafka brings stops.
     async with store.transaction() as tx:
         await bridge.claims.take_tasks(

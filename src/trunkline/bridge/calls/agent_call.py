@@ -1,14 +1,17 @@
 """
-Calls agents for runs: the first message, the same message again, what becomes of a long task, and its end.
+The call of one claimed task, from the claim to its result.
 
-A task that an agent works on is asked by a timer, ever more rarely, or when the agent rings (push). What is said to the
-agent is in messenger.py. Every end of a call is a `CallUpdate`; nothing is raised but a cancellation.
+    AgentCaller   makes the calls of a process, and cancels what agents still work on
+    AgentCall     one call: resolve the agent, send the message or poll the remote task, report the result
+
+A task that an agent works on is polled by a timer, ever more rarely, or after a push notification. What is sent to
+the agent is in session.py. Every end of a call is a `CallResult`; nothing is raised but a cancellation.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 
 import msgspec
@@ -18,8 +21,10 @@ from trunkline.bridge.agents.resolver import ResolvedAgent
 from trunkline.bridge.agents.routes import AgentRoutes, Route
 from trunkline.bridge.calls.attachments import AttachmentMissing, Attachments, lists_parts
 from trunkline.bridge.calls.client import AgentClient, retry_while_unavailable
-from trunkline.bridge.calls.progress import ProgressReporter
+from trunkline.bridge.calls.recording import ExchangeRecorder
 from trunkline.bridge.calls.results import (
+    CallExchanges,
+    CallResult,
     CallUpdate,
     ended_with,
     ids_of,
@@ -31,227 +36,55 @@ from trunkline.bridge.calls.results import (
     unfinished,
 )
 from trunkline.bridge.calls.session import AgentSession
-from trunkline.clock import Clock, Instant, after, seconds_between
+from trunkline.clock import after, seconds_between
 from trunkline.messages import AgentResult, AgentTask, Progress, StepError
 from trunkline.policies import RetryPolicy
 from trunkline.protocols import AgentRequest, Failed, Outcome, Succeeded, Working
 from trunkline.services.agents.cache import AgentCache
 from trunkline.stores.base import ClaimedTask, ExchangeRecord, TaskAnswer
 from trunkline.telemetry import names
-from trunkline.telemetry.metrics import Metrics
 
 
 class AgentCaller:
     def __init__(
-        self,
-        client: AgentClient,
-        sides: AgentRoutes,
-        directory: AgentCache,
-        clock: Clock,
-        metrics: Metrics,
-        attachments: Attachments,
+        self, client: AgentClient, routes: AgentRoutes, directory: AgentCache, attachments: Attachments
     ) -> None:
-        self._client = client
-        self._sides = sides
+        self.client = client
+        self.attachments = attachments
+        self._routes = routes
         self._directory = directory
-        self._clock = clock
-        self._metrics = metrics
-        self._attachments = attachments
+
+    def call(self, claim: ClaimedTask, report: Callable[[CallUpdate], None]) -> Awaitable[CallResult]:
+        return AgentCall(self, claim, report).run()
 
     def stop_listening(self) -> None:
-        self._client.stop_listening()
+        self.client.stop_listening()
 
-    async def call(self, claim: ClaimedTask, report: Callable[[CallUpdate], None]) -> CallUpdate:
-        if claim.called_at is None:
-            claim = msgspec.structs.replace(claim, called_at=self._clock.now())
-        agent = await self._agent(claim.task.agent)
-        if agent is None:
-            message = f"No agent is registered under the name {claim.task.agent}."
-            return self.failed(claim, step_error("agent_unknown", message))
-        try:
-            claim = await self._with_files(claim)
-        except AttachmentMissing as exc:
-            return self.failed(claim, exc.error, retry=agent.retry)
-        route = await self._route(agent, claim.task)
-        session = self._client.session(claim, route)
-        try:
-            finished = await self._call(session, route, claim, report)
-        except asyncio.CancelledError:
-            # What was said until then belongs on the wire all the same.
-            if session.exchanges:
-                report(CallUpdate(claim=claim, answer=None, result=None, exchanges=session.exchanges))
-            raise
-        except Exception as exc:
-            told = session.without_secrets(exc)
-            if told is exc:
-                raise
-            # Whoever logs it does not know what must not be shown.
-            raise told from None
-        if route.migration is not None:
-            finished.route = route
-        return finished
-
-    async def _call(
-        self, session: AgentSession, route: Route, claim: ClaimedTask, report: Callable[[CallUpdate], None]
-    ) -> CallUpdate:
-        task, agent, client = claim.task, route.agent, self._client
-        unknown = await client.open_secrets(session, task) if task.secrets or task.told_secrets else None
-        if unknown is not None and not self._is_pollable(claim):
-            return self.failed(claim, mark_doubtful(unknown, claim), retry=agent.retry)
-        resolved = await route.resolver.resolve(agent, session.record_auxiliary)
-        if isinstance(resolved, StepError):
-            return self.failed(claim, resolved, retry=agent.retry, exchanges=session.exchanges)
-        if unknown is not None and claim.remote_task_id is not None:
-            # Whatever the agent says might repeat what we could not hide: it is asked when the secret is there again.
-            later = Working(remote_task_id=claim.remote_task_id, state="working")
-            return await self._finish(claim, session, resolved, later, claim.deadline or self._clock.now())
-        resolved = session.with_secrets_hidden(resolved)
-        if claim.remote_task_id is not None:
-            outcome = await client.poll(session, resolved, claim, claim.remote_task_id)
-            if isinstance(outcome, Working) and outcome.text:
-                ProgressReporter(
-                    claim, self._clock, resolved.protocol, resolved.redaction, report
-                ).report_once(outcome.text)
-            # Never asked before: whoever listened to its stream is gone.
-            if isinstance(outcome, Working) and claim.polls == 0 and resolved.streams:
-                outcome = await client.resume_stream(session, resolved, claim, outcome, report)
-            return await self._finish(claim, session, resolved, outcome, claim.deadline or self._clock.now())
-        milliseconds = claim.task.timeout_ms or agent.timeout_ms
-        deadline = after(self._clock.now(), timedelta(milliseconds=milliseconds))
-        claim = msgspec.structs.replace(claim, deadline=deadline)
-        doubt = resend_doubt(claim)
-        if doubt is not None:
-            settled = await self._check_before_resend(session, resolved, claim, doubt, report)
-            if settled is not None:
-                return await self._finish(claim, session, resolved, settled, deadline)
-        resolved, outcome = await client.send(session, resolved, claim, report)
-        return await self._finish(claim, session, resolved, outcome, deadline)
-
-    async def _with_files(self, claim: ClaimedTask) -> ClaimedTask:
-        if not lists_parts(claim.task):
-            return claim
-        brought = await retry_while_unavailable(lambda: self._attachments.load_files(claim.task))
-        return claim if brought is claim.task else msgspec.structs.replace(claim, task=brought)
-
-    def _is_pollable(self, claim: ClaimedTask) -> bool:
-        return claim.remote_task_id is not None and self._client.seconds_left(claim) > 0
-
-    async def _route(self, agent: Agent, task: AgentTask) -> Route:
-        # 0: the run was accepted before any agent moved.
-        if not task.routes:
-            return self._sides.source(agent)
-        return await retry_while_unavailable(lambda: self._sides.route_of(agent, task))
-
-    async def _agent(self, name: str) -> Agent | None:
-        return self._directory.known(name) or await retry_while_unavailable(lambda: self._directory.get(name))
-
-    # --- the same message again
-
-    async def _check_before_resend(
-        self,
-        session: AgentSession,
-        resolved: ResolvedAgent,
-        claim: ClaimedTask,
-        doubt: str,
-        report: Callable[[CallUpdate], None],
-    ) -> Outcome | None:
-        """
-        What is to be done about a message that the agent may have got before; None: it is sent again.
-
-        The reason is news for the run's history.
-        """
-        policy = resolved.agent.options.resend
-        if policy == "never":
-            return Failed(
-                error=step_error("outcome_unknown", f"{doubt} The agent is not to be called twice.")
-            )
-        why = "the agent takes the same message twice"
-        if policy == "ask_first":
-            found, why = await self._client.find(session, resolved, claim)
-            if isinstance(found, Failed):
-                return found
-            if found is not None:
-                return await self._client.poll(session, resolved, claim, found)
-        news = ProgressReporter(claim, self._clock, resolved.protocol, resolved.redaction, report)
-        news.add(Progress(kind="called_again", text=f"{doubt} Called again with the same message: {why}."))
-        news.close()
-        return None
-
-    # --- how it stands now
-
-    async def _finish(
-        self,
-        claim: ClaimedTask,
-        session: AgentSession,
-        resolved: ResolvedAgent,
-        outcome: Outcome,
-        deadline: Instant,
-    ) -> CallUpdate:
-        if isinstance(outcome, Working):
-            if seconds_between(self._clock.now(), deadline) > 0:
-                return self._working(claim, session, resolved, outcome, deadline)
-            outcome = unfinished(outcome.state)
-        if isinstance(outcome, Succeeded) and self._attachments.may_store_files(outcome):
-            answered = outcome
-            outcome = await retry_while_unavailable(
-                lambda: self._attachments.store_files(claim.task.run_id, answered)
-            )
-        result = result_of(claim, outcome, self._clock.now(), resolved)
-        self._metrics.attempts.labels(result.status if result.error is None else result.error.code).inc()
-        return ended_with(claim, session.exchanges, result)
-
-    def _working(
-        self,
-        claim: ClaimedTask,
-        session: AgentSession,
-        resolved: ResolvedAgent,
-        outcome: Working,
-        deadline: Instant,
-    ) -> CallUpdate:
-        result = AgentResult(
-            **ids_of(claim),
-            status="working",
-            at=self._clock.now(),
-            protocol=resolved.protocol,
-            context_id=outcome.context_id,
-            remote_task_id=outcome.remote_task_id,
-        )
-        return CallUpdate(
-            claim=claim,
-            answer=TaskAnswer(
-                key=claim.key,
-                epoch=claim.epoch,
-                poll_at=min(after(self._clock.now(), self._client.poll_delay(resolved, claim)), deadline),
-                remote_task_id=outcome.remote_task_id,
-                context_id=outcome.context_id,
-                deadline=deadline,
-                # One that is let go at a stop is left as it is: the next process takes its stream up.
-                polls=claim.polls if self._client.is_stopping else claim.polls + 1,
-            ),
-            # Once is enough: the next answers say the same.
-            result=result if claim.polls == 0 else None,
-            exchanges=session.exchanges,
-        )
-
-    # --- the end
-
-    async def cancel(self, claim: ClaimedTask, *, ended: bool) -> CallUpdate:
-        client = self._client
-        agent = await self._agent(claim.task.agent)
-        route = None if agent is None else await self._route(agent, claim.task)
-        session = client.session(claim, route)
-        resolved = None if route is None else await route.resolver.resolve(route.agent)
-        if isinstance(resolved, ResolvedAgent) and claim.remote_task_id is not None:
-            request = resolved.adapter.encode_cancel(claim.task, claim.remote_task_id)
-            # What the agent says to it might repeat a secret that we could not hide.
-            if isinstance(request, AgentRequest) and await client.open_secrets(session, claim.task) is None:
-                await client.cancel(session, session.with_secrets_hidden(resolved), claim, request)
+    async def cancel(self, claim: ClaimedTask, *, ended: bool) -> CallResult | CallExchanges:
+        exchanges: list[ExchangeRecord] = []
+        agent = await self.agent(claim.task.agent)
+        if agent is not None:
+            exchanges = await self._cancel(claim, await self.route(agent, claim.task))
         if not ended:
-            return CallUpdate(claim=claim, answer=None, result=None, exchanges=session.exchanges)
-        return ended_with(claim, session.exchanges, self._cancelled_result(claim))
+            return CallExchanges(claim=claim, exchanges=exchanges)
+        return ended_with(claim, exchanges, self._cancelled_result(claim))
 
-    def cancelled(self, claim: ClaimedTask) -> CallUpdate:
+    async def _cancel(self, claim: ClaimedTask, route: Route) -> list[ExchangeRecord]:
+        client, task = self.client, claim.task
+        recorder = ExchangeRecorder(task, client.limits.max_wire_bytes, route.notes)
+        agent = await route.resolver.resolve(route.agent)
+        if isinstance(agent, ResolvedAgent) and claim.remote_task_id is not None:
+            request = agent.adapter.encode_cancel(task, claim.remote_task_id)
+            # What the agent answers might repeat a secret that we could not hide.
+            if isinstance(request, AgentRequest) and await client.open_secrets(task, recorder) is None:
+                await AgentSession(client, claim, agent, recorder, _ignore).cancel(request)
+        return recorder.exchanges
+
+    def cancelled(self, claim: ClaimedTask) -> CallResult:
         return ended_with(claim, [], self._cancelled_result(claim))
+
+    def _cancelled_result(self, claim: ClaimedTask) -> AgentResult:
+        return AgentResult(**ids_of(claim), status="cancelled", at=self.client.clock.now())
 
     def failed(
         self,
@@ -259,11 +92,184 @@ class AgentCaller:
         error: StepError,
         retry: RetryPolicy | None = None,
         exchanges: Sequence[ExchangeRecord] = (),
-    ) -> CallUpdate:
-        self._metrics.attempts.labels(error.code).inc()
+    ) -> CallResult:
+        client = self.client
+        client.metrics.attempts.labels(error.code).inc()
         task_log(claim.task).error(names.CALL_FAILED, code=error.code, error=error.message)
-        result = AgentResult(**ids_of(claim), status="error", at=self._clock.now(), error=error, retry=retry)
+        result = AgentResult(**ids_of(claim), status="error", at=client.clock.now(), error=error, retry=retry)
         return ended_with(claim, list(exchanges), result)
 
-    def _cancelled_result(self, claim: ClaimedTask) -> AgentResult:
-        return AgentResult(**ids_of(claim), status="cancelled", at=self._clock.now())
+    async def agent(self, name: str) -> Agent | None:
+        return self._directory.known(name) or await retry_while_unavailable(lambda: self._directory.get(name))
+
+    async def route(self, agent: Agent, task: AgentTask) -> Route:
+        # 0: the run was accepted before any agent migrated.
+        if not task.routes:
+            return self._routes.source(agent)
+        return await retry_while_unavailable(lambda: self._routes.route_of(agent, task))
+
+
+class AgentCall:
+    def __init__(self, caller: AgentCaller, claim: ClaimedTask, report: Callable[[CallUpdate], None]) -> None:
+        """`report` takes what is to be written while the call goes on."""
+        self._caller = caller
+        self._client = caller.client
+        self._clock = caller.client.clock
+        self._claim = claim
+        self._report = report
+
+    async def run(self) -> CallResult:
+        caller = self._caller
+        if self._claim.called_at is None:
+            self._claim = msgspec.structs.replace(self._claim, called_at=self._clock.now())
+        name = self._claim.task.agent
+        agent = await caller.agent(name)
+        if agent is None:
+            message = f"No agent is registered under the name {name}."
+            return caller.failed(self._claim, step_error("agent_unknown", message))
+        try:
+            await self._load_files()
+        except AttachmentMissing as exc:
+            return caller.failed(self._claim, exc.error, retry=agent.retry)
+        route = await caller.route(agent, self._claim.task)
+        recorder = ExchangeRecorder(self._claim.task, self._client.limits.max_wire_bytes, route.notes)
+        try:
+            result = await self._call(route, recorder)
+        except asyncio.CancelledError:
+            # What was sent until then belongs into the wire record all the same.
+            if recorder.exchanges:
+                self._report(CallExchanges(claim=self._claim, exchanges=recorder.exchanges))
+            raise
+        except Exception as exc:
+            told = recorder.without_secrets(exc)
+            if told is exc:
+                raise
+            # The code that logs it does not know what must not be shown.
+            raise told from None
+        if route.migration is not None:
+            result.route = route
+        return result
+
+    async def _load_files(self) -> None:
+        task = self._claim.task
+        if lists_parts(task):
+            loaded = await retry_while_unavailable(lambda: self._caller.attachments.load_files(task))
+            if loaded is not task:
+                self._claim = msgspec.structs.replace(self._claim, task=loaded)
+
+    async def _call(self, route: Route, recorder: ExchangeRecorder) -> CallResult:
+        caller, claim, retry = self._caller, self._claim, route.agent.retry
+        task, remote_task_id = claim.task, claim.remote_task_id
+        has_secrets = task.secrets or task.told_secrets
+        unknown = await self._client.open_secrets(task, recorder) if has_secrets else None
+        if unknown is not None and not self._is_pollable():
+            return caller.failed(claim, mark_doubtful(unknown, claim), retry=retry)
+        agent = await route.resolver.resolve(route.agent, recorder.add_auxiliary)
+        if isinstance(agent, StepError):
+            return caller.failed(claim, agent, retry=retry, exchanges=recorder.exchanges)
+        if remote_task_id is None:
+            timeout = timedelta(milliseconds=task.timeout_ms or route.agent.timeout_ms)
+            self._claim = msgspec.structs.replace(claim, deadline=after(self._clock.now(), timeout))
+        session = AgentSession(self._client, self._claim, agent, recorder, self._report)
+        if remote_task_id is None:
+            outcome = await self._send(session)
+        elif unknown is not None:
+            # Whatever the agent says might repeat what we could not hide: it is polled when the secret is there again.
+            outcome = Working(remote_task_id=remote_task_id, state="working")
+        else:
+            outcome = await self._poll(session, remote_task_id)
+        return await self._finish(session, outcome)
+
+    def _is_pollable(self) -> bool:
+        claim = self._claim
+        return (
+            claim.remote_task_id is not None
+            and claim.deadline is not None
+            and seconds_between(self._clock.now(), claim.deadline) > 0
+        )
+
+    async def _poll(self, session: AgentSession, remote_task_id: str) -> Outcome:
+        outcome = await session.poll(remote_task_id)
+        if isinstance(outcome, Working) and outcome.text:
+            session.progress().report_once(outcome.text)
+        # Never polled before: the call that read its stream is gone.
+        if isinstance(outcome, Working) and self._claim.polls == 0 and session.agent.streams:
+            return await session.resume_stream(outcome)
+        return outcome
+
+    async def _send(self, session: AgentSession) -> Outcome:
+        doubt = resend_doubt(self._claim)
+        settled = None if doubt is None else await self._check_before_resend(session, doubt)
+        return await session.send() if settled is None else settled
+
+    async def _check_before_resend(self, session: AgentSession, doubt: str) -> Outcome | None:
+        """
+        What is to be done about a message that the agent may have got before; None: it is sent again.
+
+        The reason goes into the run's history.
+        """
+        policy = session.agent.agent.options.resend
+        if policy == "never":
+            return Failed(
+                error=step_error("outcome_unknown", f"{doubt} The agent is not to be called twice.")
+            )
+        why = "the agent takes the same message twice"
+        if policy == "ask_first":
+            found, why = await session.find()
+            if isinstance(found, Failed):
+                return found
+            if found is not None:
+                return await session.poll(found)
+        with session.progress() as progress:
+            text = f"{doubt} Called again with the same message: {why}."
+            progress.add(Progress(kind="called_again", text=text))
+        return None
+
+    async def _finish(self, session: AgentSession, outcome: Outcome) -> CallResult:
+        claim, attachments = self._claim, self._caller.attachments
+        if isinstance(outcome, Working):
+            if session.seconds_left() > 0:
+                return self._still_working(session, outcome)
+            outcome = unfinished(outcome.state)
+        if isinstance(outcome, Succeeded) and attachments.may_store_files(outcome):
+            answered = outcome
+            outcome = await retry_while_unavailable(
+                lambda: attachments.store_files(claim.task.run_id, answered)
+            )
+        result = result_of(claim, outcome, self._clock.now(), session.agent)
+        status = result.status if result.error is None else result.error.code
+        self._client.metrics.attempts.labels(status).inc()
+        return ended_with(claim, session.exchanges, result)
+
+    def _still_working(self, session: AgentSession, outcome: Working) -> CallResult:
+        claim, now = self._claim, self._clock.now()
+        result = AgentResult(
+            **ids_of(claim),
+            status="working",
+            at=now,
+            protocol=session.agent.protocol,
+            context_id=outcome.context_id,
+            remote_task_id=outcome.remote_task_id,
+        )
+        poll_at = after(now, session.poll_delay())
+        return CallResult(
+            claim=claim,
+            answer=TaskAnswer(
+                key=claim.key,
+                epoch=claim.epoch,
+                poll_at=poll_at if claim.deadline is None else min(poll_at, claim.deadline),
+                remote_task_id=outcome.remote_task_id,
+                context_id=outcome.context_id,
+                deadline=claim.deadline,
+                # One that is left at a stop stays as it is: the next process resumes its stream.
+                polls=claim.polls if self._client.is_stopping else claim.polls + 1,
+            ),
+            # Once is enough: the next answers say the same.
+            result=result if claim.polls == 0 else None,
+            exchanges=session.exchanges,
+        )
+
+
+def _ignore(update: CallUpdate) -> None:
+    """A cancellation reports no progress."""
+    del update

@@ -14,9 +14,10 @@ from time import perf_counter
 import msgspec
 
 from trunkline.agents import Agent
-from trunkline.bridge.agents.resolver import ResolvedAgent
 from trunkline.bridge.agents.routes import AgentRoutes, Route
+from trunkline.bridge.calls.channel import Detached
 from trunkline.bridge.calls.client import AgentClient
+from trunkline.bridge.calls.recording import ExchangeRecorder
 from trunkline.bridge.calls.results import CallUpdate, poll_delay, unfinished
 from trunkline.bridge.calls.session import AgentSession
 from trunkline.clock import Clock, Instant, after
@@ -27,6 +28,10 @@ from trunkline.protocols import Failed, Interrupted, Outcome, Succeeded, Working
 from trunkline.services.agents.inspection import AgentTestResult
 from trunkline.stores.base import ClaimedTask, ExchangeRecord, TaskKey
 from trunkline.telemetry.redaction import Redaction
+
+# What people look at; the wire record has the beginning of a longer one.
+_MAX_OUTPUT_BYTES = 1024 * 1024
+_TEST_STEP = "try"
 
 
 class DetachedResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,92 +46,90 @@ class DetachedResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DetachedCaller:
-    def __init__(self, client: AgentClient, clock: Clock) -> None:
+    def __init__(self, client: AgentClient) -> None:
         self._client = client
-        self._clock = clock
 
     async def shadow_call(self, claim: ClaimedTask, route: Route) -> DetachedResult:
         """
-        The task of `claim`, which has been done, given to another side of its agent.
+        The task of `claim`, which is done, sent to the target of its agent's migration.
 
-        The conversation of the one side is not the other's.
+        The conversation of the source is not the target's.
         """
         task = msgspec.structs.replace(claim.task, context_id=None, doubtful=False)
-        claim = self._claim(claim.key, task, route)
-        return await self._told(self._client.session(claim, route, beside="shadow"), claim, route)
+        return await DetachedCall(self._client, claim.key, task, route, "shadow").run()
 
     async def test_call(self, task: AgentTask, route: Route) -> DetachedResult:
         """A task that belongs to no run."""
-        claim = self._claim(TaskKey(task.task_id, task.attempt), task, route)
-        return await self._told(self._client.session(claim, route, beside="trial"), claim, route)
+        key = TaskKey(task.task_id, task.attempt)
+        return await DetachedCall(self._client, key, task, route, "trial").run()
 
-    def _claim(self, key: TaskKey, task: AgentTask, route: Route) -> ClaimedTask:
-        milliseconds = task.timeout_ms or route.agent.timeout_ms
-        deadline = after(self._clock.now(), timedelta(milliseconds=milliseconds))
-        return ClaimedTask(key=key, task=task, epoch=1, deadline=deadline)
 
-    async def _told(self, session: AgentSession, claim: ClaimedTask, route: Route) -> DetachedResult:
+class DetachedCall:
+    def __init__(
+        self, client: AgentClient, key: TaskKey, task: AgentTask, route: Route, kind: Detached
+    ) -> None:
+        self._client = client
+        timeout = timedelta(milliseconds=task.timeout_ms or route.agent.timeout_ms)
+        # Not of the store: no other bridge can have it.
+        self._claim = ClaimedTask(key=key, task=task, epoch=1, deadline=after(client.clock.now(), timeout))
+        self._route = route
+        self._kind: Detached = kind
+        self._recorder = ExchangeRecorder(task, client.limits.max_wire_bytes, route.notes)
+
+    async def run(self) -> DetachedResult:
         try:
-            return await self._call(session, claim, route)
+            return await self._call()
         except Exception as exc:
-            told = session.without_secrets(exc)
+            told = self._recorder.without_secrets(exc)
             if told is exc:
                 raise
-            # Whoever logs it does not know what must not be shown.
+            # The code that logs it does not know what must not be shown.
             raise told from None
 
-    async def _call(self, session: AgentSession, claim: ClaimedTask, route: Route) -> DetachedResult:
-        task, client = claim.task, self._client
-        unknown = await client.open_secrets(session, task) if task.secrets or task.told_secrets else None
+    async def _call(self) -> DetachedResult:
+        client, claim, recorder = self._client, self._claim, self._recorder
+        has_secrets = claim.task.secrets or claim.task.told_secrets
+        unknown = await client.open_secrets(claim.task, recorder) if has_secrets else None
         if unknown is not None:
             return DetachedResult(outcome=Failed(error=unknown))
-        resolved = await route.resolver.resolve(route.agent, session.record_auxiliary)
-        if isinstance(resolved, StepError):
-            return DetachedResult(outcome=Failed(error=resolved), exchanges=session.exchanges)
-        resolved, sent = await client.send(session, session.with_secrets_hidden(resolved), claim, _not_heard)
-        outcome = await self._ended(session, resolved, claim, sent)
-        if (
-            session.detached == "trial"
-            and isinstance(outcome, Interrupted)
-            and outcome.remote_task_id is not None
-        ):
+        agent = await self._route.resolver.resolve(self._route.agent, recorder.add_auxiliary)
+        if isinstance(agent, StepError):
+            return DetachedResult(outcome=Failed(error=agent), exchanges=recorder.exchanges)
+        session = AgentSession(client, claim, agent, recorder, _ignore, detached=self._kind)
+        outcome = await self._wait_for_end(session, await session.send())
+        if self._kind == "trial" and isinstance(outcome, Interrupted) and outcome.remote_task_id is not None:
             # Nobody will answer its question.
-            await client.cancel_once(session, resolved, claim, outcome.remote_task_id)
+            await session.cancel_once(outcome.remote_task_id)
         return DetachedResult(
             outcome=outcome,
-            protocol=resolved.protocol,
-            redaction=resolved.redaction,
-            exchanges=session.exchanges,
+            protocol=session.agent.protocol,
+            redaction=session.agent.redaction,
+            exchanges=recorder.exchanges,
         )
 
-    async def _ended(
-        self, session: AgentSession, resolved: ResolvedAgent, claim: ClaimedTask, outcome: Outcome
+    async def _wait_for_end(
+        self, session: AgentSession, outcome: Outcome
     ) -> Succeeded | Failed | Interrupted:
         polls = 0
         while isinstance(outcome, Working):
             pause = poll_delay(polls).total_seconds()
-            if self._client.seconds_left(claim) <= pause:
-                await self._client.cancel_once(session, resolved, claim, outcome.remote_task_id)
+            if session.seconds_left() <= pause:
+                await session.cancel_once(outcome.remote_task_id)
                 return unfinished(outcome.state)
             await asyncio.sleep(pause)
-            outcome = await self._client.poll(session, resolved, claim, outcome.remote_task_id)
+            outcome = await session.poll(outcome.remote_task_id)
             polls += 1
         return outcome
 
 
-def _not_heard(news: CallUpdate) -> None:
-    """Of a call that is nobody's."""
-    del news
-
-
-# What people look at; the wire has the beginning of a longer one.
-_MOST_OUTPUT_BYTES = 1024 * 1024
-_STEP = "try"
+def _ignore(update: CallUpdate) -> None:
+    """No run has a history for it."""
+    del update
 
 
 class AgentTestCaller:
-    def __init__(self, invoker: DetachedCaller, routes: AgentRoutes, clock: Clock) -> None:
-        self._invoker = invoker
+    def __init__(self, caller: DetachedCaller, routes: AgentRoutes, clock: Clock) -> None:
+        self._caller = caller
         self._agent_routes = routes
         self._clock = clock
 
@@ -135,16 +138,16 @@ class AgentTestCaller:
     ) -> AgentTestResult:
         number = new_id()
         task = AgentTask(
-            task_id=f"{number}/{_STEP}/0",
+            task_id=f"{number}/{_TEST_STEP}/0",
             run_id=number,
-            step=_STEP,
+            step=_TEST_STEP,
             agent=agent.name,
             input_data=message,
             correlation_id=correlation_id,
             timeout_ms=max(1, longest // timedelta(milliseconds=1)),
         )
         started_at, started = self._clock.now(), perf_counter()
-        result = await self._invoker.test_call(task, self._agent_routes.source(agent))
+        result = await self._caller.test_call(task, self._agent_routes.source(agent))
         return _trial(result, started_at, round((perf_counter() - started) * 1000, 3))
 
 
@@ -152,11 +155,11 @@ def _trial(result: DetachedResult, started_at: Instant, duration_ms: float) -> A
     exchanges = [exchange.record for exchange in result.exchanges]
     match result.outcome:
         case Succeeded(output=output, warnings=warnings):
-            too_long = len(output) > _MOST_OUTPUT_BYTES
+            too_long = len(output) > _MAX_OUTPUT_BYTES
             if too_long:
                 warnings = (
                     *warnings,
-                    f"The output has {len(output):,} bytes and is not shown: more than {_MOST_OUTPUT_BYTES:,}.",
+                    f"The output has {len(output):,} bytes and is not shown: more than {_MAX_OUTPUT_BYTES:,}.",
                 )
             return AgentTestResult(
                 outcome="success",

@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from hashlib import sha256
-from typing import Literal, TypeAlias
+from types import TracebackType
+from typing import Literal, Self, TypeAlias
 
 from msgspec.structs import replace
 
-from trunkline.bridge.calls.results import CallUpdate
+from trunkline.bridge.calls.results import CallProgress
 from trunkline.clock import Clock
 from trunkline.messages import AgentResult, Progress
 from trunkline.protocols import StreamUpdate
@@ -25,12 +26,16 @@ Status: TypeAlias = Literal["working", "progress"]
 
 _EVERY_SECONDS = 0.25
 # Whoever wants the whole of it has the step's output.
-_MOST_CHARACTERS = 32 * 1024
-_MOST_PARTS = 20
+_MAX_CHARACTERS = 32 * 1024
+_MAX_PARTS = 20
 
 
 class ProgressReporter:
-    """Of one claimed task. `hear` takes what is to be committed; the call goes on meanwhile."""
+    """
+    Of one claimed task. `report` takes what is to be committed; the call goes on meanwhile.
+
+    Used as a context it is closed at the end of the block.
+    """
 
     def __init__(
         self,
@@ -38,7 +43,7 @@ class ProgressReporter:
         clock: Clock,
         protocol: str,
         redaction: Redaction,
-        report: Callable[[CallUpdate], None],
+        report: Callable[[CallProgress], None],
     ) -> None:
         self._claim = claim
         self._clock = clock
@@ -52,6 +57,14 @@ class ProgressReporter:
         self._announcement: asyncio.Handle | None = None
         self.remote_task_id = claim.remote_task_id
         self.context_id = claim.context_id
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def add_event(self, news: StreamUpdate) -> None:
         if news.context_id is not None:
@@ -81,7 +94,7 @@ class ProgressReporter:
         elif last != said:
             self._waiting.append(said)
         self._characters += len(said.text)
-        if self._characters >= _MOST_CHARACTERS:
+        if self._characters >= _MAX_CHARACTERS:
             self.flush()
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_EVERY_SECONDS, self.flush)
@@ -126,7 +139,7 @@ class ProgressReporter:
         claim = self._claim
         task = claim.task
         self._report_update(
-            CallUpdate(
+            CallProgress(
                 claim=claim,
                 answer=TaskAnswer(
                     key=claim.key,
@@ -150,7 +163,6 @@ class ProgressReporter:
                     progress=progress,
                     number=number,
                 ),
-                exchanges=[],
             )
         )
 
@@ -166,6 +178,6 @@ def _goes_on(last: Progress, said: Progress) -> bool:
 
 
 def _cut(said: Progress) -> Progress:
-    if len(said.text) <= _MOST_CHARACTERS and len(said.parts) <= _MOST_PARTS:
+    if len(said.text) <= _MAX_CHARACTERS and len(said.parts) <= _MAX_PARTS:
         return said
-    return replace(said, text=said.text[:_MOST_CHARACTERS], parts=said.parts[:_MOST_PARTS])
+    return replace(said, text=said.text[:_MAX_CHARACTERS], parts=said.parts[:_MAX_PARTS])

@@ -1,9 +1,13 @@
-"""What the ends of calls mean: for the task, for whoever takes it over, and for the next question. Pure."""
+"""
+What calls bring back, and what their outcomes mean for the task, for the next poll and for a bridge that takes over.
+
+Deterministic, no I/O.
+"""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TypedDict, assert_never
+from typing import TypeAlias, TypedDict, assert_never
 
 import msgspec
 import structlog
@@ -15,19 +19,51 @@ from trunkline.messages import ERROR_CODES, AgentResult, AgentTask, StepError, f
 from trunkline.protocols import Failed, Interrupted, Outcome, Succeeded, Working
 from trunkline.stores.base import ClaimedTask, ExchangeRecord, TaskAnswer
 
+log = structlog.stdlib.get_logger()
+
 _UNSUPPORTED_OPERATION = -32004
 _TOO_MANY = 429
 
+_FIRST_DELAY = timedelta(milliseconds=200)
+_DELAY_GROWTH = 1.5
+_MAX_DELAY = timedelta(seconds=5)
+# From there on every delay is the longest; without an end the growth would exceed what a timedelta can hold.
+_MAX_GROWTHS = 9
+# An agent that sends push notifications is polled all the same, in case one is lost.
+_FIRST_DELAY_WITH_PUSH = timedelta(seconds=1)
+_DELAY_GROWTH_WITH_PUSH = 3
+_MAX_DELAY_WITH_PUSH = timedelta(minutes=5)
 
-class CallUpdate(msgspec.Struct, kw_only=True):
-    """A call that has ended. Without `answer` the task had ended before, and only the exchanges are news."""
+
+class CallProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """A report of a call that goes on: the agent has accepted the task, or says how far it is."""
 
     claim: ClaimedTask
-    answer: TaskAnswer | None
+    # Keeps the claim (`holds`).
+    answer: TaskAnswer
+    result: AgentResult
+
+
+class CallResult(msgspec.Struct, kw_only=True):
+    """How a call ended. With `answer.poll_at` the agent works on, and is polled then."""
+
+    claim: ClaimedTask
+    answer: TaskAnswer
+    # None: the executor has been told the same before.
     result: AgentResult | None
     exchanges: list[ExchangeRecord]
-    # Whom it went to, where the agent had two sides for this run.
+    # Where it went, if the agent's migration gave the run a choice.
     route: Route | None = None
+
+
+class CallExchanges(msgspec.Struct, frozen=True, kw_only=True):
+    """The exchanges of a call that decides nothing: its task ends, or has ended, without it."""
+
+    claim: ClaimedTask
+    exchanges: list[ExchangeRecord]
+
+
+CallUpdate: TypeAlias = CallProgress | CallResult | CallExchanges
 
 
 class _Ids(TypedDict):
@@ -42,12 +78,24 @@ def ids_of(claim: ClaimedTask) -> _Ids:
     return {"task_id": task.task_id, "run_id": task.run_id, "step": task.step, "attempt": task.attempt}
 
 
+def task_log(task: AgentTask) -> structlog.stdlib.BoundLogger:
+    """A logger whose every line names the task."""
+    return log.bind(
+        run_id=task.run_id,
+        task_id=task.task_id,
+        step=task.step,
+        attempt=task.attempt,
+        agent_name=task.agent,
+        correlation_id=task.correlation_id,
+    )
+
+
 def step_error(code: str, message: str) -> StepError:
     return StepError(code=code, message=message, fix=fix_for(code))
 
 
 def resend_doubt(claim: ClaimedTask) -> str | None:
-    """Why nobody knows whether the agent has got this message; None: it certainly has not."""
+    """Why the agent may already have this message; None: it certainly does not."""
     if claim.task.doubtful:
         return "The attempt before got no answer."
     if claim.epoch > 1:
@@ -56,7 +104,7 @@ def resend_doubt(claim: ClaimedTask) -> str | None:
 
 
 def mark_doubtful(error: StepError, claim: ClaimedTask) -> StepError:
-    """Whoever gets no answer passes on that the agent may have the message."""
+    """A call without an answer passes on that the agent may have the message."""
     code = ERROR_CODES[error.code]
     if code.answered or not (code.sent or resend_doubt(claim) is not None):
         return error
@@ -84,7 +132,7 @@ def unfinished(state: str) -> Failed:
 
 
 def after_failed_poll(outcome: Failed, remote_task_id: str) -> Outcome:
-    """A question that got no answer, a 429 or a 5xx is asked again; an agent that cannot be asked is not."""
+    """A poll that got no answer, a 429 or a 5xx is repeated; an agent that cannot be polled is not."""
     error = outcome.error
     if outcome.task_unknown:
         # It took the message and has lost it: as if it had never answered.
@@ -97,17 +145,28 @@ def after_failed_poll(outcome: Failed, remote_task_id: str) -> Outcome:
     return outcome
 
 
-def ended_with(claim: ClaimedTask, exchanges: list[ExchangeRecord], result: AgentResult) -> CallUpdate:
+def poll_delay(polls: int) -> timedelta:
+    """Until the next poll, after so many: short at first, then longer and longer."""
+    return min(_FIRST_DELAY * _DELAY_GROWTH ** min(polls, _MAX_GROWTHS), _MAX_DELAY)
+
+
+def poll_delay_with_push(polls: int) -> timedelta:
+    return min(
+        _FIRST_DELAY_WITH_PUSH * _DELAY_GROWTH_WITH_PUSH ** min(polls, _MAX_GROWTHS), _MAX_DELAY_WITH_PUSH
+    )
+
+
+def ended_with(claim: ClaimedTask, exchanges: list[ExchangeRecord], result: AgentResult) -> CallResult:
     answer = TaskAnswer(
         key=claim.key, epoch=claim.epoch, remote_task_id=result.remote_task_id, polls=claim.polls
     )
-    return CallUpdate(claim=claim, answer=answer, result=result, exchanges=exchanges)
+    return CallResult(claim=claim, answer=answer, result=result, exchanges=exchanges)
 
 
 def result_of(
-    claim: ClaimedTask, outcome: Succeeded | Failed | Interrupted, at: Instant, resolved: ResolvedAgent
+    claim: ClaimedTask, outcome: Succeeded | Failed | Interrupted, at: Instant, agent: ResolvedAgent
 ) -> AgentResult:
-    protocol = resolved.protocol
+    protocol = agent.protocol
     match outcome:
         case Succeeded():
             return AgentResult(
@@ -130,7 +189,7 @@ def result_of(
                 protocol=protocol,
                 context_id=outcome.context_id,
                 warnings=list(outcome.warnings),
-                retry=resolved.agent.retry,
+                retry=agent.agent.retry,
             )
         case Interrupted():
             return AgentResult(
@@ -144,36 +203,3 @@ def result_of(
             )
         case _:
             assert_never(outcome)
-
-
-_FIRST = timedelta(milliseconds=200)
-_GROWTH = 1.5
-_LONGEST = timedelta(seconds=5)
-# From there on every pause is the longest; without an end the growth would be more than a pause can hold.
-_GROWN = 9
-# One that rings is asked all the same, in case that a ring is lost.
-_FIRST_OF_RINGING = timedelta(seconds=1)
-_GROWTH_OF_RINGING = 3
-_LONGEST_OF_RINGING = timedelta(minutes=5)
-
-
-def poll_delay(polls: int) -> timedelta:
-    return min(_FIRST * _GROWTH ** min(polls, _GROWN), _LONGEST)
-
-
-def poll_delay_with_push(polls: int) -> timedelta:
-    return min(_FIRST_OF_RINGING * _GROWTH_OF_RINGING ** min(polls, _GROWN), _LONGEST_OF_RINGING)
-
-
-log = structlog.stdlib.get_logger()
-
-
-def task_log(task: AgentTask) -> structlog.stdlib.BoundLogger:
-    return log.bind(
-        run_id=task.run_id,
-        task_id=task.task_id,
-        step=task.step,
-        attempt=task.attempt,
-        agent_name=task.agent,
-        correlation_id=task.correlation_id,
-    )

@@ -26,7 +26,7 @@ from trunkline.agents.migration.rollback_rules import (
 )
 from trunkline.agents.migration.routing import EndpointName, MigrationRevision
 from trunkline.bridge.breaker import NOT_CAUSED_BY_AGENT
-from trunkline.bridge.calls.results import CallUpdate
+from trunkline.bridge.calls.results import CallResult
 from trunkline.clock import seconds_between
 from trunkline.errors import NotFound, Unavailable
 from trunkline.services.migration.routing_table import RoutingTable
@@ -85,10 +85,8 @@ class RollbackWatch:
         self._suspects: list[_FailingTarget] = []
         self._rolling_back: dict[str, asyncio.Task[None]] = {}
 
-    async def note(self, tx: Transaction, finished: Sequence[CallUpdate]) -> None:
-        noted = [
-            call for item in finished if item.route is not None and (call := _observed(item)) is not None
-        ]
+    async def note(self, tx: Transaction, results: Sequence[CallResult]) -> None:
+        noted = [call for item in results if item.route is not None and (call := _observed(item)) is not None]
         if not noted:
             return
         stored = await tx.side_calls({call.agent_id for call in noted})
@@ -185,11 +183,11 @@ class RollbackWatch:
         return True
 
 
-def _observed(item: CallUpdate) -> _ObservedCall | None:
+def _observed(item: CallResult) -> _ObservedCall | None:
     route, answer, result = item.route, item.answer, item.result
     if route is None or route.migration is None or not route.migration.rollout_since:
         return None
-    if answer is None or answer.new_status != "done" or result is None:
+    if answer.new_status != "done" or result is None:
         return None
     if result.status not in {"success", "error", "interrupted"}:
         return None
@@ -199,7 +197,7 @@ def _observed(item: CallUpdate) -> _ObservedCall | None:
     return _ObservedCall(route.agent.id, route.side, route.migration, end)
 
 
-def _milliseconds(item: CallUpdate) -> int:
+def _milliseconds(item: CallResult) -> int:
     """From the first message to the end, whoever has asked meanwhile."""
     route, result, deadline = item.route, item.result, item.claim.deadline
     if route is None or result is None or deadline is None:

@@ -20,7 +20,7 @@ from trunkline.agents.migration.routing import MigrationRevision, is_shadowed
 from trunkline.bridge.agents.routes import AgentRoutes, Route
 from trunkline.bridge.breaker import NOT_CAUSED_BY_AGENT
 from trunkline.bridge.calls.detached import DetachedResult
-from trunkline.bridge.calls.results import CallUpdate, task_log
+from trunkline.bridge.calls.results import CallResult, task_log
 from trunkline.clock import Clock
 from trunkline.errors import Unavailable
 from trunkline.id_generation import new_id
@@ -78,11 +78,11 @@ class ShadowCalls:
         self._writer: asyncio.Task[None] | None = None
         self._is_closed = False
 
-    async def note(self, tx: Transaction, finished: Sequence[CallUpdate]) -> None:
+    async def note(self, tx: Transaction, results: Sequence[CallResult]) -> None:
         del tx
         self._noted = [
             answered
-            for item in finished
+            for item in results
             if item.route is not None and (answered := _shadow_task(item)) is not None
         ]
 
@@ -175,15 +175,9 @@ class ShadowCalls:
             await self._writer
 
 
-def _shadow_task(item: CallUpdate) -> _ShadowTask | None:
+def _shadow_task(item: CallResult) -> _ShadowTask | None:
     route, answer, result, task = item.route, item.answer, item.result, item.claim.task
-    if (
-        route is None
-        or route.migration is None
-        or result is None
-        or answer is None
-        or answer.new_status != "done"
-    ):
+    if route is None or route.migration is None or result is None or answer.new_status != "done":
         return None
     state = route.migration.state
     is_meant = (

@@ -37,7 +37,7 @@ INTERFACE: JsonObject = {
 }
 
 
-class Cards:
+class FakeCardServer:
     """A transport to an agent that publishes a card, which a test can change."""
 
     def __init__(self) -> None:
@@ -78,8 +78,8 @@ class CountingRegistry(Registry):
         return await super().get(name_or_id)
 
 
-class Stage(msgspec.Struct):
-    cards: Cards
+class ResolverSetup(msgspec.Struct):
+    cards: FakeCardServer
     clock: FakeClock
     registry: CountingRegistry
     resolver: AgentResolver
@@ -95,93 +95,97 @@ class Stage(msgspec.Struct):
 
 
 @asynccontextmanager
-async def opened(folder: Path) -> AsyncGenerator[Stage]:
-    clock, cards = FakeClock(), Cards()
+async def opened(folder: Path) -> AsyncGenerator[ResolverSetup]:
+    clock, cards = FakeClock(), FakeCardServer()
     async with open_sqlite(folder / "trunkline.db", clock=clock) as store:
         registry = CountingRegistry(store, Vault(bytes(KEY_BYTES)), AgentCache(store, clock))
         tokens = TokenProvider(cards, clock)
         async with DialectNegotiator(cards, registry, clock, tokens) as dialects:
-            yield Stage(cards, clock, registry, AgentResolver(dialects, registry, tokens))
+            yield ResolverSetup(cards, clock, registry, AgentResolver(dialects, registry, tokens))
 
 
 @pytest.fixture
-async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+async def setup(tmp_path: Path) -> AsyncIterator[ResolverSetup]:
     async with opened(tmp_path) as ready:
         yield ready
 
 
-async def test_after_the_first_call_a_partner_costs_neither_a_request_nor_a_read(stage: Stage) -> None:
-    await stage.resolved(await stage.agent())
-    agent = await stage.registry.get("A")
-    stage.registry.reads = 0
+async def test_after_the_first_call_a_partner_costs_neither_a_request_nor_a_read(
+    setup: ResolverSetup,
+) -> None:
+    await setup.resolved(await setup.agent())
+    agent = await setup.registry.get("A")
+    setup.registry.reads = 0
     tasks = len(asyncio.all_tasks())
-    resolver = [await stage.resolved(agent) for _ in range(100)]
+    resolver = [await setup.resolved(agent) for _ in range(100)]
     assert all(resolved is resolver[0] for resolved in resolver)
-    assert (len(stage.cards.gets), stage.registry.reads, len(asyncio.all_tasks())) == (1, 0, tasks)
+    assert (len(setup.cards.gets), setup.registry.reads, len(asyncio.all_tasks())) == (1, 0, tasks)
 
 
-async def test_when_a_card_may_have_changed_one_question_goes_out_beside_the_calls(stage: Stage) -> None:
-    await stage.resolved(await stage.agent())
-    agent = await stage.registry.get("A")
-    before = await stage.resolved(agent)
-    stage.clock.advance(CARD_FRESH_FOR)
-    resolver = [await stage.resolved(agent) for _ in range(100)]
+async def test_when_a_card_may_have_changed_one_question_goes_out_beside_the_calls(
+    setup: ResolverSetup,
+) -> None:
+    await setup.resolved(await setup.agent())
+    agent = await setup.registry.get("A")
+    before = await setup.resolved(agent)
+    setup.clock.advance(CARD_FRESH_FOR)
+    resolver = [await setup.resolved(agent) for _ in range(100)]
     # None of them has waited for it.
     assert all(resolved is before for resolved in resolver)
-    while len(stage.cards.gets) < 2:
+    while len(setup.cards.gets) < 2:
         await asyncio.sleep(0)
-    assert stage.cards.gets[1]["If-None-Match"] == '"1"'
-    assert len(stage.cards.gets) == 2
+    assert setup.cards.gets[1]["If-None-Match"] == '"1"'
+    assert len(setup.cards.gets) == 2
 
 
-async def test_the_tenant_that_the_card_names_is_part_of_every_request(stage: Stage) -> None:
-    resolved = await stage.resolved(await stage.agent())
+async def test_the_tenant_that_the_card_names_is_part_of_every_request(setup: ResolverSetup) -> None:
+    resolved = await setup.resolved(await setup.agent())
     assert resolved.dialect.tenant == "t-1"
     assert b'"tenant":"t-1"' in resolved.adapter.encode(AgentTask(task_id="t", input_data="x")).body
 
 
-async def test_the_operators_tenant_goes_before_the_cards(stage: Stage) -> None:
-    resolved = await stage.resolved(await stage.agent(protocol_config={"tenant": "mine"}))
+async def test_the_operators_tenant_goes_before_the_cards(setup: ResolverSetup) -> None:
+    resolved = await setup.resolved(await setup.agent(protocol_config={"tenant": "mine"}))
     assert b'"tenant":"mine"' in resolved.adapter.encode(AgentTask(task_id="t", input_data="x")).body
 
 
 async def test_what_a_pinned_agent_can_do_is_asked_again_when_its_card_could_not_be_read(
-    stage: Stage,
+    setup: ResolverSetup,
 ) -> None:
-    stage.cards.is_away = True
-    stage.cards.card = {"name": "A", "supportedInterfaces": [INTERFACE], "capabilities": {"streaming": True}}
-    agent = await stage.agent(protocol="a2a-1.0")
-    resolved = await stage.resolved(agent)
+    setup.cards.is_away = True
+    setup.cards.card = {"name": "A", "supportedInterfaces": [INTERFACE], "capabilities": {"streaming": True}}
+    agent = await setup.agent(protocol="a2a-1.0")
+    resolved = await setup.resolved(agent)
     assert (resolved.protocol, resolved.dialect.url, resolved.dialect.streams) == ("a2a-1.0", URL, False)
     assert "Nobody is there." in resolved.dialect.evidence
 
-    stage.cards.is_away = False
-    assert await stage.resolved(agent) is resolved
-    stage.clock.advance(CARD_FRESH_FOR)
-    assert await stage.resolved(agent) is resolved
-    while (dialect := (await stage.registry.get("A")).dialect) is None:
+    setup.cards.is_away = False
+    assert await setup.resolved(agent) is resolved
+    setup.clock.advance(CARD_FRESH_FOR)
+    assert await setup.resolved(agent) is resolved
+    while (dialect := (await setup.registry.get("A")).dialect) is None:
         await asyncio.sleep(0)
     assert (dialect.protocol, dialect.url, dialect.streams, dialect.tenant) == ("a2a-1.0", URL, True, "t-1")
 
 
 async def test_a_process_that_ends_does_not_wait_for_its_questions(tmp_path: Path) -> None:
-    async with opened(tmp_path) as stage:
-        await stage.resolved(await stage.agent())
-        agent = await stage.registry.get("A")
-        await stage.resolved(agent)
-        stage.clock.advance(CARD_FRESH_FOR)
-        await stage.resolved(agent)
-    assert len(stage.cards.gets) == 1
+    async with opened(tmp_path) as setup:
+        await setup.resolved(await setup.agent())
+        agent = await setup.registry.get("A")
+        await setup.resolved(agent)
+        setup.clock.advance(CARD_FRESH_FOR)
+        await setup.resolved(agent)
+    assert len(setup.cards.gets) == 1
 
 
 async def test_a_profile_that_only_another_process_knows_is_told_as_such(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+    setup: ResolverSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr("trunkline.protocols.profiles._profiles", dict(known_profiles()))
         register_profile("invoice", {})
-        agent = await stage.agent(protocol="jsonrpc-2.0", protocol_config={"profile": "invoice"})
-    found = await stage.resolver.resolve(agent)
+        agent = await setup.agent(protocol="jsonrpc-2.0", protocol_config={"profile": "invoice"})
+    found = await setup.resolver.resolve(agent)
     assert isinstance(found, StepError)
     assert (found.code, "no profile of the name 'invoice'" in found.message) == (
         "agent_protocol_unclear",

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import msgspec
 import pytest
 from tests.unit.bridge.agents.test_resolver import INTERFACE, URL
-from tests.unit.bridge.migrating_agent import TARGET, Moving, moving_agent
+from tests.unit.bridge.migrating_agent import TARGET, MigratingAgent, migrating_agent
 
 from trunkline.agents.migration import TargetEndpoint
 from trunkline.bridge.agents.resolver import ResolvedAgent
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def moving(store: Store, clock: FakeClock) -> AsyncIterator[Moving]:
-    async with moving_agent(
+async def migrating(store: Store, clock: FakeClock) -> AsyncIterator[MigratingAgent]:
+    async with migrating_agent(
         store,
         clock,
         auth_type="bearer",
@@ -37,67 +37,67 @@ async def resolve(route: Route) -> ResolvedAgent:
     return resolved
 
 
-async def test_a_run_of_before_the_move_calls_the_agent_as_ever(moving: Moving) -> None:
-    await moving.move("cut_over")
-    route = await moving.route(0)
-    assert (route.agent, route.migration, route.notes) == (moving.agent, None, ())
+async def test_a_run_of_before_the_move_calls_the_agent_as_ever(migrating: MigratingAgent) -> None:
+    await migrating.move("cut_over")
+    route = await migrating.route(0)
+    assert (route.agent, route.migration, route.notes) == (migrating.agent, None, ())
     assert (await resolve(route)).address == f"{URL}/here"
 
 
 async def test_the_new_side_has_its_own_address_and_protocol_and_the_agents_credentials(
-    moving: Moving,
+    migrating: MigratingAgent,
 ) -> None:
-    stamp = await moving.move("cut_over")
-    route = await moving.route(stamp)
+    stamp = await migrating.move("cut_over")
+    route = await migrating.route(stamp)
     resolved = await resolve(route)
     assert (resolved.address, resolved.protocol) == (TARGET.url, TARGET.protocol)
     assert resolved.headers["Authorization"] == "Bearer t-0-p-s"
-    assert (route.agent.id, route.agent.name) == (moving.agent.id, moving.agent.name)
+    assert (route.agent.id, route.agent.name) == (migrating.agent.id, migrating.agent.name)
     assert route.notes == ("To the new side of the agent: for this run its migration is at cut over.",)
 
 
-async def test_a_run_in_flight_stays_where_it_was_through_every_change(moving: Moving) -> None:
+async def test_a_run_in_flight_stays_where_it_was_through_every_change(migrating: MigratingAgent) -> None:
     run = new_id()
-    before = await moving.move("shadow")
-    during = await moving.move("canary")
+    before = await migrating.move("shadow")
+    during = await migrating.move("canary")
     for stage in ("cut_over", "rolled_back", "canary"):
-        await moving.move(stage)
-        assert (await moving.route(before, run)).side == "old"
-        assert (await moving.route(during, run)).side == "new"
+        await migrating.move(stage)
+        assert (await migrating.route(before, run)).side == "old"
+        assert (await migrating.route(during, run)).side == "new"
 
 
-async def test_two_targets_of_one_agent_are_kept_apart(moving: Moving) -> None:
-    first = await moving.move("canary")
-    second = await moving.move(
+async def test_two_targets_of_one_agent_are_kept_apart(migrating: MigratingAgent) -> None:
+    first = await migrating.move("canary")
+    second = await migrating.move(
         "canary", target=TargetEndpoint(url="http://newer.example/agent", protocol="jsonrpc-2.0")
     )
     for _ in range(2):
-        addresses = [(await resolve(await moving.route(stamp))).address for stamp in (0, first, second)]
+        addresses = [(await resolve(await migrating.route(stamp))).address for stamp in (0, first, second)]
         assert addresses == [f"{URL}/here", TARGET.url, "http://newer.example/agent"]
 
 
-async def test_what_the_new_side_speaks_is_not_written_into_the_agents_row(moving: Moving) -> None:
-    stamp = await moving.move("cut_over", target=TargetEndpoint(url=URL, protocol="auto"))
-    resolved = await resolve(await moving.route(stamp))
+async def test_what_the_new_side_speaks_is_not_written_into_the_agents_row(migrating: MigratingAgent) -> None:
+    stamp = await migrating.move("cut_over", target=TargetEndpoint(url=URL, protocol="auto"))
+    resolved = await resolve(await migrating.route(stamp))
     assert (resolved.protocol, resolved.address) == ("a2a-1.0", INTERFACE["url"])
-    assert (await moving.registry.get("A")).dialect is None
+    assert (await migrating.registry.get("A")).dialect is None
     # And its card is read once only.
-    await resolve(await moving.route(stamp))
-    assert len(moving.cards.gets) == 1
+    await resolve(await migrating.route(stamp))
+    assert len(migrating.cards.gets) == 1
 
 
-async def test_a_change_of_the_agent_reaches_its_new_side(moving: Moving) -> None:
-    stamp = await moving.move("cut_over")
-    await resolve(await moving.route(stamp))
-    changed = await moving.registry.patch("A", {"auth_config": {"token": "another"}})
-    moving.agent = changed
-    resolved = await resolve(await moving.route(stamp))
+async def test_a_change_of_the_agent_reaches_its_new_side(migrating: MigratingAgent) -> None:
+    stamp = await migrating.move("cut_over")
+    await resolve(await migrating.route(stamp))
+    changed = await migrating.registry.patch("A", {"auth_config": {"token": "another"}})
+    migrating.agent = changed
+    resolved = await resolve(await migrating.route(stamp))
     assert resolved.headers["Authorization"] == "Bearer another"
 
 
-async def test_after_the_end_the_row_is_called_but_not_one_of_before_it(moving: Moving) -> None:
-    stamp = await moving.move("finished", row_version=2)
-    assert (await moving.route(stamp)).agent.url == TARGET.url
-    moving.agent = msgspec.structs.replace(moving.agent, url="http://again.example", version=2)
-    route = await moving.route(stamp)
+async def test_after_the_end_the_row_is_called_but_not_one_of_before_it(migrating: MigratingAgent) -> None:
+    stamp = await migrating.move("finished", row_version=2)
+    assert (await migrating.route(stamp)).agent.url == TARGET.url
+    migrating.agent = msgspec.structs.replace(migrating.agent, url="http://again.example", version=2)
+    route = await migrating.route(stamp)
     assert (route.agent.url, route.migration) == ("http://again.example", None)

@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from trunkline.bridge.calls.active_calls import ActiveCalls
-from trunkline.bridge.calls.results import CallUpdate
+from trunkline.bridge.calls.results import CallExchanges, CallResult, CallUpdate
 from trunkline.clock import Instant
 from trunkline.messages import AgentResult, AgentTask, ResultStatus, StepError
 from trunkline.stores.base import ClaimedTask, TaskAnswer, TaskKey
@@ -21,28 +21,28 @@ TASK = AgentTask(task_id="r/a/0", run_id="r", step="a", agent="A", correlation_i
 CLAIM = ClaimedTask(key=TaskKey("r/a/0", 1), task=TASK, epoch=1, remote_task_id="remote")
 
 
-class BrokenInvoker:
+class FailingRunner:
     """Fails at everything that talks to an agent."""
 
-    async def call(self, claim: ClaimedTask, report: Callable[[CallUpdate], None]) -> CallUpdate:
+    async def call(self, claim: ClaimedTask, report: Callable[[CallUpdate], None]) -> CallResult:
         del report
         raise RuntimeError(f"{claim.key} cannot be called")
 
     def stop_listening(self) -> None:
         """There is nothing to wait for."""
 
-    async def cancel(self, claim: ClaimedTask, *, ended: bool) -> CallUpdate:
+    async def cancel(self, claim: ClaimedTask, *, ended: bool) -> CallResult:
         raise RuntimeError(f"{claim.key} cannot be cancelled ({ended})")
 
-    def cancelled(self, claim: ClaimedTask) -> CallUpdate:
+    def cancelled(self, claim: ClaimedTask) -> CallResult:
         return self._finished(claim, "cancelled")
 
-    def failed(self, claim: ClaimedTask, error: StepError) -> CallUpdate:
+    def failed(self, claim: ClaimedTask, error: StepError) -> CallResult:
         return self._finished(claim, "error", error)
 
     def _finished(
         self, claim: ClaimedTask, status: ResultStatus, error: StepError | None = None
-    ) -> CallUpdate:
+    ) -> CallResult:
         result = AgentResult(
             task_id=claim.task.task_id,
             run_id=claim.task.run_id,
@@ -52,34 +52,34 @@ class BrokenInvoker:
             at=Instant(0),
             error=error,
         )
-        return CallUpdate(
+        return CallResult(
             claim=claim, answer=TaskAnswer(key=claim.key, epoch=claim.epoch), result=result, exchanges=[]
         )
 
 
-class PatientInvoker(BrokenInvoker):
+class HangingRunner(FailingRunner):
     """Its agent works for ever, and confirms a stop when it is let."""
 
     def __init__(self) -> None:
         self.confirms = asyncio.Event()
 
-    async def call(self, claim: ClaimedTask, report: Callable[[CallUpdate], None]) -> CallUpdate:
+    async def call(self, claim: ClaimedTask, report: Callable[[CallUpdate], None]) -> CallResult:
         await asyncio.Event().wait()
         return await super().call(claim, report)
 
-    async def cancel(self, claim: ClaimedTask, *, ended: bool) -> CallUpdate:
+    async def cancel(self, claim: ClaimedTask, *, ended: bool) -> CallResult:
         assert ended
         await self.confirms.wait()
         return self.cancelled(claim)
 
 
 def results(calls: ActiveCalls) -> list[tuple[str, str | None]]:
-    found = [item.result for item in calls.updates]
+    found = [item.result for item in calls.updates if not isinstance(item, CallExchanges)]
     return [(item.status, item.error and item.error.code) for item in found if item is not None]
 
 
 async def test_a_call_that_crashes_is_an_internal_error() -> None:
-    calls = ActiveCalls(BrokenInvoker())
+    calls = ActiveCalls(FailingRunner())
     with capture_logs() as logs:
         calls.start(CLAIM)
         assert await calls.drain(60) == 0
@@ -91,7 +91,7 @@ async def test_a_call_that_crashes_is_an_internal_error() -> None:
 async def test_a_task_is_over_though_its_agent_could_not_be_told(
     ended: bool, expected: list[tuple[str, str | None]]
 ) -> None:
-    calls = ActiveCalls(BrokenInvoker())
+    calls = ActiveCalls(FailingRunner())
     with capture_logs() as logs:
         calls.cancel_remote(CLAIM, ended=ended)
         assert await calls.drain(60) == 0
@@ -100,7 +100,7 @@ async def test_a_task_is_over_though_its_agent_could_not_be_told(
 
 
 async def test_a_call_that_is_broken_off_ends_when_its_agent_has_confirmed() -> None:
-    invoker = PatientInvoker()
+    invoker = HangingRunner()
     calls = ActiveCalls(invoker)
     calls.start(CLAIM)
     await asyncio.sleep(0)

@@ -25,7 +25,7 @@ PATIENCE = 20.0
 HEADERS = {"Content-Type": "application/json", "Authorization": "Bearer x"}
 
 
-class Server:
+class FakeAgent:
     """Keeps what it got; `answer` makes the answers of the calls in one request."""
 
     def __init__(self) -> None:
@@ -66,8 +66,8 @@ def call_of(name: str, size: int = 0) -> bytes:
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[Server]:
-    agent = Server()
+async def server() -> AsyncIterator[FakeAgent]:
+    agent = FakeAgent()
     app = web.Application(client_max_size=10_000_000)
     app.router.add_post("/", agent.handle)
     async with TestServer(app) as running:
@@ -85,7 +85,7 @@ async def batches() -> AsyncIterator[BatchSender]:
         yield sender
 
 
-async def sent(batches: BatchSender, server: Server, name: str, wish: BatchLimits | None = SOON) -> Json:
+async def sent(batches: BatchSender, server: FakeAgent, name: str, wish: BatchLimits | None = SOON) -> Json:
     answer = await batches.post(wish, server.url, call_of(name), HEADERS, PATIENCE)
     body = decode(answer.body)
     assert isinstance(body, dict)
@@ -93,38 +93,38 @@ async def sent(batches: BatchSender, server: Server, name: str, wish: BatchLimit
     return body["result"]
 
 
-async def test_tasks_that_come_together_travel_together(batches: BatchSender, server: Server) -> None:
+async def test_tasks_that_come_together_travel_together(batches: BatchSender, server: FakeAgent) -> None:
     names = ["a", "b", "c"]
     results = await asyncio.gather(*(sent(batches, server, name) for name in names))
     assert results == [{"for": name, "x": ""} for name in names]
     assert server.bodies == [[decode(call_of(name)) for name in names]]
 
 
-async def test_one_alone_is_sent_as_it_is(batches: BatchSender, server: Server) -> None:
+async def test_one_alone_is_sent_as_it_is(batches: BatchSender, server: FakeAgent) -> None:
     await sent(batches, server, "a")
     assert server.bodies == [decode(call_of("a"))]
 
 
-async def test_a_full_batch_does_not_wait(batches: BatchSender, server: Server) -> None:
+async def test_a_full_batch_does_not_wait(batches: BatchSender, server: FakeAgent) -> None:
     await asyncio.gather(*(sent(batches, server, name, FULL_OF_TWO) for name in "abcd"))
     assert [len(body) for body in server.bodies if isinstance(body, list)] == [2, 2]
 
 
 async def test_without_the_wish_every_task_has_a_request_of_its_own(
-    batches: BatchSender, server: Server
+    batches: BatchSender, server: FakeAgent
 ) -> None:
     await asyncio.gather(sent(batches, server, "a", None), sent(batches, server, "b", None))
     assert all(isinstance(body, dict) for body in server.bodies)
 
 
-async def test_other_credentials_are_another_batch(batches: BatchSender, server: Server) -> None:
+async def test_other_credentials_are_another_batch(batches: BatchSender, server: FakeAgent) -> None:
     other = {**HEADERS, "Authorization": "Bearer y"}
     theirs = batches.post(SOON, server.url, call_of("b"), other, PATIENCE)
     await asyncio.gather(sent(batches, server, "a"), theirs)
     assert sorted(headers["Authorization"] for headers in server.headers) == ["Bearer x", "Bearer y"]
 
 
-async def test_a_batch_names_the_correlation_of_all(batches: BatchSender, server: Server) -> None:
+async def test_a_batch_names_the_correlation_of_all(batches: BatchSender, server: FakeAgent) -> None:
     headers = {name: {**HEADERS, "X-Correlation-ID": f"c-{name}", "traceparent": name} for name in "ab"}
     await asyncio.gather(
         *(batches.post(SOON, server.url, call_of(name), own, PATIENCE) for name, own in headers.items())
@@ -132,18 +132,18 @@ async def test_a_batch_names_the_correlation_of_all(batches: BatchSender, server
     assert [got["X-Correlation-ID"] for got in server.headers] == ["c-a, c-b"]
 
 
-async def test_the_same_id_twice_is_never_in_one_batch(batches: BatchSender, server: Server) -> None:
+async def test_the_same_id_twice_is_never_in_one_batch(batches: BatchSender, server: FakeAgent) -> None:
     await asyncio.gather(sent(batches, server, "a"), sent(batches, server, "a"))
     assert server.bodies == [decode(call_of("a"))] * 2
 
 
-async def test_a_batch_stays_below_what_servers_take(batches: BatchSender, server: Server) -> None:
+async def test_a_batch_stays_below_what_servers_take(batches: BatchSender, server: FakeAgent) -> None:
     bodies = [call_of(name, size=40_000) for name in "abc"]
     await asyncio.gather(*(batches.post(SOON, server.url, body, HEADERS, PATIENCE) for body in bodies))
     assert sorted(len(body) if isinstance(body, list) else 1 for body in server.bodies) == [1, 2]
 
 
-async def test_a_missing_answer_fails_its_own_task_only(batches: BatchSender, server: Server) -> None:
+async def test_a_missing_answer_fails_its_own_task_only(batches: BatchSender, server: FakeAgent) -> None:
     server.answer = lambda calls: [echo(call) for call in calls if call["id"] != "b"]
     results = await asyncio.gather(*(sent(batches, server, name) for name in "abc"), return_exceptions=True)
     missing = results[1]
@@ -152,7 +152,7 @@ async def test_a_missing_answer_fails_its_own_task_only(batches: BatchSender, se
     assert [results[0], results[2]] == [{"for": "a", "x": ""}, {"for": "c", "x": ""}]
 
 
-async def test_an_agent_that_is_not_there_fails_all(batches: BatchSender, server: Server) -> None:
+async def test_an_agent_that_is_not_there_fails_all(batches: BatchSender, server: FakeAgent) -> None:
     gone = "http://127.0.0.1:1/"
     results = await asyncio.gather(
         *(batches.post(SOON, gone, call_of(name), HEADERS, PATIENCE) for name in "ab"), return_exceptions=True
@@ -164,7 +164,7 @@ async def test_an_agent_that_is_not_there_fails_all(batches: BatchSender, server
 
 
 async def test_one_that_is_given_up_leaves_the_others_where_they_are(
-    batches: BatchSender, server: Server
+    batches: BatchSender, server: FakeAgent
 ) -> None:
     server.is_open.clear()
     async with asyncio.TaskGroup() as group:
@@ -176,7 +176,7 @@ async def test_one_that_is_given_up_leaves_the_others_where_they_are(
     assert first.cancelled()
 
 
-async def test_one_whose_time_is_over_fails_alone(batches: BatchSender, server: Server) -> None:
+async def test_one_whose_time_is_over_fails_alone(batches: BatchSender, server: FakeAgent) -> None:
     server.is_open.clear()
     async with asyncio.TaskGroup() as group:
         patient = group.create_task(sent(batches, server, "b", FULL_OF_TWO))
@@ -187,7 +187,7 @@ async def test_one_whose_time_is_over_fails_alone(batches: BatchSender, server: 
     assert patient.result() == {"for": "b", "x": ""}
 
 
-async def test_a_batch_that_nobody_waits_for_is_hung_up(batches: BatchSender, server: Server) -> None:
+async def test_a_batch_that_nobody_waits_for_is_hung_up(batches: BatchSender, server: FakeAgent) -> None:
     server.is_open.clear()
     callers = [asyncio.ensure_future(sent(batches, server, name, FULL_OF_TWO)) for name in "ab"]
     await server.has_got.wait()

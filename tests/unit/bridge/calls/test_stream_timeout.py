@@ -13,8 +13,8 @@ pytestmark = pytest.mark.anyio
 AMPLE = 60.0
 
 
-async def listen(patience: StreamTimeout) -> None:
-    async with patience:
+async def listen(timeout: StreamTimeout) -> None:
+    async with timeout:
         await asyncio.Event().wait()
 
 
@@ -25,45 +25,45 @@ async def has_ended(listening: asyncio.Task[None], within: float = 5.0) -> bool:
 
 
 async def test_an_agent_that_has_the_task_is_let_go_when_the_time_is_up() -> None:
-    patience = StreamTimeout(0.01)
-    listening = asyncio.create_task(listen(patience))
+    timeout = StreamTimeout(0.01)
+    listening = asyncio.create_task(listen(timeout))
     await asyncio.sleep(0)
-    patience.agent_has_task()
+    timeout.agent_has_task()
     assert await has_ended(listening)
     with pytest.raises(TimeoutError):
         await listening
-    assert patience.has_expired
+    assert timeout.has_expired
 
 
 async def test_the_next_stream_of_the_task_has_what_is_left() -> None:
-    patience = StreamTimeout(0.0)
-    patience.agent_has_task()
-    assert await has_ended(asyncio.create_task(listen(patience)))
+    timeout = StreamTimeout(0.0)
+    timeout.agent_has_task()
+    assert await has_ended(asyncio.create_task(listen(timeout)))
 
 
 async def test_who_leaves_waits_for_no_agent_that_can_be_asked_later() -> None:
-    patience = StreamTimeout(AMPLE)
-    patience.agent_has_task()
-    listening = asyncio.create_task(listen(patience))
+    timeout = StreamTimeout(AMPLE)
+    timeout.agent_has_task()
+    listening = asyncio.create_task(listen(timeout))
     await asyncio.sleep(0)
-    patience.expire()
+    timeout.expire()
     assert await has_ended(listening)
 
 
 async def test_an_agent_that_has_not_taken_the_task_is_heard_out() -> None:
-    patience = StreamTimeout(0.0)
-    listening = asyncio.create_task(listen(patience))
+    timeout = StreamTimeout(0.0)
+    listening = asyncio.create_task(listen(timeout))
     await asyncio.sleep(0)
-    patience.expire()
+    timeout.expire()
     assert not await has_ended(listening, within=0.1)
-    assert not patience.has_expired
+    assert not timeout.has_expired
 
 
 async def test_who_leaves_between_two_streams_disturbs_nobody() -> None:
-    patience = StreamTimeout(AMPLE)
-    patience.agent_has_task()
-    async with patience:
+    timeout = StreamTimeout(AMPLE)
+    timeout.agent_has_task()
+    async with timeout:
         pass
-    patience.expire()
-    assert patience.has_expired
-    assert await has_ended(asyncio.create_task(listen(patience)))
+    timeout.expire()
+    assert timeout.has_expired
+    assert await has_ended(asyncio.create_task(listen(timeout)))

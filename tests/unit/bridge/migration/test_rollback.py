@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
-from tests.unit.bridge.migrating_agent import Moving, moving_agent
+from tests.unit.bridge.migrating_agent import MigratingAgent, migrating_agent
 
 from trunkline.agents.migration import RolloutLimits, TargetEndpoint
 from trunkline.agents.migration.rollback_rules import CallWindow, decode_window
 from trunkline.bridge.breaker import NOT_CAUSED_BY_AGENT
-from trunkline.bridge.calls.results import CallUpdate
+from trunkline.bridge.calls.results import CallResult
 from trunkline.bridge.migration.rollback import RollbackWatch
 from trunkline.errors import Unavailable
 from trunkline.messages import ERROR_CODES, ResultStatus
@@ -25,13 +25,13 @@ pytestmark = pytest.mark.anyio
 LIMITS = RolloutLimits(calls=4, window=10, error_rate=0.25)
 
 
-class Watched:
+class RollbackSetup:
     """One bridge's watch, and the way back as it was asked for."""
 
-    def __init__(self, moving: Moving) -> None:
-        self.moving = moving
+    def __init__(self, migrating: MigratingAgent) -> None:
+        self.migrating = migrating
         self.metrics = Metrics()
-        self.watch = RollbackWatch(moving.routes, moving.store, self._roll_back, self.metrics)
+        self.watch = RollbackWatch(migrating.routes, migrating.store, self._roll_back, self.metrics)
         self.asked: list[tuple[str, str, int]] = []
         self.is_away = False
 
@@ -40,11 +40,11 @@ class Watched:
         if self.is_away:
             self.is_away = False
             raise Unavailable("The store is away.")
-        assert agent_id == self.moving.agent.id
-        return bool(await self.moving.move("rolled_back", limits=LIMITS, only_if=only_if))
+        assert agent_id == self.migrating.agent.id
+        return bool(await self.migrating.move("rolled_back", limits=LIMITS, only_if=only_if))
 
-    async def ends(self, finished: Sequence[CallUpdate], *, commits: bool = True) -> None:
-        async with self.moving.store.transaction() as tx:
+    async def ends(self, finished: Sequence[CallResult], *, commits: bool = True) -> None:
+        async with self.migrating.store.transaction() as tx:
             await self.watch.note(tx, finished)
         (self.watch.committed if commits else self.watch.rolled_back)()
         await self.settle()
@@ -54,127 +54,127 @@ class Watched:
             await asyncio.sleep(0)
 
     async def window(self, side: Side = "new") -> CallWindow:
-        return decode_window((await self.moving.store.calls_of_sides(self.moving.agent.id)).get(side))
+        return decode_window((await self.migrating.store.calls_of_sides(self.migrating.agent.id)).get(side))
 
 
 @pytest.fixture
-async def watched(store: Store, clock: FakeClock) -> AsyncIterator[Watched]:
-    async with moving_agent(store, clock) as moving:
-        yield Watched(moving)
+async def setup(store: Store, clock: FakeClock) -> AsyncIterator[RollbackSetup]:
+    async with migrating_agent(store, clock) as migrating:
+        yield RollbackSetup(migrating)
 
 
-async def failures(moving: Moving, stamp: int, number: int) -> list[CallUpdate]:
-    return [await moving.ended(stamp, error="agent_http_error") for _ in range(number)]
+async def failures(migrating: MigratingAgent, stamp: int, number: int) -> list[CallResult]:
+    return [await migrating.ended(stamp, error="agent_http_error") for _ in range(number)]
 
 
-async def successes(moving: Moving, stamp: int, number: int, ms: int = 100) -> list[CallUpdate]:
-    return [await moving.ended(stamp, ms=ms) for _ in range(number)]
+async def successes(migrating: MigratingAgent, stamp: int, number: int, ms: int = 100) -> list[CallResult]:
+    return [await migrating.ended(stamp, ms=ms) for _ in range(number)]
 
 
 @pytest.mark.parametrize("stage", ["canary", "cut_over"])
 async def test_a_new_side_that_fails_is_left_once_and_the_reason_is_kept(
-    watched: Watched, stage: str
+    setup: RollbackSetup, stage: str
 ) -> None:
-    moving = watched.moving
-    stamp = await moving.move("canary" if stage == "canary" else "cut_over", limits=LIMITS)
-    await watched.ends(await successes(moving, stamp, 2))
-    await watched.ends(await failures(moving, stamp, 1))
-    assert await moving.stages() == [stage]
-    await watched.ends(await failures(moving, stamp, 1))
-    assert await moving.stages() == [stage, "rolled_back"]
+    migrating = setup.migrating
+    stamp = await migrating.move("canary" if stage == "canary" else "cut_over", limits=LIMITS)
+    await setup.ends(await successes(migrating, stamp, 2))
+    await setup.ends(await failures(migrating, stamp, 1))
+    assert await migrating.stages() == [stage]
+    await setup.ends(await failures(migrating, stamp, 1))
+    assert await migrating.stages() == [stage, "rolled_back"]
     why = "2 of the last 4 calls of the new side failed; 25% is the limit"
-    assert watched.asked == [("trunkline", why, stamp)]
-    assert watched.metrics.registry.get_sample_value("agent_rollbacks_total", {"agent_name": "A"}) == 1
+    assert setup.asked == [("trunkline", why, stamp)]
+    assert setup.metrics.registry.get_sample_value("agent_rollbacks_total", {"agent_name": "A"}) == 1
     # Those that were under way still end badly.
-    await watched.ends(await failures(moving, stamp, 5))
-    assert await moving.stages() == [stage, "rolled_back"]
+    await setup.ends(await failures(migrating, stamp, 5))
+    assert await migrating.stages() == [stage, "rolled_back"]
 
 
-async def test_a_slow_new_side_is_left(watched: Watched) -> None:
-    moving = watched.moving
+async def test_a_slow_new_side_is_left(setup: RollbackSetup) -> None:
+    migrating = setup.migrating
     limits = RolloutLimits(calls=4, window=10, slowest_ms=500)
-    stamp = await moving.move("cut_over", limits=limits)
-    await watched.ends(await successes(moving, stamp, 4, ms=501))
-    assert await moving.stages() == ["cut_over", "rolled_back"]
+    stamp = await migrating.move("cut_over", limits=limits)
+    await setup.ends(await successes(migrating, stamp, 4, ms=501))
+    assert await migrating.stages() == ["cut_over", "rolled_back"]
 
 
-async def test_the_old_side_may_fail_as_it_likes(watched: Watched) -> None:
-    moving = watched.moving
-    stamp = await moving.move("canary", percent=0, limits=LIMITS)
-    await watched.ends(await failures(moving, stamp, 10))
-    assert await moving.stages() == ["canary"]
-    assert (await watched.window("old")).ends[0].failed
-    assert (await watched.window("new")).ends == ()
+async def test_the_old_side_may_fail_as_it_likes(setup: RollbackSetup) -> None:
+    migrating = setup.migrating
+    stamp = await migrating.move("canary", percent=0, limits=LIMITS)
+    await setup.ends(await failures(migrating, stamp, 10))
+    assert await migrating.stages() == ["canary"]
+    assert (await setup.window("old")).ends[0].failed
+    assert (await setup.window("new")).ends == ()
 
 
-async def test_runs_of_before_the_trial_do_not_count(watched: Watched) -> None:
-    moving = watched.moving
-    before = await moving.move("shadow", limits=LIMITS)
-    await moving.move("cut_over", limits=LIMITS)
+async def test_runs_of_before_the_trial_do_not_count(setup: RollbackSetup) -> None:
+    migrating = setup.migrating
+    before = await migrating.move("shadow", limits=LIMITS)
+    await migrating.move("cut_over", limits=LIMITS)
     for stamp in (0, before):
-        await watched.ends(await failures(moving, stamp, 10))
-    assert (await watched.window("old"), await watched.window("new")) == (CallWindow(), CallWindow())
+        await setup.ends(await failures(migrating, stamp, 10))
+    assert (await setup.window("old"), await setup.window("new")) == (CallWindow(), CallWindow())
 
 
-async def test_runs_of_an_earlier_trial_do_not_count_in_the_next_one(watched: Watched) -> None:
-    moving = watched.moving
-    first = await moving.move("canary", limits=LIMITS)
-    await moving.move("rolled_back", limits=LIMITS)
-    second = await moving.move(
+async def test_runs_of_an_earlier_trial_do_not_count_in_the_next_one(setup: RollbackSetup) -> None:
+    migrating = setup.migrating
+    first = await migrating.move("canary", limits=LIMITS)
+    await migrating.move("rolled_back", limits=LIMITS)
+    second = await migrating.move(
         "canary", limits=LIMITS, target=TargetEndpoint(url="http://mended.example", protocol="jsonrpc-2.0")
     )
-    await watched.ends(await successes(moving, second, 4))
-    await watched.ends(await failures(moving, first, 10))
-    assert await moving.stages() == ["canary", "rolled_back", "canary"]
-    assert len((await watched.window()).ends) == 4
+    await setup.ends(await successes(migrating, second, 4))
+    await setup.ends(await failures(migrating, first, 10))
+    assert await migrating.stages() == ["canary", "rolled_back", "canary"]
+    assert len((await setup.window()).ends) == 4
 
 
-async def test_a_trial_goes_on_when_its_share_grows(watched: Watched) -> None:
-    moving = watched.moving
-    first = await moving.move("canary", limits=LIMITS)
-    await watched.ends(await failures(moving, first, 3))
-    second = await moving.move("cut_over", limits=LIMITS)
-    await watched.ends(await failures(moving, second, 1))
-    assert await moving.stages() == ["canary", "cut_over", "rolled_back"]
+async def test_a_trial_goes_on_when_its_share_grows(setup: RollbackSetup) -> None:
+    migrating = setup.migrating
+    first = await migrating.move("canary", limits=LIMITS)
+    await setup.ends(await failures(migrating, first, 3))
+    second = await migrating.move("cut_over", limits=LIMITS)
+    await setup.ends(await failures(migrating, second, 1))
+    assert await migrating.stages() == ["canary", "cut_over", "rolled_back"]
 
 
-async def test_what_was_not_committed_leads_nowhere(watched: Watched) -> None:
-    moving = watched.moving
-    stamp = await moving.move("cut_over", limits=LIMITS)
-    await watched.ends(await failures(moving, stamp, 5), commits=False)
-    assert watched.asked == []
+async def test_what_was_not_committed_leads_nowhere(setup: RollbackSetup) -> None:
+    migrating = setup.migrating
+    stamp = await migrating.move("cut_over", limits=LIMITS)
+    await setup.ends(await failures(migrating, stamp, 5), commits=False)
+    assert setup.asked == []
 
 
-async def test_a_store_that_is_away_delays_the_way_back_only(watched: Watched) -> None:
-    moving = watched.moving
-    stamp = await moving.move("cut_over", limits=LIMITS)
-    watched.is_away = True
-    await watched.ends(await failures(moving, stamp, 5))
-    assert await moving.stages() == ["cut_over", "rolled_back"]
-    assert len(watched.asked) == 2
+async def test_a_store_that_is_away_delays_the_way_back_only(setup: RollbackSetup) -> None:
+    migrating = setup.migrating
+    stamp = await migrating.move("cut_over", limits=LIMITS)
+    setup.is_away = True
+    await setup.ends(await failures(migrating, stamp, 5))
+    assert await migrating.stages() == ["cut_over", "rolled_back"]
+    assert len(setup.asked) == 2
 
 
-async def test_what_a_dead_bridge_has_noted_is_followed_at_the_next_start(watched: Watched) -> None:
-    moving = watched.moving
-    stamp = await moving.move("cut_over", limits=LIMITS)
-    await watched.ends(await failures(moving, stamp, 5), commits=False)
-    next_one = Watched(moving)
+async def test_what_a_dead_bridge_has_noted_is_followed_at_the_next_start(setup: RollbackSetup) -> None:
+    migrating = setup.migrating
+    stamp = await migrating.move("cut_over", limits=LIMITS)
+    await setup.ends(await failures(migrating, stamp, 5), commits=False)
+    next_one = RollbackSetup(migrating)
     await next_one.watch.begin()
     await next_one.settle()
-    assert await moving.stages() == ["cut_over", "rolled_back"]
+    assert await migrating.stages() == ["cut_over", "rolled_back"]
 
 
-async def test_of_two_bridges_that_judge_alike_one_rolls_back(watched: Watched) -> None:
-    moving = watched.moving
-    stamp = await moving.move("cut_over", limits=LIMITS)
-    other = Watched(moving)
-    finished = await failures(moving, stamp, 5)
-    await asyncio.gather(watched.ends(finished), other.ends(finished))
-    assert await moving.stages() == ["cut_over", "rolled_back"]
+async def test_of_two_bridges_that_judge_alike_one_rolls_back(setup: RollbackSetup) -> None:
+    migrating = setup.migrating
+    stamp = await migrating.move("cut_over", limits=LIMITS)
+    other = RollbackSetup(migrating)
+    finished = await failures(migrating, stamp, 5)
+    await asyncio.gather(setup.ends(finished), other.ends(finished))
+    assert await migrating.stages() == ["cut_over", "rolled_back"]
 
 
-async def test_every_error_is_judged(watched: Watched) -> None:
-    stamp = await watched.moving.move("cut_over", limits=RolloutLimits(calls=1_000, window=1_000))
+async def test_every_error_is_judged(setup: RollbackSetup) -> None:
+    stamp = await setup.migrating.move("cut_over", limits=RolloutLimits(calls=1_000, window=1_000))
     of_the_side = {
         "agent_address_forbidden",
         "agent_transport_unavailable",
@@ -183,20 +183,20 @@ async def test_every_error_is_judged(watched: Watched) -> None:
         "request_not_encodable",
     }
     for code in sorted(ERROR_CODES):
-        before = len((await watched.window()).ends)
-        await watched.ends([await watched.moving.ended(stamp, error=code)])
+        before = len((await setup.window()).ends)
+        await setup.ends([await setup.migrating.ended(stamp, error=code)])
         counts = code not in NOT_CAUSED_BY_AGENT or code in of_the_side
-        assert (code, len((await watched.window()).ends) - before) == (code, counts)
+        assert (code, len((await setup.window()).ends) - before) == (code, counts)
 
 
-async def test_what_says_nothing_about_the_side_is_not_counted(watched: Watched) -> None:
-    stamp = await watched.moving.move("cut_over", limits=LIMITS)
+async def test_what_says_nothing_about_the_side_is_not_counted(setup: RollbackSetup) -> None:
+    stamp = await setup.migrating.move("cut_over", limits=LIMITS)
     statuses: list[ResultStatus] = ["cancelled", "unknown", "working", "progress"]
-    await watched.ends([await watched.moving.ended(stamp, status) for status in statuses])
-    assert (await watched.window()).ends == ()
+    await setup.ends([await setup.migrating.ended(stamp, status) for status in statuses])
+    assert (await setup.window()).ends == ()
 
 
-async def test_a_question_of_the_agent_is_a_good_end(watched: Watched) -> None:
-    stamp = await watched.moving.move("cut_over", limits=LIMITS)
-    await watched.ends([await watched.moving.ended(stamp, "interrupted", ms=70)])
-    assert [tuple(end) for end in (await watched.window()).ends] == [(False, 70)]
+async def test_a_question_of_the_agent_is_a_good_end(setup: RollbackSetup) -> None:
+    stamp = await setup.migrating.move("cut_over", limits=LIMITS)
+    await setup.ends([await setup.migrating.ended(stamp, "interrupted", ms=70)])
+    assert [tuple(end) for end in (await setup.window()).ends] == [(False, 70)]

@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 import pytest
-from tests.unit.bridge.migrating_agent import TARGET, Moving, moving_agent
+from tests.unit.bridge.migrating_agent import TARGET, MigratingAgent, migrating_agent
 
 from trunkline.agents import NO_OPTIONS
 from trunkline.agents.migration.comparison import Comparison
 from trunkline.bridge.agents.routes import Route
 from trunkline.bridge.calls.detached import DetachedResult
-from trunkline.bridge.calls.results import CallUpdate
+from trunkline.bridge.calls.results import CallResult
 from trunkline.bridge.migration.shadow_calls import ShadowCalls
 from trunkline.jsontypes import JsonObject, encode
 from trunkline.messages import Question, StepError
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.anyio
 SAID: JsonObject = {"text": "hello"}
 
 
-class NewSide:
+class FakeTarget:
     """Answers what it is told to, when it may."""
 
     def __init__(self) -> None:
@@ -46,14 +46,16 @@ class NewSide:
 
 
 class Bridge:
-    def __init__(self, moving: Moving) -> None:
-        self.moving = moving
+    def __init__(self, migrating: MigratingAgent) -> None:
+        self.migrating = migrating
         self.metrics = Metrics()
-        self.new_side = NewSide()
-        self.shadow = ShadowCalls(self.new_side, moving.sides, moving.store, moving.clock, self.metrics)
+        self.target = FakeTarget()
+        self.shadow = ShadowCalls(
+            self.target, migrating.sides, migrating.store, migrating.clock, self.metrics
+        )
 
-    async def ends(self, *finished: CallUpdate, commits: bool = True) -> None:
-        async with self.moving.store.transaction() as tx:
+    async def ends(self, *finished: CallResult, commits: bool = True) -> None:
+        async with self.migrating.store.transaction() as tx:
             await self.shadow.note(tx, finished)
         (self.shadow.committed if commits else self.shadow.rolled_back)()
 
@@ -64,7 +66,7 @@ class Bridge:
     async def compared(self, number: int = 1) -> Sequence[Comparison]:
         """Oldest first."""
         while True:
-            found = await self.moving.store.comparisons(self.moving.agent.id, limit=1_000)
+            found = await self.migrating.store.comparisons(self.migrating.agent.id, limit=1_000)
             if len(found) >= number:
                 records = sorted(found, key=lambda each: each.id)
                 return [msgspec.json.decode(each.record, type=Comparison) for each in records]
@@ -77,21 +79,21 @@ class Bridge:
 
 @pytest.fixture
 async def bridge(store: Store, clock: FakeClock) -> AsyncIterator[Bridge]:
-    async with moving_agent(store, clock, options={"repeatable": True}) as moving:
-        ready = Bridge(moving)
+    async with migrating_agent(store, clock, options={"repeatable": True}) as migrating:
+        ready = Bridge(migrating)
         yield ready
         await ready.shadow.close()
 
 
 async def test_the_same_task_goes_to_the_new_side_and_the_answers_are_compared(bridge: Bridge) -> None:
-    stamp = await bridge.moving.move("shadow")
-    finished = await bridge.moving.ended(stamp, output=SAID)
+    stamp = await bridge.migrating.move("shadow")
+    finished = await bridge.migrating.ended(stamp, output=SAID)
     await bridge.ends(finished)
     (found,) = await bridge.compared()
     assert found == Comparison(verdict="agree", old_protocol="simple-a2a", new_protocol="jsonrpc-2.0")
-    ((claim, route),) = bridge.new_side.asked
+    ((claim, route),) = bridge.target.asked
     assert (claim.task, route.agent.url, route.side) == (finished.claim.task, TARGET.url, "new")
-    (record,) = await bridge.moving.store.comparisons(bridge.moving.agent.id, limit=2)
+    (record,) = await bridge.migrating.store.comparisons(bridge.migrating.agent.id, limit=2)
     assert (record.run_id, record.step, record.since) == (finished.claim.task.run_id, "s", 1)
     while (
         bridge.metrics.registry.get_sample_value(
@@ -103,8 +105,8 @@ async def test_the_same_task_goes_to_the_new_side_and_the_answers_are_compared(b
 
 
 async def test_every_pair_of_ends_has_its_verdict(bridge: Bridge) -> None:
-    stamp = await bridge.moving.move("shadow")
-    moving = bridge.moving
+    stamp = await bridge.migrating.move("shadow")
+    migrating = bridge.migrating
     refused = Failed(error=StepError(code="agent_jsonrpc_error", message="No hunter2 here."))
     asks = Interrupted(question=Question(kind="input", text="Which one?"), remote_task_id="r")
     cases = [
@@ -115,84 +117,84 @@ async def test_every_pair_of_ends_has_its_verdict(bridge: Bridge) -> None:
         ("agent_task_failed", refused, "both_failed"),
     ]
     for number, (error, outcome, verdict) in enumerate(cases, start=1):
-        bridge.new_side.outcome = outcome
-        await bridge.ends(await moving.ended(stamp, error=error, output=SAID))
+        bridge.target.outcome = outcome
+        await bridge.ends(await migrating.ended(stamp, error=error, output=SAID))
         found = (await bridge.compared(number))[-1]
         assert found.verdict == verdict
         assert "hunter2" not in str(found)
 
 
 async def test_only_what_is_meant_is_asked_twice(bridge: Bridge) -> None:
-    moving = bridge.moving
-    nobody = await moving.move("shadow", percent=0)
-    canary = await moving.move("canary", percent=0)
-    stamp = await moving.move("shadow")
-    not_ended = await moving.ended(stamp)
-    not_ended.answer = msgspec.structs.replace(not_ended.answer, poll_at=moving.clock.now())  # pyright: ignore[reportArgumentType]
+    migrating = bridge.migrating
+    nobody = await migrating.move("shadow", percent=0)
+    canary = await migrating.move("canary", percent=0)
+    stamp = await migrating.move("shadow")
+    not_ended = await migrating.ended(stamp)
+    not_ended.answer = msgspec.structs.replace(not_ended.answer, poll_at=migrating.clock.now())  # pyright: ignore[reportArgumentType]
     await bridge.ends(
-        await moving.ended(0),
-        await moving.ended(nobody),
-        await moving.ended(canary),
+        await migrating.ended(0),
+        await migrating.ended(nobody),
+        await migrating.ended(canary),
         # No answer: nobody knows whether the old side has done it.
-        await moving.ended(stamp, error="agent_timeout"),
-        await moving.ended(stamp, "cancelled"),
-        await moving.ended(stamp, "interrupted"),
-        await moving.ended(stamp, at_most_once=True),
+        await migrating.ended(stamp, error="agent_timeout"),
+        await migrating.ended(stamp, "cancelled"),
+        await migrating.ended(stamp, "interrupted"),
+        await migrating.ended(stamp, at_most_once=True),
         # An answer to a question of the old side.
-        await moving.ended(stamp, remote_task_id="r-1"),
+        await migrating.ended(stamp, remote_task_id="r-1"),
         not_ended,
     )
-    moving.agent = msgspec.structs.replace(moving.agent, options=NO_OPTIONS)
-    await bridge.ends(await moving.ended(stamp))
+    migrating.agent = msgspec.structs.replace(migrating.agent, options=NO_OPTIONS)
+    await bridge.ends(await migrating.ended(stamp))
     await bridge.settle()
-    assert bridge.new_side.asked == []
+    assert bridge.target.asked == []
 
 
 async def test_what_was_not_committed_is_not_asked(bridge: Bridge) -> None:
-    stamp = await bridge.moving.move("shadow")
-    await bridge.ends(await bridge.moving.ended(stamp), commits=False)
+    stamp = await bridge.migrating.move("shadow")
+    await bridge.ends(await bridge.migrating.ended(stamp), commits=False)
     bridge.shadow.committed()
     await bridge.settle()
-    assert bridge.new_side.asked == []
+    assert bridge.target.asked == []
 
 
 async def test_under_load_shadows_are_left_out_and_counted(bridge: Bridge) -> None:
-    stamp = await bridge.moving.move("shadow")
-    bridge.new_side.may_answer.clear()
-    await bridge.ends(*[await bridge.moving.ended(stamp, output=SAID) for _ in range(80)])
+    stamp = await bridge.migrating.move("shadow")
+    bridge.target.may_answer.clear()
+    await bridge.ends(*[await bridge.migrating.ended(stamp, output=SAID) for _ in range(80)])
     await asyncio.sleep(0)
-    assert len(bridge.new_side.asked) == 8
+    assert len(bridge.target.asked) == 8
     assert bridge.dropped("busy") == 8
-    bridge.new_side.may_answer.set()
+    bridge.target.may_answer.set()
     assert len(await bridge.compared(72)) == 72
 
 
 async def test_a_stop_breaks_shadows_off(bridge: Bridge) -> None:
-    stamp = await bridge.moving.move("shadow")
-    bridge.new_side.may_answer.clear()
-    await bridge.ends(await bridge.moving.ended(stamp))
+    stamp = await bridge.migrating.move("shadow")
+    bridge.target.may_answer.clear()
+    await bridge.ends(await bridge.migrating.ended(stamp))
     await asyncio.sleep(0)
     await bridge.shadow.close()
-    await bridge.ends(await bridge.moving.ended(stamp))
-    assert len(bridge.new_side.asked) == 1
+    await bridge.ends(await bridge.migrating.ended(stamp))
+    assert len(bridge.target.asked) == 1
     assert bridge.dropped("busy") == 1
 
 
 async def test_what_could_not_be_sent_is_no_fault_of_the_new_side(bridge: Bridge) -> None:
-    stamp = await bridge.moving.move("shadow")
-    bridge.new_side.outcome = Failed(error=StepError(code="secret_missing", message="There is no secret."))
-    await bridge.ends(await bridge.moving.ended(stamp))
+    stamp = await bridge.migrating.move("shadow")
+    bridge.target.outcome = Failed(error=StepError(code="secret_missing", message="There is no secret."))
+    await bridge.ends(await bridge.migrating.ended(stamp))
     while not bridge.dropped("not_sent"):
         await asyncio.sleep(0)
     assert await bridge.compared(0) == []
 
 
 async def test_a_mistake_of_ours_is_counted_and_hurts_nobody(bridge: Bridge) -> None:
-    stamp = await bridge.moving.move("shadow")
-    bridge.new_side.outcome = RuntimeError("on purpose")
-    await bridge.ends(await bridge.moving.ended(stamp))
+    stamp = await bridge.migrating.move("shadow")
+    bridge.target.outcome = RuntimeError("on purpose")
+    await bridge.ends(await bridge.migrating.ended(stamp))
     while not bridge.dropped("crashed"):
         await asyncio.sleep(0)
-    bridge.new_side.outcome = Succeeded(output=encode(SAID))
-    await bridge.ends(await bridge.moving.ended(stamp, output=SAID))
+    bridge.target.outcome = Succeeded(output=encode(SAID))
+    await bridge.ends(await bridge.migrating.ended(stamp, output=SAID))
     assert (await bridge.compared())[0].verdict == "agree"
